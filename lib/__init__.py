@@ -1,0 +1,18 @@
+"""The science of the companion: attention on measures. A table of contents; importing it changes nothing."""
+
+from lib.attention import Attention as Attention
+from lib.attention import attend as attend
+from lib.attention import fluctuation as fluctuation
+from lib.attention import linear_attend as linear_attend
+from lib.attention import stream_attend as stream_attend
+from lib.measures import Empirical as Empirical
+from lib.measures import Gaussian as Gaussian
+from lib.measures import GaussianMixture as GaussianMixture
+from lib.measures import Laplace as Laplace
+from lib.measures import Measure as Measure
+from lib.measures import Pushforward as Pushforward
+from lib.measures import Rademacher as Rademacher
+from lib.measures import Uniform as Uniform
+from lib.measures import empirical as empirical
+from lib.measures import tilted_cov as tilted_cov
+from lib.measures import tilted_mean as tilted_mean

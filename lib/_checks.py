@@ -1,0 +1,51 @@
+"""Turning bad input into sentences: which argument, which rule, why, and what came."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float
+
+
+def as_float(value: npt.ArrayLike) -> Float[Array, "..."]:
+    """`value` as a floating-point array in JAX's current precision; field converter of every pytree here."""
+    array = jnp.asarray(value)
+    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
+
+
+def is_concrete(*values: npt.ArrayLike) -> bool:
+    """Whether all values can be looked at now, rather than being traced by `jit`, `vmap` or `grad`."""
+    return not any(isinstance(value, Tracer) for value in values)
+
+
+def require_finite(owner: str, name: str, value: Float[Array, "..."], reason: str) -> None:
+    """Raise `ValueError` if a concrete `value` holds a NaN or an infinity. Traced values pass unseen."""
+    if is_concrete(value) and not np.isfinite(np.asarray(value)).all():
+        bad = int(np.size(value) - np.isfinite(np.asarray(value)).sum())
+        raise ValueError(
+            f"`{owner}({name}=...)` must be finite: {reason} Got {bad} NaN or infinite of {np.size(value)} entries."
+        )
+
+
+def require_positive(owner: str, name: str, value: Float[Array, "..."], reason: str) -> None:
+    """Raise `ValueError` unless every entry of a concrete `value` is finite and positive."""
+    require_finite(owner, name, value, reason)
+    if is_concrete(value) and not (np.asarray(value) > 0).all():
+        raise ValueError(f"`{owner}({name}=...)` must be positive: {reason} Got {np.asarray(value)}.")
+
+
+def require_now_or_then(
+    value: Float[Array, "..."], holds: Bool[Array, ""], rule: str, what_came: Callable[[], str]
+) -> Float[Array, "..."]:
+    """`value`, guarded: `ValueError` at once where `holds` is concrete, a runtime error from inside `jit`.
+
+    Only the first can show values, so only there is `what_came` asked.
+    """
+    if is_concrete(holds):
+        if not holds:
+            raise ValueError(f"{rule} {what_came()}")
+        return value
+    return eqx.error_if(value, jnp.logical_not(holds), rule)

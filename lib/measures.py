@@ -1,0 +1,325 @@
+"""A prompt is a probability measure, and a measure is known by `Λ(ξ) = log ∫ exp⟨ξ, z⟩ μ(dz)`.
+
+Everything attention needs is a derivative of `log_mgf`: the gradient is the mean of the exponentially
+tilted measure, the Hessian its covariance. A new measure is `log_mgf` and `sample`, and nothing else changes.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import scipy.special
+from jax.nn import log_softmax
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from lib._checks import as_float, is_concrete, require_finite, require_now_or_then, require_positive
+
+
+class Measure(eqx.Module):
+    """A probability measure on R^d, given by its log-moment-generating function and a sampler.
+
+    Verbs take one measure; batches are stacked pytrees under `jax.vmap`.
+    """
+
+    @abc.abstractmethod
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """`Λ(tilt) = log E exp⟨tilt, z⟩`: convex, zero at zero, `+inf` outside its domain."""
+
+    @abc.abstractmethod
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """`n` independent tokens, one a row."""
+
+
+class Gaussian(Measure):
+    """`N(mean, cov)`, with `Λ` quadratic: the one law under which attention is affine in its query.
+
+    `cov` may be singular. Its asymmetry and its negative eigenvalues may not exceed
+    `d * eps(dtype) * largest eigenvalue`. A leading axis of both leaves makes a stack of Gaussians.
+    """
+
+    mean: Float[Array, "*stack d"] = eqx.field(converter=as_float)
+    cov: Float[Array, "*stack d d"] = eqx.field(converter=as_float)
+
+    def __check_init__(self):
+        """Shapes first, then, where they can be looked at, the values."""
+        if self.mean.ndim < 1 or self.cov.shape != (*self.mean.shape, self.mean.shape[-1]):
+            raise ValueError(
+                "`Gaussian(mean, cov)` needs a mean of shape (d,) and a covariance of shape (d, d), because "
+                f"⟨ξ, cov ξ⟩ pairs them. Got shapes {self.mean.shape} and {self.cov.shape}."
+            )
+        require_finite("Gaussian", "mean", self.mean, "it is the centre of a probability measure.")
+        require_finite("Gaussian", "cov", self.cov, "it is a covariance.")
+        if is_concrete(self.cov):
+            _require_covariance(np.asarray(self.cov))
+
+    def log_mgf(self, tilt):
+        """`⟨mean, ξ⟩ + ½⟨ξ, cov ξ⟩`."""
+        return self.mean @ tilt + 0.5 * tilt @ self.cov @ tilt
+
+    def sample(self, n, *, key):
+        """`mean + cov^{1/2} g`, the root taken by eigenvalues so that a singular `cov` is no obstacle."""
+        return self.mean + jr.normal(key, (n, self.mean.shape[-1]), self.mean.dtype) @ _root(self.cov).T
+
+
+def _root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
+    return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
+
+
+def _require_covariance(cov: Float[np.ndarray, "*stack d d"]) -> None:
+    transposed = np.swapaxes(cov, -1, -2)
+    eigenvalues = np.linalg.eigvalsh(0.5 * (cov.astype(np.float64) + transposed))
+    tolerance = cov.shape[-1] * np.finfo(cov.dtype).eps * np.abs(eigenvalues).max(axis=-1)
+    asymmetry = np.abs(cov - transposed).max(axis=(-1, -2))
+    if (asymmetry > tolerance).any():
+        raise ValueError(
+            "`Gaussian(cov=...)` must be symmetric, because a covariance is: cov[i, j] = Cov(z_i, z_j). "
+            f"Got |cov - cov.T| up to {asymmetry.max():.3g}."
+        )
+    if (eigenvalues.min(axis=-1) < -tolerance).any():
+        raise ValueError(
+            "`Gaussian(cov=...)` must have no negative eigenvalue, because ⟨ξ, cov ξ⟩ is a variance. "
+            f"Got a smallest eigenvalue of {eigenvalues.min():.3g}."
+        )
+
+
+class GaussianMixture(Measure):
+    """`Σ_k π_k N(m_k, Γ_k)`: attention becomes affine experts gated by a softmax.
+
+    `components` is one `Gaussian` whose leaves have a leading axis K; `log_weights` need not be normalised.
+    """
+
+    log_weights: Float[Array, " K"] = eqx.field(converter=as_float)
+    components: Gaussian
+
+    def __check_init__(self):
+        """One weight a component."""
+        if self.log_weights.ndim != 1 or self.components.mean.shape[:-1] != self.log_weights.shape:
+            raise ValueError(
+                "`GaussianMixture(log_weights, components)` needs one log-weight a component: shapes (K,), "
+                f"(K, d) and (K, d, d). Got log-weights {self.log_weights.shape}, means "
+                f"{self.components.mean.shape} and covariances {self.components.cov.shape}."
+            )
+        if not self.log_weights.size:
+            raise ValueError("`GaussianMixture(log_weights=...)` needs at least one component. Got shape (0,).")
+        if is_concrete(self.log_weights):
+            weights = np.asarray(self.log_weights)
+            if np.isnan(weights).any() or np.isposinf(weights).any() or np.isneginf(weights).all():
+                raise ValueError(
+                    "`GaussianMixture(log_weights=...)` must be below +inf, never NaN, and not all -inf: they "
+                    f"are normalised to a probability. Got {weights}."
+                )
+
+    def log_mgf(self, tilt):
+        """`log Σ_k π_k exp Λ_k(ξ)`."""
+        return logsumexp(log_softmax(self.log_weights) + jax.vmap(Gaussian.log_mgf, (0, None))(self.components, tilt))
+
+    def sample(self, n, *, key):
+        """A label a token, then its component; memory stays O(n d) whatever K."""
+        label_key, token_key = jr.split(key)
+        labels = jr.categorical(label_key, self.log_weights, shape=(n,))
+        normals = jr.normal(token_key, (n, self.components.mean.shape[-1]), self.components.mean.dtype)
+
+        def place(tokens, component):
+            index, gaussian = component
+            mine = gaussian.mean + normals @ _root(gaussian.cov).T
+            return jnp.where((labels == index)[:, None], mine, tokens), None
+
+        indexed = (jnp.arange(self.log_weights.size), self.components)
+        return jax.lax.scan(place, jnp.zeros_like(normals), indexed)[0]
+
+
+class Empirical(Measure):
+    """`(1/n) Σ_i δ_{z_i}`: an actual prompt. The gradient of its `Λ` is textbook softmax attention."""
+
+    points: Float[Array, "*stack n d"] = eqx.field(converter=as_float)
+
+    def __check_init__(self):
+        """At least one token."""
+        if self.points.ndim < 2:
+            raise ValueError(
+                "`Empirical(points=...)` needs one token a row, shape (n, d). "
+                f"Got shape {self.points.shape}; a single token z is `points=z[None, :]`."
+            )
+        if 0 in self.points.shape:
+            raise ValueError(
+                "`Empirical(points=...)` needs at least one token: an empty prompt defines no probability "
+                f"measure. Got shape {self.points.shape}."
+            )
+        require_finite("Empirical", "points", self.points, "a token is a point of R^d.")
+
+    def log_mgf(self, tilt):
+        """`log (1/n) Σ_i exp⟨ξ, z_i⟩`."""
+        return logsumexp(self.points @ tilt) - jnp.log(self.points.shape[-2])
+
+    def sample(self, n, *, key):
+        """Tokens drawn from the prompt with replacement."""
+        return jr.choice(key, self.points, (n,))
+
+
+class Rademacher(Measure):
+    """Independent signs, `±scale_i` with equal chance; `scale` of shape (d,)."""
+
+    scale: Float[Array, "*stack d"] = eqx.field(converter=as_float)
+
+    def __check_init__(self):
+        """A positive scale per coordinate."""
+        _require_scales("Rademacher", "scale", self.scale)
+
+    def log_mgf(self, tilt):
+        """`Σ_i log cosh(scale_i ξ_i)`."""
+        angle = self.scale * tilt
+        return jnp.sum(jnp.logaddexp(angle, -angle) - jnp.log(2.0))
+
+    def sample(self, n, *, key):
+        """Signs times `scale`."""
+        return self.scale * jr.rademacher(key, (n, *self.scale.shape), self.scale.dtype)
+
+
+class Uniform(Measure):
+    """The uniform law on the box `Π_i [-halfwidth_i, halfwidth_i]`; `halfwidth` of shape (d,)."""
+
+    halfwidth: Float[Array, "*stack d"] = eqx.field(converter=as_float)
+
+    def __check_init__(self):
+        """A positive half-width per coordinate."""
+        _require_scales("Uniform", "halfwidth", self.halfwidth)
+
+    def log_mgf(self, tilt):
+        """`Σ_i log(sinh(a_i ξ_i) / (a_i ξ_i))`."""
+        return jnp.sum(_log_sinhc(self.halfwidth * tilt))
+
+    def sample(self, n, *, key):
+        """Uniform in the box."""
+        shape = (n, *self.halfwidth.shape)
+        return self.halfwidth * jr.uniform(key, shape, self.halfwidth.dtype, minval=-1.0, maxval=1.0)
+
+
+# log(sinh x / x) = Σ_k (-1)^{k+1} ζ(2k)/k (x/π)^{2k}, from Euler's product; 17 terms reach 1e-18 at |x| = 1.
+_ORDERS = np.arange(17, 0, -1)
+_LOG_SINHC_SERIES = np.append((-1.0) ** (_ORDERS + 1) * scipy.special.zeta(2 * _ORDERS) / _ORDERS, 0.0)
+
+
+def _log_sinhc(x: Float[Array, " d"]) -> Float[Array, " d"]:
+    small = jnp.abs(x) < 1.0
+    near = jnp.where(small, x, 0.0)
+    far = jnp.abs(jnp.where(small, 1.0, x))
+    series = jnp.polyval(jnp.asarray(_LOG_SINHC_SERIES, x.dtype), (near / jnp.pi) ** 2)
+    return jnp.where(small, series, far + jnp.log1p(-jnp.exp(-2.0 * far)) - jnp.log(2.0 * far))
+
+
+class Laplace(Measure):
+    """Independent double exponentials of density `exp(-|x|/b)/(2b)`, `b = scale_i`; `scale` of shape (d,).
+
+    Sub-exponential, not sub-Gaussian: `Λ` is `+inf` unless every `|ξ_i| < 1/b_i`, and there attention on a
+    finite prompt never settles.
+    """
+
+    scale: Float[Array, "*stack d"] = eqx.field(converter=as_float)
+
+    def __check_init__(self):
+        """A positive scale per coordinate."""
+        _require_scales("Laplace", "scale", self.scale)
+
+    def log_mgf(self, tilt):
+        """`-Σ_i log(1 - b_i² ξ_i²)`, or `+inf`."""
+        reach = self.scale * tilt
+        inside = jnp.all(jnp.abs(reach) < 1.0)
+        safe = jnp.where(inside, reach, 0.0)
+        return jnp.where(inside, -jnp.sum(jnp.log1p(-safe) + jnp.log1p(safe)), jnp.inf)
+
+    def sample(self, n, *, key):
+        """Double exponentials times `scale`."""
+        return self.scale * jr.laplace(key, (n, *self.scale.shape), self.scale.dtype)
+
+
+def _require_scales(owner: str, name: str, scale: Float[Array, "..."]) -> None:
+    if scale.ndim < 1 or scale.shape[-1] == 0:
+        raise ValueError(
+            f"`{owner}({name}=...)` needs one positive number a coordinate, shape (d,) with d ≥ 1, because it "
+            f"also says the dimension. Got shape {scale.shape}."
+        )
+    require_positive(owner, name, scale, "it is the width of each coordinate.")
+
+
+class Pushforward(Measure):
+    """The law of `matrix @ z + offset`, z from `measure`: `Λ(ξ) = Λ_measure(matrixᵀ ξ) + ⟨offset, ξ⟩`."""
+
+    measure: Measure
+    matrix: Float[Array, "e d"] = eqx.field(converter=as_float)
+    offset: Float[Array, " e"] = eqx.field(converter=as_float)
+
+    def __check_init__(self):
+        """The matrix takes the measure's space to the offset's."""
+        d = dimension(self.measure)
+        if self.matrix.ndim != 2 or self.matrix.shape != (*self.offset.shape, d):
+            raise ValueError(
+                "`Pushforward(measure, matrix, offset)` needs a matrix of shape (e, d) and an offset of shape "
+                f"(e,), with d = {d} the dimension of `measure`: tokens become matrix @ z + offset. "
+                f"Got shapes {self.matrix.shape} and {self.offset.shape}."
+            )
+        require_finite("Pushforward", "matrix", self.matrix, "it maps tokens to tokens.")
+        require_finite("Pushforward", "offset", self.offset, "it moves tokens.")
+
+    def log_mgf(self, tilt):
+        """`Λ_measure(matrixᵀ ξ) + ⟨offset, ξ⟩`."""
+        return self.measure.log_mgf(self.matrix.T @ tilt) + self.offset @ tilt
+
+    def sample(self, n, *, key):
+        """Tokens of `measure`, moved."""
+        return self.measure.sample(n, key=key) @ self.matrix.T + self.offset
+
+
+def dimension(measure: Measure) -> int:
+    """The d of R^d, read off the shape of one token without drawing it."""
+    try:
+        return jax.eval_shape(lambda: measure.sample(1, key=jr.key(0))).shape[1]
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(
+            f"A verb takes one measure whose `sample(n)` has shape (n, d), and `{type(measure).__name__}` has not: "
+            f"call it under `jax.vmap` if this is a stack of measures. ({error})"
+        ) from error
+
+
+def empirical(measure: Measure, n: int, *, key: PRNGKeyArray) -> Empirical:
+    """A prompt of `n` independent tokens of `measure`: the finite-prompt measure `μ̂_n` of [BB26]."""
+    if n < 1:
+        raise ValueError(
+            f"`empirical(measure, n)` needs n ≥ 1: an empty prompt defines no probability measure. Got n = {n}."
+        )
+    return Empirical(measure.sample(n, key=key))
+
+
+def tilted_mean(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, " d"]:
+    """`∇Λ(tilt)`: the mean of the law proportional to `exp⟨tilt, z⟩ μ(dz)`. Raises where `Λ` is not finite."""
+    log_mgf, mean = jax.value_and_grad(_checked_log_mgf(measure, tilt))(tilt)
+    return _inside_domain(mean, log_mgf, tilt)
+
+
+def tilted_cov(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, "d d"]:
+    """`∇²Λ(tilt)`: the covariance of the law proportional to `exp⟨tilt, z⟩ μ(dz)`. Raises as `tilted_mean`."""
+    log_mgf = _checked_log_mgf(measure, tilt)
+    return _inside_domain(jax.hessian(log_mgf)(tilt), log_mgf(tilt), tilt)
+
+
+def _checked_log_mgf(measure: Measure, tilt: Float[Array, " d"]):
+    if jnp.shape(tilt) != (d := dimension(measure),):
+        raise ValueError(
+            f"The tilt ξ must be a vector of the measure's space R^{d}, because Λ(ξ) = log E exp⟨ξ, z⟩. "
+            f"Got shape {jnp.shape(tilt)}."
+        )
+    return measure.log_mgf
+
+
+def _inside_domain(value, log_mgf: Float[Array, ""], tilt: Float[Array, " d"]):
+    return require_now_or_then(
+        value,
+        jnp.isfinite(log_mgf),
+        "The tilt ξ must lie where Λ(ξ) = log E exp⟨ξ, z⟩ is finite: outside, the tilted law does not exist "
+        "(Laplace tokens of scale b need |ξ_i| < 1/b).",
+        lambda: f"Got Λ = {log_mgf} at ξ = {tilt}.",
+    )
