@@ -1,0 +1,101 @@
+"""The repository's public address: defined in `_config.yml`, copied to wherever a tool needs it spelled out."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from companion.atomic import write_text
+from companion.house import House, relative
+from companion.mistakes import Mistake
+
+BOOTSTRAP_TAG = "bootstrap"
+BOOTSTRAP = """\
+# bootstrap: Colab installs the companion here; where it is installed, nothing happens
+import importlib.util
+
+if importlib.util.find_spec("companion") is None:
+    %pip install --quiet "large-prompt-attention @ git+{url}"
+"""
+_URL = r"https://github\.com/[\w.-]+/[\w.-]+?"
+
+
+def public_address(house: House) -> str:
+    """The one definition: `repository: url:` in `_config.yml`."""
+    return YAML(typ="safe").load((house.root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+
+
+def spread(house: House, url: str | None = None) -> list[str]:
+    """Write the address (first the definition, if a new `url` is given) to every copy; the files that changed."""
+    if url is not None:
+        url = url.rstrip("/").removesuffix(".git")
+        if not re.fullmatch(_URL, url):
+            raise Mistake(f"The address looks like https://github.com/OWNER/NAME. Got {url!r}.")
+        _rewrite(house.root / "_config.yml", lambda text: re.sub(rf"(?m)^(  url: ){_URL}$", rf"\g<1>{url}", text))
+    return [relative(path, house.root) for path, rewrite in _copies(house) if _rewrite(path, rewrite)]
+
+
+def differing(house: House) -> list[str]:
+    """The copies that do not say what `_config.yml` says."""
+    return [
+        relative(path, house.root)
+        for path, rewrite in _copies(house)
+        if rewrite(path.read_text(encoding="utf-8")) != path.read_text(encoding="utf-8")
+    ]
+
+
+def bootstrap_cell(url: str) -> dict:
+    """The hidden cell that every notebook has, the same in all."""
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": BOOTSTRAP_TAG,
+        "metadata": {"tags": ["remove-cell", BOOTSTRAP_TAG]},
+        "outputs": [],
+        "source": BOOTSTRAP.format(url=url).rstrip().splitlines(keepends=True),
+    }
+
+
+def _copies(house: House) -> list[tuple[Path, Callable[[str], str]]]:
+    url = public_address(house)
+    owner_and_name = url.removeprefix("https://github.com/")
+
+    def in_citation(text: str) -> str:
+        return re.sub(r'(?m)^(repository-code: ")[^"]*(")$', rf"\g<1>{url}\g<2>", text)
+
+    def in_project(text: str) -> str:
+        return re.sub(r'(?m)^(Repository = ")[^"]*(")$', rf"\g<1>{url}\g<2>", text)
+
+    def in_readme(text: str) -> str:
+        text = re.sub(rf"{_URL}(?=\.git\b|[\s)>\"`])", url, text)
+        return re.sub(
+            r"((?:v2/gh|colab\.research\.google\.com/github)/)[\w.-]+/[\w.-]+", rf"\g<1>{owner_and_name}", text
+        )
+
+    def in_notebook(text: str) -> str:
+        notebook = json.loads(text)
+        cells = [cell for cell in notebook["cells"] if BOOTSTRAP_TAG not in cell["metadata"].get("tags", [])]
+        notebook["cells"] = [*cells[:1], bootstrap_cell(url), *cells[1:]]
+        return dump_notebook(notebook)
+
+    return [
+        (house.root / "CITATION.cff", in_citation),
+        (house.root / "pyproject.toml", in_project),
+        (house.root / "README.md", in_readme),
+        *((house.notebook(name), in_notebook) for name in house.notebooks()),
+    ]
+
+
+def dump_notebook(notebook: dict) -> str:
+    """The one way notebook sources are written here, which is also nbstripout's."""
+    return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _rewrite(path: Path, rewrite: Callable[[str], str]) -> bool:
+    text = path.read_text(encoding="utf-8")
+    if (changed := rewrite(text)) == text:
+        return False
+    write_text(path, changed)
+    return True

@@ -1,0 +1,94 @@
+"""Writing so that a kill at any moment leaves the old file or the new one, and a folder wholly old or wholly new."""
+
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` to `path` under a hidden name, then rename it into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(hidden, 0o644)
+        os.replace(hidden, path)
+    except BaseException:
+        os.unlink(hidden)
+        raise
+
+
+def dump_json(value: Any) -> str:
+    """The one way JSON is written here: sorted, indented, strict, ending in a newline."""
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def replace_folder(new: Path, target: Path) -> None:
+    """Put folder `new` in the place of `target` in one step; `new` is gone afterwards.
+
+    Linux exchanges two folders in one system call. Elsewhere files are renamed one by one, every `.json` last, so
+    that a set whose JSON does not match its siblings is seen to be mixed.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists():
+        os.rename(new, target)
+        return
+    if not _exchange(new, target):
+        _replace_one_by_one(new, target)
+    shutil.rmtree(new)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
+
+
+def _replace_one_by_one(new: Path, target: Path) -> None:
+    arriving = sorted(new.iterdir(), key=lambda path: (path.suffix == ".json", path.name))
+    leaving = {path.name for path in target.iterdir()} - {path.name for path in arriving}
+    for name in sorted(leaving, key=lambda name: not name.endswith(".json")):
+        (target / name).unlink()
+    for path in arriving:
+        os.replace(path, target / path.name)
+
+
+@contextmanager
+def locked(path: Path, waiting: str) -> Iterator[None]:
+    """Hold an exclusive lock on `path`, released by the kernel however the process ends; say `waiting` if taken."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(waiting, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A fresh folder below `parent`, removed at the end, after removing what killed runs of `prefix` left.
+
+    Callers hold the lock of `prefix`, so whatever bears it is dead.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    for dead in parent.glob(f"{prefix}-*"):
+        shutil.rmtree(dead)
+    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

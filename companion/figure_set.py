@@ -1,0 +1,39 @@
+"""A published figure: five files that belong together, told by the JSON, which is written last."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from companion.sources import digest
+
+PICTURES = (".svg", ".dark.svg", ".png")
+DATA = ".csv"
+RECORD = ".json"
+SUFFIXES = (*PICTURES, DATA, RECORD)
+LARGEST = 300_000
+
+
+def names_in(folder: Path) -> list[str]:
+    """The figures that have any file in `folder`."""
+    return sorted({path.name.split(".")[0] for path in folder.glob("*") if path.name.endswith(SUFFIXES)})
+
+
+def read_record(folder: Path, figure: str) -> dict[str, Any]:
+    """What the JSON says of the figure: source, parameters, columns, claims, caption."""
+    return json.loads((folder / f"{figure}{RECORD}").read_text(encoding="utf-8"))
+
+
+def faults(folder: Path, figure: str) -> list[str]:
+    """Why the five files of `figure` are not one set; empty when they are."""
+    missing = [suffix for suffix in SUFFIXES if not (folder / f"{figure}{suffix}").is_file()]
+    if missing:
+        return [f"{figure}{suffix} is missing" for suffix in missing]
+    try:
+        expected = read_record(folder, figure)["files"]
+    except (json.JSONDecodeError, KeyError, UnicodeDecodeError):
+        return [f"{figure}{RECORD} is not a record"]
+    return [
+        f"{figure}{suffix} is not the file its record names"
+        for suffix in SUFFIXES[:-1]
+        if expected.get(suffix) != digest((folder / f"{figure}{suffix}").read_bytes())
+    ]

@@ -1,0 +1,148 @@
+"""Where everything stands. No other module of `companion` spells out a path."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from companion.mistakes import Mistake, did_you_mean
+
+DEFAULT_PROFILE = "laptop"
+MARK = "_config.yml"
+
+# How the runner tells the kernel where to publish, and in which profile; how a published output is known again.
+OUT, PROFILE = "COMPANION_OUT", "COMPANION_PROFILE"
+MIME = "application/vnd.companion.figure+json"
+
+
+@dataclass(frozen=True)
+class House:
+    """A checkout of the companion, by its root folder."""
+
+    root: Path
+
+    @classmethod
+    def here(cls) -> "House":
+        """The checkout around the working folder, else the one this package was installed from."""
+        start = Path.cwd()
+        for folder in (start, *start.parents, Path(__file__).resolve().parent.parent):
+            if (folder / MARK).is_file() and (folder / "lib").is_dir():
+                return cls(folder)
+        raise Mistake(
+            f"`companion` works inside a clone of the repository (a folder with {MARK} and lib/), and {start} is in "
+            "none. A notebook runs without it: papermill NOTEBOOK.ipynb OUT.ipynb"
+        )
+
+    @property
+    def book(self) -> Path:
+        """Pages and notebooks, as people edit them."""
+        return self.root / "book"
+
+    @property
+    def profiles(self) -> Path:
+        """What each profile overrides."""
+        return self.root / "profiles"
+
+    @property
+    def published(self) -> Path:
+        """The tracked figures: what the last published build produced."""
+        return self.root / "figures"
+
+    @property
+    def generated(self) -> Path:
+        """Everything generated and untracked."""
+        return self.root / "_build"
+
+    @property
+    def lock(self) -> Path:
+        """The hash-checked versions of every dependency."""
+        return self.root / "requirements.lock"
+
+    def notebook(self, name: str) -> Path:
+        """The source of notebook `name`."""
+        return self.book / f"{name}.ipynb"
+
+    def notebooks(self) -> list[str]:
+        """The names of all notebooks."""
+        return sorted(path.stem for path in self.book.glob("*.ipynb"))
+
+    def require_notebook(self, name: str) -> None:
+        """Refuse a notebook that does not exist, naming those that do."""
+        if name not in self.notebooks():
+            raise Mistake(f"There is no notebook {name!r}. {did_you_mean(name, self.notebooks())}")
+
+    def profile_names(self) -> list[str]:
+        """`laptop`, which is the parameters cells themselves, and one for every file in profiles/."""
+        return [DEFAULT_PROFILE, *sorted(path.stem for path in self.profiles.glob("*.yml"))]
+
+    def require_profile(self, profile: str) -> None:
+        """Refuse a profile that does not exist, naming those that do."""
+        if profile not in self.profile_names():
+            raise Mistake(f"There is no profile {profile!r}. {did_you_mean(profile, self.profile_names())}")
+
+    def data(self, name: str) -> Path:
+        """Tracked results of runs too long for a laptop."""
+        return self.root / "data" / name
+
+    def build(self, profile: str) -> "Build":
+        """The generated files of one profile."""
+        return Build(self.generated / profile, self.generated / "provenance" / profile)
+
+    def site(self, profile: str) -> Path:
+        """The folder Jupyter Book writes the pages of `profile` to."""
+        return self.site_output(profile) / "_build" / "html"
+
+    def site_output(self, profile: str) -> Path:
+        """What `jupyter-book build --path-output` is given: the default profile builds where it would anyway."""
+        return self.root if profile == DEFAULT_PROFILE else self.generated / profile / "site"
+
+    def shown_figures(self, profile: str) -> Path:
+        """The figures the site of `profile` shows: the published ones by default, else those just built."""
+        return self.published if profile == DEFAULT_PROFILE else self.build(profile).figures
+
+
+@dataclass(frozen=True)
+class Build:
+    """What runs of one profile left under `_build/`."""
+
+    folder: Path
+    provenance: Path
+
+    @property
+    def figures(self) -> Path:
+        """`<notebook>/<figure>.{svg,dark.svg,png,csv,json}`."""
+        return self.folder / "figures"
+
+    @property
+    def tables(self) -> Path:
+        """`<notebook>/<figure>.csv`: the same numbers as the figures', unrounded."""
+        return self.folder / "tables"
+
+    @property
+    def notebooks(self) -> Path:
+        """Executed copies."""
+        return self.folder / "notebooks"
+
+    @property
+    def failed(self) -> Path:
+        """Executed copies of runs that were not accepted."""
+        return self.folder / "failed"
+
+    @property
+    def stamps(self) -> Path:
+        """`<target>.<content key>.json`: there exactly when the target was built from what the key names."""
+        return self.folder / "keys"
+
+    @property
+    def staging(self) -> Path:
+        """Where runs write before they are accepted; on the same file system, so that accepting is a rename."""
+        return self.folder / ".staging"
+
+    @property
+    def locks(self) -> Path:
+        """One lock file a notebook."""
+        return self.folder / ".locks"
+
+
+def relative(path: Path, root: Path) -> str:
+    """`path` below `root`, with forward slashes, as it is written into tracked files."""
+    return Path(os.path.relpath(path, root)).as_posix()

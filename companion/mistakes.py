@@ -1,0 +1,20 @@
+"""Errors a person can act on: shown as one sentence, without a traceback, with exit code 2."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class Mistake(Exception):
+    """Something the user can put right; the message says how."""
+
+
+class ClaimsFailed(Exception):
+    """A notebook ran, and a sentence it claims is not true of its numbers. Exit code 3."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`Did you mean …? Known: …`, for an unknown `name`."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    guess = f"Did you mean {close[0]!r}? " if close else ""
+    return f"{guess}Known: {', '.join(known) if known else 'none'}."

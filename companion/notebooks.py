@@ -1,0 +1,92 @@
+"""What a notebook's source says of itself, read without starting anything: parameters, figures, title."""
+
+import ast
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from companion.house import House
+from companion.mistakes import Mistake
+
+PARAMETERS_TAG = "parameters"
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """One parametrised notebook; its name is also its experiment's, its plotting module's and its figure folder's."""
+
+    path: Path
+
+    @classmethod
+    def named(cls, house: House, name: str) -> "Notebook":
+        """The notebook `name`, or a `Mistake` naming those that exist."""
+        house.require_notebook(name)
+        return cls(house.notebook(name))
+
+    @property
+    def name(self) -> str:
+        """The file's stem."""
+        return self.path.stem
+
+    @cached_property
+    def cells(self) -> list[dict[str, Any]]:
+        """All cells, their sources joined."""
+        try:
+            cells = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
+        except (json.JSONDecodeError, KeyError) as error:
+            raise Mistake(f"{self.path} is not a notebook: {error!r}.") from error
+        return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters cell, which is the one place where defaults stand."""
+        tagged = [cell for cell in self.cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
+        if len(tagged) != 1:
+            raise Mistake(
+                f"{self.path.name} needs exactly one cell tagged `{PARAMETERS_TAG}`, because papermill silently keeps "
+                f"the notebook's own values otherwise. It has {len(tagged)}."
+            )
+        values: dict[str, Any] = {}
+        last_line = 0
+        for statement in ast.parse(tagged[0]["source"]).body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if statement.lineno > last_line:
+                    last_line = statement.end_lineno or statement.lineno
+                    values[name] = self._literal(name, value)
+                case _:
+                    raise Mistake(
+                        f"The parameters cell of {self.path.name} holds one `name = value` a line. "
+                        f"Got `{ast.unparse(statement)}`."
+                    )
+        return values
+
+    def _literal(self, name: str, value: ast.expr) -> Any:
+        try:
+            return ast.literal_eval(value)
+        except ValueError as error:
+            raise Mistake(
+                f"Parameter `{name}` of {self.path.name} must be a plain value (number, string, list), because a "
+                f"profile must be able to write it. Got `{ast.unparse(value)}`."
+            ) from error
+
+    @cached_property
+    def figures(self) -> list[str]:
+        """The figures it publishes, in order: the plots named in its `publish(plotting.NAME, result)` calls."""
+        names = []
+        for cell in self.cells:
+            if cell["cell_type"] == "code" and "publish" in cell["source"]:
+                for node in ast.walk(ast.parse(cell["source"])):
+                    match node:
+                        case ast.Call(func=ast.Name(id="publish"), args=[ast.Attribute(attr=figure), *_]):
+                            names.append(figure)
+        return names
+
+    @cached_property
+    def title(self) -> str:
+        """Its first heading."""
+        for cell in self.cells:
+            if cell["cell_type"] == "markdown" and cell["source"].startswith("# "):
+                return cell["source"].splitlines()[0][2:].strip()
+        raise Mistake(f"{self.path.name} needs a first heading, `# …`, for the table of contents.")

@@ -1,0 +1,115 @@
+"""Parameters, checked before any kernel starts.
+
+Defaults come from the notebook's parameters cell, overrides from `profiles/*.yml` and the command line; names,
+types, ranges and meanings from the annotated signature of the experiment of the same name.
+"""
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from companion.house import DEFAULT_PROFILE, House
+from companion.mistakes import Mistake, did_you_mean
+from companion.notebooks import Notebook
+
+
+def resolve(
+    house: House, notebook: Notebook, profile: str, overrides: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Defaults, then what `profile` overrides, then `overrides`: names checked, types not yet.
+
+    Cheap enough to be asked for every notebook at every start: no science is imported.
+    """
+    house.require_profile(profile)
+    values = dict(notebook.defaults)
+    for origin, changes in (
+        (f"profiles/{profile}.yml", _profile(house, profile).get(notebook.name) or {}),
+        ("the command line", overrides or {}),
+    ):
+        for name, value in changes.items():
+            if name not in values:
+                raise Mistake(
+                    f"{origin}: notebook {notebook.name!r} has no parameter {name!r}. {did_you_mean(name, values)}"
+                )
+            values[name] = value
+    return values
+
+
+def check(notebook: Notebook, values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` as the experiment takes them, or a `Mistake` that names each parameter, its rule and its meaning."""
+    model = parameters_model(notebook.name)
+    if set(notebook.defaults) != set(model.model_fields):
+        missing = sorted(set(model.model_fields) - set(notebook.defaults))
+        unknown = sorted(set(notebook.defaults) - set(model.model_fields))
+        raise Mistake(
+            f"The parameters cell of {notebook.path.name} and the signature of experiment `{notebook.name}` must "
+            f"name the same parameters. Missing in the cell: {missing}; unknown to the experiment: {unknown}."
+        )
+    try:
+        return model.model_validate(dict(values)).model_dump()
+    except ValidationError as error:
+        raise Mistake(_explain(notebook.name, model, error)) from error
+
+
+def parameters_model(name: str) -> type[BaseModel]:
+    """The pydantic model read off the signature of experiment `name`."""
+    try:
+        module = importlib.import_module(f"lib.experiments.{name}")
+        return getattr(module, name).parameters_model
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise Mistake(
+            f"Notebook {name!r} needs an experiment of its name: a function `{name}` decorated with `@experiment` in "
+            f"lib/experiments/{name}.py ({error})."
+        ) from error
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """`name=value` from the command line, the value read as YAML 1.2, so that `1e-3` is a number."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise Mistake(f"A parameter is given as name=value, for example -p seed=1. Got {text!r}.")
+    try:
+        return name.strip(), YAML(typ="safe", pure=True).load(value)
+    except YAMLError as error:
+        raise Mistake(f"The value of parameter {name!r} is not YAML: {value!r} ({error}).") from error
+
+
+def check_profiles(house: House) -> None:
+    """Refuse a profile that overrides a notebook that does not exist."""
+    for profile in house.profile_names():
+        for name in _profile(house, profile):
+            if name not in house.notebooks():
+                raise Mistake(
+                    f"profiles/{profile}.yml: there is no notebook {name!r}. {did_you_mean(name, house.notebooks())}"
+                )
+
+
+def _profile(house: House, profile: str) -> dict[str, Any]:
+    if profile == DEFAULT_PROFILE:
+        return {}
+    path: Path = house.profiles / f"{profile}.yml"
+    try:
+        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8")) or {}
+    except YAMLError as error:
+        raise Mistake(f"profiles/{profile}.yml is not YAML: {error}") from error
+    if not isinstance(content, dict) or not all(isinstance(value, dict | None) for value in content.values()):
+        raise Mistake(f"profiles/{profile}.yml maps each notebook to its overrides, as in `name: {{seed: 1}}`.")
+    return content
+
+
+def _explain(experiment: str, model: type[BaseModel], error: ValidationError) -> str:
+    sentences = []
+    for problem in error.errors():
+        name = str(problem["loc"][0])
+        where = name + "".join(f"[{step}]" for step in problem["loc"][1:])
+        meaning = model.model_fields[name].description if name in model.model_fields else None
+        sentences.append(
+            f"`{where}`: {problem['msg'][0].lower()}{problem['msg'][1:]}. Got {problem['input']!r}."
+            + (f" It means: {meaning}" if meaning else "")
+        )
+    return f"Parameters of {experiment!r} are not right.\n  " + "\n  ".join(sentences)

@@ -1,0 +1,59 @@
+"""What is volatile about a run: when, where, on what, with which versions. Shown on the site, never tracked."""
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from companion.atomic import dump_json, write_text
+from companion.house import House
+
+PACKAGES = (
+    "large-prompt-attention",
+    "jax",
+    "jaxlib",
+    "equinox",
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "seaborn",
+)
+
+
+def record(house: House, path: Path, *, started: datetime.datetime, seconds: float, device: str) -> None:
+    """Write the provenance of a run that began at `started` and took `seconds`."""
+    write_text(
+        path,
+        dump_json(
+            {
+                "started": started.isoformat(timespec="seconds"),
+                "seconds": round(seconds, 1),
+                "device": device,
+                "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+                "versions": {package: importlib.metadata.version(package) for package in PACKAGES},
+                "git": _git(house.root),
+            }
+        ),
+    )
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """A recorded provenance, or None where nothing was run here."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def _git(root: Path) -> dict[str, Any] | None:
+    def ask(*question: str) -> str:
+        return subprocess.run(["git", *question], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+
+    try:
+        return {"commit": ask("rev-parse", "HEAD"), "modified": bool(ask("status", "--porcelain"))}
+    except (OSError, subprocess.CalledProcessError):
+        return None

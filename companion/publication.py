@@ -1,0 +1,60 @@
+"""The rule by which a rebuild replaces a published figure: only if its numbers moved, or what made them changed."""
+
+import json
+import shutil
+from pathlib import Path
+
+from companion import figure_set
+from companion.atomic import locked, replace_folder, staging_folder
+from companion.house import DEFAULT_PROFILE, House
+
+
+def publish_figures(house: House, name: str) -> list[str]:
+    """Bring `figures/<name>/` up to date with what the default profile built; the figures that were replaced.
+
+    A figure whose parameters, sources and numbers (within tolerance) are the published ones is left alone to the
+    byte, whatever this machine's fonts and rounding made of it. So `git status` is clean exactly when the results
+    were reproduced. The folder is exchanged in one step.
+    """
+    build = house.build(DEFAULT_PROFILE)
+    built, published = build.figures / name, house.published / name
+    with locked(build.locks / f"publish-{name}", f"{name}: waiting for another process to publish it"):
+        figures = figure_set.names_in(built)
+        replaced = [figure for figure in figures if not _reproduces(build.tables / name, built, published, figure)]
+        dropped = sorted(set(figure_set.names_in(published)) - set(figures))
+        if not replaced and not dropped:
+            return []
+        with staging_folder(build.staging, f"publish-{name}") as staging:
+            new = staging / name
+            new.mkdir()
+            for figure in figures:
+                origin = built if figure in replaced else published
+                for suffix in figure_set.SUFFIXES:
+                    shutil.copyfile(origin / f"{figure}{suffix}", new / f"{figure}{suffix}")
+            replace_folder(new, published)
+    return replaced + dropped
+
+
+def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool:
+    if figure_set.faults(published, figure):
+        return False
+    old, new = figure_set.read_record(published, figure), figure_set.read_record(built, figure)
+    if old.keys() != new.keys() or any(
+        old[part] != new[part] for part in ("notebook", "profile", "parameters", "sources", "columns")
+    ):
+        return False
+    if [claim["id"] for claim in old["claims"]] != [claim["id"] for claim in new["claims"]]:
+        return False
+    from companion import numbers  # pandas takes a second to import, and most calls end above
+
+    return not numbers.moved(published / f"{figure}{figure_set.DATA}", tables / f"{figure}{figure_set.DATA}", new)
+
+
+def published_claims(folder: Path) -> list[dict]:
+    """Every claim of every figure below `folder`, each with its notebook and figure."""
+    claims = []
+    for path in sorted(folder.glob(f"*/*{figure_set.RECORD}")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        place = {"notebook": record["notebook"], "figure": record["figure"]}
+        claims += [{**claim, **place} for claim in record["claims"]]
+    return claims

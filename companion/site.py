@@ -1,0 +1,40 @@
+"""Assembling the site: Jupyter Book, strict, on top of executed notebooks and published figures."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from companion import freshness
+from companion.house import PROFILE, House
+from companion.mistakes import Mistake
+
+JUPYTER_BOOK = (sys.executable, "-c", "from jupyter_book.cli.main import main; main()")
+STRICT = ("-W", "-n", "--keep-going")
+
+
+def build_site(house: House, profile: str) -> Path:
+    """Build the pages of `profile` with every warning an error; the folder of the site."""
+    build, site = house.build(profile), house.site(profile)
+    stamp = freshness.stamp(house, freshness.BOOK, profile)
+    freshness.forget(build, freshness.BOOK)
+    log = build.folder / "book.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as file:
+        finished = subprocess.run(
+            [*JUPYTER_BOOK, "build", ".", *STRICT, "--path-output", str(house.site_output(profile))],
+            check=False,
+            cwd=house.root,
+            env={**os.environ, PROFILE: profile, "PYTHONPATH": str(house.root), "NO_COLOR": "1"},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    if finished.returncode != 0:
+        # Sphinx remembers the pages it has read, warnings and all: the next build must read them again
+        shutil.rmtree(site.parent / ".doctrees", ignore_errors=True)
+        lines = log.read_text(encoding="utf-8").splitlines()
+        faults = [line for line in lines if "WARNING" in line or "ERROR" in line] or lines[-20:]
+        raise Mistake("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))
+    freshness.leave_stamp(house, stamp, sorted(site.glob("*.html")) + sorted(site.glob(f"{house.book.name}/*.html")))
+    return site

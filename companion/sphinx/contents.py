@@ -1,0 +1,45 @@
+"""`{companion-notebooks}`: every notebook with its parameters, their meaning, and how long it takes."""
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from companion import provenance
+from companion.house import House, relative
+from companion.notebooks import Notebook
+from companion.parameters import parameters_model
+from companion.sphinx.text import rule, table
+
+
+class NotebooksDirective(SphinxDirective):
+    """A table a notebook, made from the parameters cell and the experiment's signature."""
+
+    def run(self) -> list[nodes.Node]:
+        """One fold-out a notebook."""
+        house: House = self.config.companion_house
+        return self.parse_text_to_nodes("\n".join(self._notebook(house, name) for name in house.notebooks()))
+
+    def _notebook(self, house: House, name: str) -> str:
+        notebook = Notebook.named(house, name)
+        self.env.note_dependency(str(notebook.path))
+        fields = parameters_model(name).model_fields
+        rows = [
+            (f"`{key}`", f"`{notebook.defaults[key]}`", rule(field), (field.description or "").strip())
+            for key, field in fields.items()
+        ]
+        executed = house.build(self.config.companion_profile).notebooks / f"{name}.ipynb"
+        download = f"{{download}}`executed notebook </{relative(executed, house.root)}>`"
+        return (
+            f"::::{{dropdown}} {notebook.title} (`{name}`)\n"
+            f"{{doc}}`Read it <{name}>`, or take the {download}. {_times(house, name)}\n\n"
+            f"{table(('parameter', 'default', 'may be', 'meaning'), rows)}\n"
+            "::::\n"
+        )
+
+
+def _times(house: House, name: str) -> str:
+    times = []
+    for profile in house.profile_names():
+        origin = provenance.read(house.build(profile).provenance / f"{name}.json")
+        if origin:
+            times.append(f"{profile} {origin['seconds']:.0f} s on {origin['cores']} cores")
+    return f"It took {', '.join(times)}." if times else ""

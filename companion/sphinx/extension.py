@@ -1,0 +1,114 @@
+"""What happens when the book is assembled: which source is read, what is copied into the site."""
+
+import importlib.metadata
+import json
+import os
+import shutil
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+from companion.address import public_address
+from companion.atomic import dump_json
+from companion.house import DEFAULT_PROFILE, MIME, PROFILE, House
+from companion.scaffold import TEMPLATES
+from companion.sphinx.contents import NotebooksDirective
+from companion.sphinx.figures import ClaimRole, FigureDirective
+from companion.sphinx.ledger import LEDGER, LedgerDirective, all_claims, link_theorems
+
+logger = logging.getLogger(__name__)
+MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register directive, role and events."""
+    app.add_directive("companion-figure", FigureDirective)
+    app.add_directive("companion-ledger", LedgerDirective)
+    app.add_directive("companion-notebooks", NotebooksDirective)
+    app.add_role("claim", ClaimRole())
+    app.connect("config-inited", _choose_profile)
+    app.connect("env-get-outdated", _pages_that_show_claims)
+    app.connect("source-read", _read_executed_copy)
+    app.connect("doctree-read", link_theorems)
+    app.connect("html-page-context", _add_filter)
+    app.connect("build-finished", _complete_site)
+    return {"parallel_read_safe": False, "parallel_write_safe": True}
+
+
+def _choose_profile(app: Sphinx, config) -> None:
+    config.companion_house = House(Path(app.srcdir))
+    config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
+
+
+def _pages_that_show_claims(app: Sphinx, env, added, changed, removed) -> list[str]:
+    """Every page, if any claim changed: theorem boxes, the ledger and numbers in prose all show claims."""
+    shown = dump_json(all_claims(app))
+    unchanged = getattr(env, "companion_claims", None) == shown
+    env.companion_claims = shown
+    return [] if unchanged else sorted(env.found_docs)
+
+
+def _add_filter(app: Sphinx, pagename: str, templatename: str, context, doctree) -> None:
+    if pagename == f"{app.config.companion_house.book.name}/{LEDGER}":
+        app.add_js_file("ledger.js")
+
+
+def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Give Sphinx the executed copy of a notebook in place of its stripped source."""
+    house, profile = app.config.companion_house, app.config.companion_profile
+    folder, _, name = docname.rpartition("/")
+    if folder != house.book.name or name not in house.notebooks():
+        return
+    executed = house.build(profile).notebooks / f"{name}.ipynb"
+    app.env.note_dependency(str(executed))
+    if not executed.is_file():
+        logger.warning(
+            "%s has not been run in profile %r: its figures cannot be shown. Run `companion run %s --profile %s`.",
+            docname, profile, name, profile, location=docname,
+        )  # fmt: skip
+        return
+    source[0] = json.dumps(show_figures(json.loads(executed.read_text(encoding="utf-8"))))
+
+
+def show_figures(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with each published output replaced by the directive that shows the figure and its data."""
+    cells = []
+    for cell in notebook["cells"]:
+        outputs = cell.get("outputs", [])
+        shown = [output["data"][MIME]["figure"] for output in outputs if MIME in output.get("data", {})]
+        if not shown:
+            cells.append(cell)
+            continue
+        cells.append({**cell, "outputs": [output for output in outputs if MIME not in output.get("data", {})]})
+        for index, figure in enumerate(shown):
+            directive = f"```{{companion-figure}} {figure}\n```"
+            cells.append({"cell_type": "markdown", "id": f"{cell['id']}-{index}", "metadata": {}, "source": directive})
+    return {**notebook, "cells": cells}
+
+
+def _complete_site(app: Sphinx, error: Exception | None) -> None:
+    """Copy MathJax into the site, so that no page asks another host, and tell Pages to serve every file."""
+    if error is not None or app.builder.format != "html":
+        return
+    out = Path(app.outdir)
+    (out / ".nojekyll").touch()
+    (out / "404.html").write_text(_not_found(app.config.companion_house), encoding="utf-8")
+    origin = Path(str(importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline")))
+    for part in MATHJAX:
+        source, target = origin / "static" / "mathjax" / part, out / "_static" / "mathjax" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+
+
+def _not_found(house: House) -> str:
+    """A page that needs no other file, because it is served at whatever address was asked for."""
+    owner, name = public_address(house).removeprefix("https://github.com/").split("/")
+    return Template((TEMPLATES / "404.html.txt").read_text(encoding="utf-8")).substitute(
+        front=f"https://{owner.lower()}.github.io/{name}/"
+    )
