@@ -29,8 +29,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def dump_json(value: Any) -> str:
-    """The one way JSON is written here: sorted, indented, strict, ending in a newline."""
-    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    """The one way JSON is written here: indented, strict, in the order given, ending in a newline."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def replace_folder(new: Path, target: Path) -> None:
@@ -86,7 +86,7 @@ def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """
     parent.mkdir(parents=True, exist_ok=True)
     for dead in parent.glob(f"{prefix}-*"):
-        shutil.rmtree(dead)
+        shutil.rmtree(dead, ignore_errors=True)  # a killed run's kernel may write for another second
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=parent))
     try:
         yield folder

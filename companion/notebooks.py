@@ -50,7 +50,7 @@ class Notebook:
             )
         values: dict[str, Any] = {}
         last_line = 0
-        for statement in ast.parse(tagged[0]["source"]).body:
+        for statement in self._python(tagged[0]["source"]).body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if statement.lineno > last_line:
                     last_line = statement.end_lineno or statement.lineno
@@ -61,6 +61,12 @@ class Notebook:
                         f"Got `{ast.unparse(statement)}`."
                     )
         return values
+
+    def _python(self, source: str) -> ast.Module:
+        try:
+            return ast.parse(source)
+        except SyntaxError as error:
+            raise Mistake(f"A cell of {self.path.name} is not plain Python ({error}):\n{source}") from error
 
     def _literal(self, name: str, value: ast.expr) -> Any:
         try:
@@ -77,7 +83,7 @@ class Notebook:
         names = []
         for cell in self.cells:
             if cell["cell_type"] == "code" and "publish" in cell["source"]:
-                for node in ast.walk(ast.parse(cell["source"])):
+                for node in ast.walk(self._python(cell["source"])):
                     match node:
                         case ast.Call(func=ast.Name(id="publish"), args=[ast.Attribute(attr=figure), *_]):
                             names.append(figure)

@@ -5,6 +5,7 @@ types, ranges and meanings from the annotated signature of the experiment of the
 """
 
 import importlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,14 @@ def resolve(
                     f"{origin}: notebook {notebook.name!r} has no parameter {name!r}. {did_you_mean(name, values)}"
                 )
             values[name] = value
+    for name, value in values.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise Mistake(
+                f"Parameter `{name}` of notebook {notebook.name!r} must be a plain, finite value, because records are "
+                f"JSON. Got {value!r}."
+            ) from error
     return values
 
 
@@ -58,14 +67,20 @@ def check(notebook: Notebook, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def parameters_model(name: str) -> type[BaseModel]:
     """The pydantic model read off the signature of experiment `name`."""
+    missing = (
+        f"Notebook {name!r} needs an experiment of its name: a function `{name}` decorated with `@experiment` in "
+        f"lib/experiments/{name}.py."
+    )
     try:
         module = importlib.import_module(f"lib.experiments.{name}")
-        return getattr(module, name).parameters_model
-    except (ModuleNotFoundError, AttributeError) as error:
-        raise Mistake(
-            f"Notebook {name!r} needs an experiment of its name: a function `{name}` decorated with `@experiment` in "
-            f"lib/experiments/{name}.py ({error})."
-        ) from error
+    except ModuleNotFoundError as error:
+        if error.name != f"lib.experiments.{name}":
+            raise
+        raise Mistake(missing) from error
+    model = getattr(getattr(module, name, None), "parameters_model", None)
+    if model is None:
+        raise Mistake(missing)
+    return model
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:

@@ -1,5 +1,6 @@
 """`companion new NAME`: a notebook that runs, in every room where one has something; then make it yours."""
 
+import keyword
 import re
 from pathlib import Path
 from string import Template
@@ -8,6 +9,7 @@ from ruamel.yaml import YAML
 
 from companion.address import bootstrap_cell, dump_notebook, public_address
 from companion.atomic import write_text
+from companion.freshness import BOOK
 from companion.house import House, relative
 from companion.mistakes import Mistake
 
@@ -21,12 +23,14 @@ def lay_out(house: House, name: str) -> list[str]:
         raise Mistake(
             f"A notebook's name is also a Python name: lower case, words joined by underscores. Got {name!r}."
         )
+    if keyword.iskeyword(name) or name == BOOK:
+        raise Mistake(f"{name!r} is a word of {'the build' if name == BOOK else 'Python'}. Choose another name.")
     homes = {
         house.notebook(name): _notebook(name, public_address(house)),
         house.root / "lib" / "experiments" / f"{name}.py": _fill("experiment.py.txt", name),
         house.root / "lib" / "plotting" / f"{name}.py": _fill("plotting.py.txt", name),
     }
-    if taken := [relative(path, house.root) for path in homes if path.exists()]:
+    if taken := [relative(path, house.root) for path in (*homes, house.book / f"{name}.md") if path.exists()]:
         raise Mistake(f"{name!r} is taken: {', '.join(taken)}. Choose another name, or edit what is there.")
     for path, text in homes.items():
         write_text(path, text)
@@ -35,7 +39,7 @@ def lay_out(house: House, name: str) -> list[str]:
         house.root / "lib" / "plotting" / "__init__.py": (
             f"from lib.plotting.{name} import {figure_of(name)} as {figure_of(name)}\n"
         ),
-        house.profiles / "smoke.yml": f"\n{name}:\n  prompts: 50\n",
+        house.profiles / "smoke.yml": f"\n{name}:\n  prompts: 200\n",
         house.profiles / "full.yml": f"\n{name}:\n  prompts: 5000\n",
     }
     for path, row in rows.items():

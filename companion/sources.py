@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from companion.house import relative
+from companion.mistakes import Mistake
 
 PACKAGES = ("lib", "companion")
 PUBLISHING = "companion.publishing"
@@ -85,4 +86,7 @@ def _files_of(root: Path, module: str, name: str | None) -> Iterator[Path]:
 
 @cache
 def _tree(path: Path, _modified: int) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise Mistake(f"{path} is not Python: {error}.") from error

@@ -1,5 +1,6 @@
 """Turning bad input into sentences: which argument, which rule, why, and what came."""
 
+import operator
 from collections.abc import Callable
 
 import equinox as eqx
@@ -28,6 +29,17 @@ def require_finite(owner: str, name: str, value: Float[Array, "..."], reason: st
         raise ValueError(
             f"`{owner}({name}=...)` must be finite: {reason} Got {bad} NaN or infinite of {np.size(value)} entries."
         )
+
+
+def require_count(owner: str, name: str, value: int, reason: str) -> int:
+    """`value` as a Python integer, or `ValueError` unless it is a whole number of at least 1."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise ValueError(f"`{owner}({name}=...)` must be a whole number ≥ 1: {reason} Got {value!r}.")
+    return count
 
 
 def require_positive(owner: str, name: str, value: Float[Array, "..."], reason: str) -> None:

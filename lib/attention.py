@@ -1,6 +1,6 @@
 """Attention is the gradient of a log-moment-generating function: `T[μ](z) = V ∇Λ_μ(U z)`.
 
-[BB26, Sec. 2] writes softmax attention as an operator on measures, `T[μ](z) = ∫ e^⟨Uz,z'⟩ V z' dμ / ∫ e^⟨Uz,z'⟩ dμ`;
+[BB26] writes softmax attention as an operator on measures, `T[μ](z) = ∫ e^⟨Uz,z'⟩ V z' dμ / ∫ e^⟨Uz,z'⟩ dμ`;
 the quotient is `V` times the gradient of `Λ_μ`. One definition then covers the prompt in hand (an `Empirical`),
 the infinite prompt (its law), and everything between.
 """
@@ -14,7 +14,7 @@ import jax.random as jr
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float
+from lib._checks import as_float, require_count, require_finite
 from lib.measures import Measure, dimension, tilted_cov, tilted_mean
 
 
@@ -32,6 +32,9 @@ class Attention(eqx.Module):
                 f"scores ⟨Uz, z'⟩ weigh values V z'. Got shapes {self.bilinear.shape} and {self.value.shape}."
             )
 
+        require_finite("Attention", "bilinear", self.bilinear, "scores ⟨Uz, z'⟩ are numbers.")
+        require_finite("Attention", "value", self.value, "outputs V z' are vectors.")
+
     @classmethod
     def from_kqv(cls, key: Float[Array, "p d"], query: Float[Array, "p d"], value: Float[Array, "e d"]) -> "Attention":
         """The head with key, query and value matrices K, Q, V: `⟨K z', Q z⟩ = ⟨z', U z⟩` with U = KᵀQ."""
@@ -45,7 +48,7 @@ class Attention(eqx.Module):
 
 
 def attend(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " e"]:
-    """`V ∇Λ_μ(U z)`: softmax attention of the prompt `measure` at `query` ([BB26, Eq. 2] for any measure).
+    """`V ∇Λ_μ(U z)`: softmax attention of the prompt `measure` at `query` ([BB26], written for any measure).
 
     On an `Empirical` this is textbook softmax; on a `Gaussian` it is affine in the query [BB26, Lemma 2.1].
     Raises where `Λ_μ(U z)` is not finite.
@@ -54,7 +57,7 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Fl
 
 
 def linear_attend(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " e"]:
-    """`V E_μ[z' z'ᵀ] U z`: linear attention, the second moment in place of the tilted mean [BB26, Sec. 2].
+    """`V E_μ[z' z'ᵀ] U z`: linear attention, the second moment in place of the tilted mean [BB26].
 
     The second moment is never formed: `E[z' z'ᵀ] ξ = ∇²Λ(0) ξ + ⟨∇Λ(0), ξ⟩ ∇Λ(0)`.
     """
@@ -76,7 +79,6 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " d"]) 
     return params.value @ cov @ params.value.T
 
 
-@eqx.filter_jit
 def stream_attend(
     params: Attention,
     measure: Measure,
@@ -91,12 +93,16 @@ def stream_attend(
     Block j is `measure.sample(block, key=fold_in(key, j))`, the last one cut to fit, so the answer is that of
     `attend` on those tokens up to rounding, whatever `n`. `n` and `block` are static.
     """
-    if n < 1 or block < 1:
-        raise ValueError(
-            "`stream_attend(n, block)` needs n ≥ 1 and block ≥ 1: an empty prompt defines no probability "
-            f"measure. Got n = {n}, block = {block}."
-        )
-    tilt = _tilt(params, measure, query)
+    n = require_count("stream_attend", "n", n, "an empty prompt defines no probability measure.")
+    block = require_count("stream_attend", "block", block, "tokens are drawn a block at a time.")
+    return params.value @ _stream_mean(measure, _tilt(params, measure, query), n, key, block)
+
+
+@eqx.filter_jit
+def _stream_mean(
+    measure: Measure, tilt: Float[Array, " d"], n: int, key: PRNGKeyArray, block: int
+) -> Float[Array, " d"]:
+    """The softmax-weighted mean of the tokens, with the running log of the weights' sum as the only other state."""
     blocks, rest = divmod(n, block)
 
     def absorb(j, state, size=block):
@@ -112,7 +118,7 @@ def stream_attend(
     state = jax.lax.fori_loop(0, blocks, absorb, state)
     if rest:
         state = absorb(blocks, state, rest)
-    return params.value @ state[1]
+    return state[1]
 
 
 def _tilt(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -126,4 +132,6 @@ def _tilt(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Flo
             f"`params` acts on tokens of dimension {params.value.shape[1]}, `measure` has tokens of dimension {d}: "
             "they must agree, because scores pair U z with tokens."
         )
-    return params.bilinear @ as_float(query)
+    query = as_float(query)
+    require_finite("attend", "query", query, "a query is a point of R^d.")
+    return params.bilinear @ query

@@ -16,7 +16,14 @@ from jax.nn import log_softmax
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, is_concrete, require_finite, require_now_or_then, require_positive
+from lib._checks import (
+    as_float,
+    is_concrete,
+    require_count,
+    require_finite,
+    require_now_or_then,
+    require_positive,
+)
 
 
 class Measure(eqx.Module):
@@ -46,9 +53,9 @@ class Gaussian(Measure):
 
     def __check_init__(self):
         """Shapes first, then, where they can be looked at, the values."""
-        if self.mean.ndim < 1 or self.cov.shape != (*self.mean.shape, self.mean.shape[-1]):
+        if 0 in self.mean.shape[-1:] or self.mean.ndim < 1 or self.cov.shape != (*self.mean.shape, self.mean.shape[-1]):
             raise ValueError(
-                "`Gaussian(mean, cov)` needs a mean of shape (d,) and a covariance of shape (d, d), because "
+                "`Gaussian(mean, cov)` needs a mean of shape (d,) and a covariance of shape (d, d), d ≥ 1, because "
                 f"⟨ξ, cov ξ⟩ pairs them. Got shapes {self.mean.shape} and {self.cov.shape}."
             )
         require_finite("Gaussian", "mean", self.mean, "it is the centre of a probability measure.")
@@ -277,8 +284,9 @@ class Pushforward(Measure):
 def dimension(measure: Measure) -> int:
     """The d of R^d, read off the shape of one token without drawing it."""
     try:
-        return jax.eval_shape(lambda: measure.sample(1, key=jr.key(0))).shape[1]
-    except (TypeError, ValueError, IndexError) as error:
+        _, d = jax.eval_shape(lambda: measure.sample(1, key=jr.key(0))).shape
+        return d
+    except (TypeError, ValueError) as error:
         raise ValueError(
             f"A verb takes one measure whose `sample(n)` has shape (n, d), and `{type(measure).__name__}` has not: "
             f"call it under `jax.vmap` if this is a stack of measures. ({error})"
@@ -287,10 +295,7 @@ def dimension(measure: Measure) -> int:
 
 def empirical(measure: Measure, n: int, *, key: PRNGKeyArray) -> Empirical:
     """A prompt of `n` independent tokens of `measure`: the finite-prompt measure `μ̂_n` of [BB26]."""
-    if n < 1:
-        raise ValueError(
-            f"`empirical(measure, n)` needs n ≥ 1: an empty prompt defines no probability measure. Got n = {n}."
-        )
+    n = require_count("empirical", "n", n, "an empty prompt defines no probability measure.")
     return Empirical(measure.sample(n, key=key))
 
 

@@ -147,4 +147,4 @@ def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
 def standard_error(samples: np.ndarray, axis: int = 0) -> np.ndarray:
     """Of the mean along `axis`."""
     samples = np.asarray(samples)
-    return samples.std(axis=axis, ddof=1) / np.sqrt(samples.shape[axis])
+    return np.asarray(samples.std(axis=axis, ddof=1) / np.sqrt(samples.shape[axis]))

@@ -1,0 +1,224 @@
+"""The house is complete: nothing of a notebook was forgotten, nothing is left of one that is gone.
+
+The lists themselves, `forgotten` and `unpublished`, stand in conftest.py and are tested here on a clone.
+"""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from companion import figure_set, publication
+from companion.house import House
+from companion.notebooks import Notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+HOUSE = House(ROOT)
+NOTEBOOKS = HOUSE.notebooks()
+FIGURES = [(name, figure) for name in NOTEBOOKS for figure in Notebook.named(HOUSE, name).figures]
+
+needs_figures = pytest.mark.skipif(
+    not any(HOUSE.published.glob("*/")), reason="figures/ has no folder yet: nothing was ever published (`make book`)"
+)
+
+
+def test_first_chapter_is_there():
+    """Or the rules below would hold of nothing."""
+    assert "gaussian_limit" in NOTEBOOKS
+
+
+def test_nothing_is_forgotten(forgotten):
+    """Of any notebook of this repository; nor is anything there without one."""
+    assert forgotten(HOUSE) == []
+
+
+@needs_figures
+def test_every_figure_is_published(unpublished):
+    """Five files that belong together for each, and none for others."""
+    assert unpublished(HOUSE) == []
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_names_in_the_code_are_importable(name):
+    """`experiments.NAME` and `plotting.FIGURE` are what the notebook finds."""
+    from lib import experiments, plotting
+
+    assert getattr(experiments, name).parameters_model
+    for figure in Notebook.named(HOUSE, name).figures:
+        assert getattr(plotting, figure).__module__ == f"lib.plotting.{name}"
+
+
+@needs_figures
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_published_claims_hold_and_could_fail(name, figure):
+    """Each one, with its alternative."""
+    for claim in figure_set.read_record(HOUSE.published / name, figure)["claims"]:
+        assert claim["holds"], claim
+        assert claim["catches_alternative"], claim
+        assert claim["alternative"]["says"].strip(), claim
+
+
+@needs_figures
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_published_claims_have_a_source(name, figure):
+    """A key of the bibliography, in square brackets, or `derived here`."""
+    keys = re.findall(r"^@\w+\{(\w+),", (HOUSE.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    assert keys
+    for claim in figure_set.read_record(HOUSE.published / name, figure)["claims"]:
+        cited = re.findall(r"\[(\w+)(?:, [^\]]+)?\]", claim["source"])
+        assert cited or claim["source"].startswith("derived here"), claim
+        assert set(cited) <= set(keys), claim
+
+
+@needs_figures
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_published_figure_has_caption_and_alt(name, figure):
+    """Neither is empty, and the alt text is no copy of the caption."""
+    record = figure_set.read_record(HOUSE.published / name, figure)
+    assert record["caption"].strip()
+    assert len(record["alt"].split()) >= 8, "an alt text describes the picture"
+    assert record["alt"] != record["caption"]
+
+
+@needs_figures
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_published_files_are_small(name, figure):
+    """At most 300 kB each."""
+    sizes = {s: (HOUSE.published / name / f"{figure}{s}").stat().st_size for s in figure_set.SUFFIXES}
+    assert max(sizes.values()) <= 300_000, sizes
+
+
+@needs_figures
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_published_by_the_default_profile(name, figure):
+    """With the parameters of the notebook as it stands, its columns being those of the CSV."""
+    record = figure_set.read_record(HOUSE.published / name, figure)
+    assert record["profile"] == "laptop"
+    assert record["parameters"] == Notebook.named(HOUSE, name).defaults
+    header = (HOUSE.published / name / f"{figure}.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert set(header.split(",")) == set(record["columns"])
+
+
+def test_claims_of_the_house_have_different_names():
+    """Pages link to them by name alone."""
+    ids = [claim["id"] for claim in publication.published_claims(HOUSE.published)]
+    assert sorted(ids) == sorted(set(ids))
+
+
+def test_figures_of_the_house_have_different_names():
+    """They share one namespace in `lib.plotting`, and one on the pages."""
+    figures = [figure for _, figure in FIGURES]
+    assert sorted(figures) == sorted(set(figures))
+
+
+def test_scaffold_forgets_nothing(forgotten, clone):
+    """A notebook as `companion new` lays it out."""
+    assert forgotten(clone.house) == []
+
+
+def test_scaffold_is_not_published(unpublished, clone):
+    """Before its first run; the sentence says what to run."""
+    assert unpublished(clone.house)
+    assert all("companion run toy" in sentence for sentence in unpublished(clone.house))
+
+
+def test_run_publishes_the_scaffold(unpublished, ran):
+    """After it, nothing is missing."""
+    assert unpublished(ran.house) == []
+
+
+def remove_line(clone, path, line):
+    clone.replace(path, line, "")
+
+
+def drop(clone, path):
+    (clone.root / path).unlink()
+
+
+def add_page(clone):
+    clone.replace("_toc.yml", "- file: book/toy", "- file: book/toy\n      - file: book/gone")
+
+
+def leave_outputs(clone):
+    path = clone.house.notebook("toy")
+    notebook = json.loads(path.read_text())
+    notebook["cells"][-1]["execution_count"] = 7
+    path.write_text(json.dumps(notebook))
+
+
+def drop_notebook(clone):
+    drop(clone, "book/toy.ipynb")
+
+
+def setup_cell(addition):
+    return lambda clone: clone.rewrite_cell("# setup", f"# setup\nfrom lib import experiments\n{addition}\n")
+
+
+REEXPORT = "from lib.experiments.toy import toy as toy"
+PLOT_REEXPORT = "from lib.plotting.toy import toy_error as toy_error"
+
+# what is taken away; the words by which the contributor is told
+PIECES = {
+    "experiment": (lambda c: drop(c, "lib/experiments/toy.py"), ["Write lib/experiments/toy.py", "@experiment"]),
+    "decorator": (lambda c: remove_line(c, "lib/experiments/toy.py", "@experiment\n"), ["`toy`", "@experiment"]),
+    "experiment's name": (lambda c: c.replace("lib/experiments/toy.py", "def toy(", "def tou("), ["function `toy`"]),
+    "re-export": (lambda c: remove_line(c, "lib/experiments/__init__.py", REEXPORT), [f"add `{REEXPORT}`"]),
+    "plot": (lambda c: drop(c, "lib/plotting/toy.py"), ["`toy_error` in lib/plotting/toy.py"]),
+    "plot's re-export": (lambda c: remove_line(c, "lib/plotting/__init__.py", PLOT_REEXPORT), [PLOT_REEXPORT]),
+    "smoke": (lambda c: c.replace("profiles/smoke.yml", "toy:", "tou:"), ["entry `toy:` to profiles/smoke.yml"]),
+    "full": (lambda c: c.replace("profiles/full.yml", "toy:", "tou:"), ["entry `toy:` to profiles/full.yml"]),
+    "contents": (lambda c: remove_line(c, "_toc.yml", "      - file: book/toy\n"), ["`- file: book/toy` to _toc.yml"]),
+    "parameter": (lambda c: remove_line(c, "book/toy.ipynb", '"seed = 0\\n",'), ["same parameters", "['seed']"]),
+    "parameters": (lambda c: c.rewrite_cell("# parameters", "x = 1", tags=[]), ["exactly one cell tagged"]),
+    "picture": (lambda c: c.rewrite_cell("# show", "result\n"), ["shows nothing", "publish(plotting.NAME, result)"]),
+    "bootstrap": (lambda c: c.replace("book/toy.ipynb", "%pip install", "%pip  install"), ["`companion address`"]),
+    "stripped": (leave_outputs, ["strip the outputs", "nbstripout book/toy.ipynb"]),
+    "thin: def": (setup_cell("def f(x): return x"), ["move `f` to lib/experiments/toy.py"]),
+    "thin: for": (setup_cell("for seed in range(3): pass"), ["move the loop to lib/experiments/toy.py"]),
+    "thin: list": (setup_cell("x = [seed for seed in (1, 2)]"), ["move the loop"]),
+    "thin: numpy": (setup_cell("import numpy as np"), ["`import numpy` belongs to lib"]),
+    "thin: rc": (setup_cell("from matplotlib import pyplot"), ["`from matplotlib import` belongs to lib"]),
+    "thin: path": (setup_cell("x = '/home/me/data.csv'"), ["'/home/me/data.csv' looks like a path"]),
+    "thin: print": (setup_cell("print(1)"), ["neither opens files nor prints"]),
+    "thin: magic": (setup_cell("%matplotlib inline"), ["not plain Python"]),
+    # and the inverse: what is left of a notebook that is gone
+    "orphaned experiment": (drop_notebook, ["lib/experiments/toy.py has no notebook"]),
+    "orphaned plots": (drop_notebook, ["lib/plotting/toy.py has no notebook"]),
+    "orphaned entry": (drop_notebook, ["profiles/smoke.yml has an entry `toy`"]),
+    "orphaned row": (drop_notebook, ["_toc.yml has a row `book/toy`"]),
+    "row without a page": (add_page, ["_toc.yml has a row `book/gone`"]),
+    "orphaned plot": (
+        lambda c: c.replace(
+            "lib/plotting/toy.py", "def toy_error", 'def old():\n    """A.\n\n    Alt: B."""\n\n\ndef toy_error'
+        ),
+        ["book/toy.ipynb does not publish `old`"],
+    ),
+    "orphaned re-export": (lambda c: drop(c, "lib/plotting/toy.py"), ["re-exports `toy_error`", "not there"]),
+    "orphaned figures": (lambda c: (c.root / "figures/gone").mkdir(parents=True), ["figures/gone/", "no notebook"]),
+    "orphaned data": (lambda c: (c.root / "data/gone").mkdir(parents=True), ["data/gone/", "no notebook"]),
+}
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_forgotten_piece_is_named(forgotten, clone, piece):
+    """One sentence says which, where, and what to write."""
+    take_away, words = PIECES[piece]
+    take_away(clone)
+    said = forgotten(clone.house)
+    assert [sentence for sentence in said if all(word in sentence for word in words)], said
+
+
+@pytest.mark.parametrize("suffix", figure_set.SUFFIXES)
+def test_unpublished_file_is_named(unpublished, ran_clone, suffix):
+    """A figure with a file missing."""
+    (ran_clone.house.published / f"toy/toy_error{suffix}").unlink()
+    assert any(f"toy_error{suffix} is missing" in sentence for sentence in unpublished(ran_clone.house))
+
+
+def test_published_figure_of_the_past_is_named(unpublished, ran_clone):
+    """One that no notebook publishes any more."""
+    folder = ran_clone.house.published / "toy"
+    shutil.copyfile(folder / "toy_error.csv", folder / "toy_old.csv")
+    assert any("figures/toy/toy_old: no longer published" in sentence for sentence in unpublished(ran_clone.house))

@@ -1,0 +1,142 @@
+"""The numbers of a figure on disk: six digits, the same bytes, and a rule for when a rebuild has moved them."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion import numbers
+from lib.experiments.result import Alternative, Claim, Column
+
+
+@pytest.fixture
+def moved(tmp_path):
+    """Publish `old`, rebuild `new`, both by column; the columns that moved."""
+
+    def compare(old, new, **columns):
+        published, unrounded = tmp_path / "published.csv", tmp_path / "unrounded.csv"
+        numbers.write_csv(pd.DataFrame(old), published, numbers.SIGNIFICANT_DIGITS)
+        numbers.write_csv(pd.DataFrame(new), unrounded, numbers.EXACT_DIGITS)
+        record = {"columns": {name: asdict(columns.get(name, Column("x"))) for name in new}}
+        return numbers.moved(published, unrounded, record)
+
+    return compare
+
+
+@pytest.mark.parametrize("value", [9.5, -9.5, 9.87654e-200, 9.87654e200, 950_000_000])
+def test_exact_column_moved_by_two_millionths_is_seen(moved, value):
+    """Where six digits show it."""
+    assert moved({"x": [1.0, value]}, {"x": [1.0, value * (1 + 2e-6)]}) == ["x"]
+
+
+@pytest.mark.parametrize("value", [1.0, -9.5, 3.14159e-200, 12345.6])
+def test_exact_column_may_move_by_half_a_millionth(moved, value):
+    """Rounding of another machine."""
+    assert moved({"x": [value]}, {"x": [value * (1 + 5e-7)]}) == []
+
+
+@pytest.mark.parametrize("value", [1.000005, 1.000015, 9.9999949999, 9.9999950001, 0.1234565, 999999.5, 1 / 3, 2 / 3e5])
+def test_rounding_to_six_digits_is_not_a_move(moved, value):
+    """Not even exactly between two published numbers."""
+    assert moved({"x": [value, -value]}, {"x": [value, -value]}) == []
+
+
+@pytest.mark.parametrize(("shift", "expected"), [(4.9, []), (-4.9, []), (5.2, ["x"]), (-5.2, ["x"])])
+def test_monte_carlo_column_may_move_by_five_standard_errors(moved, shift, expected):
+    """And not by more."""
+    old, new = {"x": [2.0, 3.0], "se": [0.1, 0.1]}, {"x": [2.0, 3.0 + shift * 0.1], "se": [0.1, 0.1]}
+    assert moved(old, new, x=Column("x", std_error="se"), se=Column("se", std_error="se")) == expected
+
+
+def test_monte_carlo_column_uses_the_error_of_its_own_row(moved):
+    """A large error elsewhere excuses nothing."""
+    old, new = {"x": [2.0, 3.0], "se": [0.1, 9.0]}, {"x": [2.6, 3.0], "se": [0.1, 9.0]}
+    assert moved(old, new, x=Column("x", std_error="se")) == ["x"]
+
+
+def test_monte_carlo_column_without_an_error_is_exact(moved):
+    """A standard error of zero, or none, allows rounding only."""
+    column = Column("x", std_error="se")
+    for error in (0.0, np.nan):
+        assert moved({"x": [2.0], "se": [error]}, {"x": [2.0], "se": [error]}, x=column) == []
+        assert moved({"x": [2.0], "se": [error]}, {"x": [2.1], "se": [error]}, x=column) == ["x"]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_value_that_is_not_finite_stays(moved, value):
+    """It equals itself and nothing else."""
+    assert moved({"x": [1.0, value]}, {"x": [1.0, value]}) == []
+    assert moved({"x": [1.0, value]}, {"x": [1.0, 2.0]}) == ["x"]
+    assert moved({"x": [1.0, 2.0]}, {"x": [1.0, value]}) == ["x"]
+    assert moved({"x": [1.0, value]}, {"x": [1.0, -value if np.isinf(value) else np.inf]}) == ["x"]
+
+
+def test_infinite_value_is_not_excused_by_its_error(moved):
+    """Nor by a Monte-Carlo column's tolerance."""
+    assert moved({"x": [1.0], "se": [1.0]}, {"x": [np.inf], "se": [1.0]}, x=Column("x", std_error="se")) == ["x"]
+
+
+def test_string_column_is_compared_as_text(moved):
+    """A label that changed is a move."""
+    assert moved({"law": ["a", "b"]}, {"law": ["a", "b"]}) == []
+    assert moved({"law": ["a", "b"]}, {"law": ["a", "c"]}) == ["law"]
+
+
+def test_text_in_place_of_numbers_is_a_move(moved):
+    """And no traceback."""
+    assert moved({"x": [1.0, 2.0]}, {"x": ["one", "two"]}) == ["x"]
+
+
+@pytest.mark.parametrize(
+    "new", [{"x": [1.0]}, {"x": [1.0, 2.0, 3.0]}, {"y": [1.0, 2.0]}, {"x": [1.0, 2.0], "y": [1, 2]}]
+)
+def test_another_shape_is_a_move(moved, new):
+    """Rows or columns that came or went."""
+    assert moved({"x": [1.0, 2.0]}, new) == ["the shape of the table"]
+
+
+def test_exact_zero_stays_zero(moved):
+    """It has no size that a relative tolerance could refer to."""
+    assert moved({"x": [0.0]}, {"x": [0.0]}) == []
+    assert moved({"x": [0.0]}, {"x": [1e-12]}) == ["x"]
+    assert moved({"x": [1e-12]}, {"x": [0.0]}) == ["x"]
+
+
+def test_absolute_tolerance_is_for_zeros_up_to_rounding(moved):
+    """`Column(absolute=...)`, and no more than that."""
+    column = Column("x", absolute=1e-9)
+    assert moved({"x": [0.0, 3e-10]}, {"x": [9e-10, -6e-10]}, x=column) == []
+    assert moved({"x": [0.0]}, {"x": [2e-9]}, x=column) == ["x"]
+
+
+def test_only_the_columns_that_moved_are_named(moved):
+    """In the order of the table."""
+    assert moved({"a": [1.0], "b": [1.0], "c": [1.0]}, {"a": [2.0], "b": [1.0], "c": [2.0]}) == ["a", "c"]
+
+
+def test_csv_is_the_same_bytes_for_the_same_numbers(tmp_path):
+    """Six digits, no index, one kind of line end: the published form, to the byte."""
+    frame = pd.DataFrame({"L": [10, 1_000_000_007], "x": [1 / 3, 2e-300], "law": ["a", "b"], "z": [np.nan, np.inf]})
+    for _ in range(2):
+        numbers.write_csv(frame, tmp_path / "x.csv", numbers.SIGNIFICANT_DIGITS)
+        assert (tmp_path / "x.csv").read_bytes() == b"L,x,law,z\n10,0.333333,a,\n1000000007,2e-300,b,inf\n"
+
+
+def test_unrounded_csv_gives_back_every_bit(tmp_path):
+    """What the comparison reads is what was computed."""
+    values = np.random.default_rng(0).standard_normal(1000) * 10.0 ** np.arange(-300, 300, 0.6)
+    numbers.write_csv(pd.DataFrame({"x": values}), tmp_path / "x.csv", numbers.EXACT_DIGITS)
+    read = pd.read_csv(tmp_path / "x.csv")["x"].to_numpy()
+    np.testing.assert_array_equal(read, values)
+
+
+def test_claim_record_holds_six_digits_and_the_verdict():
+    """What is not finite becomes text, because JSON has no word for it."""
+    claim = Claim("a", "A.", "derived here", "f", 1 / 3, np.inf, 0.1, Alternative("b", 2 / 3), std_error=1e-9 / 3)
+    record = numbers.claim_record(claim)
+    assert record["measured"] == 0.333333
+    assert record["expected"] == "inf"
+    assert record["std_error"] == 3.33333e-10
+    assert record["alternative"] == {"says": "b", "measured": 0.666667}
+    assert record["holds"] is False

@@ -1,0 +1,254 @@
+"""When a rebuild replaces a published figure, and that a kill at any moment leaves a whole set."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from companion import atomic, figure_set, publication
+from companion.house import House
+
+COLUMNS = {
+    "length": {"meaning": "L", "unit": "1", "std_error": None, "absolute": 0.0},
+    "x": {"meaning": "x", "unit": "1", "std_error": "se", "absolute": 0.0},
+    "se": {"meaning": "se", "unit": "1", "std_error": "se", "absolute": 0.0},
+    "exact": {"meaning": "exact", "unit": "1", "std_error": None, "absolute": 0.0},
+}
+
+
+def write_set(folder: Path, figure: str, picture="<svg/>", **changes) -> None:
+    """Five files that belong together; `changes` go into the record."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix in figure_set.PICTURES:
+        (folder / f"{figure}{suffix}").write_text(picture, encoding="utf-8")
+    (folder / f"{figure}.csv").write_text(changes.pop("csv", CSV), encoding="utf-8")
+    record = {
+        "figure": figure,
+        "notebook": "demo",
+        "profile": "laptop",
+        "parameters": {"seed": 0},
+        "sources": {"lib/demo.py": "1234"},
+        "columns": COLUMNS,
+        "claims": [{"id": "demo-rate", "holds": True}],
+        "caption": "A caption.",
+        **changes,
+        "files": {s: figure_set.digest((folder / f"{figure}{s}").read_bytes()) for s in figure_set.SUFFIXES[:-1]},
+    }
+    (folder / f"{figure}.json").write_text(atomic.dump_json(record), encoding="utf-8")
+
+
+CSV = "length,x,se,exact\n10,2,0.1,9.5\n"
+UNROUNDED = "length,x,se,exact\n10,{x},0.1,{exact}\n"
+
+
+class Desk:
+    """A house in which figures `one` and `two` of `demo` are published, and what was built since."""
+
+    def __init__(self, root: Path):
+        self.house = House(root)
+        self.published = self.house.published / "demo"
+        self.built = self.house.build("laptop").figures / "demo"
+        self.tables = self.house.build("laptop").tables / "demo"
+        for figure in ("one", "two"):
+            self.build(figure)
+            write_set(self.published, figure)
+
+    def build(self, figure: str, x=2.0, exact=9.5, **changes) -> None:
+        write_set(self.built, figure, csv=f"length,x,se,exact\n10,{x:g},0.1,{exact:.6g}\n", **changes)
+        self.tables.mkdir(parents=True, exist_ok=True)
+        (self.tables / f"{figure}.csv").write_text(UNROUNDED.format(x=x, exact=repr(exact)), encoding="utf-8")
+
+    def publish(self) -> list[str]:
+        return publication.publish_figures(self.house, "demo")
+
+    def bytes(self, folder: Path, figure: str = "") -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in sorted(folder.glob(f"{figure}*"))}
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(tmp_path)
+
+
+def test_reproduced_figure_is_left_alone_to_the_byte(desk):
+    """Within tolerance, whatever this machine's fonts made of the picture and its rounding of the CSV."""
+    before = desk.bytes(desk.published)
+    desk.build("one", x=2.3, exact=9.5 * (1 + 4e-7), picture="<svg>other fonts</svg>", caption="Reworded.")
+    assert desk.publish() == []
+    assert desk.bytes(desk.published) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"x": 2.6},
+        {"exact": 9.5 * (1 + 3e-6)},
+        {"parameters": {"seed": 1}},
+        {"sources": {"lib/demo.py": "5678"}},
+        {"columns": COLUMNS | {"x": COLUMNS["x"] | {"meaning": "y"}}},
+        {"claims": [{"id": "demo-other", "holds": True}]},
+        {"profile": "full"},
+        {"more": "a key that older records have not"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_figure_that_changed_is_replaced(desk, change):
+    """Numbers, parameters or sources; all five files of it, and none of the other."""
+    other = desk.bytes(desk.published, "two")
+    desk.build("one", picture="<svg>new</svg>", **change)
+    assert desk.publish() == ["one"]
+    assert desk.bytes(desk.published, "one") == desk.bytes(desk.built, "one")
+    assert desk.bytes(desk.published, "two") == other
+
+
+@pytest.mark.parametrize("suffix", figure_set.SUFFIXES)
+@pytest.mark.parametrize("harm", ["removed", "altered"])
+def test_harmed_set_is_repaired(desk, suffix, harm):
+    """A mixed or partial set is replaced though its numbers are the same."""
+    path = desk.published / f"one{suffix}"
+    path.unlink() if harm == "removed" else path.write_text("{}", encoding="utf-8")
+    assert desk.publish() == ["one"]
+    assert figure_set.faults(desk.published, "one") == []
+
+
+def test_figure_no_longer_built_is_removed(desk):
+    """All of its files, also a partial set."""
+    for suffix in figure_set.SUFFIXES:
+        (desk.built / f"two{suffix}").unlink()
+    (desk.published / "two.svg").unlink()
+    assert desk.publish() == ["two"]
+    assert sorted(desk.bytes(desk.published)) == sorted(f"one{suffix}" for suffix in figure_set.SUFFIXES)
+
+
+def test_new_figure_is_added(desk):
+    """Beside those that stay."""
+    desk.build("three")
+    before = desk.bytes(desk.published)
+    assert desk.publish() == ["three"]
+    assert desk.bytes(desk.published) == before | desk.bytes(desk.built, "three")
+
+
+def test_first_publication_makes_the_folder(desk):
+    """`figures/` may be absent."""
+    for path in desk.published.iterdir():
+        path.unlink()
+    desk.published.rmdir()
+    desk.house.published.rmdir()
+    assert desk.publish() == ["one", "two"]
+    assert desk.bytes(desk.published) == desk.bytes(desk.built)
+
+
+def test_published_files_are_readable_by_all(desk):
+    """Their mode is what git would give them."""
+    desk.build("one", parameters={"seed": 1})
+    desk.publish()
+    assert {path.stat().st_mode & 0o777 for path in desk.published.iterdir()} == {0o644}
+    assert desk.published.stat().st_mode & 0o777 == 0o755
+
+
+def test_staging_is_left_empty(desk):
+    """Also of what a killed process left there."""
+    staging = desk.house.build("laptop").staging
+    (staging / "publish-demo-dead" / "demo").mkdir(parents=True)
+    desk.build("one", parameters={"seed": 1})
+    desk.publish()
+    assert list(staging.iterdir()) == []
+
+
+def test_without_the_system_call_the_end_is_the_same(desk, monkeypatch):
+    """Files are renamed one by one then; nothing is left over."""
+    monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+    (desk.published / "stray.svg").write_text("of a figure that is gone", encoding="utf-8")
+    desk.build("one", parameters={"seed": 1})
+    desk.build("two", parameters={"seed": 1})
+    assert sorted(desk.publish()) == ["one", "stray", "two"]
+    assert desk.bytes(desk.published) == desk.bytes(desk.built)
+
+
+def test_without_the_system_call_records_come_last(tmp_path, monkeypatch):
+    """So that a set cut off half way is seen to be mixed."""
+    renamed, replace = [], os.replace
+    monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+    monkeypatch.setattr(atomic.os, "replace", lambda a, b: (renamed.append(Path(b).name), replace(a, b)))
+    for folder in ("new", "old"):
+        for figure in ("a", "b"):
+            write_set(tmp_path / folder, figure)
+    atomic.replace_folder(tmp_path / "new", tmp_path / "old")
+    assert len(renamed) == 10
+    assert [name.endswith(".json") for name in renamed] == [False] * 8 + [True] * 2
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_without_the_system_call_a_cut_off_set_is_seen(tmp_path, monkeypatch, step):
+    """Stopped after any rename before the record's, the set has a fault unless it is still the old one."""
+    write_set(tmp_path / "old", "a", "<old/>", csv="x\n1\n")
+    write_set(tmp_path / "new", "a", "<new/>", csv="x\n2\n")
+    renames, replace = iter(range(99)), os.replace
+
+    def cut_off(one, other):
+        if next(renames) == step:
+            raise KeyboardInterrupt
+        replace(one, other)
+
+    monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+    monkeypatch.setattr(atomic.os, "replace", cut_off)
+    whole = step in (0, 5, 6, 7)
+    if step < 5:
+        with pytest.raises(KeyboardInterrupt):
+            atomic.replace_folder(tmp_path / "new", tmp_path / "old")
+    else:
+        atomic.replace_folder(tmp_path / "new", tmp_path / "old")
+    assert bool(figure_set.faults(tmp_path / "old", "a")) != whole
+
+
+FIGURES = ("a", "b", "c", "d", "e")
+
+ALTERNATE = textwrap.dedent("""
+    import itertools, os, sys
+    from pathlib import Path
+    from companion import publication
+    from companion.house import House
+
+    house = House(Path(sys.argv[1]))
+    built = house.build("laptop").figures / "demo"
+    for count in itertools.count(int(sys.argv[2])):
+        hidden = built.with_name(".next")
+        hidden.unlink(missing_ok=True)
+        hidden.symlink_to(house.root / f"version{count % 2}")
+        os.replace(hidden, built)
+        publication.publish_figures(house, "demo")
+        print("published", flush=True)
+""")
+
+
+def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
+    """A process publishes two versions of five figures in turn and is killed 20 times, at random moments."""
+    house, moments = House(tmp_path), random.Random(20)
+    for version in range(2):
+        for figure in FIGURES:
+            write_set(tmp_path / f"version{version}", figure, f"<svg>{version}</svg>", parameters={"seed": version})
+    house.build("laptop").figures.mkdir(parents=True)
+    expected = {"demo", *(f"demo/{figure}{suffix}" for figure in FIGURES for suffix in figure_set.SUFFIXES)}
+    seen, version = set(), 1
+    for _ in range(20):
+        command = [sys.executable, "-c", ALTERNATE, str(tmp_path), str(1 - version)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "published\n"
+            time.sleep(moments.uniform(0, 0.1))
+            process.send_signal(signal.SIGKILL)
+        published = house.published / "demo"
+        assert {path.relative_to(house.published).as_posix() for path in house.published.rglob("*")} == expected
+        assert [fault for figure in FIGURES for fault in figure_set.faults(published, figure)] == []
+        records = [json.loads((published / f"{figure}.json").read_text()) for figure in FIGURES]
+        (version,) = {record["parameters"]["seed"] for record in records}
+        seen.add(version)
+    assert seen == {0, 1}, "the kills were all alike: the test would not notice a mixed set"

@@ -1,0 +1,212 @@
+"""Running a notebook: accepted whole or not at all, and the same whoever runs it."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from companion import figure_set
+from companion.notebooks import Notebook
+from companion.parameters import resolve
+
+FIGURE = "toy_error"
+SET = {f"{FIGURE}{suffix}" for suffix in figure_set.SUFFIXES}
+
+
+def test_run_leaves_figures_notebook_provenance_and_stamp(ran):
+    """Each where it belongs, whole; the command says what it did."""
+    build = ran.house.build("laptop")
+    for folder in (ran.house.published / "toy", build.figures / "toy"):
+        assert {path.name for path in folder.iterdir()} == SET
+        assert figure_set.faults(folder, FIGURE) == []
+    executed = json.loads((build.notebooks / "toy.ipynb").read_text())
+    assert any(cell.get("outputs") for cell in executed["cells"])
+    assert {"started", "seconds", "device", "versions", "git"} <= set(
+        json.loads((build.provenance / "toy.json").read_text())
+    )
+    assert [path.name.split(".")[0] for path in build.stamps.iterdir()] == ["toy"]
+    assert "toy: 1 figures, 1 claims hold" in ran.said
+    assert f"replaced in figures/toy: {FIGURE}" in ran.said
+
+
+def test_run_writes_nowhere_else(pristine, ran):
+    """Every file outside `_build/` and `figures/` is as it was, and none came."""
+    after = {path: digest for path, digest in ran.tree().items() if not path.startswith(("_build/", "figures/"))}
+    assert after == pristine.tree()
+
+
+def test_run_leaves_no_staging(ran):
+    """Hidden folders of a run end with it."""
+    assert list(ran.house.build("laptop").staging.iterdir()) == []
+
+
+def test_record_names_profile_and_sources(ran):
+    """The default profile, and the science it was computed with, not the machine."""
+    record = figure_set.read_record(ran.house.published / "toy", FIGURE)
+    assert record["profile"] == "laptop"
+    assert {"lib/experiments/toy.py", "lib/plotting/toy.py", "lib/measures.py"} <= set(record["sources"])
+    assert not [path for path in record["sources"] if path.startswith("companion")]
+
+
+@pytest.fixture(scope="module")
+def killed(pristine, ran, tmp_path_factory):
+    """A clone in which `companion run toy` was killed with its group at 3 random moments, then run to the end."""
+    clone, moments = pristine.copy_to(tmp_path_factory.mktemp("killed") / "clone"), random.Random(3)
+    clone.faults = []
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "companion", "run", "toy"],
+            cwd=clone.root,
+            env=clone.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(moments.uniform(0.3, 0.9) * min(ran.seconds, 15))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        files = {path.relative_to(clone.house.published).as_posix() for path in clone.house.published.rglob("*")}
+        if files:
+            clone.faults += sorted(files ^ {"toy", *(f"toy/{name}" for name in SET)})
+            clone.faults += figure_set.faults(clone.house.published / "toy", FIGURE)
+    clone.finished = clone.companion("run", "toy")
+    return clone
+
+
+def test_kill_leaves_no_partial_figure(killed):
+    """After each kill `figures/` is empty or holds whole sets."""
+    assert killed.faults == []
+
+
+def test_run_after_a_kill_completes_and_cleans_up(killed):
+    """Nothing has to be unlocked; what the killed runs left is gone."""
+    assert killed.finished.returncode == 0, killed.finished.stderr
+    assert list(killed.house.build("laptop").staging.iterdir()) == []
+
+
+def test_two_runs_from_scratch_are_the_same_bytes(ran, killed):
+    """In two clones, all five files and the unrounded numbers."""
+    for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
+        first = ran.tree(folder)
+        assert first
+        assert killed.tree(folder) == first
+
+
+@pytest.fixture(scope="module")
+def varied(ran, tmp_path_factory):
+    """A clone in which `companion run toy -p seed=1` followed `companion run toy`."""
+    clone = ran.copy_to(tmp_path_factory.mktemp("varied") / "clone")
+    clone.finished = clone.companion("run", "toy", "-p", "seed=1")
+    return clone
+
+
+def test_run_with_own_parameters_goes_to_its_own_folder(varied):
+    """`_build/runs/toy-…`, with a record of the parameter."""
+    assert varied.finished.returncode == 0, varied.finished.stderr
+    (folder,) = (varied.house.generated / "runs").iterdir()
+    assert folder.name.startswith("toy-")
+    assert str(folder) in varied.finished.stdout
+    assert figure_set.faults(folder / "figures/toy", FIGURE) == []
+    assert figure_set.read_record(folder / "figures/toy", FIGURE)["parameters"]["seed"] == 1
+
+
+def test_run_with_own_parameters_changes_nothing_else(ran, varied):
+    """Published figures, the profile's results and its freshness stay."""
+    after = {path: digest for path, digest in varied.tree().items() if not path.startswith("_build/runs/")}
+    assert after == ran.tree()
+
+
+@pytest.fixture(scope="module")
+def disproved(ran, tmp_path_factory):
+    """A clone whose notebook was run well, and again after its claim was made to expect what is not true."""
+    clone = ran.copy_to(tmp_path_factory.mktemp("disproved") / "clone")
+    clone.replace("lib/experiments/toy.py", "expected=1.0", "expected=2.0")
+    clone.finished = clone.companion("run", "toy")
+    return clone
+
+
+def test_failing_claim_stops_the_run(disproved):
+    """Exit code 3; the sentence, the number and the notebook to look at are named."""
+    assert disproved.finished.returncode == 3
+    said = disproved.finished.stderr
+    assert "✗ toy-rate derived here: The squared error" in said
+    assert "does not hold: measured" in said
+    assert "failed/toy.ipynb" in said
+
+
+def test_failing_claim_publishes_nothing(ran, disproved):
+    """Neither `figures/` nor what was built before is touched; the executed notebook is kept beside."""
+    for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables", "_build/laptop/notebooks"):
+        assert disproved.tree(folder) == ran.tree(folder)
+    kept = json.loads((disproved.house.build("laptop").failed / "toy.ipynb").read_text())
+    assert "✗" in json.dumps(kept, ensure_ascii=False)
+
+
+@pytest.fixture(scope="module")
+def by_hand(disproved, tmp_path_factory):
+    """An unrelated folder in which plain papermill ran that notebook with a parameter."""
+    folder, before = tmp_path_factory.mktemp("elsewhere"), disproved.tree()
+    finished = disproved.python(
+        *("-m", "papermill", str(disproved.house.notebook("toy")), "out.ipynb", "-p", "seed", "1"), cwd=folder
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert disproved.tree() == before
+    return folder
+
+
+def test_notebook_runs_with_plain_papermill_from_any_folder(by_hand):
+    """With a parameter; the five files go to the working folder."""
+    assert {path.name for path in (by_hand / "figures-scratch/toy").iterdir()} == SET
+    assert figure_set.faults(by_hand / "figures-scratch/toy", FIGURE) == []
+    record = figure_set.read_record(by_hand / "figures-scratch/toy", FIGURE)
+    assert record["profile"] == "by hand"
+    assert record["parameters"]["seed"] == 1
+
+
+def test_failing_claim_is_a_cross_by_hand(by_hand):
+    """The notebook goes to its end all the same, and shows it."""
+    (output,) = json.loads((by_hand / "out.ipynb").read_text())["cells"][-1]["outputs"]
+    assert "✗ toy-rate" in "".join(output["data"]["text/plain"])
+    (claim,) = figure_set.read_record(by_hand / "figures-scratch/toy", FIGURE)["claims"]
+    assert not claim["holds"]
+
+
+def test_claim_that_its_alternative_would_pass_stops_the_run(ran_clone):
+    """A claim that cannot fail claims nothing: exit code 3, and the alternative is named."""
+    ran_clone.replace("lib/experiments/toy.py", "(1 + deviations[worst]) / 2", "1 + deviations[worst]")
+    before = ran_clone.tree("figures")
+    finished = ran_clone.companion("run", "toy")
+    assert finished.returncode == 3
+    assert "would also hold if the variance of a token were twice as large" in finished.stderr
+    assert ran_clone.tree("figures") == before
+
+
+def test_cell_that_fails_is_named(ran_clone):
+    """Exit code 2, which cell, which error, and the notebook as far as it came."""
+    ran_clone.rewrite_cell("# setup", "# setup\nundefined_name\n")
+    code = [cell["source"] for cell in Notebook.named(ran_clone.house, "toy").cells if cell["cell_type"] == "code"]
+    number = 1 + [source.startswith("# setup") for source in code].index(True)
+    before = ran_clone.tree("figures")
+    finished = ran_clone.companion("run", "toy")
+    assert finished.returncode == 2
+    assert f"toy: cell {number} failed" in finished.stderr
+    assert "NameError: name 'undefined_name' is not defined" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert (ran_clone.house.build("laptop").failed / "toy.ipynb").is_file()
+    assert ran_clone.tree("figures") == before
+
+
+def test_other_profile_leaves_published_figures_alone(ran_clone):
+    """What `companion new` lays out runs in the small profile too, and only the default profile publishes."""
+    before = ran_clone.tree("figures", "_build/laptop")
+    finished = ran_clone.companion("run", "toy", "--profile", "smoke")
+    assert finished.returncode == 0, finished.stderr
+    assert ran_clone.tree("figures", "_build/laptop") == before
+    record = figure_set.read_record(ran_clone.house.build("smoke").figures / "toy", FIGURE)
+    assert record["profile"] == "smoke"
+    assert record["parameters"] == resolve(ran_clone.house, Notebook.named(ran_clone.house, "toy"), "smoke")

@@ -1,0 +1,273 @@
+"""The environment, the lock, the wheel, the command line: what a newcomer meets before the first figure."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
+
+from companion import address, cli
+from companion.house import House
+from companion.notebooks import Notebook
+from companion.parameters import check, check_profiles, resolve
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def bounds(requirements):
+    """Name to version bounds, both in their normal form."""
+    parsed = map(Requirement, requirements)
+    return {canonicalize_name(requirement.name): requirement.specifier for requirement in parsed}
+
+
+NEEDED = bounds([*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["book"]])
+DIRECT = NEEDED | bounds(PROJECT["dependency-groups"]["dev"])
+
+
+@pytest.fixture(scope="module")
+def conda():
+    """What environment.yml asks of conda and, within, of pip."""
+    environment = YAML(typ="safe", pure=True).load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    own = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    (through_pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
+    return own, through_pip
+
+
+def test_conda_environment_is_the_project(conda):
+    """The same packages in the same bounds, whether conda or pip brings them."""
+    own, through_pip = conda
+    asked = bounds([entry for entry in [*own, *through_pip] if not entry.startswith(("python", "pip", "-e"))])
+    assert asked == NEEDED
+
+
+def test_conda_environment_installs_the_clone(conda):
+    """Last, and editable."""
+    own, through_pip = conda
+    assert "pip" in own
+    assert through_pip[-1] == "-e ."
+
+
+def test_conda_python_is_the_project_python(conda):
+    """The same bounds."""
+    (python,) = [entry for entry in conda[0] if entry.startswith("python")]
+    assert SpecifierSet(python.removeprefix("python")) == SpecifierSet(PROJECT["project"]["requires-python"])
+
+
+@pytest.fixture(scope="module")
+def lock():
+    """Every locked requirement: the requirement itself, and its hashes."""
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [
+        line.split(" #")[0].split() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")
+    ]
+    return [
+        (
+            Requirement(" ".join(word for word in words if not word.startswith("--"))),
+            [word for word in words if word.startswith("--")],
+        )
+        for words in lines
+    ]
+
+
+def test_lock_names_no_host():
+    """Whoever installs from it says where from."""
+    assert "://" not in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+def test_every_locked_requirement_is_pinned_and_hashed(lock):
+    """One version, at least one sha256."""
+    assert len(lock) > 100
+    for requirement, hashes in lock:
+        (specifier,) = requirement.specifier
+        assert specifier.operator == "==", requirement
+        assert hashes, requirement
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", word) for word in hashes), requirement
+
+
+def test_lock_pins_every_direct_dependency_within_its_bounds(lock):
+    """Of the package, of the book and of the tests."""
+    for name, allowed in DIRECT.items():
+        pins = [
+            specifier.version
+            for requirement, _ in lock
+            if canonicalize_name(requirement.name) == name
+            for specifier in requirement.specifier
+        ]
+        assert pins, f"{name} is not locked: run `make lock`"
+        assert [pin for pin in pins if pin not in allowed] == [], f"{name} is locked out of its bounds {allowed}"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The names of all files in a wheel built from a copy of the repository."""
+    folder = tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    for path in filter(None, listed):
+        if (ROOT / path).is_file():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / path, folder / path)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "wheels"]
+    finished = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    (built,) = (folder / "wheels").glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        return set(archive.namelist())
+
+
+def test_wheel_contains_all_code(wheel):
+    """Every module of `lib` and `companion`, and what `companion new` copies."""
+    code = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("lib", "companion")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {"lib/measures.py", "companion/cli.py", "companion/templates/notebook.md.txt"} <= code
+    assert code - wheel == set()
+
+
+def test_wheel_contains_nothing_else(wheel):
+    """No tests, no pages, no figures: only the two packages and the metadata."""
+    assert {path.split("/")[0] for path in wheel if ".dist-info/" not in path} == {"lib", "companion"}
+
+
+def test_lib_is_tracked():
+    """The stock Python .gitignore ignores `lib/`."""
+    ignored = subprocess.run(["git", "check-ignore", "lib/measures.py"], cwd=ROOT, check=False, capture_output=True)
+    assert ignored.returncode == 1
+
+
+def test_public_address_is_the_same_everywhere():
+    """Where a tool needs it spelled out, it is copied by `companion address`."""
+    assert address.differing(House(ROOT)) == []
+
+
+def test_profiles_are_right():
+    """Every profile names notebooks that are, and values their experiments take."""
+    house = House(ROOT)
+    assert {"laptop", "smoke", "full"} <= set(house.profile_names())
+    check_profiles(house)
+    for profile in house.profile_names():
+        for name in house.notebooks():
+            notebook = Notebook.named(house, name)
+            assert check(notebook, resolve(house, notebook, profile))
+
+
+def invoke(*arguments):
+    return CliRunner(env={"COLUMNS": "160", "NO_COLOR": "1", "TERM": "dumb"}).invoke(cli.app, list(arguments))
+
+
+def test_new_lays_out_what_is_needed(forgotten, clone, monkeypatch):
+    """Beside another notebook, in every room; and it says which files it touched."""
+    monkeypatch.chdir(clone.root)
+    before = clone.tree()
+    result = invoke("new", "second_toy")
+    assert result.exit_code == 0, result.output
+    assert forgotten(clone.house) == []
+    after = clone.tree()
+    touched = {path for path in after if after[path] != before.get(path)}
+    assert touched == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
+    assert "companion run second_toy" in result.output
+
+
+def test_new_notebook_is_left_alone_by_the_commit_hook(clone):
+    """nbstripout, as pre-commit calls it, changes nothing."""
+    config = YAML(typ="safe", pure=True).load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = {hook["id"]: hook for repository in config["repos"] for hook in repository["hooks"]}
+    _, *options = hooks["nbstripout"]["entry"].split()
+    path = clone.house.notebook("toy")
+    before = path.read_text(encoding="utf-8")
+    finished = clone.python("-m", "nbstripout", *options, *hooks["nbstripout"].get("args", []), str(path))
+    assert finished.returncode == 0, finished.stderr
+    assert path.read_text(encoding="utf-8") == before
+
+
+def test_new_writes_what_ruff_accepts(clone):
+    """Layout and rules, before a word was changed."""
+    files = ["lib/experiments/toy.py", "lib/plotting/toy.py", "book/toy.ipynb", "lib/plotting/__init__.py"]
+    checked = clone.python("-m", "ruff", "check", "--no-cache", *files)
+    formatted = clone.python("-m", "ruff", "format", "--no-cache", "--check", *files)
+    assert checked.returncode == 0, checked.stdout
+    assert formatted.returncode == 0, formatted.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["Upper", "two words", "2nd", "dash-ed", "_hidden", "trailing_", "a__b", "", "../x", "é"]
+)
+def test_new_refuses_what_is_no_name(clone, monkeypatch, name):
+    """Exit code 2, the rule, nothing written."""
+    monkeypatch.chdir(clone.root)
+    before = clone.tree()
+    result = invoke("new", name)
+    assert result.exit_code == 2, result.output
+    assert "lower case, words joined by underscores" in result.output
+    assert clone.tree() == before
+
+
+@pytest.mark.parametrize("name", ["toy", "result", "registry", "style", "references", "book", "class", "lambda"])
+def test_new_refuses_what_is_taken(clone, monkeypatch, name):
+    """By a notebook, a module, a page, the build's own target or the language."""
+    monkeypatch.chdir(clone.root)
+    before = clone.tree()
+    result = invoke("new", name)
+    assert result.exit_code == 2, result.output
+    assert repr(name) in result.output
+    assert clone.tree() == before
+
+
+OPTIONS = {
+    "list": ["--profile"],
+    "run": ["NOTEBOOK", "--parameter", "-p", "--profile"],
+    "build": ["--profile", "--cores", "--target"],
+    "book": ["--profile"],
+    "serve": ["--profile", "--port"],
+    "new": ["NAME"],
+}
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def test_help_names_every_command():
+    """Each with a sentence."""
+    result = invoke("--help")
+    assert result.exit_code == 0
+    assert [command for command in OPTIONS if not re.search(rf"\b{command} +[A-Z]", plain(result.output))] == []
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_of_a_command_names_its_options(command):
+    """And exits with 0."""
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    assert [option for option in OPTIONS[command] if option not in plain(result.output)] == []
+
+
+def test_no_command_shows_the_help():
+    """Typed alone, `companion` says what it can do."""
+    assert "Usage:" in plain(invoke().output)
+
+
+def test_outside_a_clone_the_installed_one_is_found(tmp_path, monkeypatch):
+    """An editable install remembers where it is."""
+    monkeypatch.chdir(tmp_path)
+    assert House.here().root == ROOT
+
+
+def test_from_within_the_clone_its_root_is_found(clone, monkeypatch):
+    """As git does."""
+    monkeypatch.chdir(clone.root / "lib" / "plotting")
+    assert House.here().root == clone.root

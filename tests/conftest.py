@@ -1,0 +1,46 @@
+"""What all tests share: shapes and types of `lib` checked at run time, and the tolerances, each named once."""
+
+import jaxtyping
+
+jaxtyping.install_import_hook("lib", "beartype.beartype")  # before anything imports lib; users pay nothing
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+from lib.experiments.result import comparison_quantile, standard_error  # noqa: E402
+
+# EXACT is for float64, where both sides are the same number up to rounding.
+EXACT = 1e-10
+# What a mean of samples that do not vary may miss, relative to the largest.
+ROUNDING = 1e-12
+
+
+@pytest.fixture(scope="session")
+def assert_exact():
+    """Equal up to EXACT of the largest entry, which is what rounding in float64 may cost."""
+
+    def check(actual, desired, rtol=EXACT):
+        desired = np.asarray(desired)
+        assert np.shape(actual) == desired.shape
+        largest = np.abs(desired).max(initial=0.0)
+        np.testing.assert_allclose(actual, desired, rtol=rtol, atol=rtol * max(largest, 1e-3))
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def assert_monte_carlo():
+    """The mean over the first axis is `expected`, up to the quantile of the measured standard error (MC).
+
+    `laws` says how many laws the calling test is tried on: each of them adds to the number of comparisons.
+    """
+
+    def check(samples, expected, laws=1):
+        samples, expected = np.asarray(samples, np.float64), np.asarray(expected)
+        assert samples.shape[1:] == expected.shape
+        errors = samples - expected
+        bound = comparison_quantile(laws * expected.size) * standard_error(errors)
+        rounding = ROUNDING * max(np.abs(samples).max(), 1.0)
+        np.testing.assert_array_less(np.abs(errors.mean(axis=0)), bound + rounding)
+
+    return check

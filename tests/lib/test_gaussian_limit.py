@@ -1,0 +1,128 @@
+"""Chapter 1 at smoke size: its claims can fail and do not, its tables say what they hold, its pictures draw."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from ruamel.yaml import YAML
+from scipy.integrate import quad
+from scipy.special import softmax
+from scipy.stats import norm
+
+from lib import Empirical, attend, empirical, experiments, plotting
+from lib.experiments.gaussian_limit import Scene, one_coordinate_measures, participation, respond, tilts_of
+
+mpl.use("agg")
+
+PROFILE = Path(__file__).parents[2] / "profiles" / "smoke.yml"
+# What the smoke profile leaves at the notebook's own value.
+REST = {"seed": 0, "largest_tau": 10.0, "rate_prompts": 10000}
+FIGURES = ("finite_prompt_response", "mean_output", "other_measures", "laplace_domain")
+
+
+@pytest.fixture(scope="module")
+def parameters():
+    return REST | YAML(typ="safe").load(PROFILE)["gaussian_limit"]
+
+
+@pytest.fixture(scope="module")
+def result(parameters):
+    return experiments.gaussian_limit(**parameters)
+
+
+def test_every_claim_holds_and_catches_its_alternative(result):
+    assert [claim.id for claim in result.claims if not claim.holds] == []
+    assert [claim.id for claim in result.claims if not claim.catches_alternative] == []
+
+
+def test_a_rate_five_percent_off_fails(result):
+    (rate,) = (claim for claim in result.claims if claim.id == "gaussian-limit-rate")
+    assert not rate.accepts(0.95)
+    assert not rate.accepts(1.05)
+
+
+def test_the_tables_are_the_figures_and_finite(result):
+    assert tuple(result.tables) == FIGURES
+    for table in result.tables.values():
+        assert not table.frame.isna().to_numpy().any()
+        assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
+
+
+def test_the_same_seed_gives_the_same_numbers(parameters, result):
+    again = experiments.gaussian_limit(**parameters)
+    for name, table in result.tables.items():
+        pd.testing.assert_frame_equal(table.frame, again.tables[name].frame, check_exact=True)
+    assert again.claims == result.claims
+
+
+def test_more_prompts_leave_the_first_as_they_were(float64):
+    scene, taus, key = Scene.fixed(), jnp.linspace(0.0, 4.0, 3), jr.key(3)
+    few, more = (respond(scene, taus, 10, n, key=key) for n in (5, 9))
+    np.testing.assert_array_equal(few.response, more.response[:5])
+
+
+@pytest.mark.parametrize("wrong", [{"lengths": [10, 100]}, {"lengths": [200, 300]}, {"prompts": 10}, {"seed": True}])
+def test_parameters_out_of_range_are_refused(parameters, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        experiments.gaussian_limit(**parameters | wrong)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("figure", FIGURES)
+def test_pictures_draw_from_their_own_table_and_describe_themselves(result, figure, theme):
+    plot = getattr(plotting, figure)
+    with plotting.style(theme):
+        drawn = plot(result.of(figure))
+        drawn.canvas.draw()
+    assert all(axes.get_xlabel() for axes in drawn.axes)
+    caption, _, alt = plot.__doc__.rpartition("Alt: ")
+    assert len(caption) > 200
+    assert 100 < len(alt) < 600
+
+
+def test_participation_and_response_are_those_of_a_numpy_softmax(float64):
+    scene = Scene.fixed()
+    prompt = empirical(scene.gaussian, 50, key=jr.key(1))
+    query = 3.0 * np.asarray(scene.direction)
+    points, value = np.asarray(prompt.points), np.asarray(scene.params.value)
+    weights = softmax(points @ np.asarray(scene.params.bilinear) @ query)
+    np.testing.assert_allclose(participation(scene.params, prompt, jnp.asarray(query)), np.sum(weights**2), rtol=1e-12)
+    cov, bilinear = np.asarray(scene.gaussian.cov), np.asarray(scene.params.bilinear)
+    line = value @ cov @ bilinear @ np.asarray(scene.direction)
+    along = value @ (weights @ points - np.asarray(scene.gaussian.mean)) @ line / (line @ line)
+    np.testing.assert_allclose(scene.read(attend(scene.params, prompt, jnp.asarray(query))), along, rtol=1e-12)
+
+
+def test_the_mean_of_prompts_of_two_tokens_equals_quadrature(float64, assert_monte_carlo):
+    """`E ĝ` at L = 2 is `E[(g₁ - g₂) tanh(τ (g₁ - g₂)/2)]/2`, an integral that knows nothing of Stein."""
+    taus = np.asarray([0.5, 1.5, 4.0])
+    root = np.sqrt(2.0)
+    exact = [
+        quad(lambda x, t=tau: root * x * np.tanh(t * root * x / 2) / 2 * norm.pdf(x), -12, 12, points=[0])[0]
+        for tau in taus
+    ]
+    responses = respond(Scene.fixed(), jnp.asarray(taus), 2, 20000, key=jr.key(11))
+    assert_monte_carlo(responses.response, np.asarray(exact))
+    assert_monte_carlo(taus * (1 - responses.participation), np.asarray(exact))
+
+
+@pytest.mark.parametrize("name", ["Gaussian", "Rademacher", "uniform", "Laplace", "mixture"])
+def test_the_five_laws_share_mean_and_variance(float64, name):
+    log_mgf = one_coordinate_measures()[name].log_mgf
+    np.testing.assert_allclose(jax.grad(log_mgf)(jnp.zeros(1)), 0.0, atol=1e-12)
+    np.testing.assert_allclose(jax.hessian(log_mgf)(jnp.zeros(1)), 1.0, rtol=1e-12)
+
+
+def test_tilts_stay_inside_the_laplace_domain():
+    assert np.abs(tilts_of("Laplace")).max() < np.sqrt(2.0)
+
+
+def test_participation_of_equal_tokens_is_one_over_their_number(float64):
+    scene = Scene.fixed()
+    prompt = Empirical(jnp.ones((8, 3)))
+    np.testing.assert_allclose(participation(scene.params, prompt, scene.direction), 1 / 8, rtol=1e-12)
