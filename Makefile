@@ -20,7 +20,7 @@ book: $(VENV)/.installed  ## build all figures and the site (_build/html)
 	$(BIN)/companion build
 
 test: $(VENV)/.installed  ## run every test, the browser's too
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 serve: book  ## build, then show the site on this machine
 	$(BIN)/companion serve

@@ -25,7 +25,7 @@ def notebook_key(house: House, name: str, profile: str) -> str:
             "parameters": resolve(house, notebook, profile),
             "notebook": sources.digest(notebook.path.read_bytes()),
             "sources": sources.digests(house.root, sources.source_files(house.root, name)),
-            "data": _tree_digests(house.data(name), house.root),
+            "data": tree_digests(house.data(name), house.root),
             "lock": sources.digest(house.lock.read_bytes()),
         }
     )
@@ -37,14 +37,14 @@ def book_key(house: House, profile: str) -> str:
         house.root / "_config.yml",
         house.root / "_toc.yml",
         *_files(house.book),
-        *_files(house.root / "companion"),
+        *_files(house.machine),
     ]
     return _key(
         {
             "notebooks": {name: notebook_key(house, name, profile) for name in house.notebooks()},
             "pages": {relative(page, house.root): sources.digest(page.read_bytes()) for page in pages},
             # every lib file may be shown on a page, also those no notebook computes with
-            "shown": _tree_digests(house.root / "lib", house.root),
+            "shown": tree_digests(house.root / "lib", house.root),
         }
     )
 
@@ -91,7 +91,8 @@ def _key(content: dict[str, Any]) -> str:
     return sources.digest(dump_json(content).encode())[:16]
 
 
-def _tree_digests(folder: Path, root: Path) -> dict[str, str]:
+def tree_digests(folder: Path, root: Path) -> dict[str, str]:
+    """For every file below `folder`, its sha256."""
     return {relative(path, root): sources.digest(path.read_bytes()) for path in _files(folder)}
 
 

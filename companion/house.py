@@ -38,6 +38,11 @@ class House:
         return self.root / "book"
 
     @property
+    def machine(self) -> Path:
+        """This package's sources."""
+        return self.root / "companion"
+
+    @property
     def profiles(self) -> Path:
         """What each profile overrides."""
         return self.root / "profiles"

@@ -13,6 +13,7 @@ from sphinx.util import logging
 
 from companion.address import public_address
 from companion.atomic import dump_json
+from companion.freshness import tree_digests
 from companion.house import DEFAULT_PROFILE, MIME, PROFILE, House
 from companion.scaffold import TEMPLATES
 from companion.sphinx.contents import NotebooksDirective
@@ -29,11 +30,15 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("companion-ledger", LedgerDirective)
     app.add_directive("companion-notebooks", NotebooksDirective)
     app.add_role("claim", ClaimRole())
+    # pages remember what rendered them: when the code here changes, Sphinx reads them all again
+    app.add_config_value(
+        "companion_code", dump_json(tree_digests(House(Path(app.srcdir)).machine, Path(app.srcdir))), "env"
+    )
     app.connect("config-inited", _choose_profile)
     app.connect("env-get-outdated", _pages_that_show_claims)
     app.connect("source-read", _read_executed_copy)
     app.connect("doctree-read", link_theorems)
-    app.connect("html-page-context", _add_filter)
+    app.connect("html-page-context", _mend_page)
     app.connect("build-finished", _complete_site)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
 
@@ -51,9 +56,14 @@ def _pages_that_show_claims(app: Sphinx, env, added, changed, removed) -> list[s
     return [] if unchanged else sorted(env.found_docs)
 
 
-def _add_filter(app: Sphinx, pagename: str, templatename: str, context, doctree) -> None:
+def _mend_page(app: Sphinx, pagename: str, templatename: str, context, doctree) -> None:
     if pagename == f"{app.config.companion_house.book.name}/{LEDGER}":
         app.add_js_file("ledger.js")
+    if "body" in context:
+        # docutils calls the bibliography a list, whose children then would have to be list items, which they are not
+        context["body"] = context["body"].replace(
+            '<div role="list" class="citation-list">', '<div class="citation-list">'
+        )
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -43,8 +43,10 @@ class FigureDirective(SphinxDirective):
     def _picture(self, folder: Path, figure: str, record: dict[str, Any]) -> nodes.Node:
         base = f"/{relative(folder, Path(self.env.srcdir))}/{figure}"
         picture = nodes.figure(classes=["companion-figure"])
+        pictures = nodes.container(classes=["companion-pictures"])
         for suffix, theme in ((".svg", "only-light"), (".dark.svg", "only-dark")):
-            picture += nodes.image(uri=base + suffix, alt=record["alt"], classes=[theme])
+            pictures += nodes.image(uri=base + suffix, alt=record["alt"], classes=[theme])
+        picture += pictures
         first, *rest = record["caption"].split("\n\n")
         text, messages = self.parse_inline(" ".join(first.split()))
         picture += nodes.caption("", "", *text)

@@ -131,9 +131,10 @@ BAD_MEASURES = {
     ),
     "prompt of no token": (
         lambda: empirical(Rademacher(ones(2)), 0, key=jr.key(0)),
-        r"`empirical\(measure, n\)`.*n = 0",
+        r"`empirical\(n=\.\.\.\)` must be a whole number ≥ 1.*Got 0",
     ),
-    "prompt of minus one": (lambda: empirical(Rademacher(ones(2)), -1, key=jr.key(0)), r"n ≥ 1.*n = -1"),
+    "prompt of minus one": (lambda: empirical(Rademacher(ones(2)), -1, key=jr.key(0)), r"whole number ≥ 1.*Got -1"),
+    "prompt of two tokens and a half": (lambda: empirical(Rademacher(ones(2)), 2.5, key=jr.key(0)), r"Got 2\.5"),
 }
 
 
@@ -259,10 +260,10 @@ def test_a_tilt_of_another_shape_is_refused(function, shape):
 
 
 def test_a_stream_needs_tokens_and_blocks():
-    for n, block in ((0, 4), (-3, 4), (4, 0)):
+    for n, block, name, got in ((0, 4, "n", 0), (-3, 4, "n", -3), (4, 0, "block", 0)):
         raises(
             lambda n=n, block=block: stream_attend(HEAD, LAW, jnp.ones(3), n, key=jr.key(0), block=block),
-            rf"`stream_attend\(n, block\)` needs n ≥ 1 and block ≥ 1.*n = {n}, block = {block}",
+            rf"`stream_attend\({name}=\.\.\.\)` must be a whole number ≥ 1.*Got {got}",
         )
 
 

@@ -156,7 +156,7 @@ def test_every_link_leads_somewhere(browser: Browser, address: str, pages: list[
     page, faults, anchors = browser.new_page(), [], {}
     wanted = set()
     for name in pages:
-        page.goto(f"{address}/{name}")
+        visit(page, f"{address}/{name}", [])
         anchors[urlsplit(page.url).path] = set(page.eval_on_selector_all("[id]", "all => all.map(one => one.id)"))
         wanted |= set(page.eval_on_selector_all("a[href]", "all => all.map(one => one.href)"))
     for url in sorted(wanted):
