@@ -67,8 +67,12 @@ class House:
         return self.book / f"{name}.ipynb"
 
     def notebooks(self) -> list[str]:
-        """The names of all notebooks."""
-        return sorted(path.stem for path in self.book.glob("*.ipynb"))
+        """The names of all notebooks, in the order of the table of contents."""
+        contents = self.root / "_toc.yml"
+        pages = contents.read_text(encoding="utf-8").split() if contents.is_file() else []
+        names = sorted(path.stem for path in self.book.glob("*.ipynb"))
+        place = {page: index for index, page in enumerate(pages)}
+        return sorted(names, key=lambda name: place.get(f"{self.book.name}/{name}", len(pages)))
 
     def require_notebook(self, name: str) -> None:
         """Refuse a notebook that does not exist, naming those that do."""

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from companion import figure_set
 from companion.atomic import locked, replace_folder, staging_folder
@@ -50,11 +51,12 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
     return not numbers.moved(published / f"{figure}{figure_set.DATA}", tables / f"{figure}{figure_set.DATA}", new)
 
 
-def published_claims(folder: Path) -> list[dict]:
-    """Every claim of every figure below `folder`, each with its notebook and figure."""
+def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:
+    """Every claim of the figures that the site of `profile` shows, in the order of the book."""
     claims = []
-    for path in sorted(folder.glob(f"*/*{figure_set.RECORD}")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        place = {"notebook": record["notebook"], "figure": record["figure"]}
-        claims += [{**claim, **place} for claim in record["claims"]]
+    for name in house.notebooks():
+        for path in sorted((house.shown_figures(profile) / name).glob(f"*{figure_set.RECORD}")):
+            record = json.loads(path.read_text(encoding="utf-8"))
+            place = {"notebook": record["notebook"], "figure": record["figure"]}
+            claims += [{**claim, **place} for claim in record["claims"]]
     return claims

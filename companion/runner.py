@@ -148,7 +148,7 @@ def _why(claim: Mapping[str, Any]) -> str:
     if not claim["holds"]:
         return f"{sentence}\n  does not hold: {numbers}."
     other = claim["alternative"]
-    return f"{sentence}\n  would also hold if {other['says']} ({other['measured']}): {numbers}."
+    return f"{sentence}\n  does not catch its alternative, {other['says']} ({other['measured']}): {numbers}."
 
 
 def _keep(executed: Path, kept: Path) -> Path:

@@ -123,7 +123,7 @@ def _claim(claim: dict[str, Any]) -> str:
     return (
         f"({claim_anchor(claim['id'])})=\n"
         f"{mark(claim)} **{claim['statement']}** {escaped(claim['source'])} \\\n"
-        f"{measured(claim)} Would fail if {other['says']}: then {number(other['measured'])}. "
+        f"{measured(claim)} It would catch: {other['says']} (then {number(other['measured'])}). "
         f"[In the ledger](#{ledger_anchor(claim['id'])}).\n"
     )
 
@@ -136,7 +136,7 @@ def _function(path: str) -> str:
 
 def _column(name: str, column: dict[str, Any]) -> str:
     unit = "" if column["unit"] == "1" else f" ({column['unit']})"
-    error = f"; standard error in `{column['std_error']}`" if column["std_error"] else ""
+    error = f"; standard error in `{column['std_error']}`" if column["std_error"] not in (None, name) else ""
     return f"- `{name}`: {column['meaning']}{unit}{error}"
 
 
@@ -187,7 +187,7 @@ class ClaimRole(SphinxRole):
 
     def _claims(self) -> list[dict[str, Any]]:
         house: House = self.config.companion_house
-        return published_claims(house.shown_figures(self.config.companion_profile))
+        return published_claims(house, self.config.companion_profile)
 
     def _relative_uri(self, target: str) -> str:
         builder = self.env.app.builder

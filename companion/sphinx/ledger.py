@@ -25,7 +25,7 @@ FILTER = """
 def all_claims(app: Sphinx) -> list[dict[str, Any]]:
     """Every claim of the figures this site shows."""
     house: House = app.config.companion_house
-    return published_claims(house.shown_figures(app.config.companion_profile))
+    return published_claims(house, app.config.companion_profile)
 
 
 class LedgerDirective(SphinxDirective):
@@ -56,7 +56,7 @@ def _entry(claim: dict[str, Any], known: set[str]) -> str:
     return (
         f"({ledger_anchor(claim['id'])})=\n"
         f"{mark(claim)} **{claim['statement']}** \\\n"
-        f"{measured(claim)} Would fail if {other['says']}: then {number(other['measured'])}. \\\n"
+        f"{measured(claim)} It would catch: {other['says']} (then {number(other['measured'])}). \\\n"
         f"Source: {source}. Shown in {{numref}}`{figure}`, [stated there](#{claim_anchor(claim['id'])}).\n"
     )
 

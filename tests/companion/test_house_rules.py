@@ -103,7 +103,7 @@ def test_published_by_the_default_profile(name, figure):
 
 def test_claims_of_the_house_have_different_names():
     """Pages link to them by name alone."""
-    ids = [claim["id"] for claim in publication.published_claims(HOUSE.published)]
+    ids = [claim["id"] for claim in publication.published_claims(HOUSE)]
     assert sorted(ids) == sorted(set(ids))
 
 

@@ -38,7 +38,7 @@ def built(tmp_path_factory) -> House:
     for package in ("experiments", "plotting"):
         (house.root / "lib" / package / "__init__.py").write_text('"""Contents."""\n')
     house.book.mkdir()
-    for name in ("_assets", "_images"):
+    for name in ("_assets", "_extra", "_images"):
         shutil.copytree(ROOT / "book" / name, house.book / name)
     for name in ("references.bib", "references.md"):
         shutil.copyfile(ROOT / "book" / name, house.book / name)

@@ -20,7 +20,7 @@ def ledger(browser: Browser, address: str):
 
 @pytest.fixture(scope="session")
 def claims(house: House, site) -> list[dict]:
-    return published_claims(house.shown_figures("smoke"))
+    return published_claims(house, "smoke")
 
 
 def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):

@@ -9,7 +9,8 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page
 
-from companion.house import House
+from companion.address import public_address
+from companion.house import House, relative
 from companion.notebooks import Notebook
 from companion.sources import digest
 
@@ -173,3 +174,29 @@ def test_every_link_leads_somewhere(browser: Browser, address: str, pages: list[
 def test_pages_serves_every_file(site: Path):
     """Without `.nojekyll` GitHub Pages drops folders that start with an underscore."""
     assert (site / ".nojekyll").is_file()
+
+
+def test_buttons_point_at_real_paths(browser: Browser, address: str, house: House):
+    """Binder and Colab open the notebook the page was made from, in the repository `_config.yml` names."""
+    place = public_address(house).removeprefix("https://github.com/")
+    page = browser.new_page(viewport=DESKTOP)
+    for name in house.notebooks():
+        visit(page, f"{address}/book/{name}.html", [])
+        source = relative(house.notebook(name), house.root)
+        binder = page.locator("a[href*='mybinder.org']").first.get_attribute("href")
+        colab = page.locator("a[href*='colab.research.google.com']").first.get_attribute("href")
+        assert binder.endswith(f"{place}/main?urlpath=lab/tree/{source}")
+        assert colab.endswith(f"{place}/blob/main/{source}")
+    page.close()
+
+
+def test_executed_notebooks_can_be_downloaded(browser: Browser, address: str, house: House):
+    """From the front page: the executed copy, with its outputs."""
+    page = browser.new_page(viewport=DESKTOP)
+    visit(page, f"{address}/book/index.html", [])
+    hrefs = page.eval_on_selector_all("a.download", "links => links.map(link => link.href)")
+    for name in house.notebooks():
+        (href,) = [href for href in hrefs if href.endswith(f"/{name}.ipynb")]
+        cells = page.request.get(href).json()["cells"]
+        assert any(cell.get("outputs") for cell in cells)
+    page.close()
