@@ -26,12 +26,15 @@ app = typer.Typer(
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
+# How a line begins that says what runs and what has ended.
+STARTED, DONE = "▸", "✓"
+
 Profile = Annotated[
     str,
     typer.Option(
         "--profile",
         help="`laptop` is the notebooks' own parameters; the files in profiles/ override some: `smoke` is small, "
-        "`full` has the papers' sizes.",
+        "`full` is for a cluster or a GPU.",
     ),
 ]
 NotebookName = Annotated[str, typer.Argument(metavar="NOTEBOOK", help="A notebook of book/, without the ending.")]
@@ -106,10 +109,10 @@ def run(
         Notebook.named(house, notebook),
         parameters.resolve(house, Notebook.named(house, notebook), profile, overrides),
     )
-    console.print(f"▸ {notebook} ({profile})")
+    console.print(f"{STARTED} {notebook} ({profile})")
     report = runner.run(house, notebook, profile, overrides)
     console.print(
-        f"[green]✓[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
+        f"[green]{DONE}[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
         f"{report.seconds:.0f} s. {report.folder}",
         soft_wrap=True,
     )
@@ -137,29 +140,40 @@ def build(
     with atomic.locked(house.generated / ".build.lock", "Waiting for another build to end."):
         if profile == DEFAULT_PROFILE:
             _restore_published(house)
-        finished = subprocess.run(
+        process = subprocess.Popen(
             [
-                *(
-                    sys.executable,
-                    "-m",
-                    "snakemake",
-                    target,
-                    "--cores",
-                    str(cores),
-                    "--directory",
-                    str(house.root),
-                ),
+                *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(house.root)),
                 *("--snakefile", str(house.root / "Snakefile"), "--config", f"profile={profile}"),
                 # ours is the lock, and stamps are the only outputs: a killed run leaves nothing to unlock or to doubt
                 *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
             ],
-            check=False,
             cwd=house.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
-    if finished.returncode:
+        _follow(process)
+    if process.returncode:
         raise Mistake("The build stopped; what went wrong is above. What was built is kept: run it again to go on.")
     if target == "site":
         console.print(f"[green]The site is here:[/] {house.site(profile) / 'index.html'}", soft_wrap=True)
+
+
+def _follow(process: subprocess.Popen[str]) -> None:
+    """Pass on what the build says, line by line; on a terminal, also show what is running."""
+    assert process.stdout is not None
+    running: list[str] = []
+    with console.status("Looking for what is stale") as status, process.stdout as lines:
+        for line in lines:
+            console.print(line.rstrip(), markup=False, soft_wrap=True)
+            sign, _, rest = line.partition(" ")
+            name = rest.split(" (")[0].split(":")[0].strip()
+            if sign == STARTED:
+                running.append(name)
+            elif sign == DONE and name in running:
+                running.remove(name)
+            status.update(f"Running {', '.join(running)}" if running else "Looking for what is left")
+    process.wait()
 
 
 def _restore_published(house: House) -> None:
@@ -177,9 +191,9 @@ def book(profile: Profile = DEFAULT_PROFILE) -> None:
 
     house = House.here()
     house.require_profile(profile)
-    console.print("▸ the site")
+    console.print(f"{STARTED} the site")
     site = build_site(house, profile)
-    console.print(f"[green]✓[/] the site: {site}", soft_wrap=True)
+    console.print(f"[green]{DONE}[/] the site: {site}", soft_wrap=True)
 
 
 @app.command()
