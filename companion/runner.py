@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, figure_set, freshness, provenance, publication
+from companion import atomic, figure_set, freshness, provenance, publication, sources
 from companion.house import DEFAULT_PROFILE, OUT, PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
@@ -43,7 +43,7 @@ def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapp
     build = _own_build(house, name, values) if overrides else house.build(profile)
     with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
         # taken before the run: what is edited meanwhile must leave the result stale
-        stamp = house.build(profile).stamps / f"{name}.{freshness.notebook_key(house, name, profile)}.json"
+        stamp = freshness.stamp(house, name, profile)
         started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
         with atomic.staging_folder(build.staging, name) as staging:
             changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
@@ -61,7 +61,7 @@ def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapp
 
 
 def _own_build(house: House, name: str, values: Mapping[str, Any]) -> Build:
-    key = freshness.sources.digest(atomic.dump_json(dict(values)).encode())[:8]
+    key = sources.digest(atomic.dump_json(dict(values)).encode())[:8]
     folder = house.generated / "runs" / f"{name}-{key}"
     return Build(folder, folder / "provenance")
 
