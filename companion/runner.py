@@ -47,7 +47,7 @@ def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapp
         started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
         with atomic.staging_folder(build.staging, name) as staging:
             changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
-            _execute(house, notebook, changed, staging, profile)
+            _execute(house, notebook, changed, staging, profile=profile, failed=build.failed)
             claims = _verified_claims(notebook, staging, build)
             freshness.forget(build, name)
             _accept(staging, build, name)
@@ -66,7 +66,9 @@ def _own_build(house: House, name: str, values: Mapping[str, Any]) -> Build:
     return Build(folder, folder / "provenance")
 
 
-def _execute(house: House, notebook: Notebook, changed: Mapping[str, Any], staging: Path, profile: str) -> None:
+def _execute(
+    house: House, notebook: Notebook, changed: Mapping[str, Any], staging: Path, *, profile: str, failed: Path
+) -> None:
     import papermill  # these two take a second to import, and a wrong parameter should be told at once
     from papermill.exceptions import PapermillExecutionError
 
@@ -90,7 +92,7 @@ def _execute(house: House, notebook: Notebook, changed: Mapping[str, Any], stagi
                 extra_arguments=["--log-level=ERROR"],
             )
     except PapermillExecutionError as error:
-        kept = _keep(executed, house.build(profile).failed / executed.name)
+        kept = _keep(executed, failed / executed.name)
         raise Mistake(
             f"{notebook.name}: cell {error.exec_count} failed. The notebook as far as it came: {kept}\n"
             f"{error.ename}: {error.evalue}"

@@ -1,4 +1,4 @@
-"""Chapter 1: an infinite Gaussian prompt is linear attention; finite prompts and other laws depart from it.
+"""An infinite Gaussian prompt is linear attention; finite prompts and other laws depart from it.
 
 [BB26, Lemma 2.1] is computed on random Gaussians, approached by finite prompts, and put beside what other
 measures of the same covariance do instead.

@@ -1,4 +1,4 @@
-"""Pictures of chapter 1: the straight line of Gaussian prompts, and everything that leaves it."""
+"""Pictures of `gaussian_limit`: the straight line of Gaussian prompts, and everything that leaves it."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -219,7 +219,7 @@ def test_attend_batches_over_queries_and_prompts(assert_exact):
 
 @singledispatch
 def mean_and_cov(measure: Measure):
-    raise NotImplementedError
+    raise TypeError(f"no mean and covariance are known here for {type(measure).__name__}")
 
 
 mean_and_cov.register(Gaussian, lambda law: (np.asarray(law.mean), np.asarray(law.cov)))
