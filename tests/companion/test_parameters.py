@@ -42,7 +42,7 @@ def toy(clone, monkeypatch):
     monkeypatch.setitem(sys.modules, "lib.experiments.toy", module)
     spec.loader.exec_module(module)
     monkeypatch.chdir(clone.root)
-    monkeypatch.setattr(runner, "_execute", lambda *_: pytest.fail("a kernel would have been started"))
+    monkeypatch.setattr(runner, "_execute", lambda *_, **__: pytest.fail("a kernel would have been started"))
     return clone
 
 
