@@ -5,6 +5,13 @@ from lib.attention import attend as attend
 from lib.attention import fluctuation as fluctuation
 from lib.attention import linear_attend as linear_attend
 from lib.attention import stream_attend as stream_attend
+from lib.finite_prompt import mean_output as mean_output
+from lib.finite_prompt import output_error as output_error
+from lib.finite_prompt import participation as participation
+from lib.finite_prompt import quadrature_error as quadrature_error
+from lib.finite_prompt import rate_exponent as rate_exponent
+from lib.finite_prompt import sample_output as sample_output
+from lib.finite_prompt import score_error as score_error
 from lib.measures import Empirical as Empirical
 from lib.measures import Gaussian as Gaussian
 from lib.measures import GaussianMixture as GaussianMixture

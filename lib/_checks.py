@@ -11,13 +11,13 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
 
-def as_float(value: npt.ArrayLike) -> Float[Array, "..."]:
+def as_float(value: npt.ArrayLike | float | int) -> Float[Array, "..."]:
     """`value` as a floating-point array in JAX's current precision; field converter of every pytree here."""
     array = jnp.asarray(value)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
 
 
-def is_concrete(*values: npt.ArrayLike) -> bool:
+def is_concrete(*values: npt.ArrayLike | float | int) -> bool:
     """Whether all values can be looked at now, rather than being traced by `jit`, `vmap` or `grad`."""
     return not any(isinstance(value, Tracer) for value in values)
 
@@ -61,3 +61,12 @@ def require_now_or_then(
             raise ValueError(f"{rule} {what_came()}")
         return value
     return eqx.error_if(value, jnp.logical_not(holds), rule)
+
+
+def require_float64(owner: str, value: Float[Array, "..."]) -> None:
+    """Raise `ValueError` unless JAX computes in double precision."""
+    if value.dtype != jnp.float64:
+        raise ValueError(
+            f"`{owner}` needs double precision, because exact theory in single precision is not exact: wrap the call "
+            f"in `with jax.enable_x64(True):`. Got {value.dtype}."
+        )

@@ -53,7 +53,7 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Fl
     On an `Empirical` this is textbook softmax; on a `Gaussian` it is affine in the query [BB26, Lemma 2.1].
     Raises where `Λ_μ(U z)` is not finite.
     """
-    return params.value @ tilted_mean(measure, _tilt(params, measure, query))
+    return params.value @ tilted_mean(measure, tilt_of(params, measure, query))
 
 
 def linear_attend(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " e"]:
@@ -61,7 +61,7 @@ def linear_attend(params: Attention, measure: Measure, query: Float[Array, " d"]
 
     The second moment is never formed: `E[z' z'ᵀ] ξ = ∇²Λ(0) ξ + ⟨∇Λ(0), ξ⟩ ∇Λ(0)`.
     """
-    tilt = _tilt(params, measure, query)
+    tilt = tilt_of(params, measure, query)
     mean, cov_tilt = jax.jvp(partial(tilted_mean, measure), (jnp.zeros_like(tilt),), (tilt,))
     return params.value @ (cov_tilt + (mean @ tilt) * mean)
 
@@ -72,7 +72,7 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " d"]) 
     `V e^{Λ(2ξ)-2Λ(ξ)} (∇²Λ(2ξ) + g gᵀ) Vᵀ` with `g = ∇Λ(2ξ) - ∇Λ(ξ)`, ξ = Uz. It needs 2ξ in the domain of
     `Λ`, where the weights have a second moment, and raises elsewhere: there L·Cov grows without bound.
     """
-    tilt = _tilt(params, measure, query)
+    tilt = tilt_of(params, measure, query)
     shift = tilted_mean(measure, 2 * tilt) - tilted_mean(measure, tilt)
     spread = jnp.exp(measure.log_mgf(2 * tilt) - 2 * measure.log_mgf(tilt))
     cov = spread * (tilted_cov(measure, 2 * tilt) + jnp.outer(shift, shift))
@@ -95,7 +95,7 @@ def stream_attend(
     """
     n = require_count("stream_attend", "n", n, "an empty prompt defines no probability measure.")
     block = require_count("stream_attend", "block", block, "tokens are drawn a block at a time.")
-    return params.value @ _stream_mean(measure, _tilt(params, measure, query), n, key, block)
+    return params.value @ _stream_mean(measure, tilt_of(params, measure, query), n, key, block)
 
 
 @eqx.filter_jit
@@ -121,7 +121,8 @@ def _stream_mean(
     return state[1]
 
 
-def _tilt(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " d"]:
+def tilt_of(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " d"]:
+    """`ξ = U z`, the tilt a query puts on the prompt's law; raises where shapes do not fit."""
     if jnp.shape(query) != params.bilinear.shape[1:]:
         raise ValueError(
             f"`query` must be a vector U = `bilinear` of shape {params.bilinear.shape} can act on. "

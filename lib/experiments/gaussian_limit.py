@@ -28,6 +28,8 @@ from lib.experiments.result import (
     comparison_quantile,
     standard_error,
 )
+from lib.experiments.tabulate import tabulate
+from lib.finite_prompt import participation as exact_participation
 from lib.measures import (
     Empirical,
     Gaussian,
@@ -243,6 +245,7 @@ def mean_output_table(responses: Mapping[int, Responses], taus: Float[np.ndarray
                 "slope_std_error": standard_error(these.response)[asked] / taus[asked],
                 "shrinkage": 1 - these.participation.mean(axis=0)[asked],
                 "shrinkage_std_error": standard_error(these.participation)[asked],
+                "exact": 1 - tabulate(exact_participation, taus[asked], np.log(length)),
                 "gap_std_error": standard_error(these.response[:, asked] / taus[asked] + these.participation[:, asked]),
             }
         )
@@ -255,6 +258,7 @@ def mean_output_table(responses: Mapping[int, Responses], taus: Float[np.ndarray
         "slope_std_error": Column("Standard error of the slope", std_error="slope_std_error"),
         "shrinkage": Column("1 - E Σp², the slope that Stein's identity predicts", std_error="shrinkage_std_error"),
         "shrinkage_std_error": Column("Standard error of the shrinkage", std_error="shrinkage_std_error"),
+        "exact": Column("1 - P by quadrature"),
         "gap_std_error": Column("Standard error of slope - shrinkage, prompt by prompt", std_error="gap_std_error"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)

@@ -28,6 +28,8 @@ from lib.experiments.result import (
     comparison_quantile,
     standard_error,
 )
+from lib.experiments.tabulate import tabulate
+from lib.finite_prompt import score_error
 from lib.measures import Empirical, Gaussian, GaussianMixture, empirical, tilted_mean
 
 # What rounding may cost a comparison of numbers of order one in float64.
@@ -89,7 +91,7 @@ def measures(
     spread_lengths = sorted(set(spread_lengths))
     spreads = outputs_of_prefixes(np.asarray(spread_lengths), spread_prompts, key=spread_key)
     short = short_prompt_errors(taus, short_lengths, short_prompts, key=short_key)
-    exact = np.asarray([[exact_error(tau, length) for tau in taus] for length in short_lengths])
+    exact = tabulate(score_error, np.asarray(taus), np.log(short_lengths)[:, None])
     return Result(
         tables={
             "order_does_not_matter": order_table(order),
@@ -563,26 +565,6 @@ def short_prompt_errors(
         return (jnp.concatenate(outputs, axis=1) - np.asarray(taus)) ** 2
 
     return np.asarray(over_prompts(one, prompts, longest * len(taus)))
-
-
-def exact_error(tau: float, length: int) -> float:
-    """`E(ĝ - τ)²` for `length` standard normal tokens, by quadrature (derived here, see book/measures).
-
-    `1/S² = ∫ u e^{-uS} du` makes one integral over `y = ln u` of expectations over a single normal g:
-    `∫ u² {L E[w²(g-τ)² e^{-uw}] φ^{L-1} + L(L-1) E[w(g-τ)e^{-uw}]² φ^{L-2}} dy`, `w = e^{τg}`, `φ = E e^{-uw}`.
-    Untilted, hence for moderate τ only.
-    """
-    y = np.arange(-np.log(length) - tau**2 / 2 - 40.0, 12 * tau + 8.0, 0.1)
-    g = np.arange(-11.0, max(2 * tau, np.sqrt(2 * np.log(length))) + 11.0, 0.1)
-    normal = 0.1 * np.exp(-(g**2) / 2) / np.sqrt(2 * np.pi)
-    weight = np.exp(tau * g)
-    kernel = np.exp(-np.exp(y)[:, None] * weight)
-    log_phi = np.log1p(np.maximum(np.expm1(-np.exp(y)[:, None] * weight) @ normal, -1 + 1e-16))
-    square = kernel @ (normal * (weight * (g - tau)) ** 2)
-    cross = kernel @ (normal * weight * (g - tau))
-    same = length * square * np.exp((length - 1) * log_phi)
-    pairs = length * (length - 1) * cross**2 * np.exp(max(length - 2, 0) * log_phi)
-    return float(0.1 * np.sum(np.exp(2 * y) * (same + pairs)))
 
 
 def bound_constants(lengths: list[int], errors: Float[np.ndarray, " lengths"]) -> tuple[float, float]:

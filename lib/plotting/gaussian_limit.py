@@ -58,26 +58,24 @@ def finite_prompt_response(result: Result) -> Figure:
 def mean_output(result: Result) -> Figure:
     r"""The mean answer of a finite prompt is linear attention, shrunk.
 
-    Points: slope $\mathbb{E}\,r/\tau$ of the mean response $r$ of prompts of length $L$. Lines: the predicted slope
-    $1-\mathbb{E}\sum_i p_i^2$, measured from the softmax weights of the same prompts. Bars: standard error of the
-    distance from point to line. Neighbouring points share their prompts and move together. Only lengths with at least
-    a thousand prompts are drawn. At 1 (dashed) the mean is that of the infinite prompt. The law holds at every length
-    and every query size, not only where $L$ is large.
+    Points: slope $\mathbb{E}\,r/\tau$ of the mean response $r$ of simulated prompts of length $L$, with its standard
+    error. Lines: the exact slope $1-P$, $P=\mathbb{E}\sum_i p_i^2$ computed by quadrature. Neighbouring points share
+    their prompts and move together. Only lengths with at least a thousand prompts are drawn. At 1 (dashed) the mean
+    is that of the infinite prompt. The law holds at every length and every query size, not only where $L$ is large.
 
-    Alt: Line chart of a slope against query size. For each prompt length a curve starts near one and falls toward
-    zero as the query grows, later for longer prompts; the points measured from the outputs lie on the curves computed
-    from the attention weights.
+    Alt: Line chart of a slope against query size. For each prompt length an exact curve starts near one and falls
+    toward zero as the query grows, later for longer prompts; the points of simulated prompts lie on it.
     """
     frame = result.tables["mean_output"].frame
     figure, axes = plt.subplots(figsize=SIZE)
     lengths = sorted(frame["length"].unique().tolist())
     for length, colour, marker in zip(lengths, sequence(len(lengths)), _cycled(MARKERS, len(lengths)), strict=True):
         curve = frame[frame["length"] == length]
-        axes.plot(curve["tau"], curve["shrinkage"], color=colour, linewidth=1.5)
+        axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=1.5)
         axes.errorbar(
             curve["tau"],
             curve["slope"],
-            curve["gap_std_error"],
+            curve["slope_std_error"],
             color=colour,
             linestyle="",
             marker=marker,
@@ -93,7 +91,7 @@ def mean_output(result: Result) -> Figure:
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="slope of the mean answer")
     handles, labels = axes.get_legend_handles_labels()
     handles += [Line2D([], [], color=ink(), linewidth=1.5)]
-    labels += [r"$1-\mathbb{E}\,\Sigma p_i^2$"]
+    labels += ["exact, $1-P$"]
     axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 

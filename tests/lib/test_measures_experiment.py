@@ -10,7 +10,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import integrate
 
 from companion.house import House
 from companion.notebooks import Notebook
@@ -21,13 +20,13 @@ from lib.attention import attend
 from lib.experiments.measures import (
     asked,
     bound_constants,
-    exact_error,
     head,
     laws,
     log_tilted_density,
     measures,
     prefix_outputs,
 )
+from lib.finite_prompt import score_error
 from lib.measures import Empirical
 from lib.plotting.style import style
 
@@ -123,29 +122,9 @@ def test_the_tilted_density_has_mass_one(float64, name):
     np.testing.assert_allclose(mass, 1, rtol=1e-10)
 
 
-@pytest.mark.parametrize("tau", [0.1, 1.0, 2.0])
-def test_the_exact_error_of_one_token_is_one_plus_tau_squared(tau):
-    np.testing.assert_allclose(exact_error(tau, 1), 1 + tau**2, rtol=1e-9)
-
-
-@pytest.mark.parametrize("tau", [0.5, 2.0])
-def test_the_exact_error_of_two_tokens_meets_another_quadrature(tau):
-    """Of two normals, half the sum is free and the softmax is tanh of half the difference, both of variance ½."""
-
-    def integrand(half):
-        return np.exp(-(half**2)) / np.sqrt(np.pi) * (half * np.tanh(tau * half) - tau) ** 2
-
-    np.testing.assert_allclose(exact_error(tau, 2), 0.5 + integrate.quad(integrand, -12, 12)[0], rtol=1e-9)
-
-
-@pytest.mark.parametrize("tau", [0.3, 1.0])
-def test_the_exact_error_of_long_prompts_is_the_fluctuation(tau):
-    np.testing.assert_allclose(exact_error(tau, 10**6) * 10**6, (1 + tau**2) * np.exp(tau**2), rtol=1e-3)
-
-
-def test_the_bound_drawn_bounds_from_two_tokens_on():
+def test_the_bound_drawn_bounds_from_two_tokens_on(float64):
     lengths = [1, 2, 4, 8, 64, 512]
-    errors = np.asarray([exact_error(1.0, length) for length in lengths])
+    errors = np.asarray(score_error(1.0, np.log(lengths)))
     constant, power = bound_constants(lengths, errors)
     bound = constant * np.log(lengths) / np.asarray(lengths) ** power
     assert (bound[1:] >= errors[1:] * (1 - 1e-12)).all()

@@ -1,0 +1,248 @@
+"""How far a finite prompt is from its law, in the mean over prompts and queries, and at which rate that falls.
+
+[BB26, Prop. 3.1] and [BB26, Prop. 3.4] bound the mean square errors of outputs and gradients in L²(ν). Here they
+are measured, for any token law μ and any query law ν: a *gap* is the integrand at one prompt and one query, an
+`ErrorCurve` its mean at several lengths, `fit_rate` reads the exponent of a curve with its error, `fit_bound` the
+constants that the propositions leave open. Where all is Gaussian and isotropic, `isotropic_error` is exact.
+"""
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import numpy.typing as npt
+from jaxtyping import Array, Float, Int, Num, PRNGKeyArray
+from scipy.special import gammaincc, gammaln
+
+from lib._checks import require_count
+from lib.attention import Attention, attend
+from lib.finite_prompt import score_statistics
+from lib.measures import Empirical, Measure, dimension, empirical, tilted_cov, tilted_mean
+
+Gap = Callable[[Attention, Empirical, Measure, Float[Array, " q"]], Float[Array, "*gaps"]]
+
+
+def output_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
+    """`‖T[prompt](z) - T[measure](z)‖²` [BB26, Prop. 3.1]."""
+    return jnp.sum((attend(params, prompt, query) - attend(params, measure, query)) ** 2)
+
+
+def value_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
+    """`‖∇_V T[prompt](z) - ∇_V T[measure](z)‖²`, the Hilbert–Schmidt norm [BB26, Prop. 3.4].
+
+    `T = V∇Λ(Uz)` is linear in V, and each of its e rows meets the same tilted mean: e times the gap of the means.
+    """
+    tilt = params.bilinear @ query
+    return params.value.shape[0] * jnp.sum((tilted_mean(prompt, tilt) - tilted_mean(measure, tilt)) ** 2)
+
+
+def bilinear_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
+    """`‖∇_U T[prompt](z) - ∇_U T[measure](z)‖²`, the Hilbert–Schmidt norm [BB26, Prop. 3.4].
+
+    In direction dU the output moves by `V ∇²Λ(Uz) dU z`: the gap of `V ∇²Λ`, entry by entry, times `‖z‖²`.
+    """
+    tilt = params.bilinear @ query
+    covs = tilted_cov(prompt, tilt) - tilted_cov(measure, tilt)
+    return jnp.sum((params.value @ covs) ** 2) * jnp.sum(query**2)
+
+
+@eqx.filter_jit
+def sample_gaps(
+    gap: Gap,
+    params: Attention,
+    measure: Measure,
+    queries: Measure,
+    lengths: Sequence[int],
+    *,
+    prompts: int,
+    key: PRNGKeyArray,
+    queries_per_prompt: int = 1,
+    together: int = 2**18,
+) -> Float[Array, "prompts k *gaps"]:
+    """`gap` of `prompts` independent prompts at each of the k `lengths`: the first L tokens of one long prompt.
+
+    Rows are independent, columns are not. Each prompt has `queries_per_prompt` fresh queries of its own and its row
+    is the mean over them, so that the mean over rows is unbiased for prompts *and* queries and their standard error
+    covers both. (A set of queries shared by all prompts would leave its own error out of that; where a fixed set is
+    meant, pass it as `queries=Empirical(set)`.) Prompt i is drawn from `fold_in(key, i)`, whatever `prompts` is.
+    About `together` numbers of prompts are held at once, and never less than one prompt.
+    """
+    prompts = require_count("sample_gaps", "prompts", prompts, "a mean is taken over them.")
+    asked = require_count("sample_gaps", "queries_per_prompt", queries_per_prompt, "an error is that of an answer.")
+    lengths = tuple(require_count("sample_gaps", "lengths", length, "no prompt is empty.") for length in lengths)
+    if not lengths:
+        raise ValueError("`sample_gaps(lengths=...)` needs at least one prompt length. Got none.")
+
+    def one_prompt(index):
+        prompt_key, query_key = jr.split(jr.fold_in(key, index))
+        points = empirical(measure, max(lengths), key=prompt_key).points
+
+        def one_query(query):
+            return jnp.stack([gap(params, Empirical(points[:length]), measure, query) for length in lengths])
+
+        return jnp.mean(jax.vmap(one_query)(queries.sample(asked, key=query_key)), axis=0)
+
+    batch = max(1, min(prompts, together // (max(lengths) * (dimension(measure) + asked))))
+    # A whole number of batches, or the last one would be compiled by itself.
+    indices = jnp.arange(-(-prompts // batch) * batch)
+    return jax.lax.map(one_prompt, indices, batch_size=batch)[:prompts]
+
+
+class ErrorCurve(eqx.Module):
+    """Mean errors at several lengths, and the covariance of these means: lengths may share prompts. NumPy arrays."""
+
+    lengths: Int[np.ndarray, " k"]
+    mean: Float[np.ndarray, " k"]
+    cov: Float[np.ndarray, "k k"]
+
+    @property
+    def std_error(self) -> Float[np.ndarray, " k"]:
+        """Of each mean."""
+        return np.sqrt(np.diagonal(self.cov))
+
+
+def error_curve(lengths: Sequence[int], samples: npt.ArrayLike) -> ErrorCurve:
+    """The means over rows of `sample_gaps`, one column a length, and the covariance of rows over their number."""
+    rows = np.asarray(samples)
+    if rows.ndim != 2 or rows.shape[0] <= rows.shape[1] or len(lengths) != rows.shape[1]:
+        raise ValueError(
+            "`error_curve(lengths, samples)` needs one column a length and more rows than columns, because the means' "
+            f"covariance is estimated from the rows. Got {len(lengths)} lengths and samples of shape {rows.shape}."
+        )
+    cov = np.atleast_2d(np.cov(rows, rowvar=False)) / len(rows)
+    return ErrorCurve(np.asarray(lengths), rows.mean(axis=0), cov)
+
+
+class Rate(eqx.Module):
+    """`error ∝ L^-exponent`, its standard error, and the chance of a worse fit if the curve fitted is the true one."""
+
+    exponent: float
+    std_error: float
+    p_value: float
+
+    def interval(self, quantile: float = 1.96) -> tuple[float, float]:
+        """`exponent ± quantile · std_error`; 1.96 for 95 %."""
+        return self.exponent - quantile * self.std_error, self.exponent + quantile * self.std_error
+
+
+Bend = Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]]
+
+
+def one_over_length(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+    """`1/L`: the first correction to a law with an expansion in 1/L."""
+    return 1 / length
+
+
+def log_log_length(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+    """`ln ln L`, for a power of ln L beside the power of L; needs L ≥ 2."""
+    return np.log(np.log(length))
+
+
+def fit_rate(curve: ErrorCurve, *bends: Bend) -> Rate:
+    """The β of `ln error = c - β ln L + Σ_j γ_j bend_j(L)`, by generalised least squares.
+
+    A straight line through a curve has a slope with a small error and the wrong value. So the bend is fitted along,
+    as `one_over_length`, `log_log_length`, or both, and what is not known of it widens the error of β, which
+    comes from the full covariance of the means (delta method; the mean of a logarithm is corrected to second order).
+    It is honest where the true curve is among those fitted: a small `p_value` says that it is not, a large one that
+    the data cannot tell. Not to be trusted where a handful of rare prompts carries a mean, nor for prompts not many
+    times more numerous than lengths. Needs more lengths than coefficients.
+    """
+    if len(curve.mean) <= 2 + len(bends):
+        raise ValueError(
+            f"`fit_rate` fits {2 + len(bends)} coefficients and needs more lengths than that, because what is left "
+            f"over tells whether the curve fits. Got {len(curve.mean)}."
+        )
+    length = curve.lengths.astype(float)
+    basis = np.stack([-np.log(length), np.ones_like(length), *(bend(length) for bend in bends)], axis=1)
+    cov = curve.cov / np.outer(curve.mean, curve.mean)
+    logs = np.log(curve.mean) + np.diagonal(cov) / 2
+    root = np.linalg.cholesky(cov)
+    white_basis, white_logs = np.linalg.solve(root, basis), np.linalg.solve(root, logs)
+    inverse = np.linalg.pinv(white_basis)
+    coefficients = inverse @ white_logs
+    misfit = np.sum((white_logs - white_basis @ coefficients) ** 2)
+    freedom = len(length) - basis.shape[1]
+    return Rate(float(coefficients[0]), float(np.linalg.norm(inverse[0])), float(gammaincc(freedom / 2, misfit / 2)))
+
+
+class BoundShape(eqx.Module):
+    """`c₁ σ^p (ln L)^q / L^{c₂/σ²}`: p = 6, q = 1 for outputs and ∇_V, p = 12, q = 2 for ∇_U [BB26, Prop. 3.1, 3.4].
+
+    At L = 1 it is zero, which no error is: read it for L ≥ 2.
+    """
+
+    c1: float
+    c2: float
+    sigma_power: int
+    log_power: int
+
+    def __call__(
+        self, sigma: float | Float[np.ndarray, "..."], length: float | Num[np.ndarray, "..."]
+    ) -> Float[np.ndarray, "..."]:
+        """The right side, for σ and L that broadcast."""
+        log_length = np.log(length)
+        decay = np.exp(-self.c2 / np.square(sigma) * log_length)
+        return np.asarray(self.c1 * sigma**self.sigma_power * log_length**self.log_power * decay)
+
+
+def fit_bound(
+    sigmas: Sequence[float],
+    lengths: Num[np.ndarray, " k"],
+    errors: Float[np.ndarray, "s k"],
+    *,
+    sigma_power: int = 6,
+    log_power: int = 1,
+) -> BoundShape:
+    """One pair of constants for all σ: the propositions say that there is one, not which.
+
+    c₂ is the smallest `σ² · slope` over σ, the slopes those of straight lines through `ln error` against `ln L`; c₁
+    the smallest constant that bounds all errors given. A fit, not the paper's constants: nothing follows from it
+    for lengths beyond those given, which is what makes it worth trying there.
+    """
+    slopes = -np.polyfit(np.log(lengths), np.log(errors).T, 1)[0]
+    scale = np.asarray(sigmas)[:, None]
+    unit = BoundShape(1.0, float(np.min(scale[:, 0] ** 2 * slopes)), sigma_power, log_power)
+    return BoundShape(float(np.max(errors / unit(scale, lengths))), unit.c2, sigma_power, log_power)
+
+
+class ScoreTable(eqx.Module):
+    """lib.finite_prompt at the nodes of a quadrature in τ (rows) and at several lengths (columns). NumPy arrays."""
+
+    tau: Float[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"]
+    participation: Float[np.ndarray, "n k"]
+    score_error: Float[np.ndarray, "n k"]
+
+
+def score_table(log_lengths: npt.ArrayLike, *, largest_tau: float = 20.0, nodes: int = 64) -> ScoreTable:
+    """Gauss–Legendre nodes on [0, largest_tau]: one table serves every dimension and every H; 1 to 2 ms an entry."""
+    x, weight = np.polynomial.legendre.leggauss(nodes)
+    tau = 0.5 * largest_tau * (1 + x)
+    statistics = _statistics(jnp.asarray(tau**2), jnp.asarray(log_lengths))
+    half = 0.5 * largest_tau * weight
+    return ScoreTable(tau, half, np.asarray(statistics.participation), np.asarray(statistics.score_error))
+
+
+_statistics = jax.jit(jax.vmap(jax.vmap(score_statistics, (None, 0)), (0, None)))
+
+
+def isotropic_error(table: ScoreTable, operator_norm: float, dimension: int) -> Float[np.ndarray, " k"]:
+    """`E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)} / σ²` for μ = N(m, σ²I_d), ν = N(0, I_d), U = (H/σ)I, V = I: exact.
+
+    `output_error` is then `σ²(Q + (d - 1)P)` at τ = H‖z‖, and only the length of the query is left to average over.
+    The default table holds 1e-6 for 0.4 ≤ H ≤ 2, d ≤ 16 and ln L ≤ 28; smaller H need more nodes, larger H and L a
+    larger `largest_tau`, because the mean is carried by queries up to τ² = 2 ln L and beyond. Derived here.
+    """
+    radius = table.tau / operator_norm
+    mass = table.weight * chi_density(radius, dimension) / operator_norm
+    return mass @ (table.score_error + (dimension - 1) * table.participation)
+
+
+def chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:
+    """The density of ‖z‖ for z ~ N(0, I_d), at positive radii."""
+    log_power = (dimension - 1) * np.log(radius) - (dimension / 2 - 1) * np.log(2)
+    return np.exp(log_power - radius**2 / 2 - gammaln(dimension / 2))

@@ -1,0 +1,223 @@
+"""Finite prompts of Gaussian tokens, exactly: two functions of (τ, ln L) carry everything.
+
+Tokens i.i.d. N(m, Γ), tilt ξ = Uz, τ² = ⟨ξ, Γξ⟩: the scores are ⟨ξ, m⟩ + τ g_i with g_i standard normal. Given
+the scores, the rest of each token is an independent Gaussian, so with p = softmax(τg) and ĝ = Σ p_i g_i
+
+    T[μ̂_L](z) = V (m + (Γξ/τ) ĝ + √(Σ p_i²) C^{1/2} ζ)   in law,   C = Γ - (Γξ)(Γξ)ᵀ/τ²,   ζ ~ N(0, I).
+
+What matters of the scores are the participation `P = E Σ p_i²` and the score error `Q = E (ĝ - τ)²`; both are
+integrals of lib.partition. Derived here, see book/exact_finite_prompt.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, Real
+
+from lib._checks import as_float, require_count, require_float64
+from lib.attention import Attention, tilt_of
+from lib.measures import Gaussian
+from lib.partition import DEFAULT, Resolution, levels, log_survival, log_tilted, log_tilted_square
+
+Scalar = float | int | Float[Array, ""]
+Scalars = float | int | Real[Array, "..."] | Real[np.ndarray, "..."]
+
+LARGEST_TAU = 30.0
+LARGEST_LOG_LENGTH = 330.0
+# The relative rounding of some 1e5 added positive terms whose exponents, a few hundred, are known to 1e-16.
+ROUNDING = 2e-13
+# Below this τ² the two functions are continued along their tangent at zero, so that τ² = 0 has a derivative.
+SMALL = 1e-7
+
+
+class ScoreStatistics(eqx.Module):
+    """What a Gaussian prompt's error depends on: `participation` E Σ p² and `score_error` E(ĝ - τ)²."""
+
+    participation: Float[Array, "..."]
+    score_error: Float[Array, "..."]
+
+
+def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
+    """`P = E Σ p_i²`, p = softmax(τ g) of L = e^{log_length} normals: from 1/L at τ = 0 to 1 where one token wins.
+
+    About e^{τ²}/L for long prompts. Guaranteed for |τ| ≤ 30 and 0 ≤ log_length ≤ 330, NaN outside; accuracy by
+    `quadrature_error`. Arrays broadcast. About 1 ms a pair. Derived here.
+    """
+    return score_statistics(as_float(tau) ** 2, log_length).participation
+
+
+def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
+    """`Q = E (ĝ - τ)²`, ĝ = Σ p_i g_i: how far the mean score of the softmax is from τ, its limit.
+
+    About (1 + τ²) e^{τ²}/L for long prompts, 1/L at τ = 0, 1 + τ² at L = 1. Domain as `participation`. Derived here.
+    """
+    return score_statistics(as_float(tau) ** 2, log_length).score_error
+
+
+def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatistics:
+    """Participation and score error at τ² (both are even in τ), with a finite derivative at τ² = 0.
+
+    Forward derivatives are computed with the values, so reverse mode costs no more than the two numbers.
+    """
+    tau_squared, log_length = as_float(tau_squared), as_float(log_length)
+    require_float64("lib.finite_prompt", tau_squared)
+    require_float64("lib.finite_prompt", log_length)
+    return ScoreStatistics(*jnp.vectorize(_statistics)(tau_squared, log_length))
+
+
+def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
+    """Relative accuracy of `participation` and `score_error` at (τ, log_length), the worse of the two.
+
+    Twice the largest difference made by a finer step and by a longer reach of both trapezoids, plus the rounding
+    of sums this long. NaN outside the guaranteed domain.
+    """
+    tau, log_length = as_float(tau), as_float(log_length)
+    require_float64("lib.finite_prompt.quadrature_error", tau)
+    require_float64("lib.finite_prompt.quadrature_error", log_length)
+    return jnp.vectorize(_resolution_error)(tau**2, log_length)
+
+
+def mean_output(
+    params: Attention, gaussian: Gaussian, query: Float[Array, " d"], log_length: Scalar
+) -> Float[Array, " e"]:
+    """`E T[μ̂_L](z) = V m + (1 - P) V Γ U z`: in mean, a finite prompt is linear attention shrunk by `1 - P`.
+
+    By Stein's identity, E ĝ = τ (1 - P). Derived here.
+    """
+    at = _scores(params, gaussian, query)
+    shrinkage = 1 - score_statistics(at.variance, log_length).participation
+    return params.value @ (gaussian.mean + shrinkage * at.drift)
+
+
+def output_error(
+    params: Attention, gaussian: Gaussian, query: Float[Array, " d"], log_length: Scalar
+) -> Float[Array, ""]:
+    """`E ‖T[μ̂_L](z) - T[μ](z)‖² = (‖VΓξ‖²/τ²) Q + P (tr VΓVᵀ - ‖VΓξ‖²/τ²)`, at one query. Derived here."""
+    at = _scores(params, gaussian, query)
+    statistics = score_statistics(at.variance, log_length)
+    along = jnp.sum((params.value @ at.drift) ** 2) / jnp.where(at.variance > 0, at.variance, 1.0)
+    total = jnp.einsum("ij,jk,ik->", params.value, gaussian.cov, params.value)
+    return along * statistics.score_error + statistics.participation * (total - along)
+
+
+def sample_output(
+    params: Attention, gaussian: Gaussian, query: Float[Array, " d"], n: int, *, key: PRNGKeyArray
+) -> Float[Array, " e"]:
+    """One draw of `T[μ̂_n](z)`, collapsed: n scalar normals and one vector in place of n vectors.
+
+    Equal in law to `attend(params, empirical(gaussian, n, key=key), query)`. Derived here.
+    """
+    n = require_count("sample_output", "n", n, "an empty prompt defines no probability measure.")
+    score_key, rest_key = jr.split(key)
+    at = _scores(params, gaussian, query)
+    tau = jnp.sqrt(at.variance)
+    scores = jr.normal(score_key, (n,), tau.dtype)
+    weights = jax.nn.softmax(tau * scores)
+    direction = at.drift / jnp.where(tau > 0, tau, 1.0)
+    rest = gaussian.sample(1, key=rest_key)[0] - gaussian.mean
+    # a draw of N(0, Γ) less its part along the score is a draw of N(0, C)
+    rest -= direction * (at.tilt @ rest) / jnp.where(tau > 0, tau, 1.0)
+    return params.value @ (gaussian.mean + direction * (weights @ scores) + jnp.linalg.norm(weights) * rest)
+
+
+def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
+    """The exponent β in `E‖T[μ̂_L] - T[μ]‖²_{L²(ν)} = L^{-β + o(1)}`, queries N(0, Γ_q), H = ‖Γ^{1/2} U Γ_q^{1/2}‖_op.
+
+    β = 1 for H² ≤ ½ and (√(1 + 4/H²) - 1)/2 beyond: the inverse golden ratio at H = 1, about 1/H² for large H.
+    A heuristic (derived here, see book/sharp_rates), confirmed by the exact theory and not proved.
+    """
+    squared = as_float(operator_norm) ** 2
+    inverse = 1 / jnp.maximum(squared, 0.5)
+    # (√(1 + 4x) - 1)/2 without the difference, which has no digits left for large heads
+    return jnp.where(squared <= 0.5, 1.0, 2 * inverse / (1 + jnp.sqrt(1 + 4 * inverse)))
+
+
+class _Scores(NamedTuple):
+    """Scores ⟨ξ, z_i⟩ of Gaussian tokens: the tilt ξ = Uz, the drift Γξ, and their variance τ² = ⟨ξ, Γξ⟩."""
+
+    tilt: Float[Array, " d"]
+    drift: Float[Array, " d"]
+    variance: Float[Array, ""]
+
+
+def _scores(params: Attention, gaussian: Gaussian, query: Float[Array, " d"]) -> _Scores:
+    tilt = tilt_of(params, gaussian, query)
+    drift = gaussian.cov @ tilt
+    return _Scores(tilt, drift, jnp.maximum(tilt @ drift, 0.0))
+
+
+@jax.custom_jvp
+def _statistics(
+    tau_squared: Float[Array, ""], log_length: Float[Array, ""]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    return _values(tau_squared, log_length)
+
+
+@_statistics.defjvp
+def _statistics_jvp(primals, tangents):
+    """Both partial derivatives as plain numbers: what reverse mode keeps is two numbers a pair, not the quadrature."""
+    values, slopes = _values_and_slopes(*primals)
+    change = tuple(by_tau * tangents[0] + by_log * tangents[1] for by_tau, by_log in slopes)
+    return values, change
+
+
+# One pair at a time, also under `vmap`: the nodes of one fit the cache, of a thousand not (three times as fast).
+@jax.custom_batching.sequential_vmap
+def _values(tau_squared, log_length):
+    return _continued(tau_squared, log_length)
+
+
+@jax.custom_batching.sequential_vmap
+def _values_and_slopes(tau_squared, log_length):
+    slopes = jax.jacfwd(_continued, argnums=(0, 1))(tau_squared, log_length)
+    return _continued(tau_squared, log_length), slopes
+
+
+def _continued(tau_squared, log_length):
+    """The integrals, continued below τ² = SMALL by the slopes at zero: (L - 1)/L² for P and (2L - 1)/L² for Q."""
+    inside = jnp.maximum(tau_squared, SMALL)
+    short_of = tau_squared - inside
+    inverse = jnp.exp(-log_length)
+    slopes = (inverse - inverse**2, 2 * inverse - inverse**2)
+    answer = zip(_integrals(inside, log_length, DEFAULT), slopes, strict=True)
+    guaranteed = _guaranteed(tau_squared, log_length)
+    return tuple(jnp.where(guaranteed, value + short_of * slope, jnp.nan) for value, slope in answer)
+
+
+@jax.custom_batching.sequential_vmap
+def _resolution_error(tau_squared, log_length):
+    inside = jnp.maximum(tau_squared, SMALL)
+    finer = Resolution(levels=DEFAULT.levels * 3 // 2, step=DEFAULT.step / 1.5)
+    farther = Resolution(levels=DEFAULT.levels * 3 // 2, reach=DEFAULT.reach + 2, drop=DEFAULT.drop + 18)
+    answers = [jnp.stack(_integrals(inside, log_length, each)) for each in (DEFAULT, finer, farther)]
+    change = jnp.max(jnp.abs(jnp.stack(answers[1:]) / answers[0] - 1))
+    return jnp.where(_guaranteed(tau_squared, log_length), 2 * change + ROUNDING, jnp.nan)
+
+
+def _guaranteed(tau_squared, log_length):
+    known = (tau_squared <= LARGEST_TAU**2) & (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
+    return known & (tau_squared >= 0)
+
+
+@partial(jax.jit, static_argnums=2)
+def _integrals(tau_squared, log_length, resolution):
+    """`P = L ∫ b φ^{L-1} dy` and `Q = L ∫ c φ^{L-1} dy + L(L-1) τ² ∫ b² φ^{L-2} dy`, every term positive.
+
+    `b = E[e^{2u} exp(-e^u)]`, `c = E[(g - τ)² e^{2u} exp(-e^u)]`; the last integral is the squared mean of g - τ,
+    whose sign Stein's identity has removed.
+    """
+    tau = jnp.sqrt(tau_squared)
+    y, spacing = levels(tau, log_length, resolution=resolution)
+    log_phi = log_survival(y, tau, resolution=resolution)
+    log_b = log_tilted(2, y, tau, resolution=resolution)
+    log_c = log_tilted_square(2, y, tau, resolution=resolution)
+    others = jnp.expm1(log_length)
+    diagonal = jnp.exp(log_length + others * log_phi + log_b)
+    squares = jnp.exp(log_length + others * log_phi + log_c)
+    pairs = -jnp.expm1(-log_length) * tau_squared * jnp.exp(2 * log_length + (others - 1) * log_phi + 2 * log_b)
+    return spacing * jnp.sum(diagonal), spacing * jnp.sum(squares + pairs)

@@ -1,0 +1,292 @@
+"""In-context linear regression: what one attention head's risk is at an infinite, a finite, and a sampled prompt.
+
+A task is w ~ N(0, τ_w² I); tokens are z = (x, ⟨w, x⟩ + noise), x ~ N(0, S); the query is (x_q, 0), x_q ~ N(0, S_q),
+and its label ⟨w, x_q⟩ + noise is to be predicted by the last coordinate of the head's output. Given w, tokens are
+N(0, Γ_w), so everything known of Gaussian prompts applies. [BB26, Section 5] has S = S_q, τ_w = 1 and no noise.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, Num, PRNGKeyArray
+
+from lib._checks import as_float, is_concrete, require_count, require_finite, require_float64, require_positive
+from lib.attention import Attention
+from lib.finite_prompt import Scalar, ScoreStatistics
+from lib.icl.averages import PairAverage, pair_average
+from lib.icl.score_table import ScoreTable, score_table
+
+Numbers = Num[Array, "..."] | Num[np.ndarray, "..."]
+
+
+class Prompts(NamedTuple):
+    """Independent prompts, each of its own task: tokens (x, y), a query (x_q, 0), and the label to predict."""
+
+    tokens: Float[Array, "n L e"]
+    queries: Float[Array, "n e"]
+    targets: Float[Array, " n"]
+
+
+class Moments(eqx.Module):
+    """What a prompt's mean square error is linear in, besides its score statistics.
+
+    With t the tilt, τ² = ⟨t, Γ_w t⟩, c = ⟨v, Γ_w t⟩ the output of the infinite prompt and y the noiseless label:
+    `infinite` is (c - y)², the infinite prompt's error; `shrink` is c (y - c), `along` c²/τ², `value` ⟨v, Γ_w v⟩.
+    """
+
+    infinite: Float[Array, ""]
+    shrink: Float[Array, ""]
+    along: Float[Array, ""]
+    value: Float[Array, ""]
+
+    def square_error(self, scores: ScoreStatistics) -> Float[Array, ""]:
+        """`E (ŷ - y)² = (c - y)² + 2P c (y - c) + (Q - P) c²/τ² + P ⟨v, Γ_w v⟩`. Derived here."""
+        p, q = scores.participation, scores.score_error
+        return self.infinite + 2 * p * self.shrink + (q - p) * self.along + p * self.value
+
+
+class LinearRegression(eqx.Module):
+    """The task: covariates of covariance `cov`, queries of `query_cov` (the same, unless given), both d×d.
+
+    `task_scale` is τ_w, and `noise_std` the standard deviation of the noise on all labels, the query's included.
+    Covariances may be singular. All risks are half the mean square error, against the noisy label.
+    """
+
+    cov: Float[Array, "*tasks d d"]
+    query_cov: Float[Array, "*tasks d d"]
+    task_scale: Float[Array, "*tasks"]
+    noise_std: Float[Array, "*tasks"]
+
+    def __init__(
+        self,
+        cov: Numbers,
+        query_cov: Numbers | None = None,
+        task_scale: float | Numbers = 1.0,
+        noise_std: float | Numbers = 0.0,
+    ):
+        self.cov = as_float(cov)
+        self.query_cov = self.cov if query_cov is None else as_float(query_cov)
+        self.task_scale = as_float(task_scale)
+        self.noise_std = as_float(noise_std)
+
+    def __check_init__(self):
+        """Two covariances of one dimension, and two scales."""
+        for name in ("cov", "query_cov"):
+            _require_covariance(name, getattr(self, name))
+        if self.cov.shape != self.query_cov.shape:
+            raise ValueError(
+                "`LinearRegression(cov, query_cov)` needs two covariances of one dimension, because prompt and query "
+                f"share the task. Got shapes {self.cov.shape} and {self.query_cov.shape}."
+            )
+        require_positive("LinearRegression", "task_scale", self.task_scale, "it is the width of the tasks.")
+        require_finite("LinearRegression", "noise_std", self.noise_std, "it is a standard deviation.")
+        if is_concrete(self.noise_std) and (np.asarray(self.noise_std) < 0).any():
+            raise ValueError(
+                f"`LinearRegression(noise_std=...)` is a standard deviation, hence ≥ 0. Got {self.noise_std}."
+            )
+
+    @property
+    def dimension(self) -> int:
+        """The d of the covariates; tokens are in R^{d+1}."""
+        return self.cov.shape[-1]
+
+    def infinite_risk(self, params: Attention) -> Float[Array, ""]:
+        """`½ E (⟨v, Γ_w U (x_q, 0)⟩ - y)²`, in closed form for any U and V.
+
+        The output is ⟨x_q, m(w)⟩ with m quadratic in w. On U = diag(A, 0) and v = (0, b) it is
+        `½ τ_w² tr[(bSA - I) S_q (bSA - I)ᵀ] + ½ s²` [BB26, Section 5].
+        """
+        require_float64("LinearRegression.infinite_risk", self.cov)
+        constant, linear, quadratic = self._response(params)
+        bias = self._mean_square(constant, linear - jnp.eye(self.dimension), quadratic)
+        return 0.5 * (bias + self.noise_std**2)
+
+    def linear_risk(self, params: Attention, length: int | Scalar) -> Float[Array, ""]:
+        """The same of linear attention `⟨v, (1/L) Σ z zᵀ U (x_q, 0)⟩` on `length` tokens, in closed form.
+
+        By Isserlis' theorem the variance given (w, x_q) is `(c² + ⟨v, Γ_w v⟩⟨t, Γ_w t⟩)/L`. Derived here.
+        """
+        constant, linear, quadratic = self._response(params)
+        d = self.dimension
+        a, c = params.bilinear[:d, :d], params.bilinear[d, :d]
+        v, b = params.value[-1, :d], params.value[-1, d]
+        # ⟨v, Γ_w v⟩ and E ⟨t, Γ_w t⟩ over queries, as (constant, linear, coefficient of ⟨w, Sw⟩) in w
+        power = (v @ self.cov @ v + b**2 * self.noise_std**2, 2 * b * self.cov @ v, b**2)
+        seen = c @ self.query_cov @ c
+        spread = (
+            jnp.trace(a.T @ self.cov @ a @ self.query_cov) + seen * self.noise_std**2,
+            2 * self.cov @ a @ self.query_cov @ c,
+            seen,
+        )
+        label, label_variance = self._label_power()
+        product = (power[0] + power[2] * label) * (spread[0] + spread[2] * label)
+        product += self.task_scale**2 * power[1] @ spread[1] + power[2] * spread[2] * label_variance
+        variance = self._mean_square(constant, linear, quadratic) + product
+        return self.infinite_risk(params) + 0.5 * variance / length
+
+    def finite_risk(
+        self, params: Attention, log_length: Scalar, *, average: PairAverage | None = None
+    ) -> Float[Array, ""]:
+        """The risk on prompts of e^{log_length} tokens, any U and V, without drawing a prompt. Derived here.
+
+        Given task and query the error is exact (`Moments.square_error`); their average is taken at fixed nodes, with
+        the infinite prompt's error, whose average is known, as control variate. Deterministic and differentiable;
+        the error is that of the nodes, see `finite_risk_error`. A new length costs a `ScoreTable`, about a second
+        (built again at each call where `log_length` is traced); then a call costs 0.2 s.
+        On blocks, `block_risk` is faster and sharper.
+        """
+        require_float64("LinearRegression.finite_risk", self.cov)
+        average = pair_average(self.dimension) if average is None else average
+        error, infinite, participation = _average_error(self, params, score_table(log_length), average)
+        # right in mean at any strength; best at 1 for long prompts, and at 0 for single tokens
+        strength = (1 - participation) ** 2
+        known = 2 * self.infinite_risk(params) - self.noise_std**2
+        return 0.5 * (error + strength * (known - infinite) + self.noise_std**2)
+
+    def finite_risk_error(self, params: Attention, log_length: Scalar) -> Float[Array, ""]:
+        """How far `finite_risk` may be off: twice the largest change under three other sets of nodes, one finer."""
+        here = self.finite_risk(params, log_length)
+        others = [
+            pair_average(self.dimension, seed=1),
+            pair_average(self.dimension, seed=2),
+            pair_average(self.dimension, seed=3, query_radii=48, task_radii=6),
+        ]
+        changes = [jnp.abs(self.finite_risk(params, log_length, average=other) - here) for other in others]
+        return 2 * jnp.max(jnp.stack(changes))
+
+    def linear_attention_risk(self, length: int | Scalar) -> Float[Array, ""]:
+        """The least risk of linear attention, `ŷ = x_qᵀ M (1/L) Σ y_i x_i` at its best M, in closed form.
+
+        `M = [(1 + 1/L) S + ((tr S + s²/τ_w²)/L) I]⁻¹`; at S = S_q = I and s = 0 the risk is `½ d(d+1)/(L+d+1)`.
+        """
+        require_float64("LinearRegression.linear_attention_risk", self.cov)
+        eigenvalues, vectors = jnp.linalg.eigh(self.cov)
+        noise = jnp.sum(eigenvalues) + (self.noise_std / self.task_scale) ** 2
+        learned = eigenvalues / ((1 + 1 / length) * eigenvalues + noise / length)
+        queries = jnp.einsum("ji,jk,ki->i", vectors, self.query_cov, vectors)
+        return 0.5 * (self.task_scale**2 * jnp.sum(queries * (1 - learned)) + self.noise_std**2)
+
+    def bayes_risk(self, length: int, *, key: PRNGKeyArray, n: int) -> Float[Array, ""]:
+        """The least risk of all: ridge regression with `λ = s²/τ_w²`, minimum-norm least squares at s = 0.
+
+        The mean over `n` drawn prompts of the exact posterior error, which labels do not enter.
+        """
+        length = require_count("bayes_risk", "length", length, "an empty prompt defines no probability measure.")
+        root = covariance_root(self.cov)
+        ridge = (self.noise_std / self.task_scale) ** 2
+
+        def posterior_error(key):
+            covariates = jr.normal(key, (length, self.dimension), root.dtype) @ root.T
+            eigenvalues, vectors = jnp.linalg.eigh(covariates.T @ covariates)
+            rounding = self.dimension * jnp.finfo(root.dtype).eps * eigenvalues[-1]
+            eigenvalues = jnp.where(eigenvalues > rounding, eigenvalues, 0.0)
+            unknown = jnp.where(eigenvalues > 0, ridge / jnp.where(eigenvalues > 0, eigenvalues + ridge, 1.0), 1.0)
+            return jnp.einsum("ji,jk,ki,i", vectors, self.query_cov, vectors, unknown)
+
+        errors = jax.lax.map(posterior_error, jr.split(key, n), batch_size=256)
+        return 0.5 * (self.task_scale**2 * jnp.mean(errors) + self.noise_std**2)
+
+    def draw(self, length: int, n: int, *, key: PRNGKeyArray) -> Prompts:
+        """`n` prompts of `length` tokens, with query and label."""
+        length = require_count("draw", "length", length, "an empty prompt defines no probability measure.")
+        n = require_count("draw", "n", n, "a draw has a prompt.")
+        task_key, covariate_key, noise_key, query_key, label_key = jr.split(key, 5)
+        d, dtype = self.dimension, self.cov.dtype
+        tasks = self.task_scale * jr.normal(task_key, (n, d), dtype)
+        x = jr.normal(covariate_key, (n, length, d), dtype) @ covariance_root(self.cov).T
+        y = jnp.einsum("nld,nd->nl", x, tasks) + self.noise_std * jr.normal(noise_key, (n, length), dtype)
+        queries = jr.normal(query_key, (n, d), dtype) @ covariance_root(self.query_cov).T
+        targets = jnp.sum(queries * tasks, axis=1) + self.noise_std * jr.normal(label_key, (n,), dtype)
+        return Prompts(jnp.concatenate([x, y[..., None]], axis=-1), jnp.pad(queries, ((0, 0), (0, 1))), targets)
+
+    def _response(self, params: Attention) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, " d"]]:
+        """The infinite prompt's output is `⟨x_q, constant + linear w + quadratic ⟨w, Sw⟩⟩`."""
+        d = self.dimension
+        a, c = params.bilinear[:d, :d], params.bilinear[d, :d]
+        v, b = params.value[-1, :d], params.value[-1, d]
+        constant = a.T @ self.cov @ v + b * self.noise_std**2 * c
+        return constant, jnp.outer(c, self.cov @ v) + b * a.T @ self.cov, b * c
+
+    def _mean_square(
+        self, constant: Float[Array, " d"], linear: Float[Array, "d d"], quadratic: Float[Array, " d"]
+    ) -> Float[Array, ""]:
+        """`E ⟨x_q, constant + linear w + quadratic ⟨w, Sw⟩⟩²` over queries and tasks."""
+        label, label_variance = self._label_power()
+        mean = constant + label * quadratic
+        return (
+            mean @ self.query_cov @ mean
+            + label_variance * quadratic @ self.query_cov @ quadratic
+            + self.task_scale**2 * jnp.trace(linear.T @ self.query_cov @ linear)
+        )
+
+    def _label_power(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Mean and variance over tasks of ⟨w, Sw⟩, the variance of a noiseless label."""
+        power = self.task_scale**2
+        return power * jnp.trace(self.cov), 2 * power**2 * jnp.sum(self.cov**2)
+
+
+@eqx.filter_jit
+def _average_error(
+    task: LinearRegression, params: Attention, scores: ScoreTable, average: PairAverage
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """Means over the nodes: of `E (ŷ - y)²`, of the same for an infinite prompt, and of the participation."""
+    d = task.dimension
+    root, query_root = covariance_root(task.cov), covariance_root(task.query_cov)
+
+    def whiten(dual, w):
+        """⟨dual, z⟩ = ⟨whiten(dual, w), n⟩ where standard normals n make the token z of task w."""
+        return jnp.append((dual[:d] + dual[d] * w) @ root, task.noise_std * dual[d])
+
+    def given_task(query, w):
+        """Averages over the length of the query, its direction given."""
+        tilt = whiten(params.bilinear[:, :d] @ query, w)
+        value = whiten(params.value[-1], w)
+        tau_squared, output = tilt @ tilt, tilt @ value
+        miss = query @ w - output
+        along = output**2 / jnp.where(tau_squared > 0, tau_squared, 1.0)
+
+        def given_radius(radius):
+            square = radius**2
+            moments = Moments(square * miss**2, square * output * miss, along, value @ value)
+            statistics = scores.statistics(square * tau_squared)
+            return jnp.stack([moments.square_error(statistics), moments.infinite, statistics.participation])
+
+        return average.query_weights @ jax.vmap(given_radius)(average.query_radii)
+
+    def given_ray(ray_and_frame):
+        ray, frame = ray_and_frame
+        axes = task.task_scale * jnp.concatenate([frame, -frame])
+        tasks = average.task_radii[:, None, None] * axes
+        values = jax.vmap(jax.vmap(given_task, (None, 0)), (None, 0))(query_root @ ray, tasks)
+        return average.task_weights @ jnp.mean(values, axis=1)
+
+    by_ray = jax.lax.map(jax.checkpoint(given_ray), (average.rays, average.frames))
+    return tuple(jnp.mean(by_ray, axis=0))
+
+
+def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """A matrix R with `R Rᵀ = cov`, by eigenvalues, so that a singular `cov` is no obstacle."""
+    eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
+    return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
+
+
+def _require_covariance(name: str, cov: Float[Array, "..."]) -> None:
+    rule = f"`LinearRegression({name}=...)` must be a covariance:"
+    if cov.ndim < 2 or cov.shape[-1] != cov.shape[-2] or cov.shape[-1] == 0:
+        raise ValueError(f"{rule} a square matrix of size d ≥ 1. Got shape {cov.shape}.")
+    require_finite("LinearRegression", name, cov, "it is a covariance.")
+    if not is_concrete(cov):
+        return
+    matrix = np.asarray(cov, np.float64)
+    transposed = np.swapaxes(matrix, -1, -2)
+    eigenvalues = np.linalg.eigvalsh(0.5 * (matrix + transposed))
+    tolerance = matrix.shape[-1] * np.finfo(cov.dtype).eps * np.abs(eigenvalues).max()
+    if np.abs(matrix - transposed).max() > tolerance or eigenvalues.min() < -tolerance:
+        raise ValueError(
+            f"{rule} symmetric, without negative eigenvalues. Got |cov - cov.T| up to "
+            f"{np.abs(matrix - transposed).max():.3g} and a smallest eigenvalue of {eigenvalues.min():.3g}."
+        )

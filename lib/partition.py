@@ -1,0 +1,167 @@
+"""One quadrature for every ratio over a sum of random exponentials, at any number of terms.
+
+Softmax weights of independent scores χ_i ~ N(0, τ²) are e^{χ_i}/S with S = Σ e^{χ_i}. Laplace's identity
+`Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy` turns an average of such ratios into one integral over y of products of
+one-token expectations, in which the number of terms is an exponent:
+
+    E[Σ_i e^{2χ_i}/S²] = L ∫ E[e^{2u} exp(-e^u)] φ^{L-1} dy,   φ = E exp(-e^u),   u = y + τg,   g ~ N(0, 1).
+
+This module computes the one-token expectations and places the nodes. Both are plain trapezoids after a smooth
+change of variable, hence spectrally accurate, and positive term by term, hence accurate relative to the answer.
+Derived here, see book/exact_finite_prompt.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lib._checks import require_float64
+
+
+class Resolution(eqx.Module):
+    """How finely, and how far out, the two trapezoids go. The defaults reach rounding (see the tests)."""
+
+    levels: int = eqx.field(static=True, default=192)  # nodes in y
+    step: float = eqx.field(static=True, default=0.25)  # in g, where the integrand is smooth on the scale 1
+    reach: float = eqx.field(static=True, default=8.5)  # standard deviations on both sides of the integrand's peak
+    drop: float = eqx.field(static=True, default=42.0)  # natural logarithms the y-integrand falls before it is cut
+
+
+DEFAULT = Resolution()
+
+
+def log_survival(
+    y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT
+) -> Float[Array, " n"]:
+    """`log φ(y) = log E exp(-e^{y+τg})`, with relative accuracy at both ends.
+
+    Where φ is nearer one than zero, one minus it is integrated, since `φ^{L-1}` sees only that.
+    """
+    lost = _log_expectation(_log_lost, 1, y, tau, resolution)
+    kept = _log_expectation(_log_token(0), 0, y, tau, resolution)
+    near_one = lost < kept
+    return jnp.where(near_one, jnp.log1p(-jnp.exp(jnp.where(near_one, lost, -1.0))), kept)
+
+
+def log_tilted(
+    power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT
+) -> Float[Array, " n"]:
+    """`log E[e^{power·u} exp(-e^u)]`, u = y + τg: one token's part in a ratio, `power` ≥ 1."""
+    return _log_expectation(_log_token(power), power, y, tau, resolution)
+
+
+def log_tilted_square(
+    power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT
+) -> Float[Array, " n"]:
+    """`log E[(g - τ)² e^{power·u} exp(-e^u)]`: the same, weighed by the squared distance of the score from τ."""
+    return _log_expectation(_log_token(power), power, y, tau, resolution, weight=lambda g: (g - tau) ** 2)
+
+
+def levels(
+    tau: Float[Array, ""],
+    log_length: Float[Array, ""],
+    *,
+    shift: float | Float[Array, ""] = 0.0,
+    resolution: Resolution = DEFAULT,
+) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """Nodes y and their spacing for `∫ E[e^{u+shift} exp(-e^{u+shift})] φ^{L-1} dy` and all faster-falling kin.
+
+    From the right, φ^{L-1} or the token's own Gaussian tail cuts; from the left the token's part, which rises
+    monotonically up to where L(1 - φ) is about one. `shift` is the advantage of one special token.
+    """
+    tau, log_length, shift = (jax.lax.stop_gradient(jnp.asarray(x, float)) for x in (tau, log_length, shift))
+    require_float64("lib.partition.levels", tau)
+    others = jnp.expm1(log_length)
+    reach, drop = resolution.reach, resolution.drop
+    lowest = -(log_length + tau**2 / 2 + jnp.abs(shift) + 2 * drop + (reach + 5) * tau)
+    highest = reach * tau + 6.0 + jnp.maximum(-shift, 0.0)
+
+    def log_rest(y):
+        return others * log_survival(y[None], tau, resolution=resolution)[0]
+
+    def log_token(y):
+        return log_tilted(1, (y + shift)[None], tau, resolution=resolution)[0]
+
+    top = _crossing(lambda y: log_rest(y) > -drop, lowest, highest)
+    top = jnp.minimum(top, reach * tau + 6.0 - shift)
+    turn = jnp.minimum(jnp.minimum(_crossing(lambda y: log_rest(y) > -1.0, lowest, highest), top), -shift)
+    threshold = log_token(turn) - drop
+    bottom = _crossing(lambda y: log_token(y) < threshold, lowest, turn)
+    return jnp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
+
+
+def _crossing(holds: Callable, low: Float[Array, ""], high: Float[Array, ""]) -> Float[Array, ""]:
+    """Where `holds`, true at `low` and false from some point on, turns false: bisection, 30 halvings."""
+
+    def halve(_, bracket):
+        low, high = bracket
+        middle = 0.5 * (low + high)
+        inside = holds(middle)
+        return jnp.where(inside, middle, low), jnp.where(inside, high, middle)
+
+    low, high = jax.lax.fori_loop(0, 30, halve, (low, high))
+    return 0.5 * (low + high)
+
+
+def _log_token(power: int) -> Callable:
+    return lambda u: power * u - jnp.exp(u)
+
+
+def _log_lost(u: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`log(1 - exp(-e^u))`, which is u far left."""
+    weight = jnp.exp(jnp.clip(u, -37.0, 5.0))
+    return jnp.minimum(u, 5.0) + jnp.log(-jnp.expm1(-weight) / weight)
+
+
+def _log_expectation(
+    log_f: Callable,
+    power: int,
+    y: Float[Array, " n"],
+    tau: Float[Array, ""],
+    resolution: Resolution,
+    *,
+    weight: Callable = jnp.ones_like,
+) -> Float[Array, " n"]:
+    """`log E[weight(g) f(y + τg)]` for a log-concave f that is about `e^{power·u}` far left and has its edge at 0.
+
+    The nodes hang on two places: the peak of the integrand in g, and the edge, where u = 0 and f changes within
+    a length 1/τ. Around the edge the spacing is `step/τ`, elsewhere `step`.
+    """
+    peak = power * tau - _lambert_w(y + power * tau**2, tau) / tau
+    edge = jnp.clip(-y / tau, peak, peak + resolution.reach)
+    height = log_f(y + tau * peak) - 0.5 * peak**2
+    # the barrier keeps XLA from computing what belongs to a row again for every node of it (four times as slow)
+    placed = jax.lax.optimization_barrier((edge, height, *_offsets(tau, resolution)))
+    edge, height, offset, log_spacing = jax.lax.stop_gradient(placed)
+    g = edge[:, None] + offset
+    log_terms = log_f(y[:, None] + tau * g) - 0.5 * g**2 - height[:, None] + log_spacing
+    total = jnp.sum(weight(g) * jnp.exp(log_terms), axis=1)
+    return jnp.log(total) + height - 0.5 * jnp.log(2 * jnp.pi)
+
+
+def _offsets(tau: Float[Array, ""], resolution: Resolution) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+    """Distances from the edge, and logs of their spacing: `t ↦ κt + (1 - κ)(softplus(t - T) - softplus(-t - T))`.
+
+    Near the edge the slope is κ = min(1, 1/τ), far from it 1; T leaves the fine zone five lengths 1/τ wide.
+    """
+    fine = 1.0 / jnp.maximum(tau, 1.0)
+    zone = 5.0 - jnp.log(fine)
+    # to the left: an edge at one end of the reach and an integrand at the other, at the largest τ
+    left, right = int((2 * resolution.reach + 9.0) / resolution.step), int((resolution.reach + 9.0) / resolution.step)
+    t = resolution.step * jnp.arange(-left, right + 1)
+    coarse = 1.0 - fine
+    offset = fine * t + coarse * (jax.nn.softplus(t - zone) - jax.nn.softplus(-t - zone))
+    slope = fine + coarse * (jax.nn.sigmoid(t - zone) + jax.nn.sigmoid(-t - zone))
+    return offset, jnp.log(resolution.step * slope)
+
+
+def _lambert_w(log_x: Float[Array, " n"], tau: Float[Array, ""]) -> Float[Array, " n"]:
+    """`W(τ² e^{log_x})`, the root of `w + log w = log_x + 2 log τ`, to the few digits a centre needs."""
+    z = jnp.maximum(log_x + 2 * jnp.log(tau), -600.0)
+    w = jax.nn.softplus(z)
+    for _ in range(3):
+        w = w * (1 + z - jnp.log(w)) / (1 + w)
+    return w

@@ -1,0 +1,345 @@
+"""What a head makes of the scores of a prompt: one weight a token. Activations are values: `softmax`, `linear`, …
+
+Two families [D26]. *Normalised* over the tokens, `s_l = κ(χ_l)/Σκ`: softmax, softplus, and hardmax as a limit.
+*Element-wise*, every token by itself: linear and exp, and, with a bias to be chosen, erf, sigmoid and relu.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import erfc
+from jaxtyping import Array, Float
+
+from lib._checks import as_float
+from lib.single_location.crowd import LEFT, RIGHT, Crowd
+from lib.single_location.moments import (
+    Moments,
+    argmax_moments,
+    elementwise_moments,
+    known_where,
+    normalised_moments,
+    sum_above,
+)
+from lib.single_location.prox import Channel, gauss_newton_scores, linear_scores
+from lib.single_location.search import lowest
+from lib.single_location.tasks import Task
+
+# The flattest and the steepest scores c χ* that are looked at, besides c = ∞; all are resolved.
+FLATTEST, STEEPEST = 0.01, 30.0
+
+
+class Activation(eqx.Module):
+    """From the scores `χ` of all tokens to their weights `s`; the head answers `Σ_l s_l z_l`."""
+
+    @abc.abstractmethod
+    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+        """One weight a token, from the scores of all of them."""
+
+    @abc.abstractmethod
+    def law(self, task: Task, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> Crowd:
+        """As much of the law of the scores as averages of these weights need."""
+
+    @abc.abstractmethod
+    def moments(self, crowd: Crowd) -> Moments:
+        """What risks need to know of the weights, from their `law`; NaN where it is not resolved."""
+
+    @abc.abstractmethod
+    def best_of(self, crowd: Crowd) -> Float[Array, ""]:
+        """The lowest risk with scores cχ, χ in the crowd: over c > 0, c = ∞ included, the bias, and the length of v."""
+
+    def best_risk(self, task: Task) -> Float[Array, ""]:
+        """The lowest risk along k = c k*, v ∝ v*."""
+        return compiled_best(self, self.law(task, jnp.ones(()), jnp.ones(())))
+
+    def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
+        """The scores that minimise `channel`, as far as descents from `starts` tell; here for any smooth activation."""
+        return gauss_newton_scores(self.weights, channel, starts)
+
+
+# Compiled apart from the laws, so that activations share those and tasks share these.
+@jax.jit
+def compiled_moments(activation: Activation, crowd: Crowd) -> Moments:
+    """`activation.moments`."""
+    return activation.moments(crowd)
+
+
+@jax.jit
+def compiled_best(activation: Activation, crowd: Crowd) -> Float[Array, ""]:
+    """`activation.best_of`."""
+    return activation.best_of(crowd)
+
+
+def optimal_risk(hidden: Float[Array, "*n"], power: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """`1 - (E s_ε)²/E Σs²`: the risk with v along v* and as long as is best; 1 where no token has a weight."""
+    return 1.0 - hidden**2 / jnp.where(power > 0, power, jnp.inf)
+
+
+# --- normalised over the tokens ---------------------------------------------------------------------------
+
+
+class Normalised(Activation):
+    """`s_l = κ(χ_l)/Σ_m κ(χ_m)` for a kernel κ > 0."""
+
+    @abc.abstractmethod
+    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """`log κ`, of one score."""
+
+    def weights(self, chi):
+        """Kernels over their sum."""
+        return jax.nn.softmax(self.log_kernel(chi), axis=-1)
+
+    def law(self, task, m_k, q_k):
+        """All scores together."""
+        return task.crowd(m_k, q_k)
+
+    def moments(self, crowd):
+        """By Laplace's identity."""
+        return known_where(crowd.resolves(1.0), normalised_moments(crowd, self.log_kernel(crowd.scores)))
+
+    def _risk(self, crowd: Crowd, log_c: Float[Array, ""]) -> Float[Array, ""]:
+        moments = normalised_moments(crowd, self.log_kernel(jnp.exp(log_c) * crowd.scores))
+        return optimal_risk(moments.hidden, moments.power)
+
+    def _search(self, crowd: Crowd) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """The logarithm of the best finite c, and its risk."""
+        flattest, steepest = jnp.log(FLATTEST), jnp.log(2.0 * STEEPEST)
+        return lowest(lambda c: self._risk(crowd, c), flattest, steepest, lattice=13, rounds=8, together=False)
+
+
+class Softmax(Normalised):
+    """`s_l = e^{χ_l} / Σ_m e^{χ_m}`: normalised over the tokens, and exponential."""
+
+    def log_kernel(self, chi):
+        """The score itself."""
+        return chi
+
+    def best_of(self, crowd):
+        """By a search over c."""
+        return self._search(crowd)[1]
+
+    def best_risk(self, task):
+        """The Bayes risk: at c = √ν (spiked) or c = ν (max) the weights are the posterior [D26, Prop. 4.2]."""
+        return task.bayes_integrals()[0]
+
+
+class Softplus(Normalised):
+    """`s_l ∝ log(1 + e^{χ_l})`: normalised, but only linear where scores are large."""
+
+    def log_kernel(self, chi):
+        """`log log(1 + e^χ)`, which is χ far left."""
+        return jnp.where(chi < -30.0, chi, jnp.log(jax.nn.softplus(jnp.maximum(chi, -30.0))))
+
+    def best_of(self, crowd):
+        """By a search over c, and at c = ∞; what a c beyond 60 may gain on both is below 1e-6."""
+        log_c, found = self._search(crowd)
+        sharp = self._steepest(crowd)
+        # for short prompts only the limit is not resolved; their best c is finite, with worse ones on both sides
+        known = crowd.trusted & (jnp.isfinite(sharp) | (self._risk(crowd, log_c + 0.1) > found))
+        return jnp.where(known, jnp.fmin(found, sharp), jnp.nan)
+
+    def _steepest(self, crowd: Crowd) -> Float[Array, ""]:
+        """At c = ∞: weights in proportion to max(χ, 0), and the argmax where all scores are negative."""
+        right = crowd.beyond(0.0)
+        some = normalised_moments(crowd, jnp.log(jnp.maximum(crowd.scores, 0.0)), inside=right)
+        none = argmax_moments(crowd, inside=1.0 - right)
+        return optimal_risk(some.hidden + none.hidden, some.power + none.power)
+
+
+class Hardmax(Activation):
+    """`s_l = 1` for the largest score and 0 for all others: softmax of infinitely large scores."""
+
+    def weights(self, chi):
+        """One-hot."""
+        return jax.nn.one_hot(jnp.argmax(chi, axis=-1), chi.shape[-1], dtype=chi.dtype)
+
+    def law(self, task, m_k, q_k):
+        """All scores together."""
+        return task.crowd(m_k, q_k)
+
+    def moments(self, crowd):
+        """By order statistics."""
+        return known_where(crowd.trusted, argmax_moments(crowd))
+
+    def best_of(self, crowd):
+        """`1 - P²`, P the chance that the largest score is the hidden token's: c does not matter."""
+        return 1.0 - self.moments(crowd).hidden ** 2
+
+
+# --- element-wise -----------------------------------------------------------------------------------------
+
+
+class Elementwise(Activation):
+    """Weights that depend on the token's own score alone."""
+
+    def law(self, task, m_k, q_k):
+        """The law of every score by itself."""
+        return task.marginals(m_k, q_k)
+
+    def moments(self, crowd):
+        """By averages over one token."""
+        return known_where(crowd.resolves(1.0), elementwise_moments(crowd, self.weights(crowd.scores)))
+
+
+class Linear(Elementwise):
+    """`s_l = 1 + χ_l`, every token by itself."""
+
+    def weights(self, chi):
+        """The scores, shifted by one."""
+        return 1.0 + chi
+
+    def best_of(self, crowd):
+        """Least squares, in closed form once the mean of the hidden score is known."""
+        return affine_fit(crowd)[0]
+
+    def prox(self, channel, starts):
+        """Exact, by the root of one scalar equation; needs no start."""
+        return linear_scores(channel)
+
+
+class Exp(Elementwise):
+    """`s_l = e^{χ_l}`: exponential, but not normalised."""
+
+    def weights(self, chi):
+        """The exponential of the scores."""
+        return jnp.exp(chi)
+
+    def moments(self, crowd):
+        """As others; NaN from q_k = 16 on, where squared weights look further than the grid does."""
+        return known_where(jnp.abs(crowd.scores[-1] - crowd.scores[0]) < 4.0 * (LEFT + RIGHT), super().moments(crowd))
+
+    def best_of(self, crowd):
+        """By a search over c, below 4."""
+
+        def risk(log_c):
+            return _elementwise_risk(crowd, jnp.exp(jnp.exp(log_c) * crowd.scores))
+
+        return lowest(risk, jnp.log(1e-3), jnp.log(4.0), lattice=33, rounds=40)[1]
+
+
+class Biased(Elementwise):
+    """`s_l = shape(χ_l + bias)`."""
+
+    bias: Float[Array, "*stack"] = eqx.field(converter=as_float, default=0.0)
+
+    @abc.abstractmethod
+    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """The weight of a score that contains the bias."""
+
+    def weights(self, chi):
+        """Token by token."""
+        return self.shape(chi + self.bias)
+
+
+class Step(Biased):
+    """A smooth step, which at c = ∞ becomes a sharp one."""
+
+    @abc.abstractmethod
+    def lowest_bias(self, crowd: Crowd) -> Float[Array, ""]:
+        """A bias below any that could be best."""
+
+    def best_of(self, crowd):
+        """By a search over c and the bias, and at c = ∞ over all thresholds."""
+
+        def over_biases(log_c, crowd):
+            def risk(bias):
+                return _elementwise_risk(crowd, self.shape(jnp.exp(log_c) * crowd.scores + bias))
+
+            return lowest(risk, self.lowest_bias(crowd), 12.0, lattice=41, rounds=16)[1]
+
+        # a quarter of the nodes finds the place, all of them the value
+        few = crowd.thinned(4)
+        log_c, _ = lowest(
+            lambda log_c: over_biases(log_c, few), jnp.log(FLATTEST), jnp.log(STEEPEST), lattice=17, rounds=12
+        )
+        found = over_biases(log_c, crowd)
+        sharp = optimal_risk(*(sum_above(law)[0] for law in (crowd.hidden, _all(crowd))))
+        return jnp.where(crowd.trusted, jnp.minimum(found, jnp.min(sharp)), jnp.nan)
+
+
+class Sigmoid(Step):
+    """`s_l = 1/(1 + e^{-χ_l - bias})`: in the spiked model, the best there is element-wise [D26]."""
+
+    def shape(self, chi):
+        """The logistic function."""
+        return jax.nn.sigmoid(chi)
+
+    def lowest_bias(self, crowd):
+        """The posterior odds of one token start from 1/(L - 1), and a strong hint must overcome half its own size."""
+        return -jnp.log(crowd.length) - 0.5 * (crowd.hidden[0] @ crowd.scores) ** 2 - 16.0
+
+
+class Erf(Step):
+    """`s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
+
+    def shape(self, chi):
+        """`1 + erf`, without cancellation far left."""
+        return erfc(-chi)
+
+    def lowest_bias(self, crowd):
+        """Gaussian tails need no more than the root of what exponential tails need."""
+        return -jnp.sqrt(jnp.log(crowd.length) + 0.5 * (crowd.hidden[0] @ crowd.scores) ** 2) - 8.0
+
+
+class Relu(Biased):
+    """`s_l = max(χ_l + bias, 0)`."""
+
+    def shape(self, chi):
+        """The positive part."""
+        return jnp.maximum(chi, 0.0)
+
+    def law(self, task, m_k, q_k):
+        """On a grid with a node at the kink."""
+        return task.marginals(m_k, q_k, kink=-self.bias)
+
+    def moments(self, crowd):
+        """A half-line begins at the kink."""
+        weights = self.weights(crowd.scores)
+        return known_where(crowd.trusted, elementwise_moments(crowd, weights, inside=crowd.beyond(-self.bias)))
+
+    def best_of(self, crowd):
+        """At all nodes as thresholds at once, a parabola through the lowest three; or the affine fit, of a low one."""
+        kink = crowd.scores
+        hidden, every = ([sum_above(law * kink**power)[0] for power in range(3)] for law in (crowd.hidden, _all(crowd)))
+        mean = hidden[1] - kink * hidden[0]
+        square = every[2] - 2.0 * kink * every[1] + kink**2 * every[0]
+        # where next to nothing is above the threshold, differences are noise
+        risk = jnp.where(every[0] > 1e-12 * crowd.length, optimal_risk(mean, square), 1.0)
+        at = jnp.clip(jnp.argmin(risk), 1, risk.size - 2)
+        before, here, after = risk[at - 1], risk[at], risk[at + 1]
+        bend = before - 2.0 * here + after
+        bottom = here - jnp.where(bend > 0, (after - before) ** 2 / (8.0 * jnp.where(bend > 0, bend, 1.0)), 0.0)
+        affine, slope = affine_fit(crowd)
+        lowest_kink = jnp.where(slope * jnp.abs(kink[0]) < 1.0, affine, 1.0)
+        return jnp.where(crowd.trusted, jnp.minimum(bottom, lowest_kink), jnp.nan)
+
+
+def affine_fit(crowd: Crowd) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """The risk of the best `s = 1 + cχ`, `1 - aᵀM⁻¹a` with a = E(1, χ)_ε and M = E Σ (1, χ)(1, χ)ᵀ, and its c."""
+    every = _all(crowd)[0]
+    mean, total, square = crowd.hidden[0] @ crowd.scores, every @ crowd.scores, every @ crowd.scores**2
+    determinant = crowd.length * square - total**2
+    explained = (square - 2.0 * mean * total + crowd.length * mean**2) / determinant
+    return 1.0 - explained, (crowd.length * mean - total) / (square - mean * total)
+
+
+def _elementwise_risk(crowd: Crowd, weights: Float[Array, " n"]) -> Float[Array, ""]:
+    """Of the best multiple of these weights."""
+    weights = weights / jnp.max(weights)
+    return optimal_risk(crowd.hidden[0] @ weights, _all(crowd)[0] @ weights**2)
+
+
+def _all(crowd: Crowd) -> Float[Array, "rows n"]:
+    """The expected number of tokens at each node."""
+    return crowd.hidden + (crowd.length - 1.0) * crowd.others
+
+
+softmax = Softmax()
+softplus = Softplus()
+hardmax = Hardmax()
+linear = Linear()
+exp = Exp()
+erf = Erf()
+sigmoid = Sigmoid()
+relu = Relu()

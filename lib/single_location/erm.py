@@ -1,0 +1,193 @@
+"""Empirical risk minimisation as one would run it: n prompts in dimension D, L-BFGS, and what it found.
+
+The simulation that the replica equations must agree with, and where they are silent (weak ridges, several minima)
+the only witness. Test risk needs no test set: of a trained head it is a function of seven overlaps.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jax.scipy.special import ndtr
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from lib._checks import require_float64
+from lib.single_location.activations import Activation
+from lib.single_location.overlaps import Overlaps
+from lib.single_location.quasi_random import quasi_normals
+from lib.single_location.tasks import Task, static_length
+
+STEPS = 2000
+# The gradient that ends L-BFGS, relative to the typical gradient √D of one prompt.
+FLAT = 1e-5
+RISK_POINTS = 2**14
+
+
+class Head(eqx.Module):
+    """A single attention head of one output: `f(X) = Σ_l s_l(Xk/√D) (Xv/√D)_l`."""
+
+    key: Float[Array, " D"]
+    value: Float[Array, " D"]
+
+
+class Prompts(eqx.Module):
+    """n prompts of L tokens in R^D, the hidden token first, and their answers."""
+
+    tokens: Float[Array, "n L D"]
+    labels: Float[Array, " n"]
+
+
+class Erm(eqx.Module):
+    """What L-BFGS found: test risk, overlaps, mean training loss `½(y - f)²`, and whether and when it was done.
+
+    `objective` is the minimised sum over D; `flatness` is the size of its gradient where L-BFGS stopped.
+    """
+
+    risk: Float[Array, ""]
+    overlaps: Overlaps
+    train_loss: Float[Array, ""]
+    objective: Float[Array, ""]
+    flatness: Float[Array, ""]
+    steps: Int[Array, ""]
+
+
+Start = Callable[[Head, PRNGKeyArray], Head]
+
+
+def informed(truth: Head, key: PRNGKeyArray) -> Head:
+    """A start at the hidden directions themselves."""
+    return truth
+
+
+def uninformed(truth: Head, key: PRNGKeyArray) -> Head:
+    """A start at two independent standard normal vectors of length √D, which know nothing."""
+    key_key, value_key = jr.split(key)
+    size = truth.key.shape
+    return Head(jr.normal(key_key, size, truth.key.dtype), jr.normal(value_key, size, truth.key.dtype))
+
+
+def simulate_erm(
+    task: Task,
+    activation: Activation,
+    *,
+    noise_std: float | Float[Array, ""],
+    alpha: float,
+    ridge: tuple[float | Float[Array, ""], float | Float[Array, ""]],
+    dimension: int,
+    start: Start,
+    key: PRNGKeyArray,
+) -> Erm:
+    """One training run: `round(alpha * dimension)` fresh prompts, fitted from `start` to the bottom of its valley.
+
+    Minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²`, the loss of `replica`. Memory and a step of L-BFGS both cost
+    alpha·L·D² numbers. Repeated seeds are `jax.lax.map`'s or `jax.vmap`'s to make. Needs float64.
+    """
+    require_float64("simulate_erm", task.snr)
+    truth_key, prompt_key, start_key = jr.split(key, 3)
+    truth = draw_truth(dimension, key=truth_key)
+    n = round(alpha * dimension)
+    prompts = draw_prompts(task, truth, n, noise_std=noise_std, key=prompt_key)
+
+    def objective(head):
+        penalty = 0.5 * (ridge[0] * head.key @ head.key + ridge[1] * head.value @ head.value)
+        return (n * train_loss(activation, prompts, head) + penalty) / dimension
+
+    head, flatness, steps = minimise(objective, start(truth, start_key))
+    overlaps = overlaps_of(head, truth)
+    return Erm(
+        risk=fresh_risk(task, activation, overlaps),
+        overlaps=overlaps,
+        train_loss=train_loss(activation, prompts, head),
+        objective=objective(head),
+        flatness=flatness,
+        steps=steps,
+    )
+
+
+def draw_truth(dimension: int, *, key: PRNGKeyArray) -> Head:
+    """Two orthogonal directions of squared norm D."""
+    frame, _ = jnp.linalg.qr(jr.normal(key, (dimension, 2)))
+    return Head(*(jnp.sqrt(dimension) * frame.T))
+
+
+def draw_prompts(task: Task, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray) -> Prompts:
+    """`n` prompts of the task. Hidden tokens come first, which no head of this family can notice."""
+    token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
+    length, dimension = static_length(task), truth.key.size
+    hints = jax.vmap(task.hint)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
+    tokens = jr.normal(token_key, (n, length, dimension))
+    along = hints / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
+    tokens = tokens + along[..., None] * truth.key
+    labels = tokens[:, 0] @ truth.value / jnp.sqrt(dimension) + noise_std * jr.normal(noise_key, (n,))
+    return Prompts(tokens, labels)
+
+
+def answer(activation: Activation, prompts: Prompts, head: Head) -> Float[Array, " n"]:
+    """The head's answers, `Σ_l s_l(χ) z_l`."""
+    fields = prompts.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
+    return jnp.sum(activation.weights(fields[..., 0]) * fields[..., 1], axis=1)
+
+
+def train_loss(activation: Activation, prompts: Prompts, head: Head) -> Float[Array, ""]:
+    """Half the mean square of what is missed on the prompts."""
+    return 0.5 * jnp.mean((prompts.labels - answer(activation, prompts, head)) ** 2)
+
+
+def minimise(
+    objective: Callable[[Head], Float[Array, ""]], head: Head
+) -> tuple[Head, Float[Array, ""], Int[Array, ""]]:
+    """L-BFGS until the gradient is `FLAT`: where it ended, how flat it is there, and after how many steps."""
+    method = optax.lbfgs()
+    value_and_slope = optax.value_and_grad_from_state(objective)
+
+    def size(slope):
+        return jnp.sqrt(head.key.size) * optax.tree.norm(slope)
+
+    def step(carry):
+        head, state, _, steps = carry
+        value, slope = value_and_slope(head, state=state)
+        move, state = method.update(slope, state, head, value=value, grad=slope, value_fn=objective)
+        return eqx.apply_updates(head, move), state, size(slope), steps + 1
+
+    def steep(carry):
+        return (carry[2] > FLAT) & (carry[3] < STEPS)
+
+    begin = (head, method.init(head), jnp.asarray(jnp.inf), jnp.asarray(0))  # pyright: ignore
+    head, _, flatness, steps = jax.lax.while_loop(steep, step, begin)
+    return head, flatness, steps
+
+
+def overlaps_of(head: Head, truth: Head) -> Overlaps:
+    """The seven scalar products, over D."""
+    k, v, along_k, along_v = (
+        vector / jnp.sqrt(vector.size) for vector in (head.key, head.value, truth.key, truth.value)
+    )
+    return Overlaps(
+        m_k=k @ along_k, q_k=k @ k, m_v=v @ along_v, q_v=v @ v, m_kv=k @ along_v, m_vk=v @ along_k, q_vk=k @ v
+    )
+
+
+def fresh_risk(task: Task, activation: Activation, overlaps: Overlaps) -> Float[Array, ""]:
+    """Excess risk on fresh prompts from the seven overlaps: an average over scores alone, on fixed points.
+
+    Given the scores, values and answer are jointly Gaussian, so their part is done by hand [D26; for `Max` derived
+    here]. The points are quasi-random, good to about 1e-3; `attention_risk` has more digits where it applies.
+    """
+    # Behind the barrier the points are data: XLA would otherwise sort thousands of constants while it compiles.
+    points = jax.lax.optimization_barrier(quasi_normals(2 * static_length(task) + 1, RISK_POINTS, 1)[0])
+    geometry, noise = jnp.split(points[:, :-1], 2, axis=1)
+    hints = jax.vmap(task.hint)(geometry, ndtr(points[:, -1]))
+    o, ambient = overlaps, task.ambient
+    spread = o.q_k - ambient * o.m_k**2
+    together, own = o.q_vk - ambient * o.m_k * o.m_vk, o.q_v - ambient * o.m_vk**2
+    around = jnp.sqrt(spread) * noise
+    weights = activation.weights(o.m_k * hints + around)
+    values = o.m_vk * hints + together / spread * around
+    missed = o.m_kv / spread * around[:, 0] - jnp.sum(weights * values, axis=1)
+    attention, square = jnp.mean(weights[:, 0]), jnp.mean(jnp.sum(weights**2, axis=1))
+    aligned = o.m_v - together * o.m_kv / spread
+    rest = 1.0 - o.m_kv**2 / spread
+    return jnp.mean(missed**2) + rest - 2.0 * aligned * attention + (own - together**2 / spread) * square

@@ -1,0 +1,196 @@
+"""Averages over a crowd of a head's weights and scores: all that a risk needs to know of an activation.
+
+An element-wise activation needs one-token averages. The argmax needs how many others are below. A normalised kernel,
+`s_l = κ(χ_l)/S`, needs Laplace's identity `Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy`, as in `lib.partition`, here for any
+κ: one integral over y of products of one-token averages, whatever the number of tokens [D26].
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lib.single_location.crowd import Crowd, half_line
+
+# Nodes in y, logarithms that the integrand falls before it is cut, and how far Σ s may miss 1.
+LEVELS, DROP, MASS_ERROR = 224, 40.0, 1e-8
+# The largest probability below one.
+SURE = 1.0 - 1e-15
+
+
+class Moments(eqx.Module):
+    """Of a prompt's weights s and scores c = χ less the spike's part, ε being the hidden token and C = Σ s_l c_l.
+
+    Risks need `hidden` E s_ε and `power` E Σ s²; with cross overlaps also E s_ε², E c_ε s_ε, E c_ε C, E s_ε C, E C².
+    """
+
+    hidden: Float[Array, ""]
+    power: Float[Array, ""]
+    hidden_power: Float[Array, ""]
+    hidden_score: Float[Array, ""]
+    hidden_reading: Float[Array, ""]
+    weight_reading: Float[Array, ""]
+    reading_power: Float[Array, ""]
+
+
+def known_where(holds, moments: Moments) -> Moments:
+    """The moments, NaN unless it `holds` that they were resolved."""
+    return jax.tree.map(lambda leaf: jnp.where(holds, leaf, jnp.nan), moments)
+
+
+def elementwise_moments(
+    crowd: Crowd, weights: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
+) -> Moments:
+    """Of weights that depend on the token alone. `inside` are weights of nodes where the activation has a kink."""
+    hidden, others = (crowd.mixture @ law * inside for law in (crowd.hidden, crowd.others))
+    rest, hidden_score, score = crowd.length - 1.0, crowd.scores - crowd.offset, crowd.scores
+    reading, hidden_reading = others @ (weights * score), hidden @ (weights * hidden_score)
+    mean, square = hidden @ weights, hidden @ weights**2
+    return Moments(
+        hidden=mean,
+        power=square + rest * (others @ weights**2),
+        hidden_power=square,
+        hidden_score=hidden_reading,
+        hidden_reading=hidden @ (weights * hidden_score**2),
+        weight_reading=hidden @ (weights**2 * hidden_score) + rest * mean * reading,
+        reading_power=hidden @ (weights * hidden_score) ** 2
+        + rest * (others @ (weights * score) ** 2 + 2 * hidden_reading * reading)
+        + rest * (rest - 1.0) * reading**2,
+    )
+
+
+def argmax_moments(crowd: Crowd, *, inside: Float[Array, " n"] | float = 1.0) -> Moments:
+    """Of a weight 1 on the largest score and 0 elsewhere. Signed readings are for one row only.
+
+    With `inside`, the weights of the nodes of a left half-line, of prompts that have all their scores there.
+    """
+    ascending = crowd.step > 0
+
+    def upward(rows):
+        return jnp.where(ascending, rows, rows[..., ::-1])
+
+    scores, hidden, others = upward(crowd.scores), upward(crowd.hidden * inside), upward(crowd.others)
+    above = jnp.maximum(sum_above(others), 1e-300)
+    below = jnp.maximum(sum_above(others[:, ::-1])[:, ::-1], 1e-300)
+    log_below = jnp.where(above < 0.5, jnp.log1p(-jnp.minimum(above, 0.5)), jnp.log(below))
+    rest, hidden_score = crowd.length - 1.0, scores - crowd.offset
+
+    def all_below(tokens):
+        return jnp.exp(jnp.maximum(tokens, 0.0) * log_below)
+
+    def mean(values):
+        return crowd.mixture @ jnp.sum(values, axis=1)
+
+    leads = jnp.where(ascending | (crowd.length < 2), mean(hidden), 0.0)
+    first = jnp.where(crowd.sorted, leads, mean(hidden * all_below(rest)))
+    all_inside = jnp.sum(hidden, axis=1) * jnp.sum(crowd.others * inside, axis=1) ** rest
+    hidden_below = sum_above(hidden[:, ::-1])[:, ::-1]
+    score_below = sum_above((hidden * hidden_score)[:, ::-1])[:, ::-1]
+    reading = mean(hidden * hidden_score * all_below(rest))
+    square = mean(hidden * hidden_score**2 * all_below(rest))
+    return Moments(
+        hidden=first,
+        power=crowd.mixture @ all_inside,
+        hidden_power=first,
+        hidden_score=reading,
+        hidden_reading=square + rest * mean(others * scores * score_below * all_below(rest - 1.0)),
+        weight_reading=reading,
+        reading_power=square + rest * mean(others * scores**2 * hidden_below * all_below(rest - 1.0)),
+    )
+
+
+def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
+    """The integral from every node to the last."""
+    correction = half_line(jnp.arange(9)) - 1.0
+    ahead = jnp.pad(rows, ((0, 0), (0, correction.size - 1)))
+    corrected = sum(correction[j] * ahead[:, j : j + rows.shape[1]] for j in range(correction.size))
+    return jnp.cumsum(rows[:, ::-1], axis=1)[:, ::-1] + corrected
+
+
+def normalised_moments(
+    crowd: Crowd, log_kernel: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
+) -> Moments:
+    """Of `s_l = κ(χ_l)/Σ_m κ(χ_m)`; NaN where the quadrature misses `E Σ s = 1`. Signed readings are for one row only.
+
+    Where κ vanishes on a half-line, `inside` are the weights of the nodes of the other one; a prompt without any
+    κ > 0 then counts as s = 0.
+    """
+    length, hidden, others = crowd.length, crowd.hidden * inside, crowd.others * inside
+    y = jax.lax.stop_gradient(_window(crowd, log_kernel, inside))
+    weight = jnp.exp(y + log_kernel[:, None])
+    kept, lost = jnp.exp(-weight), -jnp.expm1(-weight)
+    one, two = weight * kept, weight**2 * kept
+    log_others = jnp.log1p(-jnp.minimum(others @ lost, SURE))
+    hidden_kept = 1.0 - hidden @ lost
+
+    def rest(tokens):
+        """`φ^{L - tokens}` times the number of ways to choose tokens - 1 others."""
+        ways = jnp.prod(length - jnp.arange(1.0, tokens))
+        return ways * jnp.exp((length - tokens) * log_others)
+
+    def row_integrals(values):
+        return (y[1] - y[0]) * jnp.sum(values, axis=1)
+
+    def integral(values):
+        return crowd.mixture @ row_integrals(values)
+
+    first, square = hidden @ one, hidden @ two
+    empty = (1.0 - jnp.sum(hidden, axis=1)) * jnp.maximum(1.0 - jnp.sum(others, axis=1), 0.0) ** (length - 1.0)
+    mass = row_integrals(first * rest(1) + others @ one * hidden_kept * rest(2))
+    missed = crowd.mixture @ jnp.abs(mass + empty - 1.0)
+
+    c, score = crowd.scores - crowd.offset, crowd.scores
+    reading, hidden_reading = others * score @ one, hidden * c @ one
+    moments = Moments(
+        hidden=integral(first * rest(1)),
+        power=integral(square * rest(1) + others @ two * hidden_kept * rest(2)),
+        hidden_power=integral(square * rest(1)),
+        hidden_score=integral(hidden_reading * rest(1)),
+        hidden_reading=integral(hidden * c**2 @ one * rest(1) - hidden * c @ lost * reading * rest(2)),
+        weight_reading=integral(hidden * c @ two * rest(1) + first * reading * rest(2)),
+        reading_power=integral(
+            hidden * c**2 @ two * rest(1)
+            + (others * score**2 @ two * hidden_kept + 2 * hidden_reading * reading) * rest(2)
+            + reading**2 * hidden_kept * rest(3)
+        ),
+    )
+    return known_where(missed < MASS_ERROR, moments)
+
+
+def _window(
+    crowd: Crowd, log_kernel: Float[Array, " n"], inside: Float[Array, " n"] | float
+) -> Float[Array, " levels"]:
+    """Nodes in y that hold all but e^{-DROP} of E s_ε, were the rows of the crowd alike."""
+    hidden, others = (crowd.mixture @ law * inside for law in (crowd.hidden, crowd.others))
+    known = jnp.isfinite(log_kernel)
+    largest = jnp.max(log_kernel)
+    span = largest - jnp.min(jnp.where(known, log_kernel, largest)) + 2 * DROP
+
+    def expected(y):
+        """How many tokens have a weight above e^{-y}, and the logarithm of the integrand."""
+        weight = jnp.exp(y + log_kernel)
+        lost = -jnp.expm1(-weight)
+        log_token = jnp.log(jnp.maximum(hidden @ (weight * jnp.exp(-weight)), 1e-300))
+        away = jnp.minimum(others @ lost, SURE)
+        return hidden @ lost + (crowd.length - 1.0) * away, log_token + (crowd.length - 1.0) * jnp.log1p(-away)
+
+    turn = crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span)
+    least = expected(turn)[1] - DROP
+    bottom = crossing(lambda y: expected(y)[1] < least, turn - span, turn)
+    top = crossing(lambda y: expected(y)[1] > least, turn, turn + span)
+    return jnp.linspace(bottom, top, LEVELS)
+
+
+def crossing(holds: Callable, low: Float[Array, ""], high: Float[Array, ""]) -> Float[Array, ""]:
+    """Where `holds`, true at `low` and false at `high`, turns false."""
+
+    def halve(_, bracket):
+        low, high = bracket
+        middle = 0.5 * (low + high)
+        inside = holds(middle)
+        return jnp.where(inside, middle, low), jnp.where(inside, high, middle)
+
+    low, high = jax.lax.fori_loop(0, 25, halve, (low, high))
+    return 0.5 * (low + high)

@@ -1,0 +1,97 @@
+"""The one-sample problem inside the replica equations: best scores and values near where a prompt put them.
+
+For one prompt with fields `ω_k`, `ω_v` and answer y, minimise over scores χ and values z
+
+    `|χ - ω_k|²/(2 V_k) + |z - ω_v|²/(2 V_v) + ½ (y - s(χ)·z)²`.
+
+The values go by hand: `z = ω_v + V_v t s` with `t = (y - s·ω_v)/(1 + V_v|s|²)`. A problem in the L scores is left,
+`|χ - ω_k|²/(2 V_k) + ½ (y - s·ω_v)²/(1 + V_v|s|²)`: least squares, with one residual besides the L trivial ones.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Weights = Callable[[Float[Array, " L"]], Float[Array, " L"]]
+
+# Safeguarded Newton steps of the linear prox, enough for the last bit of float64.
+NEWTON_STEPS = 40
+# Gauss-Newton steps from every start, and the shares of a step that are tried.
+GAUSS_NEWTON_STEPS = 4
+STEP_SIZES = np.asarray([1.0, 0.5, 0.2, 0.04])
+
+
+class Channel(eqx.Module):
+    """One prompt as the replica sees it: fields of scores and values, how far each may move, and the answer."""
+
+    omega_k: Float[Array, "*stack L"]
+    omega_v: Float[Array, "*stack L"]
+    var_k: Float[Array, "*stack"]
+    var_v: Float[Array, "*stack"]
+    label: Float[Array, "*stack"]
+
+    def residual(self, weights: Float[Array, " L"]) -> Float[Array, ""]:
+        """`(y - s·ω_v)/√(1 + V_v|s|²)`: what the best values leave of the error, in units of their cost."""
+        return (self.label - weights @ self.omega_v) / jnp.sqrt(1.0 + self.var_v * weights @ weights)
+
+    def values(self, weights: Float[Array, " L"]) -> Float[Array, " L"]:
+        """The best values given the weights."""
+        scale = (self.label - weights @ self.omega_v) / (1.0 + self.var_v * weights @ weights)
+        return self.omega_v + self.var_v * scale * weights
+
+    def energy(self, weights: Weights, chi: Float[Array, " L"]) -> Float[Array, ""]:
+        """What is minimised, values gone."""
+        away = chi - self.omega_k
+        return 0.5 * away @ away / self.var_k + 0.5 * self.residual(weights(chi)) ** 2
+
+
+def gauss_newton_scores(weights: Weights, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
+    """The lowest point that a few damped Gauss-Newton steps reach from `starts`, for smooth `weights`.
+
+    The Hessian `1/V_k + ∇ρ∇ρᵀ` of a single residual ρ is inverted by hand, so a step costs one gradient. The energy
+    never rises: handed its own answer among the starts, it refines it.
+    """
+
+    def energy(chi):
+        return channel.energy(weights, chi)
+
+    def step(_, chi):
+        rho, slope = jax.value_and_grad(lambda scores: channel.residual(weights(scores)))(chi)
+        pull = (rho - slope @ (chi - channel.omega_k)) / (1.0 + channel.var_k * slope @ slope)
+        direction = channel.omega_k - channel.var_k * pull * slope - chi
+        return _lowest(energy, jnp.concatenate([chi + STEP_SIZES[:, None] * direction, chi[None]]))
+
+    return _lowest(energy, jax.vmap(lambda chi: jax.lax.fori_loop(0, GAUSS_NEWTON_STEPS, step, chi))(starts))
+
+
+def _lowest(energy: Callable, candidates: Float[Array, "candidates L"]) -> Float[Array, " L"]:
+    return candidates[jnp.argmin(jax.vmap(energy)(candidates))]
+
+
+def linear_scores(channel: Channel) -> Float[Array, " L"]:
+    """The minimum for `s = 1 + χ`, exactly: one monotone equation in `t = y - s·z`, |t| < 1/√(V_k V_v).
+
+    With a = 1 + ω_k and b = ω_v the stationary weights are `(a + V_k t b)/(1 - V_k V_v t²)`; inserted,
+    `t + [t(|a|² V_v + |b|² V_k) + a·b (1 + V_k V_v t²)]/(1 - V_k V_v t²)² = y` (derived here).
+    """
+    a, b = 1.0 + channel.omega_k, channel.omega_v
+    both = channel.var_k * channel.var_v
+    stretch = a @ a * channel.var_v + b @ b * channel.var_k
+
+    def excess(t):
+        return t + (t * stretch + a @ b * (1.0 + both * t**2)) / (1.0 - both * t**2) ** 2 - channel.label
+
+    def narrow(_, bracket):
+        low, high, t = bracket
+        error, slope = jax.value_and_grad(excess)(t)
+        low, high = jnp.where(error > 0, low, t), jnp.where(error > 0, t, high)
+        newton = t - error / slope
+        return low, high, jnp.where((low < newton) & (newton < high), newton, 0.5 * (low + high))
+
+    edge = 1.0 / jnp.sqrt(both)
+    *_, t = jax.lax.fori_loop(0, NEWTON_STEPS, narrow, (-edge, edge, jnp.zeros_like(edge)))
+    return (a + channel.var_k * t * b) / (1.0 - both * t**2) - 1.0

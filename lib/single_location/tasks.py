@@ -1,0 +1,195 @@
+"""Single-location regression [D26]: of the L tokens of a prompt, one carries the answer, and does not say so.
+
+Two directions of R^D, `k*` and `v*`, orthogonal and of squared norm D, are unknown. Token l scores
+`χ*_l = X_l·k*/√D` and holds the value `z*_l = X_l·v*/√D`; the answer is `y = z*_ε + noise` at a hidden ε. A task is
+how ε and the scores depend on each other. Everything else of a prompt is independent standard normal.
+"""
+
+import abc
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.nn import softmax
+from jaxtyping import Array, Float
+
+from lib._checks import as_float, is_concrete
+from lib.single_location import posterior
+from lib.single_location.crowd import SMALLEST, Crowd, max_crowd, max_marginals, spiked_crowd
+from lib.single_location.moments import Moments
+from lib.single_location.overlaps import Overlaps
+
+# The longest prompt whose tokens are laid out one by one, and the strongest hint that is resolved.
+LONGEST, LARGEST_SNR = 500, 1000.0
+
+
+class Task(eqx.Module):
+    """How the hidden token stands out by its score.
+
+    `length` is the number L of tokens, `snr` the strength ν of the hint; both are arrays, so that tasks stack and
+    L may be 10^12. `ambient` is the variance of a score that prompt geometry alone would explain: 1 where the scores
+    are those of plain Gaussian tokens, 0 where the hint comes on top of them.
+    """
+
+    length: eqx.AbstractVar[Float[Array, "*stack"]]
+    snr: eqx.AbstractVar[Float[Array, "*stack"]]
+    ambient: eqx.AbstractClassVar[float]
+
+    @abc.abstractmethod
+    def hint(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+        """The informative part of the L scores, the hidden token put first, from L standard normals and a uniform.
+
+        Given it, `χ_l = m_k·hint_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps m_k and q_k.
+        """
+
+    @abc.abstractmethod
+    def crowd(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> Crowd:
+        """The joint law of all scores, for a key vector of overlaps m_k and q_k."""
+
+    @abc.abstractmethod
+    def marginals(self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0) -> Crowd:
+        """The laws of the hidden score and of another one, each by itself, on a grid with a node at `kink`."""
+
+    @abc.abstractmethod
+    def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """The Bayes risk by two integrals that have nothing in common but their value."""
+
+    def require_overlaps(self, overlaps: Overlaps) -> None:
+        """Raise where the risk of such a head is not known here."""
+
+    def risk(self, moments: Moments, overlaps: Overlaps) -> Float[Array, ""]:
+        """`1 - 2 m_v E s_ε + q_v E Σ s²`, cross overlaps zero: given the scores, values are normal [D26]."""
+        return 1.0 - 2.0 * overlaps.m_v * moments.hidden + overlaps.q_v * moments.power
+
+
+class Spiked(Task):
+    """`X_l = Z_l + 1{l = ε}√(ν/D) k*`, ε uniform: the hidden token's score has mean √ν, the others' mean 0 [D26]."""
+
+    length: Float[Array, "*stack"] = eqx.field(converter=as_float)
+    snr: Float[Array, "*stack"] = eqx.field(converter=as_float)
+    ambient: ClassVar[float] = 0.0  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __check_init__(self):
+        """At least one token, and a hint of finite strength."""
+        _require_length("Spiked", self.length)
+        _require_snr("Spiked", self.snr, "√ν is the mean of a score.", largest="finite")
+
+    def hint(self, normals, uniform):
+        """`√ν` on the hidden token, whatever the draw."""
+        return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
+
+    def crowd(self, m_k, q_k):
+        """One normal law for the hidden token, one for the others."""
+        return self.marginals(m_k, q_k)
+
+    def marginals(self, m_k, q_k, kink=0.0):
+        """The same: tokens are independent."""
+        return spiked_crowd(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
+
+    def bayes_integrals(self):
+        """`1 - E p_ε` and `1 - E Σ p²`, the posterior being `softmax(√ν χ*)`."""
+        arguments = self.length, jnp.sqrt(self.snr), self.snr
+        known = self.snr <= LARGEST_SNR
+        missed, spread = posterior.missed(*arguments), posterior.spread(*arguments)
+        return jnp.where(known, missed, jnp.nan), jnp.where(known, spread, jnp.nan)
+
+    def risk(self, moments, overlaps):
+        """With all seven overlaps [D26]: given the scores, a value vector that is not orthogonal to k* or k shifts."""
+        key = jnp.maximum(overlaps.q_k, SMALLEST**2)
+        answer, spike, reading = overlaps.m_kv / key, jnp.sqrt(self.snr) * overlaps.m_vk, overlaps.q_vk / key
+        shifts = (
+            answer * overlaps.m_kv
+            + spike**2 * moments.hidden_power
+            + reading**2 * moments.reading_power
+            - 2.0 * answer * (spike * moments.hidden_score + reading * moments.hidden_reading)
+            + 2.0 * spike * reading * moments.weight_reading
+        )
+        rest = 1.0 - answer * overlaps.m_kv
+        aligned, length = overlaps.m_v - overlaps.q_vk * answer, overlaps.q_v - overlaps.q_vk * reading
+        return shifts + rest - 2.0 * aligned * moments.hidden + length * moments.power
+
+
+class Max(Task):
+    """`X_l` standard normal, `ε ~ softmax(ν χ*)`: the larger a score, the likelier the token; ν = ∞: argmax [D26]."""
+
+    length: Float[Array, "*stack"] = eqx.field(converter=as_float)
+    snr: Float[Array, "*stack"] = eqx.field(converter=as_float)
+    ambient: ClassVar[float] = 1.0  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __check_init__(self):
+        """At least one token, and a hint that may be infinitely strong."""
+        _require_length("Max", self.length)
+        _require_snr("Max", self.snr, "ν multiplies the scores.", largest="infinite")
+
+    def hint(self, normals, uniform):
+        """The scores themselves, the one that `uniform` chooses first, the others in order.
+
+        Sorted before one is chosen, so that a small change of the draw seldom changes much: this is what
+        quasi-random points need.
+        """
+        ordered = jnp.sort(normals)
+        certain = jnp.isinf(self.snr)
+        climb = jnp.cumsum(softmax(jnp.where(certain, 0.0, self.snr) * ordered))
+        hidden = jnp.where(certain, normals.size - 1, jnp.minimum(jnp.searchsorted(climb, uniform), normals.size - 1))
+        others = jnp.where(jnp.arange(normals.size - 1) < hidden, ordered[:-1], ordered[1:])
+        return jnp.concatenate([ordered[hidden][None], others])
+
+    def crowd(self, m_k, q_k):
+        """A mixture: given the largest of νχ* plus Gumbel noise, tokens are independent."""
+        return max_crowd(self.length, self.snr, m_k, q_k)
+
+    def marginals(self, m_k, q_k, kink=0.0):
+        """The law of a score tilted towards large χ*, and what that leaves for the others."""
+        return max_marginals(self.length, self.snr, m_k, q_k, jnp.asarray(kink, float))
+
+    def bayes_integrals(self):
+        """`1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 where it is certain."""
+        outside = jnp.where(jnp.isinf(self.snr), 0.0, jnp.nan)
+        snr = jnp.minimum(self.snr, LARGEST_SNR)
+        pairs, squares = posterior.alike(self.length, snr), posterior.diagonal(self.length, snr)
+        return jnp.where(self.snr > snr, outside, pairs), jnp.where(self.snr > snr, outside, squares)
+
+    def require_overlaps(self, overlaps):
+        """Cross overlaps tie values to the scores that choose the hidden token: no formula here."""
+        cross = (overlaps.m_kv, overlaps.m_vk, overlaps.q_vk)
+        if is_concrete(*cross) and any(np.any(np.asarray(overlap) != 0) for overlap in cross):
+            raise ValueError(
+                "`attention_risk(Max(...), overlaps=...)` needs m_kv = m_vk = q_vk = 0, because with them the values "
+                f"depend on the scores that choose the hidden token. Got {[float(np.max(each)) for each in cross]}."
+            )
+
+
+def static_length(task: Task) -> int:
+    """L as a Python number, for theories that lay out the tokens of a prompt one by one."""
+    if not is_concrete(task.length) or np.ndim(task.length) or int(task.length) > LONGEST:
+        raise ValueError(
+            f"`task.length` must be one known number, at most {LONGEST}, where the tokens of a prompt are laid out one "
+            f"by one. Got {task.length}."
+        )
+    return int(task.length)
+
+
+def require_setting(owner: str, *, noise_std, alpha, ridge=(np.inf,)) -> None:
+    """Raise `ValueError` for concrete values that no fit to n = αD noisy prompts has."""
+    if is_concrete(noise_std, alpha, *ridge) and not (noise_std >= 0 and alpha > 0 and min(ridge) > 0):
+        raise ValueError(
+            f"`{owner}` needs noise_std ≥ 0, alpha > 0 and positive ridges: it fits n = αD prompts, regularised where "
+            f"a ridge is asked for. Got noise_std = {noise_std}, alpha = {alpha}, ridge = {ridge}."
+        )
+
+
+def _require_length(owner: str, length: Float[Array, "..."]) -> None:
+    if (
+        is_concrete(length)
+        and not ((np.asarray(length) >= 1) & np.isfinite(length) & (length == np.floor(length))).all()
+    ):
+        raise ValueError(
+            f"`{owner}(length=...)` must be a whole number ≥ 1: it counts the tokens of a prompt. Got {length}."
+        )
+
+
+def _require_snr(owner: str, snr: Float[Array, "..."], reason: str, *, largest: str) -> None:
+    values = np.asarray(snr) if is_concrete(snr) else np.zeros(())
+    if not (values >= 0).all() or (largest == "finite" and np.isinf(values).any()):
+        raise ValueError(f"`{owner}(snr=...)` must be ≥ 0, at most {largest}: {reason} Got {snr}.")

@@ -1,0 +1,168 @@
+"""Gradient descent finds the hidden directions: order parameters along training, in the setting of [M24].
+
+Here everything lives on the unit sphere of R^d: k, v and the hidden k*, v*. The token that carries the answer is
+`N(√(d/2) k*, γ² I)`, the others are `N(0, I)`, and the answer is `y = ⟨X_J, v*⟩ + noise`. The risk of a head
+`Σ_l s_l(λ⟨X_l, k⟩) ⟨X_l, v⟩` depends on k and v through five scalar products, and so does its gradient flow.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jax.scipy.special import erf
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from lib.single_location.overlaps import Overlaps
+from lib.single_location.quasi_random import quasi_normals
+
+# Nodes of Gauss-Hermite quadrature for one score, and quasi-random prompts where all scores matter together.
+NODES, PROMPTS = 40, 256
+
+
+class Sphere(eqx.Module):
+    """The data law of [M24]: d coordinates, L tokens, and the variance γ² of the token that carries the answer."""
+
+    dimension: int = eqx.field(static=True)
+    length: int = eqx.field(static=True)
+    variance: float = eqx.field(static=True)
+
+    @property
+    def signal(self) -> float:
+        """`√(d/2)`, the mean of the hidden token along k*."""
+        return float(np.sqrt(self.dimension / 2))
+
+
+class Head(eqx.Module):
+    """A key and a value direction, both of unit length."""
+
+    key: Float[Array, " d"]
+    value: Float[Array, " d"]
+
+
+class Descent(eqx.Module):
+    """Excess risk (answering 0 costs 1) and overlaps along projected gradient descent, one entry a recorded step."""
+
+    risk: Float[Array, "*times"]
+    overlaps: Overlaps
+
+
+Risk = Callable[[Overlaps, Float[Array, ""]], Float[Array, ""]]
+
+
+def erf_risk(task: Sphere, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
+    """Excess risk, over γ², of `s_l = erf(λχ_l)`: tokens are independent given the overlaps, so one score at a time.
+
+    Exact up to Gauss-Hermite quadrature: 1e-10 for λγ ≤ 1 (derived here; [M24] has it in closed form).
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    weights = weights / weights.sum()
+    o, spread, others = overlaps, np.sqrt(task.variance), task.length - 1
+
+    def mean(values):
+        return weights @ values
+
+    plain = erf(sharpness * nodes)
+    bias = o.q_vk * mean(plain * nodes)
+    square = mean(plain**2 * (o.q_vk**2 * nodes**2 + 1.0 - o.q_vk**2))
+    marked = erf(sharpness * (task.signal * o.m_k + spread * nodes))
+    missed = spread * o.m_kv * nodes - marked * (task.signal * o.m_vk + spread * o.q_vk * nodes)
+    alone = mean(missed**2) + task.variance * (
+        1.0 - o.m_kv**2 - 2.0 * (o.m_v - o.q_vk * o.m_kv) * mean(marked) + (1.0 - o.q_vk**2) * mean(marked**2)
+    )
+    crowd = others * (square - 2.0 * bias * mean(missed)) + others * (others - 1) * bias**2
+    return (alone + crowd) / task.variance
+
+
+def softmax_risk(task: Sphere, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
+    """Excess risk, over γ², of `s = softmax(λχ)`: tokens compete, so over fixed quasi-random scores of all of them."""
+    scores = jnp.asarray(quasi_normals(task.length, PROMPTS, 1)[0])
+    return score_average_risk(lambda chi: jax.nn.softmax(sharpness * chi), task, overlaps, scores)
+
+
+def score_average_risk(
+    weights: Callable[[Float[Array, " L"]], Float[Array, " L"]],
+    task: Sphere,
+    overlaps: Overlaps,
+    scores: Float[Array, "prompts L"],
+) -> Float[Array, ""]:
+    """Excess risk, over γ², of any weights of the scores, from standard normals: values go by hand (derived here).
+
+    The first token is the hidden one.
+    """
+    o, variance = overlaps, task.variance
+    spreads = jnp.sqrt(jnp.ones(task.length).at[0].set(variance))
+    around = spreads * scores
+    first = jnp.zeros(task.length).at[0].set(task.signal)
+    s = jax.vmap(weights)(o.m_k * first + around)
+    missed = o.m_kv * around[:, 0] - jnp.sum(s * (o.m_vk * first + o.q_vk * around), axis=1)
+    square = jnp.mean(s**2, axis=0) @ spreads**2
+    aligned = variance * (o.m_v - o.q_vk * o.m_kv) * jnp.mean(s[:, 0])
+    rest = variance * (1.0 - o.m_kv**2) - 2.0 * aligned + (1.0 - o.q_vk**2) * square
+    return (jnp.mean(missed**2) + rest) / variance
+
+
+def descend(risk: Risk, start: Head, sharpness: Float[Array, " steps"], *, step_size: float, every: int) -> Descent:
+    """Projected gradient descent: a step against the gradient of the risk, then back to the sphere [M24].
+
+    `sharpness` is λ at each step, one number a step. Recorded before every `every`-th step, and after the last.
+    The hidden directions are the first two coordinate axes.
+    """
+
+    def overlapping_risk(head, lam):
+        return risk(overlaps_on_sphere(head), lam)
+
+    def step(head, lam):
+        slope = jax.grad(overlapping_risk)(head, lam)
+        return jax.tree.map(lambda at, downhill: unit(at - step_size * downhill), head, slope), None
+
+    def stretch(head, lams):
+        record = Descent(overlapping_risk(head, lams[0]), overlaps_on_sphere(head))
+        return jax.lax.scan(step, head, lams)[0], record
+
+    head, records = jax.lax.scan(stretch, start, sharpness.reshape(-1, every))
+    last = Descent(overlapping_risk(head, sharpness[-1]), overlaps_on_sphere(head))
+    return jax.tree.map(jnp.append, records, last)
+
+
+def random_head(dimension: int, *, key: PRNGKeyArray) -> Head:
+    """Two independent uniform points of the sphere: overlaps of order `1/√d`."""
+    key_key, value_key = jr.split(key)
+    return Head(unit(jr.normal(key_key, (dimension,))), unit(jr.normal(value_key, (dimension,))))
+
+
+def manifold_head(dimension: int, *, key: PRNGKeyArray) -> Head:
+    """A random start on the manifold of zero cross overlaps: `k ⊥ v*`, `v ⊥ k*`, `k ⊥ v`."""
+    free = random_head(dimension, key=key)
+    k = unit(free.key.at[1].set(0.0))
+    v = free.value.at[0].set(0.0)
+    flat = k.at[0].set(0.0)
+    return Head(k, unit(v - (v @ k) / (flat @ flat) * flat))
+
+
+def overlaps_on_sphere(head: Head) -> Overlaps:
+    """With k* and v* the first two axes."""
+    return Overlaps(
+        m_k=head.key[0],
+        q_k=head.key @ head.key,
+        m_v=head.value[1],
+        q_v=head.value @ head.value,
+        m_kv=head.key[1],
+        m_vk=head.value[0],
+        q_vk=head.key @ head.value,
+    )
+
+
+def manifold_distance(overlaps: Overlaps) -> Float[Array, "*times"]:
+    """How far k and v are from the manifold `k ⊥ v*, v ⊥ k*, k ⊥ v`: the norm of the three cross overlaps [M24].
+
+    On it the gradient keeps k and v, so descent never leaves it.
+    """
+    return jnp.sqrt(overlaps.m_kv**2 + overlaps.m_vk**2 + overlaps.q_vk**2)
+
+
+def unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Back to the sphere."""
+    return vector / jnp.linalg.norm(vector)

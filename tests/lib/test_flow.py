@@ -1,0 +1,234 @@
+"""The gradient flow against closed solutions, and descents that stop, go on, and agree with the flow."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+import pytest
+
+from lib.flow import Checkpoint, Descent, descend, gradient_flow, sgd, train
+from lib.icl import Blocks, LinearRegression, balanced_start, block_head, infinite_limit
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+TOEPLITZ = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+
+
+def test_flow_of_a_quadratic_is_exponential():
+    """Any pytree, with parts that do not move; times need not start at zero."""
+    curvature = jnp.array([0.1, 1.0, 3.0])
+    params = {"a": jnp.array([1.0, -2.0]), "b": (jnp.array(0.5), "fixed", 7)}
+
+    def risk(params):
+        return 0.5 * (curvature[:2] @ params["a"] ** 2 + curvature[2] * params["b"][0] ** 2) * params["b"][2] / 7
+
+    times = np.array([0.3, 1.0, 4.0])
+    trajectory = gradient_flow(risk, params, times)
+    decay = np.exp(-np.outer(times, curvature))
+    np.testing.assert_allclose(trajectory.params["a"], decay[:, :2] * [1.0, -2.0], rtol=1e-8)
+    np.testing.assert_allclose(trajectory.params["b"][0], 0.5 * decay[:, 2], rtol=1e-8, atol=1e-10)
+    assert trajectory.params["b"][1:] == ("fixed", 7)
+    np.testing.assert_array_equal(trajectory.times, times)
+
+
+def test_tolerances_are_obeyed():
+    """A tighter one comes closer."""
+    times = np.array([0.0, 5.0])
+
+    def error(rtol):
+        end = gradient_flow(lambda x: jnp.sum(x**4) / 4, jnp.array([2.0]), times, rtol=rtol, atol=rtol).params[-1, 0]
+        return abs(end - 2.0 / np.sqrt(1 + 8 * 5.0))
+
+    assert error(1e-10) < 1e-9 < error(1e-3)
+
+
+@pytest.mark.parametrize("name", ["isotropic", "toeplitz", "ill_conditioned"])
+def test_theorem_5_1_infinite_flow_ends_at_its_limit(name):
+    """From the balanced start, inside the interval for α; the invariant ‖A‖² - b² stays zero on the way."""
+    cov, times, solver = {
+        "isotropic": (np.eye(5), np.linspace(0.0, 100.0, 20), diffrax.Tsit5()),
+        "toeplitz": (TOEPLITZ, np.linspace(0.0, 2000.0, 20), diffrax.Tsit5()),
+        "ill_conditioned": (np.diag([1.0, 0.1, 0.01]), np.geomspace(1.0, 1e6, 20), diffrax.Kvaerno5()),
+    }[name]
+    d = len(cov)
+    task = LinearRegression(cov)
+    alpha = 0.9 * np.sqrt(2) / (d**0.25 * np.linalg.norm(cov, 2))
+    start = balanced_start(np.random.default_rng(0).normal(size=(d, d)), alpha)
+    trajectory = gradient_flow(lambda blocks: task.infinite_risk(block_head(blocks)), start, times, solver=solver)
+    limit = infinite_limit(task)
+    for reached, expected in zip(jax.tree.leaves(trajectory.params), jax.tree.leaves(limit), strict=True):
+        np.testing.assert_allclose(reached[-1], expected, atol=1e-6)
+    invariant = jnp.sum(trajectory.params.matrix**2, axis=(1, 2)) - trajectory.params.gain**2
+    np.testing.assert_allclose(invariant, 0.0, atol=1e-7 * limit.gain**2)
+    risks = jax.vmap(lambda blocks: task.infinite_risk(block_head(blocks)))(trajectory.params)
+    assert (np.diff(risks) <= 1e-15).all()
+    inverse = np.linalg.inv(cov)
+    np.testing.assert_allclose(limit.gain, np.trace(inverse @ inverse) ** 0.25)
+    np.testing.assert_allclose(limit.gain * limit.matrix, inverse)
+
+
+def test_flow_of_a_batch():
+    """Several starts under `vmap`."""
+    ends = jax.vmap(lambda start: gradient_flow(lambda x: 0.5 * x**2, start, jnp.array([1.0])).params)(jnp.arange(3.0))
+    np.testing.assert_allclose(ends[:, 0], np.arange(3.0) / np.e, rtol=1e-8)
+
+
+def test_flow_refuses_single_precision():
+    with jax.enable_x64(False), pytest.raises(ValueError, match=r"jax\.enable_x64\(True\)"):
+        gradient_flow(lambda x: x**2, jnp.array(1.0), np.array([1.0]))
+
+
+def test_flow_refuses_no_times():
+    with pytest.raises(ValueError, match="at least one time"):
+        gradient_flow(lambda x: x**2, jnp.array(1.0), np.array([]))
+
+
+def noisy(params, key):
+    """A quadratic with a noisy minimum, at which gradient descent is linear."""
+    return 0.5 * jnp.sum((params["x"] - jr.normal(key, (3,))) ** 2)
+
+
+RUN = {"optimiser": optax.sgd(0.1, momentum=0.5), "steps": 40, "every": 10, "key": jr.key(5)}
+
+
+def start():
+    return {"x": jnp.arange(3.0)}
+
+
+def assert_same(left, right):
+    for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_sgd_is_the_recursion_it_says():
+    """Step n draws from `fold_in(key, n)`; the rows hold the mean loss since the row before, and its error."""
+    history = sgd(noisy, start(), **RUN | {"optimiser": optax.sgd(0.1)})
+    x, losses = np.arange(3.0), []
+    for n in range(40):
+        centre = np.asarray(jr.normal(jr.fold_in(RUN["key"], n), (3,)))
+        losses.append(0.5 * np.sum((x - centre) ** 2))
+        x = x - 0.1 * (x - centre)
+    np.testing.assert_array_equal(history.steps, [10, 20, 30, 40])
+    np.testing.assert_allclose(history.params["x"][-1], x, rtol=1e-12)
+    rows = np.reshape(losses, (4, 10))
+    np.testing.assert_allclose(history.loss, rows.mean(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(history.loss_std_error, rows.std(axis=1) / np.sqrt(10), rtol=1e-12)
+
+
+def test_train_is_sgd():
+    seen = []
+    history = train(noisy, start(), **RUN, report=lambda step, loss: seen.append((step, loss)))
+    for a, b in zip(jax.tree.leaves(history), jax.tree.leaves(sgd(noisy, start(), **RUN)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert [step for step, _ in seen] == [10, 20, 30, 40]
+    np.testing.assert_array_equal([loss for _, loss in seen], history.loss)
+
+
+def test_descent_of_many_seeds():
+    """`vmap` over states is a run a seed."""
+    states = jax.vmap(lambda key: Descent.start(RUN["optimiser"], start(), key=key))(jr.split(jr.key(0), 3))
+    ends, rows = jax.vmap(lambda state: descend(noisy, RUN["optimiser"], state, 10))(states)
+    assert rows.loss.shape == (3,)
+    alone, _ = descend(noisy, RUN["optimiser"], jax.tree.map(lambda leaf: leaf[1], states), 10)
+    np.testing.assert_allclose(ends.params["x"][1], alone.params["x"], rtol=1e-12)
+
+
+def test_a_stopped_run_goes_on_to_the_bit(tmp_path):
+    """Stopped after any row; optimiser memory (momentum here) and history are in the file."""
+    whole = train(noisy, start(), **RUN)
+    for stop in (10, 30):
+        checkpoint = Checkpoint(tmp_path / f"stopped_{stop}.npz", "a run")
+
+        def report(step, loss, stop=stop):
+            if step == stop:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train(noisy, start(), **RUN, checkpoint=checkpoint, report=report)
+        seen = []
+        resumed = train(
+            noisy, start(), **RUN, checkpoint=checkpoint, report=lambda step, loss, seen=seen: seen.append(step)
+        )
+        assert seen == [step for step in (10, 20, 30, 40) if step > stop]
+        assert_same(resumed, whole)
+
+
+KILLED = """
+import os, signal, sys
+import jax, jax.numpy as jnp, jax.random as jr, optax
+from lib.flow import Checkpoint, train
+
+jax.config.update("jax_enable_x64", True)
+def report(step, loss):
+    if step == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+train(lambda params, key: 0.5 * jnp.sum((params["x"] - jr.normal(key, (3,))) ** 2), {"x": jnp.arange(3.0)},
+      optimiser=optax.sgd(0.1, momentum=0.5), steps=40, every=10, key=jr.key(5),
+      checkpoint=Checkpoint(sys.argv[1], "a run"), report=report)
+"""
+
+
+def test_a_killed_run_goes_on_to_the_bit(tmp_path):
+    """Killed by the system, with no chance to tidy up."""
+    path = tmp_path / "killed.npz"
+    root = Path(__file__).resolve().parents[2]
+    environment = os.environ | {"PYTHONPATH": str(root), "JAX_PLATFORMS": "cpu"}
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=tmp_path, env=environment, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == ["killed.npz"]
+    assert_same(train(noisy, start(), **RUN, checkpoint=Checkpoint(path, "a run")), train(noisy, start(), **RUN))
+
+
+def test_a_checkpoint_is_replaced_whole(tmp_path, monkeypatch):
+    """A save that dies half way leaves the file before it."""
+    checkpoint = Checkpoint(tmp_path / "run.npz", "a run")
+    train(noisy, start(), **RUN | {"steps": 10}, checkpoint=checkpoint)
+    before = checkpoint.path.read_bytes()
+
+    def die(file, *leaves, **named):
+        file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", die)
+    state = Descent.start(RUN["optimiser"], start(), key=RUN["key"])
+    with pytest.raises(OSError, match="disk full"):
+        checkpoint.save(state, sgd(noisy, start(), **RUN))
+    assert checkpoint.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"checkpoint": "another run"}, "another run"),
+        ({"key": jr.key(6)}, "another key"),
+        ({"steps": 50}, "another run"),
+    ],
+)
+def test_the_checkpoint_of_another_run_is_refused(tmp_path, changed, rule):
+    path = tmp_path / "run.npz"
+    train(noisy, start(), **RUN, checkpoint=Checkpoint(path, "a run"))
+    arguments = RUN | changed | {"checkpoint": Checkpoint(path, changed.get("checkpoint", "a run"))}
+    with pytest.raises(ValueError, match=rule):
+        train(noisy, start(), **arguments)
+
+
+@pytest.mark.parametrize(("steps", "every"), [(10, 3), (0, 1), (10, 0)])
+def test_rows_must_fit(steps, every):
+    with pytest.raises(ValueError, match=r"every|steps"):
+        sgd(noisy, start(), optimiser=optax.sgd(0.1), steps=steps, every=every, key=jr.key(0))
+
+
+def test_results_are_pytrees():
+    history = sgd(noisy, start(), **RUN)
+    assert isinstance(history, eqx.Module)
+    assert isinstance(jax.tree.map(lambda leaf: leaf, Blocks(np.eye(2), 1.0)), Blocks)

@@ -1,0 +1,73 @@
+"""The chapter on gradients at smoke size: its claims can fail and do not, its limit law is a Gaussian moment."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from companion.house import House
+from companion.notebooks import Notebook
+from companion.parameters import check, resolve
+from lib import plotting
+from lib.concentration import error_curve
+from lib.experiments.gradient_concentration import DIMENSION, Errors, gradient_concentration, log_ratio, long_prompt_law
+
+mpl.use("agg")
+
+FIGURES = ("gradient_error_vs_length", "gradient_extra_factor")
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    house = House(Path(__file__).resolve().parents[2])
+    notebook = Notebook.named(house, "gradient_concentration")
+    return check(notebook, resolve(house, notebook, "smoke"))
+
+
+@pytest.fixture(scope="module")
+def result(smoke):
+    return gradient_concentration(**smoke)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_claim_holds_and_catches_its_alternative(smoke, result, seed):
+    claims = result.claims if seed == smoke["seed"] else gradient_concentration(**{**smoke, "seed": seed}).claims
+    assert [claim.id for claim in claims if not (claim.holds and claim.catches_alternative)] == []
+
+
+def test_the_tables_are_the_figures(result):
+    assert tuple(result.tables) == FIGURES
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("figure", FIGURES)
+def test_pictures_draw_from_their_own_table(result, figure, theme):
+    with plotting.style(theme):
+        drawn = getattr(plotting, figure)(result.of(figure))
+        drawn.canvas.draw()
+    assert all(axes.get_xlabel() for axes in drawn.axes)
+
+
+@pytest.mark.parametrize("wrong", [{"lengths": [16, 16, 64, 64]}, {"taus": [1.0, 2.0]}, {"scales": [0.5, 1.0]}])
+def test_parameters_out_of_range_are_refused(smoke, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        gradient_concentration(**{**smoke, **wrong})
+
+
+def test_the_long_prompt_law_is_a_moment_of_shifted_normals(assert_monte_carlo):
+    tau, gain = 1.2, 0.4
+    y = np.random.default_rng(5).normal(size=(20_000, DIMENSION)) + np.asarray([tau, 0.0])
+    gaps = np.sum((y[:, :, None] * y[:, None, :] - np.eye(DIMENSION)) ** 2, axis=(1, 2))
+    assert_monte_carlo((tau / gain) ** 2 * np.exp(tau**2) * gaps, long_prompt_law(np.asarray([tau]), gain)[0])
+
+
+def test_log_ratios_know_that_both_errors_share_their_prompts():
+    """Spread of ratios over repeated experiments, against the spread that each of them reports."""
+    rng = np.random.default_rng(6)
+    common = rng.gamma(2.0, size=(300, 400, 2))
+    samples = np.stack([common, 3 * common * rng.gamma(10.0, 0.1, size=common.shape)], axis=-1)
+    results = [log_ratio(Errors(s, *(error_curve([2, 4], s[..., i]) for i in range(2)))) for s in samples]
+    logs, covs = (np.asarray(part) for part in zip(*results, strict=True))
+    assert np.abs(logs.mean(axis=0) - np.log(3)).max() < 0.01
+    np.testing.assert_allclose(np.mean([np.diagonal(cov) for cov in covs], axis=0), logs.var(axis=0), rtol=0.3)

@@ -1,0 +1,309 @@
+"""Population risks: two Bayes integrals, closed forms, simulated scores and tokens, searches, and the domain."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate, optimize, special, stats
+
+from lib import single_location as sl
+from lib.single_location.activations import Erf, Relu, Sigmoid, optimal_risk
+from lib.single_location.population import bayes_integrals, moments
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+ALL = ("softmax", "softplus", "hardmax", "linear", "exp", "erf", "sigmoid", "relu")
+# Biases that are neither zero nor best.
+ACTIVATIONS = {name: getattr(sl, name) for name in ALL} | {
+    "erf": Erf(-0.4),
+    "sigmoid": Sigmoid(-1.0),
+    "relu": Relu(-0.3),
+}
+SEVEN = (0.7, 0.9, 0.6, 0.8, 0.3, -0.2, 0.25)
+FOUR = (0.7, 0.9, 0.6, 0.8, 0.0, 0.0, 0.0)
+ALIGNED = (0.9, 0.81, 0.6, 0.8, 0.0, 0.0, 0.0)
+AWAY = (-0.6, 0.7, 0.6, 0.8, 0.0, 0.0, 0.0)
+
+
+# --- Bayes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [sl.Spiked, sl.Max])
+def test_the_two_bayes_integrals_agree(model):
+    lengths, snrs = np.meshgrid([2, 3, 10, 1e3, 1e6, 1e8], [0.01, 0.3, 1.0, 5.0, 20.0, 60.0])
+    one, two = bayes_integrals(model(lengths, snrs))
+    np.testing.assert_allclose(one, two, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("snr", [0.01, 1.0, 20.0, 60.0, 120.0])
+def test_bayes_risk_of_two_spiked_tokens_is_an_average_of_a_sigmoid(snr):
+    """Relative to its size, against thirty digits."""
+    with mpmath.workdps(30):
+        nodes = mpmath.linspace(-30 - mpmath.sqrt(2 * snr), 30, 60)
+        exact = mpmath.quad(lambda g: mpmath.npdf(g) / (1 + mpmath.exp(snr + mpmath.sqrt(2 * snr) * g)), nodes)
+    np.testing.assert_allclose(sl.bayes_risk(sl.Spiked(2, snr)), float(exact), rtol=1e-9)
+
+
+@pytest.mark.parametrize("snr", [0.01, 1.0, 20.0, 60.0, 1000.0])
+def test_bayes_risk_of_two_tokens_in_the_max_model(snr):
+    """`1 - E Σp² = E[1/(2 cosh²(d/2))]/1` of a difference of scores d ~ N(0, 2ν²)."""
+    with mpmath.workdps(30):
+        nodes = [x / snr for x in mpmath.linspace(-80, 80, 81)] if snr > 8 else mpmath.linspace(-10, 10, 41)
+        width = mpmath.sqrt(2) * snr / 2
+        exact = mpmath.quad(lambda g: mpmath.npdf(g) / (2 * mpmath.cosh(width * g) ** 2), nodes)
+    np.testing.assert_allclose(sl.bayes_risk(sl.Max(2, snr)), float(exact), rtol=1e-9)
+
+
+def test_bayes_risk_at_the_ends():
+    """One token is known; no hint leaves 1 - 1/L; a certain hint leaves nothing."""
+    np.testing.assert_array_equal(sl.bayes_risk(sl.Spiked(1, 3.0)), 0.0)
+    for model in (sl.Spiked, sl.Max):
+        np.testing.assert_allclose(sl.bayes_risk(model([2, 10, 10**12], 0.0)), [0.5, 0.9, 1.0], atol=1e-10)
+    np.testing.assert_array_equal(sl.bayes_risk(sl.Max([2, 10**8], np.inf)), 0.0)
+
+
+def test_bayes_risk_of_softmax_weights_meets_simulated_posteriors(assert_monte_carlo):
+    rng = np.random.default_rng(0)
+    length, snr = 20, 6.0
+    scores = rng.normal(size=(20_000, length))
+    peaked = special.softmax(snr * scores, axis=1)
+    scores[:, 0] += np.sqrt(snr)
+    posterior = special.softmax(np.sqrt(snr) * scores, axis=1)
+    simulated = np.stack([1 - posterior[:, 0], 1 - np.sum(peaked**2, axis=1)], axis=1)
+    assert_monte_carlo(simulated, [sl.bayes_risk(sl.Spiked(length, snr)), sl.bayes_risk(sl.Max(length, snr))])
+
+
+# --- closed forms -----------------------------------------------------------------------------------------
+
+
+def gaussian_mean(function, mean=0.0):
+    return integrate.quad(
+        lambda x: function(x) * stats.norm.pdf(x - mean), mean - 12, mean + 12, epsabs=1e-13, limit=400
+    )[0]
+
+
+@pytest.mark.parametrize(("length", "snr"), [(2, 0.01), (2, 5.0), (30, 12.0), (10**6, 40.0)])
+def test_best_spiked_risks_have_closed_forms(length, snr):
+    root, odds = np.sqrt(snr), np.log(length - 1) + snr / 2
+    task = sl.Spiked(length, snr)
+    hit = gaussian_mean(lambda x: np.exp((length - 1) * special.log_ndtr(x)), root)
+    exp = optimize.minimize_scalar(
+        lambda c: -np.exp(-(c**2)) / (1 + (length - 1) * np.exp(-2 * c * root)), bounds=(0, 4), options={"xatol": 1e-9}
+    )
+    closed = {
+        "linear": 1 / (length / (length - 1) + snr / length),
+        "hardmax": 1 - hit**2,
+        "sigmoid": 1 - gaussian_mean(lambda x: special.expit(root * x - odds), root),
+        "exp": 1 + exp.fun,
+    }
+    for name, desired in closed.items():
+        np.testing.assert_allclose(sl.best_risk(task, getattr(sl, name)), desired, rtol=0, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize("length", [2, 30, 10**6])
+def test_best_risks_of_the_certain_max_model_have_closed_forms(length):
+    """μ_L by quadrature of the law of the maximum; for two tokens the best weight Φ(χ) is an erf."""
+    task = sl.Max(length, np.inf)
+
+    def density(x):
+        return length * stats.norm.pdf(x) * np.exp((length - 1) * special.log_ndtr(x))
+
+    x = np.linspace(-10, 12, 20_001)
+    mean = np.trapezoid(x * density(x), x)
+    np.testing.assert_allclose(sl.best_risk(task, sl.linear), 1 - (1 + mean**2) / length, rtol=0, atol=1e-8)
+    for activation in (sl.softmax, sl.hardmax):
+        np.testing.assert_allclose(sl.best_risk(task, activation), 0.0, atol=1e-9)
+    least = (length - 1) / (2 * length - 1)
+    erf = float(sl.best_risk(task, sl.erf))
+    assert erf == pytest.approx(least, abs=1e-8) if length == 2 else erf > least
+
+
+def test_linear_max_risk_follows_from_the_bayes_risk():
+    tasks = sl.Max([2, 10, 1000], [0.3, 4.0, 20.0])
+    bayes = sl.bayes_risk(tasks)
+    desired = 1 - (1 + (tasks.snr * bayes) ** 2) / tasks.length
+    np.testing.assert_allclose(sl.best_risk(tasks, sl.linear), desired, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [sl.Spiked, sl.Max])
+def test_without_a_hint_nothing_beats_an_equal_share(model):
+    task = model(5, 1e-9)
+    for name in set(ALL) - {"hardmax", "softplus"}:
+        np.testing.assert_allclose(sl.best_risk(task, getattr(sl, name)), 0.8, rtol=0, atol=2e-4, err_msg=name)
+    np.testing.assert_allclose(sl.best_risk(task, sl.hardmax), 1 - 1 / 25, rtol=0, atol=1e-4)
+
+
+# --- simulations ------------------------------------------------------------------------------------------
+
+
+def squared_errors(activation, scores, values, answers):
+    weights = np.asarray(activation.weights(jnp.asarray(scores)))
+    return (answers - np.sum(weights * values, axis=1)) ** 2
+
+
+def gram(*overlaps):
+    """Of k*, v*, k, v."""
+    m_k, q_k, m_v, q_v, m_kv, m_vk, q_vk = overlaps
+    return np.asarray([[1, 0, m_k, m_vk], [0, 1, m_kv, m_v], [m_k, m_kv, q_k, q_vk], [m_vk, m_v, q_vk, q_v]])
+
+
+@pytest.mark.parametrize(
+    ("model", "length", "snr", "overlaps"),
+    [
+        (sl.Spiked, 2, 4.0, SEVEN),
+        (sl.Spiked, 7, 2.0, SEVEN),
+        (sl.Max, 5, 2.0, FOUR),
+        (sl.Max, 5, np.inf, FOUR),
+        (sl.Max, 3, 4.0, ALIGNED),
+        (sl.Max, 5, np.inf, ALIGNED),
+        (sl.Max, 4, 3.0, AWAY),
+    ],
+)
+def test_attention_risk_meets_simulated_fields(model, length, snr, overlaps, assert_monte_carlo):
+    rng = np.random.default_rng(length)
+    covariance = gram(*overlaps)
+    fields = rng.multivariate_normal(np.zeros(4), covariance, size=(40_000, length), method="eigh")
+    if model is sl.Spiked:
+        fields[:, 0] += np.sqrt(snr) * covariance[0]
+        hidden = np.zeros(len(fields), int)
+    else:
+        noise = 0.0 if np.isinf(snr) else rng.gumbel(size=fields.shape[:2]) / snr
+        hidden = np.argmax(fields[..., 0] + noise, axis=1)
+    answers = fields[np.arange(len(fields)), hidden, 1]
+    samples = [squared_errors(each, fields[..., 2], fields[..., 3], answers) for each in ACTIVATIONS.values()]
+    task = model(length, snr)
+    risks = [sl.attention_risk(task, each, sl.Overlaps(*overlaps)) for each in ACTIVATIONS.values()]
+    assert_monte_carlo(np.stack(samples, axis=1), np.asarray(risks), laws=7)
+
+
+def test_attention_risk_meets_simulated_tokens(assert_monte_carlo):
+    """Vectors of dimension 400 with all seven overlaps, label noise included and subtracted."""
+    dimension, length, snr, noise, prompts = 400, 4, 3.0, 0.5, 6000
+    rng = np.random.default_rng(400)
+    frame = np.linalg.qr(rng.normal(size=(dimension, 4)))[0].T * np.sqrt(dimension)
+    answer_key, answer, key, value = np.linalg.cholesky(gram(*SEVEN)) @ frame
+    tokens = rng.normal(size=(prompts, length, dimension))
+    hidden = rng.integers(length, size=prompts)
+    tokens[np.arange(prompts), hidden] += np.sqrt(snr / dimension) * answer_key
+    read = {name: tokens @ each / np.sqrt(dimension) for name, each in (("y", answer), ("k", key), ("v", value))}
+    labels = read["y"][np.arange(prompts), hidden] + noise * rng.normal(size=prompts)
+    samples = [squared_errors(each, read["k"], read["v"], labels) - noise**2 for each in ACTIVATIONS.values()]
+    task = sl.Spiked(length, snr)
+    risks = [sl.attention_risk(task, each, sl.Overlaps(*SEVEN)) for each in ACTIVATIONS.values()]
+    assert_monte_carlo(np.stack(samples, axis=1), np.asarray(risks))
+
+
+def test_long_prompts_meet_simulated_scores(assert_monte_carlo):
+    """Softplus and softmax in the max model, at a length where one token is little."""
+    rng = np.random.default_rng(3)
+    length, snr = 2000, 4.0
+    scores = rng.normal(size=(4000, length))
+    p = special.softmax(snr * scores, axis=1)
+    for activation in (sl.softplus, sl.softmax, sl.hardmax):
+        s = np.asarray(activation.weights(jnp.asarray(2.0 * scores)))
+        these = moments(sl.Max(length, snr), activation, sl.Overlaps(2.0, 4.0, 1.0, 1.0))
+        samples = np.stack([np.sum(s * p, axis=1), np.sum(s**2, axis=1)], axis=1)
+        assert_monte_carlo(samples, np.stack([these.hidden, these.power]), laws=3)
+
+
+# --- searches ---------------------------------------------------------------------------------------------
+
+
+def risk_at(task, activation, c):
+    these = moments(task, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
+    return float(optimal_risk(these.hidden, these.power))
+
+
+@pytest.mark.parametrize(("model", "length", "snr", "best"), [(sl.Spiked, 2, 5.0, np.sqrt(5.0)), (sl.Max, 4, 3.0, 3.0)])
+def test_softmax_searched_from_several_starts_is_bayes(model, length, snr, best):
+    """[D26, Prop. 4.2], without using it."""
+    task = model(length, snr)
+    for start in (0.2, 1.0, 8.0):
+        found = optimize.minimize(
+            lambda c: risk_at(task, sl.softmax, np.exp(c[0])), [np.log(start)], method="Nelder-Mead"
+        )
+        assert found.fun == pytest.approx(float(sl.bayes_risk(task)), abs=1e-8)
+        assert np.exp(found.x[0]) == pytest.approx(best, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["erf", "sigmoid", "relu"])
+def test_biased_activations_searched_from_several_starts(name):
+    task = sl.Spiked(2, 5.0)
+    shape = type(getattr(sl, name))
+
+    def risk(point):
+        return risk_at(task, shape(point[1]), np.exp(point[0]))
+
+    found = [
+        optimize.minimize(risk, start, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-12}).fun
+        for start in ([0.0, 0.0], [1.0, -3.0], [0.5, 1.0])
+    ]
+    np.testing.assert_allclose(found, sl.best_risk(task, getattr(sl, name)), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(("length", "snr"), [(2, 5.0), (50, 8.0)])
+def test_softplus_searched_from_several_starts(length, snr):
+    """The best c is finite for two tokens and infinite for fifty."""
+    task = sl.Spiked(length, snr)
+    best = float(sl.best_risk(task, sl.softplus))
+    for start in (0.5, 4.0, 12.0):
+        found = optimize.minimize(
+            lambda c: np.nan_to_num(risk_at(task, sl.softplus, np.exp(c[0])), nan=2.0),
+            [np.log(start)],
+            method="Nelder-Mead",
+        )
+        assert best <= found.fun + 1e-6
+        assert found.fun - best < (1e-7 if length == 2 else 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("model", "length", "snr"), [(sl.Spiked, 3, 0.5), (sl.Spiked, 10**4, 30.0), (sl.Max, 3, 0.5), (sl.Max, 10**4, 6.0)]
+)
+def test_no_activation_is_below_bayes(model, length, snr):
+    task = model(length, snr)
+    bayes = float(sl.bayes_risk(task))
+    for name in set(ALL) - {"softplus"}:
+        assert bayes - 1e-10 <= float(sl.best_risk(task, getattr(sl, name))) <= 1.0, name
+
+
+# --- shapes and domain ------------------------------------------------------------------------------------
+
+
+def test_stacks_vmaps_and_loops_are_one(assert_exact):
+    tasks = sl.Spiked([2.0, 10.0, 1e6], [1.0, 5.0, 30.0])
+    overlaps = sl.Overlaps([0.5, 1.0, 2.0], [0.5, 2.0, 5.0], 0.7, 0.9, 0.1, -0.1, 0.2)
+    wide = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, 3), overlaps)
+    assert_exact(sl.bayes_risk(tasks), jax.vmap(sl.bayes_risk)(tasks))
+    stacked = sl.attention_risk(tasks, sl.relu, overlaps)
+    assert_exact(stacked, jax.vmap(sl.attention_risk, in_axes=(0, None, 0))(tasks, sl.relu, wide))
+    alone = jax.tree.map(lambda leaf: leaf[1], (tasks, wide))
+    assert_exact(stacked[1], sl.attention_risk(alone[0], sl.relu, alone[1]))
+    assert_exact(jax.vmap(lambda task: sl.best_risk(task, sl.linear))(tasks), sl.best_risk(tasks, sl.linear))
+
+
+def test_a_spiked_elementwise_head_sees_only_the_mean_length(assert_exact):
+    ends = moments(sl.Spiked([4.0, 16.0], 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
+    middle = moments(sl.Spiked(10.0, 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
+    assert_exact([ends.hidden.mean(), ends.power.mean()], [middle.hidden, middle.power])
+
+
+def test_what_is_not_resolved_is_nan():
+    nan = [
+        sl.bayes_risk(sl.Max(5, 2000.0)),
+        sl.attention_risk(sl.Max(5, 100.0), sl.erf, sl.Overlaps(*ALIGNED)),
+        sl.attention_risk(sl.Spiked(5, 1.0), sl.erf, sl.Overlaps(1.0, 1e5, 1.0, 1.0)),
+        sl.attention_risk(sl.Spiked(5, 1.0), sl.exp, sl.Overlaps(1.0, 25.0, 1.0, 1.0)),
+        sl.attention_risk(sl.Max(5, np.inf), sl.relu, sl.Overlaps(0.99999, 1.0, 1.0, 1.0)),
+    ]
+    assert np.isnan(nan).all()
+
+
+def test_cross_overlaps_in_the_max_model_raise():
+    with pytest.raises(ValueError, match="m_kv = m_vk = q_vk = 0"):
+        sl.attention_risk(sl.Max(5, 1.0), sl.linear, sl.Overlaps(*SEVEN))
+
+
+def test_single_precision_raises():
+    with jax.enable_x64(False), pytest.raises(ValueError, match="enable_x64"):
+        sl.bayes_risk(sl.Spiked(2, 1.0))
