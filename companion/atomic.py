@@ -15,12 +15,17 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path` under a hidden name, then rename it into place."""
+    """`write_bytes`, in UTF-8."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path` under a hidden name, then rename it into place."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
         os.chmod(hidden, 0o644)
         os.replace(hidden, path)
     except BaseException:

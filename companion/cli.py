@@ -1,9 +1,10 @@
-"""The command line: list, run, build, serve, new. `companion --help` says what each is for."""
+"""The command line: list, run, build, shard, serve, new, address. `companion --help` says what each is for."""
 
 import functools
 import http.server
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Annotated
 
@@ -122,10 +123,41 @@ def run(
 
 @app.command()
 @explained
+def shard(
+    notebook: NotebookName,
+    name: Annotated[str | None, typer.Argument(metavar="[SHARD]", help="Which; without, all are listed.")] = None,
+    profile: Profile = DEFAULT_PROFILE,
+) -> None:
+    """Compute one piece of a heavy simulation beforehand; the notebook takes it instead of computing it.
+
+    `companion build --shards` does this for all pieces, as Snakemake on a cluster does with `--config shards=1`.
+    """
+    from companion import shards
+
+    house = House.here()
+    house.require_notebook(notebook)
+    house.require_profile(profile)
+    if name is None:
+        files = shards.files(house, notebook, profile)
+        for shard_name, file in files.items():
+            console.print(f"[green]{DONE}[/]" if file.is_file() else " ", shard_name)
+        console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} shards are there.")
+        return
+    console.print(f"{STARTED} {notebook}/{name} ({profile})")
+    clock = time.monotonic()
+    shards.compute(house, notebook, name, profile)
+    console.print(f"[green]{DONE}[/] {notebook}/{name}: {time.monotonic() - clock:.0f} s")
+
+
+@app.command()
+@explained
 def build(
     profile: Profile = DEFAULT_PROFILE,
     cores: Annotated[int, typer.Option(min=1, help="How many notebooks run at once.")] = 2,
     target: Annotated[str, typer.Option(help="`site`, or only the `figures`.")] = "site",
+    shards: Annotated[
+        bool, typer.Option("--shards", help="Compute heavy simulations in pieces first, each in its own process.")
+    ] = False,
 ) -> None:
     """Rebuild what is stale: figures, then the site, each from the other's content."""
     house = House.here()
@@ -144,6 +176,7 @@ def build(
             [
                 *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(house.root)),
                 *("--snakefile", str(house.root / "Snakefile"), "--config", f"profile={profile}"),
+                *(["shards=1"] if shards else []),
                 # ours is the lock, and stamps are the only outputs: a killed run leaves nothing to unlock or to doubt
                 *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
             ],

@@ -142,6 +142,11 @@ class Build:
         return self.folder / "keys"
 
     @property
+    def shards(self) -> Path:
+        """`<notebook>.<content key>/<shard>.npz`: pieces of heavy simulations, computed beforehand."""
+        return self.folder / "shards"
+
+    @property
     def staging(self) -> Path:
         """Where runs write before they are accepted; on the same file system, so that accepting is a rename."""
         return self.folder / ".staging"

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, figure_set, freshness, provenance, publication, sources
+from companion import atomic, figure_set, freshness, provenance, publication, shards, sources
 from companion.house import DEFAULT_PROFILE, OUT, PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, resolve
+from lib.experiments.shards import FOLDER
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,10 @@ def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapp
         started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
         with atomic.staging_folder(build.staging, name) as staging:
             changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
-            _execute(house, notebook, changed, staging, profile=profile, failed=build.failed)
+            environment = {OUT: str(staging), PROFILE: profile}
+            if not overrides:  # shards are those of the profile
+                environment[FOLDER] = str(shards.folder(house, name, profile))
+            _execute(house, notebook, changed, staging, environment=environment, failed=build.failed)
             claims = _verified_claims(notebook, staging, build)
             freshness.forget(build, name)
             _accept(staging, build, name)
@@ -67,20 +71,21 @@ def _own_build(house: House, name: str, values: Mapping[str, Any]) -> Build:
 
 
 def _execute(
-    house: House, notebook: Notebook, changed: Mapping[str, Any], staging: Path, *, profile: str, failed: Path
+    house: House,
+    notebook: Notebook,
+    changed: Mapping[str, Any],
+    staging: Path,
+    *,
+    environment: Mapping[str, str],
+    failed: Path,
 ) -> None:
     import papermill  # these two take a second to import, and a wrong parameter should be told at once
     from papermill.exceptions import PapermillExecutionError
 
     executed = staging / f"{notebook.name}.ipynb"
-    environment = {
-        OUT: str(staging),
-        PROFILE: profile,
-        "PYTHONPATH": str(house.root),
-        "MPLBACKEND": "agg",
-    }
     try:
-        with _environment(environment), _kernel_manager() as kernel_manager_class:
+        visible = {**environment, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
+        with _environment(visible), _kernel_manager() as kernel_manager_class:
             papermill.execute_notebook(
                 notebook.path,
                 executed,

@@ -8,7 +8,7 @@ All risks here are plain mean squares, label noise included, as in the published
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from scipy.optimize import minimize
 from lib.attention import Attention
 from lib.experiments.registry import experiment
 from lib.experiments.result import Alternative, Claim, Column, Result, Table, comparison_quantile
+from lib.experiments.shards import Arrays, Shards, gather
 from lib.flow import sgd
 from lib.icl import (
     LinearRegression,
@@ -77,18 +78,12 @@ def published_experiment(
 ) -> Result:
     """Optima under both data laws, runs long and short, and the two minima of linear attention."""
     runs_key, bayes_key, starts_key = jr.split(jr.key(seed), 3)
-    law = "as published" if covariance_bug else "corrected"
+    law = law_of(covariance_bug)
     long = long_runs()
     optima = exact_optima(sorted({*lengths, *bayes_lengths, *sgd_lengths, *long["length"].tolist()}))
     bayes = bayes_frame(sorted(set(bayes_lengths)), bayes_prompts, key=bayes_key)
-    short = pd.concat(
-        [
-            short_runs(law, activation, length, sgd_runs, Schedule(sgd_steps, sgd_step_size, sgd_batch), key=runs_key)
-            for length in sorted(set(sgd_lengths))
-            for activation in POOLS
-        ],
-        ignore_index=True,
-    )
+    schedule = Schedule(sgd_steps, sgd_step_size, sgd_batch)
+    short = short_runs(Runs(law, sorted(set(sgd_lengths)), sgd_runs, schedule), key=runs_key)
     descents = descent_frame(starts, key=starts_key)
     curves = curves_frame(optima, sorted(set(lengths)))
     return Result(
@@ -108,6 +103,29 @@ def published_experiment(
             trapped_claim(descents.frame),
         ),
     )
+
+
+def shards(
+    *,
+    seed: int,
+    covariance_bug: bool,
+    sgd_lengths: list[int],
+    sgd_runs: int,
+    sgd_steps: int,
+    sgd_step_size: float,
+    sgd_batch: int,
+    **_: Any,
+) -> Shards:
+    """Trainings by activation and length."""
+    runs = Runs(
+        law_of(covariance_bug), sorted(set(sgd_lengths)), sgd_runs, Schedule(sgd_steps, sgd_step_size, sgd_batch)
+    )
+    return training_shards(runs, key=jr.split(jr.key(seed), 3)[0])
+
+
+def law_of(covariance_bug: bool) -> str:
+    """The data law, by its name."""
+    return "as published" if covariance_bug else "corrected"
 
 
 # --- exact optima -----------------------------------------------------------------------------------------
@@ -186,13 +204,32 @@ class Schedule:
     batch: int
 
 
-def short_runs(
-    law: str, activation: str, length: int, runs: int, schedule: Schedule, *, key: PRNGKeyArray
-) -> pd.DataFrame:
-    """Mean squares over the fresh prompts of each twentieth of the training, for several starts at once."""
-    loss = prompt_loss(
-        published_task(LAWS[law]), length, batch=schedule.batch, head=published_head, pool=POOLS[activation], weight=1.0
-    )
+@dataclass(frozen=True)
+class Runs:
+    """Which models are trained here: both activations at each length, from several starts."""
+
+    law: str
+    lengths: list[int]
+    starts: int
+    schedule: Schedule
+
+    @property
+    def heads(self) -> list[tuple[str, int]]:
+        """Activation and prompt length of each model."""
+        return [(activation, length) for length in self.lengths for activation in POOLS]
+
+
+def training_shards(runs: Runs, *, key: PRNGKeyArray) -> Shards:
+    """An activation and a length each, all starts at once."""
+    return {
+        f"{activation}-{length}": partial(_train, runs, activation, length, key) for activation, length in runs.heads
+    }
+
+
+def _train(runs: Runs, activation: str, length: int, key: PRNGKeyArray) -> Arrays:
+    """Mean squares over the fresh prompts of each twentieth of the training, and their standard errors."""
+    schedule, task = runs.schedule, published_task(LAWS[runs.law])
+    loss = prompt_loss(task, length, batch=schedule.batch, head=published_head, pool=POOLS[activation], weight=1.0)
 
     def run(key):
         weights_key, prompts_key = jr.split(key)
@@ -205,19 +242,26 @@ def short_runs(
             key=jr.fold_in(prompts_key, length),
         )
 
-    history = jax.jit(jax.vmap(run))(jr.split(key, runs))
+    history = jax.jit(jax.vmap(run))(jr.split(key, runs.starts))
+    return {"loss": np.asarray(history.loss), "loss_std_error": np.asarray(history.loss_std_error)}
+
+
+def short_runs(runs: Runs, *, key: PRNGKeyArray) -> pd.DataFrame:
+    """A row each run and twentieth of its training."""
+    histories = gather(training_shards(runs, key=key))
     frames = [
         pd.DataFrame(
             {
                 "activation": activation,
                 "length": length,
                 "start": start,
-                "time": (np.arange(ROWS) + 0.5) / ROWS * schedule.steps * schedule.step_size,
-                "loss": np.asarray(history.loss[start]),
-                "loss_std_error": np.asarray(history.loss_std_error[start]),
+                "time": (np.arange(ROWS) + 0.5) / ROWS * runs.schedule.steps * runs.schedule.step_size,
+                "loss": history["loss"][start],
+                "loss_std_error": history["loss_std_error"][start],
             }
         )
-        for start in range(runs)
+        for (activation, length), history in zip(runs.heads, histories, strict=True)
+        for start in range(runs.starts)
     ]
     return pd.concat(frames, ignore_index=True)
 

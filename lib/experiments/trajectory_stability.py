@@ -5,10 +5,11 @@ fresh samples of it. Every task goes through the same programs; the one that rea
 and is compiled once a loss.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +23,7 @@ from lib.attention import Attention
 from lib.concentration import Rate, error_curve, fit_rate, one_over_length
 from lib.experiments.registry import experiment
 from lib.experiments.result import Alternative, Claim, Column, Result, Table, comparison_quantile, standard_error
+from lib.experiments.shards import Arrays, Shards, gather
 from lib.icl.blocks import block_attention
 from lib.icl.tasks import Classification, Episode, IndexRegression, Regression, Task, episode_loss, predict
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Rademacher, Uniform, empirical, tilted_cov
@@ -69,14 +71,14 @@ def trajectory_stability(
     prompts: Annotated[
         int, Field(ge=256, le=10**6, description="Fresh episodes that measure the gradient's error at a checkpoint.")
     ],
+    shard_lengths: Annotated[
+        int,
+        Field(ge=1, le=12, description="Lengths to a shard: more are less work in all, fewer spread it wider."),
+    ],
 ) -> Result:
     """Gaps between trajectories, Grönwall's envelope, transfer of risk, and the error of the gradient on the way."""
-    training = Training(tuple(lengths), episodes, steps, step_size, runs)
-    studies = {
-        name: Study(scene, training, prompts, jr.fold_in(jr.key(seed), index))
-        for index, (name, scene) in enumerate(scenes().items())
-        if name in (*tasks, CONTROL)
-    }
+    training = Training(tuple(lengths), episodes, steps, step_size, runs, shard_lengths)
+    studies = studies_of(tasks, training, prompts, jr.key(seed))
     light = {name: study for name, study in studies.items() if name != CONTROL}
     return Result(
         tables={
@@ -94,6 +96,17 @@ def trajectory_stability(
             risk_claim(light),
         ),
     )
+
+
+def shards(*, seed: int, tasks: list[str], lengths: list[int], prompts: int, **training: Any) -> Shards:
+    """Trainings by task, run and group of lengths; errors of gradients by task and group of lengths."""
+    studies = studies_of(tasks, Training(lengths=tuple(lengths), **training), prompts, jr.key(seed))
+    return {
+        name: compute
+        for study in studies.values()
+        for pieces in (study.training_shards, study.checkpoint_shards)
+        for name, compute in pieces.items()
+    }
 
 
 # --- scenes -----------------------------------------------------------------------------------------------
@@ -216,6 +229,12 @@ class Training:
     steps: int
     step_size: float
     runs: int
+    shard_lengths: int
+
+    @property
+    def groups(self) -> list[slice]:
+        """Lengths of one shard, by their places."""
+        return [slice(i, i + self.shard_lengths) for i in range(0, len(self.lengths), self.shard_lengths)]
 
     @property
     def times(self) -> Float[np.ndarray, " t"]:
@@ -244,11 +263,16 @@ class FinitePaths:
 class Study:
     """All that is measured of one task, each thing once."""
 
-    def __init__(self, scene: Scene, training: Training, prompts: int, key: PRNGKeyArray):
+    def __init__(self, name: str, scene: Scene, training: Training, prompts: int, key: PRNGKeyArray):
+        self.name = "-".join(re.findall(r"\w+", name))  # fit for a file
         self.scene, self.training, self.prompts = scene, training, prompts
-        episode_key, self.training_key, self.checkpoint_key = jr.split(key, 3)
+        self.episode_key, self.training_key, self.checkpoint_key = jr.split(key, 3)
         self.programs = Programs(scene.task, max(training.lengths))
-        self.episodes = self.programs.episodes(keys(episode_key, np.arange(training.episodes)))
+
+    @cached_property
+    def episodes(self) -> Episode:
+        """Those that all training shares."""
+        return self.programs.episodes(keys(self.episode_key, np.arange(self.training.episodes)))
 
     @cached_property
     def infinite(self) -> InfinitePath:
@@ -260,23 +284,39 @@ class Study:
             head = head - self.training.step_size * path[-1][2]
         return InfinitePath(*map(np.stack, zip(*path, strict=True)))
 
+    @property
+    def training_shards(self) -> Shards:
+        """A run and a group of lengths each."""
+        return {
+            f"{self.name}-run-{run}-from-{self.training.lengths[group.start]}": partial(self._finite_path, run, group)
+            for run in range(self.training.runs)
+            for group in self.training.groups
+        }
+
     @cached_property
     def finite(self) -> FinitePaths:
         """Run r draws prompt i of step t from the key folded with r, t and i; lengths share its first tokens."""
-        paths = [self._finite_path(jr.fold_in(self.training_key, run)) for run in range(self.training.runs)]
-        return FinitePaths(*map(np.stack, zip(*paths, strict=True)))
+        paths = gather(self.training_shards)
+        shape = self.training.runs, len(self.training.groups)
 
-    def _finite_path(self, key: PRNGKeyArray):
+        def whole(part: str) -> np.ndarray:
+            rows = np.split(np.arange(len(paths)), shape[0])
+            return np.stack([np.concatenate([paths[i][part] for i in row], axis=1) for row in rows])
+
+        return FinitePaths(whole("heads"), whole("risks"), whole("slopes"))
+
+    def _finite_path(self, run: int, group: slice) -> Arrays:
         training, path = self.training, []
+        lengths, key = training.lengths[group], jr.fold_in(self.training_key, run)
         asked = self.episodes.query, self.episodes.target
-        heads = np.tile(as_flat(self.scene.start), (len(training.lengths), 1))
+        heads = np.tile(as_flat(self.scene.start), (len(lengths), 1))
         for step in range(training.steps + 1):
             drawn = keys(jr.fold_in(key, step), np.arange(training.episodes))
             tokens = self.programs.tokens(self.episodes, drawn)
-            values, slopes = read_prompts(self.scene.task.loss, training.lengths, heads, tokens, asked)
+            values, slopes = read_prompts(self.scene.task.loss, lengths, heads, tokens, asked)
             path.append((heads, np.mean(values, axis=0), np.mean(slopes, axis=0)))
             heads = heads - training.step_size * path[-1][2]
-        return tuple(map(np.stack, zip(*path, strict=True)))
+        return dict(zip(("heads", "risks", "slopes"), map(np.stack, zip(*path, strict=True)), strict=True))
 
     @cached_property
     def parameter_gaps(self) -> Float[np.ndarray, "runs t k"]:
@@ -326,16 +366,26 @@ class Study:
         scores = np.einsum("cij,nik,ckl->cnjl", forms, covs, forms)
         return np.linalg.eigvalsh(scores)[..., -1].max(axis=1)
 
+    @property
+    def checkpoint_shards(self) -> Shards:
+        """A group of lengths each."""
+        return {
+            f"{self.name}-checkpoints-from-{self.training.lengths[group.start]}": partial(self._squared_gaps, group)
+            for group in self.training.groups
+        }
+
     @cached_property
     def squared_gaps(self) -> Float[np.ndarray, "prompts 3 k"]:
         """`‖∇ of one prompt's loss - that of its law‖²` at the checkpoints, on fresh episodes."""
-        size = self.training.episodes
-        batches = [self._squared_gaps(np.arange(i, i + size)) for i in range(0, self.prompts, size)]
-        return np.concatenate(batches)[: self.prompts]
+        return np.concatenate([part["gaps"] for part in gather(self.checkpoint_shards)], axis=-1)
 
-    def _squared_gaps(self, indices: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n 3 k"]:
-        lengths, loss = self.training.lengths, self.scene.task.loss
-        mine = keys(self.checkpoint_key, indices)
+    def _squared_gaps(self, group: slice) -> Arrays:
+        size, lengths = self.training.episodes, self.training.lengths[group]
+        batches = [self._batch_of_gaps(np.arange(i, i + size), lengths) for i in range(0, self.prompts, size)]
+        return {"gaps": np.concatenate(batches)[: self.prompts]}
+
+    def _batch_of_gaps(self, indices: Int[np.ndarray, " n"], lengths: tuple[int, ...]) -> Float[np.ndarray, "n 3 k"]:
+        loss, mine = self.scene.task.loss, keys(self.checkpoint_key, indices)
         episodes = self.programs.episodes(keys_of(mine, 0))
         tokens = self.programs.tokens(episodes, keys_of(mine, 1))
         limits = self.programs.read_laws(self.checkpoints, episodes)[1]
@@ -357,6 +407,15 @@ class Study:
         """`R_L(θ_L(t)) - R_∞(θ_∞(t))`, a mean over the last quarter of training."""
         late = slice(-(self.training.steps // 4), None)
         return (self.finite.risks[:, late] - self.infinite.risks[late, None]).mean(axis=1)
+
+
+def studies_of(tasks: Sequence[str], training: Training, prompts: int, key: PRNGKeyArray) -> dict[str, Study]:
+    """The tasks asked for and the control, each with a key of its own."""
+    return {
+        name: Study(name, scene, training, prompts, jr.fold_in(key, index))
+        for index, (name, scene) in enumerate(scenes().items())
+        if name in (*tasks, CONTROL)
+    }
 
 
 def keys_of(many: Key[Array, " n"], purpose: int) -> Key[Array, " n"]:

@@ -1,11 +1,15 @@
 """Trajectories: the programs compute what `attend` and its derivatives say, and nothing depends on batches."""
 
+import re
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
 
+from lib.experiments.shards import FOLDER
 from lib.experiments.trajectory_stability import (
     TOGETHER,
     Study,
@@ -15,6 +19,7 @@ from lib.experiments.trajectory_stability import (
     exponents,
     read_prompts,
     scenes,
+    shards,
     trajectory_stability,
     with_signs,
 )
@@ -29,7 +34,7 @@ SCENE = "signs"
 
 @pytest.fixture(scope="module")
 def study(float64):
-    return Study(scenes()[SCENE], Training(LENGTHS, 8, 8, 0.02, 3), 64, jr.key(0))
+    return Study(SCENE, scenes()[SCENE], Training(LENGTHS, 8, 8, 0.02, 3, 12), 64, jr.key(0))
 
 
 def infinite_risk(study):
@@ -90,9 +95,46 @@ def test_finite_paths_start_where_the_infinite_one_does_and_follow_their_own_gra
 
 
 def test_errors_of_the_gradient_do_not_depend_on_batches(study, assert_exact):
-    other = Study(scenes()[SCENE], Training(LENGTHS, 16, 8, 0.02, 3), 64, jr.key(0))
+    other = Study(SCENE, scenes()[SCENE], Training(LENGTHS, 16, 8, 0.02, 3, 12), 64, jr.key(0))
     other.__dict__["infinite"] = study.infinite
     assert_exact(other.squared_gaps, study.squared_gaps)
+
+
+@pytest.mark.parametrize("shard_lengths", [1, 3])
+def test_nothing_depends_on_how_lengths_are_dealt_to_shards(study, assert_exact, shard_lengths):
+    """And every piece has a name of its own, a seed's and a length's."""
+    training = replace(study.training, shard_lengths=shard_lengths)
+    other = Study(SCENE, study.scene, training, 64, jr.key(0))
+    other.__dict__["infinite"] = study.infinite
+    assert len(other.training_shards) == 3 * -(-4 // shard_lengths)
+    assert_exact(other.finite.heads, study.finite.heads)
+    assert_exact(other.finite.risks, study.finite.risks)
+    assert_exact(other.squared_gaps, study.squared_gaps)
+
+
+def test_shards_are_taken_from_where_they_were_left(study, tmp_path, monkeypatch):
+    """One was computed elsewhere, and is believed; the others are computed."""
+    name, *_ = study.checkpoint_shards
+    np.savez(tmp_path / f"{name}.npz", gaps=np.full((64, 3, 4), 7.0))
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    other = Study(SCENE, study.scene, study.training, 64, jr.key(0))
+    other.__dict__["infinite"] = study.infinite
+    np.testing.assert_array_equal(other.squared_gaps, 7.0)
+    np.testing.assert_array_equal(other.finite.heads, study.finite.heads)
+
+
+def test_shards_of_the_chapter_are_by_task_seed_and_length():
+    """Eight of a task here: three runs, and the checkpoints, of two groups of lengths."""
+    listed = shards(
+        **{"seed": 0, "tasks": ["signs"], "lengths": list(LENGTHS), "episodes": 8, "steps": 8, "step_size": 0.02},
+        **{"runs": 3, "prompts": 64, "shard_lengths": 2},
+    )
+    assert [name for name in listed if name.startswith("signs")] == [
+        *(f"signs-run-{run}-from-{length}" for run in range(3) for length in (4, 16)),
+        *(f"signs-checkpoints-from-{length}" for length in (4, 16)),
+    ]
+    assert len(listed) == 16, "the control has as many"
+    assert all(re.fullmatch(r"[\w-]+", name) for name in listed)
 
 
 def test_squared_norms_of_the_start_are_those_of_its_block(study):
@@ -109,5 +151,13 @@ def test_the_task_that_is_drawn_must_be_there():
     assert with_signs(["signs", "mixture", "signs"]) == ["signs", "mixture"]
     with pytest.raises(ValueError, match="signs"):
         trajectory_stability(
-            seed=0, tasks=["mixture"], lengths=[4, 8, 16, 32], episodes=8, steps=8, step_size=0.02, runs=3, prompts=256
+            seed=0,
+            tasks=["mixture"],
+            lengths=[4, 8, 16, 32],
+            episodes=8,
+            steps=8,
+            step_size=0.02,
+            runs=3,
+            prompts=256,
+            shard_lengths=4,
         )
