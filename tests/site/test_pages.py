@@ -91,6 +91,18 @@ def test_every_figure_is_on_its_page(browser: Browser, address: str, house: Hous
     page.close()
 
 
+def test_figures_stay_readable_on_a_phone(browser: Browser, address: str, house: House):
+    """Each keeps a width at which labels can be read, and scrolls by itself; on a desktop it fits the column."""
+    for viewport, scrolls in ((PHONE, True), (DESKTOP, False)):
+        page = browser.new_page(viewport=viewport, color_scheme="light")
+        visit(page, f"{address}/book/{house.notebooks()[0]}.html", [])
+        for pictures in page.locator(f"{FIGURE} .companion-pictures").all():
+            shown, whole = pictures.evaluate("box => [box.clientWidth, box.scrollWidth]")
+            assert (whole > shown) == scrolls
+            assert whole >= 600
+        page.close()
+
+
 def test_theme_switch_swaps_pictures(browser: Browser, address: str, house: House):
     """Light pictures on light paper, dark ones on dark, exactly one of the two visible."""
     page = browser.new_page(viewport=DESKTOP, color_scheme="light")
