@@ -94,7 +94,7 @@ def _execute(
                 cwd=house.root,
                 progress_bar=sys.stderr.isatty(),
                 kernel_manager_class=kernel_manager_class,
-                extra_arguments=["--log-level=ERROR"],
+                extra_arguments=["--log-level=CRITICAL"],  # shutting down under load says "KeyboardInterrupt"
             )
     except PapermillExecutionError as error:
         kept = _keep(executed, failed / executed.name)

@@ -132,26 +132,29 @@ def two_data_laws(result: Result) -> Figure:
 
 
 def two_minima(result: Result) -> Figure:
-    r"""Linear attention has two minima, and the random start chooses.
+    r"""Both heads have two minima, and the random start chooses.
 
-    Exact gradient descent on the plain mean square of linear attention, prompts of 20 tokens, from PyTorch's random
-    starts of the separate query, key, value and output matrices; the same starts on both sheets. Dashed: the optimum.
-    Dotted: the other minimum. Training time is steps times step size, as long as the published 300,000 steps.
+    Plain mean square, exact, on prompts of 20 tokens, along training from PyTorch's random starts of the separate
+    query, key, value and output matrices. Linear attention by exact gradient descent, the same starts under both
+    laws; softmax by stochastic descent. Dashed: the optimum. Dotted: the other minimum, found by settling one
+    trapped head. Training time is steps times step size, as long as the published 300,000 steps.
 
-    Alt: Two charts of mean square against training time with many thin curves. Left, corrected law: about half of
-    them end on a dashed line at 0.33, the others at a dotted line at 0.65 or on their way to it. Right, published
-    law: nearly all end on the dashed line at 0.54.
+    Alt: Three charts of mean square against training time with many thin curves. Linear attention under the corrected
+    law: some curves end on a dashed line at 0.33, others at a dotted line at 0.65 or on their way to it. Softmax under
+    the corrected law: some end on a dashed line at 0.51, others at a dotted one at 0.80. Linear attention under the
+    published law: nearly all end on the dashed line at 0.54.
     """
     frame = result.tables["two_minima"].frame
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True, sharex=True)
-    for panel, law in zip(panels, ("corrected", "as published"), strict=True):
-        mine = frame[frame["law"] == law]
+    figure, panels = plt.subplots(1, 3, figsize=SIZE, sharey=True, sharex=True)
+    shown = (("linear", "corrected"), ("softmax", "corrected"), ("linear", "as published"))
+    for panel, (activation, law) in zip(panels, shown, strict=True):
+        mine = frame[(frame["activation"] == activation) & (frame["law"] == law)]
         for _, path in mine.groupby("start"):
-            panel.plot(path["time"], path["risk"], color=COLOURS["linear"], linewidth=0.8, alpha=0.7)
+            panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=0.8, alpha=0.7)
         panel.axhline(mine["optimum"].iloc[0], color=ink(), linestyle="--", linewidth=1.5, label="optimum")
         if mine["second"].notna().all():
             panel.axhline(mine["second"].iloc[0], color=ink(), linestyle=":", linewidth=2, label="other minimum")
-        panel.set(xlabel="training time", title=f"data law: {law}")
+        panel.set(xlabel="training time", title=f"{activation}, {law}")
     panels[0].set(ylabel=MEAN_SQUARE, ylim=(0, None))
     panels[0].legend(loc="lower left")
     return figure

@@ -28,8 +28,11 @@ CLAIMS = tuple(
         "one-head",
         "no-run-below",
         "flaw",
-        "second-minimum",
+        "second-minimum-softmax",
+        "second-minimum-linear",
+        "wrong-way-round",
         "trapped",
+        "trapped-softmax",
     )
 )
 FIGURES = ("published_optimum", "published_training", "two_data_laws", "two_minima")
