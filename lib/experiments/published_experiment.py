@@ -247,7 +247,7 @@ def training_shards(runs: Runs, *, key: PRNGKeyArray) -> Shards:
 def _train(runs: Runs, activation: str, length: int, key: PRNGKeyArray) -> Arrays:
     """Mean squares over the fresh prompts of each twentieth of the training, and their standard errors."""
     history = histories(runs, activation, length, key)
-    return {"loss": np.asarray(history.loss), "loss_std_error": np.asarray(history.loss_std_error)}
+    return {"loss": np.asarray(history.loss, float), "loss_std_error": np.asarray(history.loss_std_error, float)}
 
 
 def histories(runs: Runs, activation: str, length: int, key: PRNGKeyArray) -> History:

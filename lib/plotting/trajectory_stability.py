@@ -33,25 +33,14 @@ def concentration_along_training(result: Result) -> Figure:
     frame = result.tables["concentration_along_training"].frame
     tasks = list(dict.fromkeys(frame["task"]))
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1, 1.15))
-    for index, (task, colour) in enumerate(zip(tasks, _colours(tasks), strict=True)):
-        mine = frame[(frame["task"] == task) & (frame["checkpoint"] == CHECKPOINTS[-1])]
-        first = mine["gap"].iloc[0]
-        left.errorbar(
-            mine["length"],
-            mine["gap"] / first,
-            2 * mine["gap_std_error"] / first,
-            color=colour,
-            marker=MARKERS[index % len(MARKERS)],
-            markersize=5.5,
-            linewidth=1.2,
-            capsize=2,
-            label=task,
-        )
+    end = frame[frame["checkpoint"] == CHECKPOINTS[-1]]
+    firsts = end.groupby("task")["gap"].transform("first")
+    end = end.assign(gap=end["gap"] / firsts, gap_std_error=end["gap_std_error"] / firsts)
+    _series(left, end, "gap")
     _law(left, frame["length"], 1.0, -1.0)
     left.set(xscale="log", yscale="log", xlabel="prompt length $L$")
     left.set_ylabel("squared error of the gradient, relative")
-    end = frame[frame["checkpoint"] == CHECKPOINTS[-1]]
-    left.set_ylim(bottom=0.4 * (end["gap"] / end.groupby("task")["gap"].transform("first")).min())
+    left.set_ylim(bottom=0.4 * end["gap"].min())
     handles, labels = left.get_legend_handles_labels()
     handles, labels = [*handles, _line(":", 1.5)], [*labels, r"$\propto 1/L$"]
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
@@ -91,24 +80,11 @@ def gaps_along_training(result: Result) -> Figure:
     and level or rising on the right.
     """
     frame = result.tables["gaps_along_training"].frame
-    tasks = list(dict.fromkeys(frame["task"]))
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
     titles = {"parameters": r"parameters: $\|\theta_L-\theta_\infty\|$", "gradient": "gradients"}
     for panel, (kind, title) in zip(panels, titles.items(), strict=True):
         part = frame[frame["kind"] == kind]
-        for index, (task, colour) in enumerate(zip(tasks, _colours(tasks), strict=True)):
-            mine = part[part["task"] == task]
-            panel.errorbar(
-                mine["length"],
-                mine["gap"],
-                2 * mine["gap_std_error"],
-                color=colour,
-                marker=MARKERS[index % len(MARKERS)],
-                markersize=5.5,
-                linewidth=1.2,
-                capsize=2,
-                label=task,
-            )
+        _series(panel, part, "gap")
         top = part["gap"].max()
         _law(panel, part["length"], 1.6 * top, -0.5)
         _law(panel, part["length"], 1.6 * top, -1.0, "-.")
@@ -185,13 +161,24 @@ def risk_transfer(result: Result) -> Figure:
     left.set(yscale="log", xlabel="training time $t$", ylabel="risk", title=f"{curves['task'].iloc[0]}")
     left.set_ylim(top=3 * curves["risk"].max())
     left.legend(loc="upper right", fontsize="small", ncols=2)
-    tasks = list(dict.fromkeys(ends["task"]))
+    _series(right, ends, "excess")
+    _law(right, ends["length"], 1.6 * ends["excess"].max(), -1.0)
+    right.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
+    handles, labels = right.get_legend_handles_labels()
+    right.legend([*handles, _line(":", 1.5)], [*labels, r"$\propto 1/L$"], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _lengths(right, ends)
+    return figure
+
+
+def _series(axes: Axes, frame, column: str) -> None:
+    """Against the prompt length, a series a task, with two standard errors."""
+    tasks = list(dict.fromkeys(frame["task"]))
     for index, (task, colour) in enumerate(zip(tasks, _colours(tasks), strict=True)):
-        mine = ends[ends["task"] == task]
-        right.errorbar(
+        mine = frame[frame["task"] == task]
+        axes.errorbar(
             mine["length"],
-            mine["excess"],
-            2 * mine["excess_std_error"],
+            mine[column],
+            2 * mine[f"{column}_std_error"],
             color=colour,
             marker=MARKERS[index % len(MARKERS)],
             markersize=5.5,
@@ -199,12 +186,6 @@ def risk_transfer(result: Result) -> Figure:
             capsize=2,
             label=task,
         )
-    _law(right, ends["length"], 1.6 * ends["excess"].max(), -1.0)
-    right.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
-    handles, labels = right.get_legend_handles_labels()
-    right.legend([*handles, _line(":", 1.5)], [*labels, r"$\propto 1/L$"], loc="center left", bbox_to_anchor=(1.0, 0.5))
-    _lengths(right, ends)
-    return figure
 
 
 def _colours(tasks: list[str]) -> list:

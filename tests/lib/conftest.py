@@ -1,9 +1,14 @@
-"""The registry of measures that every law is tried on: regular ones, singular ones, and nested ones."""
+"""The registry of measures that every law is tried on, regular, singular and nested; and chapters at smoke size."""
+
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
+from companion.house import House
+from companion.notebooks import Notebook
+from companion.parameters import check, resolve
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Pushforward, Rademacher, Uniform
 
 _rng = np.random.default_rng(2512)
@@ -60,3 +65,15 @@ def make_measure(request):
 @pytest.fixture
 def measure(float64, make_measure):
     return make_measure()
+
+
+@pytest.fixture(scope="session")
+def smoke_parameters():
+    """Of a notebook, what the smoke profile runs it with."""
+
+    def of(name):
+        house = House(Path(__file__).resolve().parents[2])
+        notebook = Notebook.named(house, name)
+        return check(notebook, resolve(house, notebook, "smoke"))
+
+    return of

@@ -1,52 +1,21 @@
-"""The chapter on gradients at smoke size: its claims can fail and do not, its limit law is a Gaussian moment."""
+"""The chapter on gradients: the same for other seeds, and its limit law is a Gaussian moment."""
 
-from pathlib import Path
-
-import matplotlib as mpl
 import numpy as np
 import pytest
 
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.parameters import check, resolve
-from lib import plotting
 from lib.concentration import error_curve
 from lib.experiments.gradient_concentration import DIMENSION, Errors, gradient_concentration, log_ratio, long_prompt_law
 
-mpl.use("agg")
-
-FIGURES = ("gradient_error_vs_length", "gradient_extra_factor")
-
 
 @pytest.fixture(scope="module")
-def smoke():
-    house = House(Path(__file__).resolve().parents[2])
-    notebook = Notebook.named(house, "gradient_concentration")
-    return check(notebook, resolve(house, notebook, "smoke"))
+def smoke(smoke_parameters):
+    return smoke_parameters("gradient_concentration")
 
 
-@pytest.fixture(scope="module")
-def result(smoke):
-    return gradient_concentration(**smoke)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_every_claim_holds_and_catches_its_alternative(smoke, result, seed):
-    claims = result.claims if seed == smoke["seed"] else gradient_concentration(**{**smoke, "seed": seed}).claims
+@pytest.mark.parametrize("seed", [1, 2])
+def test_claims_hold_for_other_seeds(smoke, seed):
+    claims = gradient_concentration(**{**smoke, "seed": seed}).claims
     assert [claim.id for claim in claims if not (claim.holds and claim.catches_alternative)] == []
-
-
-def test_the_tables_are_the_figures(result):
-    assert tuple(result.tables) == FIGURES
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("figure", FIGURES)
-def test_pictures_draw_from_their_own_table(result, figure, theme):
-    with plotting.style(theme):
-        drawn = getattr(plotting, figure)(result.of(figure))
-        drawn.canvas.draw()
-    assert all(axes.get_xlabel() for axes in drawn.axes)
 
 
 @pytest.mark.parametrize("wrong", [{"lengths": [16, 16, 64, 64]}, {"taus": [1.0, 2.0]}, {"scales": [0.5, 1.0]}])

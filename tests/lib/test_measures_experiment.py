@@ -1,21 +1,11 @@
-"""The opening chapter: its claims hold and can fail, its exact numbers are exact, its pictures can be drawn."""
+"""The opening chapter: the same for other seeds, and its exact numbers are exact."""
 
-from dataclasses import replace
-from pathlib import Path
-
-import jax
 import jax.numpy as jnp
 import jax.random as jr
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.parameters import check, resolve
-from companion.publishing import caption_and_alt
-from lib import plotting
 from lib.attention import attend
 from lib.experiments.measures import (
     asked,
@@ -28,26 +18,11 @@ from lib.experiments.measures import (
 )
 from lib.finite_prompt import score_error
 from lib.measures import Empirical
-from lib.plotting.style import style
-
-CLAIMS = (
-    "measures-order",
-    "measures-one-more",
-    "measures-tilted-law",
-    "measures-tilted-mean",
-    "measures-one-prompt",
-    "measures-fluctuation",
-    "measures-single-token",
-    "measures-short-prompts",
-)
-FIGURES = ("order_does_not_matter", "the_tilt", "one_prompt_converges", "single_token")
 
 
 @pytest.fixture(scope="module")
-def smoke():
-    house = House(Path(__file__).resolve().parents[2])
-    notebook = Notebook.named(house, "measures")
-    return check(notebook, resolve(house, notebook, "smoke"))
+def smoke(smoke_parameters):
+    return smoke_parameters("measures")
 
 
 @pytest.fixture(scope="module")
@@ -58,29 +33,6 @@ def result(smoke):
 @pytest.fixture(scope="module")
 def claims(result):
     return {claim.id: claim for claim in result.claims}
-
-
-@pytest.fixture
-def float64():
-    with jax.enable_x64(True):
-        yield
-
-
-def test_the_chapter_makes_these_claims_and_figures(result):
-    assert tuple(claim.id for claim in result.claims) == CLAIMS
-    assert tuple(result.tables) == FIGURES
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_claim_holds(claims, name):
-    assert claims[name].holds, claims[name]
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_claim_fails_under_its_alternative(claims, name):
-    claim = claims[name]
-    assert claim.catches_alternative
-    assert not replace(claim, measured=claim.alternative.measured).holds
 
 
 def test_a_fluctuation_ten_percent_off_would_be_noticed(claims):
@@ -130,16 +82,3 @@ def test_the_bound_drawn_bounds_from_two_tokens_on(float64):
     assert (bound[1:] >= errors[1:] * (1 - 1e-12)).all()
     assert np.isclose(bound[1:] / errors[1:], 1).any()
     assert bound[0] == 0
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", FIGURES)
-def test_figure_is_drawn_from_its_own_table(result, name, theme):
-    caption, alt = caption_and_alt(getattr(plotting, name))
-    assert len(caption) > 80
-    assert len(alt) > 80
-    with style(theme):
-        figure = getattr(plotting, name)(result.of(name))
-        figure.canvas.draw()
-        plt.close(figure)
-    assert all(axes.has_data() for axes in figure.axes)

@@ -1,19 +1,12 @@
-"""The chapter on outputs at smoke size: its claims can fail and do not, its parts are what they say."""
-
-from pathlib import Path
+"""The chapter on outputs: the same for other seeds, and its parts are what they say."""
 
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
-import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.parameters import check, resolve
-from lib import plotting
 from lib.attention import attend
 from lib.concentration import sample_gaps
 from lib.experiments.output_concentration import (
@@ -30,40 +23,16 @@ from lib.experiments.output_concentration import (
 )
 from lib.measures import Empirical, Gaussian, Rademacher
 
-mpl.use("agg")
-
-FIGURES = ("output_error_vs_length", "output_error_by_dimension", "output_error_by_law", "output_proof")
-
 
 @pytest.fixture(scope="module")
-def smoke():
-    house = House(Path(__file__).resolve().parents[2])
-    notebook = Notebook.named(house, "output_concentration")
-    return check(notebook, resolve(house, notebook, "smoke"))
+def smoke(smoke_parameters):
+    return smoke_parameters("output_concentration")
 
 
-@pytest.fixture(scope="module")
-def result(smoke):
-    return output_concentration(**smoke)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_every_claim_holds_and_catches_its_alternative(smoke, result, seed):
-    claims = result.claims if seed == smoke["seed"] else output_concentration(**{**smoke, "seed": seed}).claims
+@pytest.mark.parametrize("seed", [1, 2])
+def test_claims_hold_for_other_seeds(smoke, seed):
+    claims = output_concentration(**{**smoke, "seed": seed}).claims
     assert [claim.id for claim in claims if not (claim.holds and claim.catches_alternative)] == []
-
-
-def test_the_tables_are_the_figures(result):
-    assert tuple(result.tables) == FIGURES
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("figure", FIGURES)
-def test_pictures_draw_from_their_own_table(result, figure, theme):
-    with plotting.style(theme):
-        drawn = getattr(plotting, figure)(result.of(figure))
-        drawn.canvas.draw()
-    assert all(axes.get_xlabel() for axes in drawn.axes)
 
 
 @pytest.mark.parametrize("wrong", [{"scales": [0.5, 1.0]}, {"lengths": [16, 64]}, {"gain": 1.0}, {"truncation": 2.0}])

@@ -1,0 +1,60 @@
+"""Every chapter at the smoke profile, as built: claims, captions, and pictures drawn anew from their data."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from companion import figure_set
+from companion.house import House
+from companion.notebooks import Notebook
+from lib import plotting
+from lib.experiments.result import Alternative, Claim, Column, Result, Table
+from lib.plotting.style import style
+
+HOUSE = House(Path(__file__).resolve().parents[2])
+FIGURES = [(name, figure) for name in HOUSE.notebooks() for figure in Notebook.named(HOUSE, name).figures]
+
+
+def claim_of(record: dict, figure: str, **changes) -> Claim:
+    """The claim as the experiment stated it."""
+    computed = ("holds", "catches_alternative")
+    fields = {name: value for name, value in record.items() if name not in computed}
+    return Claim(**fields | {"alternative": Alternative(**record["alternative"]), "figure": figure} | changes)
+
+
+@pytest.fixture
+def folder(site, request) -> Path:
+    return HOUSE.build("smoke").figures / request.param
+
+
+@pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
+def test_claims_hold_and_fail_with_the_number_of_their_alternative(folder, figure):
+    """What the record says of itself is not believed, but worked out again."""
+    for record in figure_set.read_record(folder, figure)["claims"]:
+        assert claim_of(record, figure).holds, record
+        assert not claim_of(record, figure, measured=record["alternative"]["measured"]).holds, record
+
+
+@pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
+def test_captions_say_what_to_see_and_alt_texts_what_is_drawn(folder, figure):
+    record = figure_set.read_record(folder, figure)
+    assert len(record["caption"]) > 200
+    assert 100 < len(record["alt"]) < 600
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
+def test_picture_can_be_drawn_from_what_a_reader_downloads(folder, figure, theme):
+    """The CSV of six digits, and the record; nothing else is needed. Every axis holds something."""
+    record = figure_set.read_record(folder, figure)
+    columns = {name: Column(**column) for name, column in record["columns"].items()}
+    table = Table(pd.read_csv(folder / f"{figure}.csv"), columns)
+    claims = tuple(claim_of(claim, figure) for claim in record["claims"])
+    with style(theme):
+        drawn = getattr(plotting, figure)(Result({figure: table}, claims, record["notebook"], record["parameters"]))
+        drawn.canvas.draw()
+        plt.close(drawn)
+    assert drawn.axes
+    assert all(axes.has_data() for axes in drawn.axes if axes.axison)  # one may hold the legend
