@@ -1,6 +1,8 @@
 """The house: who may know whom, and that importing changes nothing."""
 
 import ast
+import importlib
+import inspect
 import json
 import shutil
 import subprocess
@@ -143,3 +145,24 @@ def test_lib_is_a_table_of_contents():
     for node in imports:
         assert isinstance(node, ast.ImportFrom)
         assert [alias.asname for alias in node.names] == [alias.name for alias in node.names]
+
+
+# What others import: names that stay where they are.
+PUBLIC = {
+    "lib.measures": "Measure Gaussian GaussianMixture Empirical Rademacher Uniform Laplace Pushforward empirical "
+    "tilted_mean tilted_cov",
+    "lib.attention": "Attention attend linear_attend fluctuation stream_attend",
+    "lib.finite_prompt": "participation score_error mean_output output_error sample_output rate_exponent "
+    "quadrature_error",
+    "lib.flow": "gradient_flow",
+    "lib.icl": "LinearRegression block_attention",
+    "lib.single_location": "Spiked Max Overlaps bayes_risk attention_risk best_risk replica bayes_optimal_risk softmax "
+    "linear erf softplus sigmoid relu exp hardmax",
+}
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module in PUBLIC for name in PUBLIC[module].split()])
+def test_public_names_stay_and_are_no_modules(module, name):
+    """A function may share its module's name, as `replica` does: what is imported must be the function."""
+    value = getattr(importlib.import_module(module), name)
+    assert not inspect.ismodule(value)
