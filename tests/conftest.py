@@ -44,3 +44,8 @@ def assert_monte_carlo():
         np.testing.assert_array_less(np.abs(errors.mean(axis=0)), bound + rounding)
 
     return check
+
+
+def pytest_collection_modifyitems(items):
+    """The site first: its build keeps every core busy, and its tests then share the time with all others."""
+    items.sort(key=lambda item: "site" not in item.path.parts)
