@@ -18,7 +18,6 @@ from companion.house import DEFAULT_PROFILE, OUT, PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, resolve
-from lib.experiments.shards import FOLDER
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,8 @@ def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapp
     """
     notebook = Notebook.named(house, name)
     values = check(notebook, resolve(house, notebook, profile, overrides))
+    from lib.experiments.shards import FOLDER  # the check has imported all experiments
+
     build = _own_build(house, name, values) if overrides else house.build(profile)
     with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
         # taken before the run: what is edited meanwhile must leave the result stale

@@ -8,6 +8,7 @@ import importlib
 import io
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from companion.house import House
 from companion.mistakes import Mistake, did_you_mean
 from companion.notebooks import Notebook
 from companion.parameters import check, resolve
-from lib.experiments.shards import Shards
+
+if TYPE_CHECKING:  # importing an experiment imports them all
+    from lib.experiments.shards import Shards
 
 
 def folder(house: House, name: str, profile: str) -> Path:
@@ -47,7 +50,7 @@ def compute(house: House, name: str, shard: str, profile: str) -> Path:
     return target / f"{shard}.npz"
 
 
-def _shards(house: House, name: str, profile: str) -> Shards:
+def _shards(house: House, name: str, profile: str) -> "Shards":
     notebook = Notebook.named(house, name)
     values = check(notebook, resolve(house, notebook, profile))
     listed = getattr(importlib.import_module(f"lib.experiments.{name}"), "shards", None)

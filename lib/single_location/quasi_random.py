@@ -5,7 +5,6 @@ import functools
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 
 @functools.lru_cache(maxsize=8)
@@ -15,6 +14,8 @@ def quasi_normals(dimension: int, points: int, replicates: int) -> Float[np.ndar
     A mean over the points of one replicate is unbiased; the scatter between replicates is its error. Every prefix of
     2^j points is a Sobol set too. The scrambles are those of seeds 0, 1, …, so nothing here is random to the caller.
     """
+    from scipy.stats import qmc  # takes a second to import
+
     uniforms = np.stack([qmc.Sobol(dimension, rng=seed).random(points) for seed in range(replicates)])
     normals = ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53))
     normals.setflags(write=False)
