@@ -296,12 +296,11 @@ class Study:
     @cached_property
     def finite(self) -> FinitePaths:
         """Run r draws prompt i of step t from the key folded with r, t and i; lengths share its first tokens."""
-        paths = gather(self.training_shards)
-        shape = self.training.runs, len(self.training.groups)
+        paths = iter(gather(self.training_shards))
+        runs = [[next(paths) for _ in self.training.groups] for _ in range(self.training.runs)]
 
         def whole(part: str) -> np.ndarray:
-            rows = np.split(np.arange(len(paths)), shape[0])
-            return np.stack([np.concatenate([paths[i][part] for i in row], axis=1) for row in rows])
+            return np.stack([np.concatenate([path[part] for path in run], axis=1) for run in runs])
 
         return FinitePaths(whole("heads"), whole("risks"), whole("slopes"))
 
