@@ -10,14 +10,14 @@ from ruamel.yaml import YAML
 from companion.atomic import write_text
 from companion.house import House, relative
 from companion.mistakes import Mistake
+from companion.notebooks import BOOTSTRAP_TAG
 
-BOOTSTRAP_TAG = "bootstrap"
 BOOTSTRAP = """\
 # bootstrap: Colab installs the companion here; where it is installed, nothing happens
 import importlib.util
 
-if importlib.util.find_spec("companion") is None:
-    %pip install --quiet "large-prompt-attention @ git+{url}"
+if importlib.util.find_spec("{package}") is None:
+    %pip install --quiet "{distribution} @ git+{url}"
 """
 _URL = r"https://github\.com/[\w.-]+/[\w.-]+?"
 
@@ -46,7 +46,7 @@ def differing(house: House) -> list[str]:
     ]
 
 
-def bootstrap_cell(url: str) -> dict:
+def bootstrap_cell(house: House) -> dict:
     """The hidden cell that every notebook has, the same in all."""
     return {
         "cell_type": "code",
@@ -54,7 +54,11 @@ def bootstrap_cell(url: str) -> dict:
         "id": BOOTSTRAP_TAG,
         "metadata": {"tags": ["remove-cell", BOOTSTRAP_TAG]},
         "outputs": [],
-        "source": BOOTSTRAP.format(url=url).rstrip().splitlines(keepends=True),
+        "source": BOOTSTRAP.format(
+            url=public_address(house), package=house.settings.chapters, distribution=house.distribution
+        )
+        .rstrip()
+        .splitlines(keepends=True),
     }
 
 
@@ -77,13 +81,12 @@ def _copies(house: House) -> list[tuple[Path, Callable[[str], str]]]:
     def in_notebook(text: str) -> str:
         notebook = json.loads(text)
         cells = [cell for cell in notebook["cells"] if BOOTSTRAP_TAG not in cell["metadata"].get("tags", [])]
-        notebook["cells"] = [*cells[:1], bootstrap_cell(url), *cells[1:]]
+        notebook["cells"] = [*cells[:1], bootstrap_cell(house), *cells[1:]]
         return dump_notebook(notebook)
 
+    files = {"CITATION.cff": in_citation, "pyproject.toml": in_project, "README.md": in_readme}
     return [
-        (house.root / "CITATION.cff", in_citation),
-        (house.root / "pyproject.toml", in_project),
-        (house.root / "README.md", in_readme),
+        *((house.root / name, rewrite) for name, rewrite in files.items() if (house.root / name).is_file()),
         *((house.notebook(name), in_notebook) for name in house.notebooks()),
     ]
 

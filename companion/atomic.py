@@ -84,6 +84,28 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
 
 
 @contextmanager
+def announced(path: Path) -> Iterator[None]:
+    """While inside, `path` exists and names this process: how others learn what is running."""
+    write_text(path, dump_json({"pid": os.getpid()}))
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def alive(folder: Path) -> list[str]:
+    """What processes of this machine have announced in `folder` and are still at."""
+    found = []
+    for path in sorted(folder.glob("*")) if folder.is_dir() else []:
+        try:
+            os.kill(json.loads(path.read_text(encoding="utf-8"))["pid"], 0)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        found.append(path.name)
+    return found
+
+
+@contextmanager
 def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A fresh folder below `parent`, removed at the end, after removing what killed runs of `prefix` left.
 

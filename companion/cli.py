@@ -1,19 +1,21 @@
-"""The command line: list, run, build, shard, serve, new, address. `companion --help` says what each is for."""
+"""The command line: list, run, draw, build, compare, piece, serve, new, address. `companion --help` says what for."""
 
 import functools
-import http.server
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 
 from companion import atomic, figure_set, freshness, parameters, provenance, publication
-from companion.house import DEFAULT_PROFILE, House
+from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
 
@@ -27,7 +29,7 @@ app = typer.Typer(
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
-# How a line begins that says what runs and what has ended.
+# How a line begins that says what runs, and what has ended.
 STARTED, DONE = "▸", "✓"
 
 Profile = Annotated[
@@ -66,7 +68,7 @@ def explained(command: Callable[..., None]) -> Callable[..., None]:
 @app.command("list")
 @explained
 def list_figures(profile: Profile = DEFAULT_PROFILE) -> None:
-    """Show every figure: fresh or stale, how long its notebook took, how many claims hold."""
+    """Show every figure: fresh, to be redrawn or stale, how long its notebook took, how many claims hold."""
     house = House.here()
     house.require_profile(profile)
     build = house.build(profile)
@@ -76,10 +78,12 @@ def list_figures(profile: Profile = DEFAULT_PROFILE) -> None:
         origin = provenance.read(build.provenance / f"{name}.json")
         seconds = f"{origin['seconds']:.0f}" if origin else "—"
         for figure in Notebook.named(house, name).figures:
+            drawn = fresh and freshness.is_fresh(house, freshness.picture_target(name, figure), profile)
+            state = "[green]fresh[/]" if drawn else "[yellow]redraw[/]" if fresh else "[yellow]stale[/]"
             whole = not figure_set.faults(build.figures / name, figure)
             record = figure_set.read_record(build.figures / name, figure) if whole else None
             claims = f"{sum(claim['holds'] for claim in record['claims'])}/{len(record['claims'])}" if record else "—"
-            table.add_row(name, figure, "[green]fresh[/]" if fresh else "[yellow]stale[/]", seconds, claims)
+            table.add_row(name, figure, state, seconds, claims)
     book = "[green]fresh[/]" if freshness.is_fresh(house, freshness.BOOK, profile) else "[yellow]stale[/]"
     table.add_row("", "the site", book, "", "")
     console.print(table)
@@ -100,16 +104,14 @@ def run(
     Without `-p` its results become those of the profile. With `-p` they go to a folder of their own,
     under `_build/runs/`.
     """
-    from companion import runner
-
     house = House.here()
     house.require_notebook(notebook)
     house.require_profile(profile)
     overrides = dict(map(parameters.parse_assignment, parameter or []))
-    parameters.check(
-        Notebook.named(house, notebook),
-        parameters.resolve(house, Notebook.named(house, notebook), profile, overrides),
-    )
+    source = Notebook.named(house, notebook)
+    parameters.check(house, source, parameters.resolve(house, source, profile, overrides))
+    from companion import runner  # imports what a mistaken parameter should not have to wait for
+
     console.print(f"{STARTED} {notebook} ({profile})")
     report = runner.run(house, notebook, profile, overrides)
     console.print(
@@ -123,29 +125,90 @@ def run(
 
 @app.command()
 @explained
-def shard(
-    notebook: NotebookName,
-    name: Annotated[str | None, typer.Argument(metavar="[SHARD]", help="Which; without, all are listed.")] = None,
+def draw(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIGURE]...", help="`notebook/figure`, a figure, or a notebook for all of its own."),
+    ] = None,
     profile: Profile = DEFAULT_PROFILE,
 ) -> None:
-    """Compute one piece of a heavy simulation beforehand; the notebook takes it instead of computing it.
+    """Redraw figures from their stored tables, without a kernel; without names, those whose picture is out of date.
 
-    `companion build --shards` does this for all pieces, as Snakemake on a cluster does with `--config shards=1`.
+    What is read again is `draw` and the docstring of the figure's file, and the style. In a fresh clone, where nothing
+    was run yet, the published tables are drawn.
     """
-    from companion import shards
+    from companion import redrawing
+
+    house = House.here()
+    house.require_profile(profile)
+    pairs = redrawing.named(house, figures) if figures else _outdated(house, profile)
+    if not pairs:
+        console.print("Every picture of numbers that are fresh is up to date.")
+    for name, figure in pairs:
+        replaced = redrawing.draw(house, name, figure, profile)
+        place = f"; replaced in figures/{name}: {', '.join(replaced)}" if replaced else ""
+        console.print(f"[green]{DONE}[/] {name}/{figure} drawn{place}", soft_wrap=True)
+
+
+def _outdated(house: House, profile: str) -> list[tuple[str, str]]:
+    return [
+        (name, figure)
+        for name in house.notebooks()
+        if freshness.is_fresh(house, name, profile)
+        for figure in Notebook.named(house, name).figures
+        if not freshness.is_fresh(house, freshness.picture_target(name, figure), profile)
+    ]
+
+
+@app.command()
+@explained
+def compare(
+    old: Annotated[Path, typer.Argument(help="A build: `_build/laptop`, one of `_build/runs`, or `figures`.")],
+    new: Annotated[Path, typer.Argument(help="Another.")],
+) -> None:
+    """Compare two builds figure by figure: columns, rows, every number to its last digit, claims.
+
+    Names the first difference of each figure. Exit code 0: equal; 1: not.
+    """
+    from companion.comparing import differences
+
+    found = differences(old, new)
+    for name, difference in found.items():
+        console.print(f"{'[yellow]≠[/]' if difference else '[green]=[/]'} {name}", soft_wrap=True)
+        if difference:
+            console.print(f"  {difference}", markup=False, soft_wrap=True)
+    differing = sum(map(bool, found.values()))
+    console.print(f"{len(found) - differing} figures are equal, {differing} differ.")
+    if differing:
+        raise typer.Exit(1)
+
+
+@app.command()
+@explained
+def piece(
+    notebook: NotebookName,
+    name: Annotated[str | None, typer.Argument(metavar="[PIECE]", help="Which; without, all are listed.")] = None,
+    profile: Profile = DEFAULT_PROFILE,
+) -> None:
+    """Compute one piece of a heavy computation beforehand; the notebook takes it instead of computing it.
+
+    `companion build --pieces` does this for all pieces, as Snakemake on a cluster does with `--config pieces=1`.
+    """
+    from companion import precomputing
 
     house = House.here()
     house.require_notebook(notebook)
     house.require_profile(profile)
     if name is None:
-        files = shards.files(house, notebook, profile)
-        for shard_name, file in files.items():
-            console.print(f"[green]{DONE}[/]" if file.is_file() else " ", shard_name)
-        console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} shards are there.")
+        files = precomputing.files(house, notebook, profile)
+        for piece_name, file in files.items():
+            console.print(f"[green]{DONE}[/]" if file.is_file() else " ", piece_name)
+        console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} pieces are there.")
         return
     console.print(f"{STARTED} {notebook}/{name} ({profile})")
     clock = time.monotonic()
-    shards.compute(house, notebook, name, profile)
+    with atomic.announced(house.build(profile).running / f"{notebook}-{name}"):
+        precomputing.compute(house, notebook, name, profile)
     console.print(f"[green]{DONE}[/] {notebook}/{name}: {time.monotonic() - clock:.0f} s")
 
 
@@ -155,8 +218,8 @@ def build(
     profile: Profile = DEFAULT_PROFILE,
     cores: Annotated[int, typer.Option(min=1, help="How many notebooks run at once.")] = 2,
     target: Annotated[str, typer.Option(help="`site`, or only the `figures`.")] = "site",
-    shards: Annotated[
-        bool, typer.Option("--shards", help="Compute heavy simulations in pieces first, each in its own process.")
+    pieces: Annotated[
+        bool, typer.Option("--pieces", help="Compute heavy computations in pieces first, each in its own process.")
     ] = False,
 ) -> None:
     """Rebuild what is stale: figures, then the site, each from the other's content."""
@@ -166,7 +229,7 @@ def build(
     for name in house.notebooks():
         if not freshness.is_fresh(house, name, profile):  # what is fresh was checked when it ran
             notebook = Notebook.named(house, name)
-            parameters.check(notebook, parameters.resolve(house, notebook, profile))
+            parameters.check(house, notebook, parameters.resolve(house, notebook, profile))
     if target not in ("site", "figures"):
         raise Mistake(f"--target is `site` or `figures`. Got {target!r}.")
     with atomic.locked(house.generated / ".build.lock", "Waiting for another build to end."):
@@ -176,7 +239,7 @@ def build(
             [
                 *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(house.root)),
                 *("--snakefile", str(house.root / "Snakefile"), "--config", f"profile={profile}"),
-                *(["shards=1"] if shards else []),
+                *(["pieces=1"] if pieces else []),
                 # ours is the lock, and stamps are the only outputs: a killed run leaves nothing to unlock or to doubt
                 *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
             ],
@@ -185,34 +248,38 @@ def build(
             stderr=subprocess.STDOUT,
             text=True,
         )
-        _follow(process)
+        _follow(process, house.build(profile))
     if process.returncode:
         raise Mistake("The build stopped; what went wrong is above. What was built is kept: run it again to go on.")
     if target == "site":
         console.print(f"[green]The site is here:[/] {house.site(profile) / 'index.html'}", soft_wrap=True)
 
 
-def _follow(process: subprocess.Popen[str]) -> None:
-    """Pass on what the build says, line by line; on a terminal, also show what is running."""
+def _follow(process: subprocess.Popen[str], build: Build) -> None:
+    """Pass on what the build says, line by line; on a terminal, show what its processes announce to be running."""
+    ended = threading.Event()
+
+    def watch(status: Status) -> None:
+        while not ended.wait(0.5):
+            running = atomic.alive(build.running)
+            status.update(f"Running {', '.join(running)}" if running else "Looking for what is stale")
+
     assert process.stdout is not None
-    running: list[str] = []
     with console.status("Looking for what is stale") as status, process.stdout as lines:
+        watcher = threading.Thread(target=watch, args=(status,), daemon=True)
+        watcher.start()
         for line in lines:
             console.print(line.rstrip(), markup=False, soft_wrap=True)
-            sign, _, rest = line.partition(" ")
-            name = rest.split(" (")[0].split(":")[0].strip()
-            if sign == STARTED:
-                running.append(name)
-            elif sign == DONE and name in running:
-                running.remove(name)
-            status.update(f"Running {', '.join(running)}" if running else "Looking for what is left")
+        ended.set()
     process.wait()
 
 
 def _restore_published(house: House) -> None:
     """Bring `figures/` in line with results that are fresh, after a kill or an edit by hand."""
     for name in house.notebooks():
-        if freshness.is_fresh(house, name, DEFAULT_PROFILE) and publication.publish_figures(house, name):
+        targets = [name, *freshness.pictures(house, name)]
+        fresh = all(freshness.is_fresh(house, target, DEFAULT_PROFILE) for target in targets)
+        if fresh and publication.publish_figures(house, name):
             freshness.forget(house.build(DEFAULT_PROFILE), freshness.BOOK)
 
 
@@ -225,7 +292,8 @@ def book(profile: Profile = DEFAULT_PROFILE) -> None:
     house = House.here()
     house.require_profile(profile)
     console.print(f"{STARTED} the site")
-    site = build_site(house, profile)
+    with atomic.announced(house.build(profile).running / "the site"):
+        site = build_site(house, profile)
     console.print(f"[green]{DONE}[/] the site: {site}", soft_wrap=True)
 
 
@@ -241,6 +309,8 @@ def serve(
     site = house.site(profile)
     if not (site / "index.html").is_file():
         raise Mistake(f"There is no site in {site} yet. Build it with `companion build --profile {profile}`.")
+    import http.server  # slow to import, as nothing else here is
+
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         console.print(f"http://127.0.0.1:{server.server_port}/ — Ctrl-C ends it.")
@@ -253,14 +323,22 @@ def serve(
 @app.command()
 @explained
 def new(
-    notebook: Annotated[str, typer.Argument(metavar="NAME", help="Lower case, words joined by underscores.")],
+    notebook: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Lower case, words joined by underscores.")
+    ] = None,
+    book: Annotated[
+        Path | None, typer.Option("--book", metavar="FOLDER", help="Lay out a whole book there, of one notebook.")
+    ] = None,
 ) -> None:
-    """Lay out a new notebook: source, experiment, plot, profile entry, table-of-contents row."""
-    from companion.scaffold import lay_out
+    """Lay out a new notebook with its chapter, profile entries and table-of-contents row; or a new book."""
+    from companion.scaffold import FIRST_NOTEBOOK, lay_out, lay_out_book
 
-    for path in lay_out(House.here(), notebook):
+    if (notebook is None) == (book is None):
+        raise Mistake("Name a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`.")
+    for path in lay_out_book(book) if book else lay_out(House.here(), str(notebook)):
         console.print(f"[green]+[/] {path}")
-    console.print(f"It runs as it is: companion run {notebook}")
+    inside = f"cd {book} && " if book else ""
+    console.print(f"It runs as it is: {inside}companion run {notebook or FIRST_NOTEBOOK}")
 
 
 @app.command()

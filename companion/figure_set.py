@@ -18,9 +18,33 @@ def names_in(folder: Path) -> list[str]:
     return sorted({path.name.split(".")[0] for path in folder.glob("*") if path.name.endswith(SUFFIXES)})
 
 
+def files(folder: Path, figure: str) -> list[Path]:
+    """Its five files."""
+    return [folder / f"{figure}{suffix}" for suffix in SUFFIXES]
+
+
 def read_record(folder: Path, figure: str) -> dict[str, Any]:
     """What the JSON says of the figure: source, parameters, columns, claims, caption."""
-    return json.loads((folder / f"{figure}{RECORD}").read_text(encoding="utf-8"))
+    return read(folder / f"{figure}{RECORD}")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A record, by its path."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def digests(folder: Path, figure: str) -> dict[str, str]:
+    """The sha256 of each file but the record, which holds them. Raises `ValueError` if one is too large to publish."""
+    found = {}
+    for suffix in SUFFIXES[:-1]:
+        content = (folder / f"{figure}{suffix}").read_bytes()
+        if len(content) > LARGEST:
+            raise ValueError(
+                f"{figure}{suffix} has {len(content):,} bytes, over the {LARGEST:,} a published file may have: "
+                "rasterise dense artists (`rasterized=True`) or thin the table."
+            )
+        found[suffix] = digest(content)
+    return found
 
 
 def faults(folder: Path, figure: str) -> list[str]:

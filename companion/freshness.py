@@ -1,58 +1,101 @@
-"""One content key decides what is stale, for `companion list` and for Snakemake alike.
+"""Content keys decide what is stale, for `companion list` and for Snakemake alike: numbers, pictures, pages, pieces.
 
 A target's key is the digest of everything it is made from. Building it leaves a stamp file that bears the key in
 its name; the target is fresh exactly when the stamp of the present key exists and the files it lists are intact.
+
+| key     | made from                                                             | stale means              |
+|---------|-----------------------------------------------------------------------|--------------------------|
+| numbers | parameters, code cells, tracked data, lock, the sources they lead to  | run the notebook         |
+| picture | the numbers' key, the figure's `draw`, its docstring, the style       | redraw it, no kernel     |
+| book    | all of these, prose, configuration, everything that pages show        | Sphinx                   |
+| piece   | the parameters that `pieces` names, its sources, tracked data, lock   | compute the piece        |
 """
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
 
-from companion import sources
+from companion import sources, steps
 from companion.atomic import dump_json, write_text
 from companion.house import Build, House, relative
+from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import resolve
 
 BOOK = "book"
 
 
-def notebook_key(house: House, name: str, profile: str) -> str:
-    """Parameters, the notebook, the source files it uses, its tracked data, the lock."""
+def numbers_key(house: House, name: str, profile: str) -> str:
+    """Parameters, the code cells, the sources they lead to, tracked data, the lock."""
     notebook = Notebook.named(house, name)
     return _key(
         {
             "parameters": resolve(house, notebook, profile),
-            "notebook": sources.digest(notebook.path.read_bytes()),
-            "sources": sources.digests(house.root, sources.source_files(house.root, name)),
-            "data": tree_digests(house.data(name), house.root),
-            "lock": sources.digest(house.lock.read_bytes()),
+            "cells": [sources.plain_code(steps.without_magics(cell)) for cell in notebook.code],
+            "sources": _library(house).numbers_digests(steps.modules(notebook.code)),
+            **_material(house, name),
+        }
+    )
+
+
+def picture_key(house: House, name: str, figure: str, profile: str) -> str:
+    """The numbers, and what draws them."""
+    drawn = _library(house).picture_digest(f"{house.settings.chapters}.{name}.{figure}")
+    return _key({"numbers": numbers_key(house, name, profile), "picture": drawn})
+
+
+def piece_key(house: House, name: str, profile: str) -> str | None:
+    """The parameters that the chapter's `pieces` takes, its sources, tracked data, the lock; None without pieces."""
+    path = house.chapter(name) / "pieces.py"
+    if not path.is_file():
+        return None
+    values = resolve(house, Notebook.named(house, name), profile)
+    return _key(
+        {
+            "parameters": {parameter: values[parameter] for parameter in _keywords(path, "pieces")},
+            "sources": _library(house).numbers_digests([f"{house.settings.chapters}.{name}.pieces"], sources.OF_PIECES),
+            **_material(house, name),
         }
     )
 
 
 def book_key(house: House, profile: str) -> str:
-    """Every notebook's key, every page, the configuration, the extension that renders figures."""
-    pages = [
-        house.root / "_config.yml",
-        house.root / "_toc.yml",
-        *_files(house.book),
-        *_files(house.machine),
-    ]
+    """Every notebook's key, every picture's, every page, the configuration, what renders and what is shown."""
+    pages = [house.root / "_config.yml", house.root / "_toc.yml", *_files(house.book)]
+    shown = [path for package in house.settings.science for path in _files(house.root / package)]
+    names = house.notebooks()
     return _key(
         {
-            "notebooks": {name: notebook_key(house, name, profile) for name in house.notebooks()},
-            "pages": {relative(page, house.root): sources.digest(page.read_bytes()) for page in pages},
-            # every lib file may be shown on a page, also those no notebook computes with
-            "shown": tree_digests(house.root / "lib", house.root),
+            "notebooks": {name: numbers_key(house, name, profile) for name in names},
+            "pictures": {target: _target_key(house, target, profile) for target in pictures(house)},
+            "pages": {relative(page, house.root): sources.digest(page.read_bytes()) for page in [*pages, *shown]},
+            "machine": tree_digests(sources.MACHINE),
         }
     )
 
 
+def pictures(house: House, name: str | None = None) -> list[str]:
+    """The targets `notebook-figure`, of one notebook or of all."""
+    names = [name] if name else house.notebooks()
+    return [picture_target(name, figure) for name in names for figure in Notebook.named(house, name).figures]
+
+
+def picture_target(name: str, figure: str) -> str:
+    """What the picture of a figure is called among targets."""
+    return f"{name}-{figure}"
+
+
 def stamp(house: House, target: str, profile: str) -> Path:
-    """The file that exists exactly when `target`, a notebook or `BOOK`, was built from what is there now."""
-    key = book_key(house, profile) if target == BOOK else notebook_key(house, target, profile)
-    return house.build(profile).stamps / f"{target}.{key}.json"
+    """The file that exists exactly when `target` (a notebook, a picture or `BOOK`) was built from what is there now."""
+    return house.build(profile).stamps / f"{target}.{_target_key(house, target, profile)}.json"
+
+
+def _target_key(house: House, target: str, profile: str) -> str:
+    if target == BOOK:
+        return book_key(house, profile)
+    name, _, figure = target.partition("-")
+    return picture_key(house, name, figure, profile) if figure else numbers_key(house, name, profile)
 
 
 def is_fresh(house: House, target: str, profile: str) -> bool:
@@ -79,21 +122,44 @@ def leave_stamp(house: House, path: Path, files: list[Path]) -> None:
     write_text(path, dump_json(contents))
 
 
+def tree_digests(folder: Path) -> dict[str, str]:
+    """For every file below `folder`, its sha256."""
+    return {relative(path, folder): sources.digest(path.read_bytes()) for path in _files(folder)}
+
+
+def _library(house: House) -> sources.Library:
+    return sources.Library.at(house.root, house.settings.science)
+
+
+def _material(house: House, name: str) -> dict[str, Any]:
+    """Data, without what only tells of them and what made them; and the lock."""
+    data = {path: found for path, found in tree_digests(house.data(name)).items() if not path.endswith((".md", ".py"))}
+    return {"data": data, "lock": _lock(house)}
+
+
+def _lock(house: House) -> str:
+    if not house.lock.is_file():
+        raise Mistake(f"There is no {house.lock}, which pins what the numbers depend on. Restore it, or make it.")
+    return sources.digest(house.lock.read_bytes())
+
+
+def _keywords(path: Path, function: str) -> list[str]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
+    return []
+
+
 def _intact(house: House, path: Path) -> bool:
     try:
         contents: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
         return all(sources.digest((house.root / name).read_bytes()) == digest for name, digest in contents.items())
-    except (OSError, json.JSONDecodeError):
+    except (OSError, ValueError, AttributeError, TypeError):  # whatever is there instead of a stamp is none
         return False
 
 
 def _key(content: dict[str, Any]) -> str:
     return sources.digest(dump_json(content).encode())[:16]
-
-
-def tree_digests(folder: Path, root: Path) -> dict[str, str]:
-    """For every file below `folder`, its sha256."""
-    return {relative(path, root): sources.digest(path.read_bytes()) for path in _files(folder)}
 
 
 def _files(folder: Path) -> list[Path]:

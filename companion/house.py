@@ -1,10 +1,18 @@
 """Where everything stands. No other module of `companion` spells out a path."""
 
+import importlib
 import os
+import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from companion.mistakes import Mistake, did_you_mean
+from companion.settings import FILE, Settings, has_table
+
+# The build graph of every book.
+WORKFLOW = Path(__file__).with_name("workflow.smk")
 
 DEFAULT_PROFILE = "laptop"
 MARK = "_config.yml"
@@ -25,22 +33,41 @@ class House:
         """The checkout around the working folder, else the one this package was installed from."""
         start = Path.cwd()
         for folder in (start, *start.parents, Path(__file__).resolve().parent.parent):
-            if (folder / MARK).is_file() and (folder / "lib").is_dir():
+            if (folder / MARK).is_file() and has_table(folder / FILE):
                 return cls(folder)
         raise Mistake(
-            f"`companion` works inside a clone of the repository (a folder with {MARK} and lib/), and {start} is in "
-            "none. A notebook runs without it: papermill NOTEBOOK.ipynb OUT.ipynb"
+            f"`companion` works inside a clone of a book (a folder with {MARK} and a {FILE} with a table "
+            f"[tool.companion]), and {start} is in none. A notebook runs without it: papermill NOTEBOOK.ipynb OUT.ipynb"
         )
+
+    @property
+    def settings(self) -> Settings:
+        """What the book's `[tool.companion]` table says."""
+        return Settings.read(self.root / FILE)
+
+    @property
+    def distribution(self) -> str:
+        """What the book is called where packages are installed."""
+        return tomllib.loads((self.root / FILE).read_text(encoding="utf-8"))["project"]["name"]
+
+    def import_module(self, name: str) -> ModuleType:
+        """Import a module of the book, from this checkout even where the book is not installed."""
+        self.make_importable()
+        return importlib.import_module(name)
+
+    def make_importable(self) -> None:
+        """Let Python find the book's packages in this checkout."""
+        if str(self.root) not in sys.path:
+            sys.path.insert(0, str(self.root))
+
+    def chapter(self, name: str) -> Path:
+        """The folder with the code and the data of notebook `name`."""
+        return self.root / self.settings.chapters / name
 
     @property
     def book(self) -> Path:
         """Pages and notebooks, as people edit them."""
         return self.root / "book"
-
-    @property
-    def machine(self) -> Path:
-        """This package's sources."""
-        return self.root / "companion"
 
     @property
     def profiles(self) -> Path:
@@ -90,7 +117,7 @@ class House:
 
     def data(self, name: str) -> Path:
         """Tracked results of runs too long for a laptop."""
-        return self.root / "data" / name
+        return self.chapter(name) / "data"
 
     def build(self, profile: str) -> "Build":
         """The generated files of one profile."""
@@ -123,12 +150,17 @@ class Build:
 
     @property
     def tables(self) -> Path:
-        """`<notebook>/<figure>.csv`: the same numbers as the figures', unrounded."""
+        """`<notebook>/<figure>.{csv,json}`: the numbers of the figures, unrounded, and all that is said of them."""
         return self.folder / "tables"
 
     @property
+    def executed(self) -> Path:
+        """Notebooks as kernels left them."""
+        return self.folder / "executed"
+
+    @property
     def notebooks(self) -> Path:
-        """Executed copies."""
+        """The same for readers: today's prose, today's pictures."""
         return self.folder / "notebooks"
 
     @property
@@ -142,9 +174,14 @@ class Build:
         return self.folder / "keys"
 
     @property
-    def shards(self) -> Path:
-        """`<notebook>.<content key>/<shard>.npz`: pieces of heavy simulations, computed beforehand."""
-        return self.folder / "shards"
+    def pieces(self) -> Path:
+        """`<notebook>.<content key>/<piece>.npz`: pieces of heavy computations, computed beforehand."""
+        return self.folder / "pieces"
+
+    @property
+    def running(self) -> Path:
+        """`<target>.json` while the target is being built."""
+        return self.folder / ".running"
 
     @property
     def staging(self) -> Path:

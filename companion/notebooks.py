@@ -7,15 +7,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from companion import steps
 from companion.house import House
 from companion.mistakes import Mistake
 
 PARAMETERS_TAG = "parameters"
+BOOTSTRAP_TAG = "bootstrap"
+INJECTED_TAG = "injected-parameters"  # papermill's
 
 
 @dataclass(frozen=True)
 class Notebook:
-    """One parametrised notebook; its name is also its experiment's, its plotting module's and its figure folder's."""
+    """One parametrised notebook; its name is also its chapter's and its figure folder's."""
 
     path: Path
 
@@ -78,16 +81,22 @@ class Notebook:
             ) from error
 
     @cached_property
+    def code(self) -> list[str]:
+        """The sources of its code cells, the parameters cell and what only installs left out."""
+        skipped = {PARAMETERS_TAG, BOOTSTRAP_TAG}
+        return [
+            cell["source"]
+            for cell in self.cells
+            if cell["cell_type"] == "code" and not skipped & set(cell["metadata"].get("tags", []))
+        ]
+
+    @cached_property
     def figures(self) -> list[str]:
-        """The figures it publishes, in order: the plots named in its `publish(plotting.NAME, result)` calls."""
-        names = []
-        for cell in self.cells:
-            if cell["cell_type"] == "code" and "publish" in cell["source"]:
-                for node in ast.walk(self._python(cell["source"])):
-                    match node:
-                        case ast.Call(func=ast.Name(id="publish"), args=[ast.Attribute(attr=figure), *_]):
-                            names.append(figure)
-        return names
+        """The figures it publishes, in order: those named in its `publish(FIGURE, …)` calls."""
+        try:
+            return steps.published(self.code)
+        except SyntaxError as error:
+            raise Mistake(f"A cell of {self.path.name} is not plain Python: {error}.") from error
 
     @cached_property
     def title(self) -> str:

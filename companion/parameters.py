@@ -1,22 +1,27 @@
 """Parameters, checked before any kernel starts.
 
 Defaults come from the notebook's parameters cell, overrides from `profiles/*.yml` and the command line; names,
-types, ranges and meanings from the annotated signature of the experiment of the same name.
+types, ranges and meanings from the class `Parameters` of the chapter, whose file imports nothing slow.
 """
 
-import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from companion.house import DEFAULT_PROFILE, House
 from companion.mistakes import Mistake, did_you_mean
 from companion.notebooks import Notebook
+
+
+class Parameters(BaseModel):
+    """Base of every chapter's `Parameters`: nothing is converted, nothing unknown passes, nothing changes later."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
 
 
 def resolve(
@@ -49,36 +54,34 @@ def resolve(
     return values
 
 
-def check(notebook: Notebook, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` as the experiment takes them, or a `Mistake` that names each parameter, its rule and its meaning."""
-    model = parameters_model(notebook.name)
+def check(house: House, notebook: Notebook, values: Mapping[str, Any]) -> Parameters:
+    """`values` as the chapter takes them, or a `Mistake` that names each parameter, its rule and its meaning."""
+    model = parameters_of(house, notebook.name)
     if set(notebook.defaults) != set(model.model_fields):
         missing = sorted(set(model.model_fields) - set(notebook.defaults))
         unknown = sorted(set(notebook.defaults) - set(model.model_fields))
         raise Mistake(
-            f"The parameters cell of {notebook.path.name} and the signature of experiment `{notebook.name}` must "
-            f"name the same parameters. Missing in the cell: {missing}; unknown to the experiment: {unknown}."
+            f"The parameters cell of {notebook.path.name} and the class `Parameters` of its chapter must name the same "
+            f"parameters. Missing in the cell: {missing}; unknown to the chapter: {unknown}."
         )
     try:
-        return model.model_validate(dict(values)).model_dump()
+        return model.model_validate(dict(values))
     except ValidationError as error:
-        raise Mistake(_explain(notebook.name, model, error)) from error
+        raise Mistake(explain(notebook.name, model, error)) from error
 
 
-def parameters_model(name: str) -> type[BaseModel]:
-    """The pydantic model read off the signature of experiment `name`."""
-    missing = (
-        f"Notebook {name!r} needs an experiment of its name: a function `{name}` decorated with `@experiment` in "
-        f"lib/experiments/{name}.py."
-    )
+def parameters_of(house: House, name: str) -> type[Parameters]:
+    """The class `Parameters` of chapter `name`."""
+    place = f"{house.settings.chapters}.{name}.parameters"
+    missing = f"Notebook {name!r} needs a class `Parameters(companion.Parameters)` in {place.replace('.', '/')}.py."
     try:
-        module = importlib.import_module(f"lib.experiments.{name}")
+        module = house.import_module(place)
     except ModuleNotFoundError as error:
-        if error.name != f"lib.experiments.{name}":
+        if not place.startswith(str(error.name)):
             raise
         raise Mistake(missing) from error
-    model = getattr(getattr(module, name, None), "parameters_model", None)
-    if model is None:
+    model = getattr(module, "Parameters", None)
+    if not (isinstance(model, type) and issubclass(model, Parameters)):
         raise Mistake(missing)
     return model
 
@@ -117,9 +120,13 @@ def _profile(house: House, profile: str) -> dict[str, Any]:
     return content
 
 
-def _explain(experiment: str, model: type[BaseModel], error: ValidationError) -> str:
+def explain(notebook: str, model: type[BaseModel], error: ValidationError) -> str:
+    """What is wrong with values that `model` refused, a sentence a parameter."""
     sentences = []
     for problem in error.errors():
+        if not problem["loc"]:  # a rule about several at once
+            sentences.append(f"{problem['msg'][0].upper()}{problem['msg'][1:]}.")
+            continue
         name = str(problem["loc"][0])
         where = name + "".join(f"[{step}]" for step in problem["loc"][1:])
         meaning = model.model_fields[name].description if name in model.model_fields else None
@@ -127,4 +134,4 @@ def _explain(experiment: str, model: type[BaseModel], error: ValidationError) ->
             f"`{where}`: {problem['msg'][0].lower()}{problem['msg'][1:]}. Got {problem['input']!r}."
             + (f" It means: {meaning}" if meaning else "")
         )
-    return f"Parameters of {experiment!r} are not right.\n  " + "\n  ".join(sentences)
+    return f"Parameters of {notebook!r} are not right.\n  " + "\n  ".join(sentences)

@@ -12,20 +12,8 @@ from typing import Any
 from companion.atomic import dump_json, write_text
 from companion.house import House
 
-PACKAGES = (
-    "large-prompt-attention",
-    "jax",
-    "jaxlib",
-    "equinox",
-    "numpy",
-    "scipy",
-    "pandas",
-    "matplotlib",
-    "seaborn",
-)
 
-
-def record(house: House, path: Path, *, started: datetime.datetime, seconds: float, device: str) -> None:
+def record(house: House, path: Path, *, started: datetime.datetime, seconds: float, device: str | None) -> None:
     """Write the provenance of a run that began at `started` and took `seconds`."""
     write_text(
         path,
@@ -37,7 +25,7 @@ def record(house: House, path: Path, *, started: datetime.datetime, seconds: flo
                 "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
                 "python": platform.python_version(),
                 "platform": platform.platform(),
-                "versions": {package: importlib.metadata.version(package) for package in PACKAGES},
+                "versions": {package: importlib.metadata.version(package) for package in house.settings.report},
                 "git": _git(house.root),
             }
         ),

@@ -13,9 +13,9 @@ from companion.house import DEFAULT_PROFILE, House
 def publish_figures(house: House, name: str) -> list[str]:
     """Bring `figures/<name>/` up to date with what the default profile built; the figures that were replaced.
 
-    A figure whose parameters, sources and numbers (within tolerance) are the published ones is left alone to the
-    byte, whatever this machine's fonts and rounding made of it. So `git status` is clean exactly when the results
-    were reproduced. The folder is exchanged in one step.
+    A figure whose parameters, words, picture code and numbers (within tolerance) are the published ones is left alone
+    to the byte, whatever this machine's fonts and rounding made of it. So `git status` is clean exactly when the
+    results were reproduced. The folder is exchanged in one step.
     """
     build = house.build(DEFAULT_PROFILE)
     built, published = build.figures / name, house.published / name
@@ -40,15 +40,21 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
     if figure_set.faults(published, figure):
         return False
     old, new = figure_set.read_record(published, figure), figure_set.read_record(built, figure)
-    if old.keys() != new.keys() or any(
-        old[part] != new[part] for part in ("notebook", "profile", "parameters", "sources", "columns")
-    ):
-        return False
-    if [claim["id"] for claim in old["claims"]] != [claim["id"] for claim in new["claims"]]:
+    if _words(old) != _words(new):
         return False
     from companion import numbers  # pandas takes a second to import, and most calls end above
 
     return not numbers.moved(published / f"{figure}{figure_set.DATA}", tables / f"{figure}{figure_set.DATA}", new)
+
+
+def _words(record: dict[str, Any]) -> dict[str, Any]:
+    """All that a record says but for what was measured: that may differ between machines."""
+    said = {part: value for part, value in record.items() if part not in ("claims", "files")}
+    claims = [
+        (*(claim.get(part) for part in ("id", "statement", "source", "box", "relation")), claim["alternative"]["says"])
+        for claim in record["claims"]
+    ]
+    return {**said, "claims": claims}
 
 
 def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:

@@ -1,32 +1,109 @@
-"""`publish(plot, result)`: the last line of every notebook cell that shows something.
+"""`begin` and `publish`: the first line of a notebook, and the last line of every cell that shows something.
 
-Run by the builder, it writes the figure's five files where the builder said. Run by hand, it shows the figure
+Run by the builder, `publish` writes the figure's five files where the builder said. Run by hand, it shows the figure
 inline, writes the same files to `figures-scratch/`, and shows a failed claim as a cross instead of stopping.
 """
 
 import base64
 import html
-import inspect
-import io
 import json
 import os
-import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
-import jax
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
+import pandas as pd
+from pydantic import ValidationError
 
-import lib
-from companion import atomic, figure_set, numbers, sources
+from companion import atomic, drawing, figure_set, numbers, sources, steps
 from companion.house import MIME, OUT, PROFILE
-from lib.experiments.result import Result
-from lib.plotting.style import Theme, style
+from companion.parameters import Parameters, explain
+from companion.records import Numbers
+from companion.settings import Settings
 
 SCRATCH = "figures-scratch"
+P = TypeVar("P", bound=Parameters)
+
+
+def begin(parameters: type[P], namespace: Mapping[str, Any]) -> tuple[P, "Publisher"]:
+    """The values of the parameters cell, checked, and the function that publishes the notebook's figures.
+
+    `namespace` is the notebook's `globals()`. The book's context, such as double precision, holds from here on. Raises
+    `ValueError`, naming each parameter, its rule and its meaning, if a value is missing or not allowed.
+    """
+    package, _, notebook = parameters.__module__.removesuffix(".parameters").partition(".")
+    settings = Settings.of_package(package)
+    if missing := [name for name in parameters.model_fields if name not in namespace]:
+        raise ValueError(
+            f"The parameters cell of {notebook!r} must give a value to every parameter: run it first. "
+            f"Missing: {', '.join(missing)}."
+        )
+    if shadowed := [name for name in parameters.model_fields if isinstance(namespace[name], ModuleType)]:
+        raise ValueError(
+            f"An import after the parameters cell of {notebook!r} has taken the name of a parameter: "
+            f"{', '.join(shadowed)}. Give the module another name."
+        )
+    try:
+        values = parameters.model_validate({name: namespace[name] for name in parameters.model_fields})
+    except ValidationError as error:
+        raise ValueError(explain(notebook, parameters, error)) from None
+    settings.open_context()
+    return values, Publisher(notebook, values, settings, namespace)
+
+
+class Publisher:
+    """What `begin` hands out as `publish`."""
+
+    def __init__(self, notebook: str, parameters: Parameters, settings: Settings, namespace: Mapping[str, Any]):
+        self.notebook, self.parameters, self.settings = notebook, parameters, settings
+        self._namespace = namespace
+
+    def __call__(self, figure: ModuleType, *outputs: Any, **named: Any) -> "Published":
+        """Publish `figure`, a file of the chapter, with `figure.numbers(*outputs, **named)` as its table and claims."""
+        made = self._numbers(figure, outputs, named)
+        name = figure.__name__.rpartition(".")[2]
+        out = os.environ.get(OUT)
+        folder = (Path(out) / "figures" if out else Path(SCRATCH)) / self.notebook
+        frame, kinds = numbers.plain(made.table.frame, where=figure.__name__)
+        library = sources.Library.installed(self.settings.science)
+        cells = [cell for cell in self._namespace.get("In", []) if isinstance(cell, str)]
+        taken = steps.behind(cells, name, self.settings.science)
+        values = self.parameters.model_dump()
+        said = {
+            "figure": name,
+            "notebook": self.notebook,
+            "profile": os.environ.get(PROFILE, "by hand"),
+            "parameters": values,
+            "seed": values.get("seed"),
+            "columns": {key: {**asdict(column), "kind": kinds[key]} for key, column in made.table.columns.items()},
+            "claims": [numbers.claim_record(claim) for claim in made.claims],
+            "steps": taken.lines,
+            "functions": library.shown(figure.__name__, taken.functions),
+            "sources": library.files([figure.__name__, *taken.functions]),
+        }
+        if out:
+            self._leave_to_runner(Path(out), name, frame, said)
+        return Published(folder, drawing.write_set(folder, figure, frame, said, library))
+
+    def _numbers(self, figure: ModuleType, outputs: tuple, named: dict[str, Any]) -> Numbers:
+        if not isinstance(figure, ModuleType) or not all(hasattr(figure, part) for part in ("numbers", "draw")):
+            raise TypeError(
+                "`publish(FIGURE, …)` takes a figure file, a module with `numbers` and `draw`, then what its `numbers` "
+                f"takes. Got {figure!r}."
+            )
+        made = figure.numbers(*outputs, **named)
+        if not isinstance(made, Numbers):
+            raise TypeError(f"`{figure.__name__}.numbers` must return `Numbers(table, claims)`. Got {type(made)}.")
+        return made
+
+    def _leave_to_runner(self, out: Path, name: str, frame: pd.DataFrame, said: Mapping[str, Any]) -> None:
+        tables = out / "tables" / self.notebook
+        tables.mkdir(parents=True, exist_ok=True)
+        numbers.write_csv(frame, tables / f"{name}{figure_set.DATA}", numbers.EXACT_DIGITS)
+        atomic.write_text(tables / f"{name}{figure_set.RECORD}", atomic.dump_json(said))
+        atomic.write_text(out / "device.json", json.dumps(self.settings.device_in_words()))
 
 
 class Published:
@@ -36,6 +113,10 @@ class Published:
         self.folder, self.record = folder, record
 
     def _repr_mimebundle_(self, **_) -> Mapping[str, Any]:
+        return self.bundle()
+
+    def bundle(self) -> Mapping[str, Any]:
+        """What a notebook stores of it: a note for the site, a page fragment, a line of text."""
         name = f"{self.record['notebook']}/{self.record['figure']}"
         return {MIME: {"figure": name}, "text/html": self._html(), "text/plain": self._text()}
 
@@ -54,98 +135,7 @@ class Published:
 
     def _text(self) -> str:
         claims = [f"{_verdict(claim)} {claim['id']}: {claim['measured']}" for claim in self.record["claims"]]
-        return "\n".join([f"{self.folder / self.record['figure']}.svg", *claims])
-
-
-def publish(plot: Callable[[Result], Figure], result: Result) -> Published:
-    """Draw `result`'s table of the plot's name, light and dark, and write picture, data and record.
-
-    The plot's docstring is the caption; its paragraph that starts with `Alt:` describes the picture to those who
-    cannot see it.
-    """
-    figure = plot.__name__
-    part = result.of(figure)
-    table = part.tables[figure]
-    caption, alt = caption_and_alt(plot)
-    out = os.environ.get(OUT)
-    base = Path(out) / "figures" if out else Path(SCRATCH)
-    folder = base / result.experiment
-    folder.mkdir(parents=True, exist_ok=True)
-
-    pictures = {**_draw(plot, part, "light", ("svg", "png")), **_draw(plot, part, "dark", ("svg",))}
-    for suffix, content in pictures.items():
-        _refuse_if_large(figure, suffix, content)
-        (folder / f"{figure}{suffix}").write_bytes(content)
-    data = folder / f"{figure}{figure_set.DATA}"
-    numbers.write_csv(table.frame, data, numbers.SIGNIFICANT_DIGITS)
-    _refuse_if_large(figure, figure_set.DATA, data.read_bytes())
-    if out:
-        _leave_to_runner(Path(out), result.experiment, figure, table.frame)
-
-    package = Path(lib.__file__).parent.parent
-    record = {
-        "figure": figure,
-        "notebook": result.experiment,
-        "profile": os.environ.get(PROFILE, "by hand"),
-        "parameters": dict(result.parameters),
-        "seed": result.parameters.get("seed"),
-        "caption": caption,
-        "alt": alt,
-        "columns": {name: asdict(column) for name, column in table.columns.items()},
-        "claims": [numbers.claim_record(claim) for claim in part.claims],
-        "functions": [
-            f"lib.experiments.{result.experiment}.{result.experiment}",
-            f"{plot.__module__}.{figure}",
-        ],
-        "sources": sources.digests(package, sources.science_files(package, result.experiment)),
-        "files": {
-            suffix: sources.digest((folder / f"{figure}{suffix}").read_bytes()) for suffix in figure_set.SUFFIXES[:-1]
-        },
-    }
-    atomic.write_text(folder / f"{figure}{figure_set.RECORD}", atomic.dump_json(record))
-    return Published(folder, record)
-
-
-def caption_and_alt(plot: Callable[..., Any]) -> tuple[str, str]:
-    """The two texts of a plot's docstring. Raises if either is missing: a figure needs both to be published."""
-    paragraphs = [paragraph.strip() for paragraph in (inspect.getdoc(plot) or "").split("\n\n")]
-    alts = [paragraph for paragraph in paragraphs if paragraph.startswith("Alt:")]
-    captions = [paragraph for paragraph in paragraphs if paragraph and not paragraph.startswith("Alt:")]
-    if not captions or len(alts) != 1:
-        raise ValueError(
-            f"The docstring of plot `{plot.__name__}` is published: it needs a caption that says what to see, then "
-            "one paragraph `Alt: …` that describes the picture to those who cannot see it. "
-            f"Got {len(captions)} caption paragraphs and {len(alts)} alt texts."
-        )
-    return "\n\n".join(captions), " ".join(textwrap.dedent(alts[0][len("Alt:") :]).split())
-
-
-def _draw(plot: Callable[[Result], Figure], part: Result, theme: Theme, formats: tuple[str, ...]) -> dict[str, bytes]:
-    with style(theme):
-        picture = plot(part)
-        files = {}
-        for kind in formats:
-            buffer = io.BytesIO()
-            metadata = {"Date": None} if kind == "svg" else {}
-            picture.savefig(buffer, format=kind, metadata=metadata, dpi=144)
-            files[f".{kind}" if theme == "light" else f".{theme}.{kind}"] = buffer.getvalue()
-        plt.close(picture)
-    return files
-
-
-def _refuse_if_large(figure: str, suffix: str, content: bytes) -> None:
-    if len(content) > figure_set.LARGEST:
-        raise ValueError(
-            f"{figure}{suffix} has {len(content):,} bytes, over the {figure_set.LARGEST:,} a published file may have: "
-            "rasterise dense artists (`rasterized=True`) or thin the table."
-        )
-
-
-def _leave_to_runner(out: Path, experiment: str, figure: str, frame) -> None:
-    tables = out / "tables" / experiment
-    tables.mkdir(parents=True, exist_ok=True)
-    numbers.write_csv(frame, tables / f"{figure}{figure_set.DATA}", numbers.EXACT_DIGITS)
-    (out / "device.json").write_text(json.dumps(f"{jax.default_backend()}: {jax.devices()[0].device_kind}"))
+        return "\n".join([f"{self.record['notebook']}/{self.record['figure']}", *claims])
 
 
 def _verdict(claim: Mapping[str, Any]) -> str:

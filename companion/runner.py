@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, figure_set, freshness, provenance, publication, shards, sources
+from companion import atomic, figure_set, freshness, precomputing, provenance, publication, sources
 from companion.house import DEFAULT_PROFILE, OUT, PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, resolve
+from companion.pieces import FOLDER
 
 
 @dataclass(frozen=True)
@@ -38,29 +39,35 @@ def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapp
     Without overrides its results become those of the profile (`_build/<profile>/`), and, in the default profile,
     the published figures where these moved. With overrides they go to a folder of their own, `_build/runs/…`.
     """
-    notebook = Notebook.named(house, name)
-    values = check(notebook, resolve(house, notebook, profile, overrides))
-    from lib.experiments.shards import FOLDER  # the check has imported all experiments
-
-    build = _own_build(house, name, values) if overrides else house.build(profile)
-    with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
-        # taken before the run: what is edited meanwhile must leave the result stale
-        stamp = freshness.stamp(house, name, profile)
+    values = check(house, Notebook.named(house, name), resolve(house, Notebook.named(house, name), profile, overrides))
+    build = _own_build(house, name, values.model_dump()) if overrides else house.build(profile)
+    with (
+        atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"),
+        atomic.announced(build.running / name),
+    ):
+        # again, and the keys now: what was edited while we waited counts, what is edited from here on leaves us stale
+        notebook = Notebook.named(house, name)
+        values = check(house, notebook, resolve(house, notebook, profile, overrides)).model_dump()
+        targets = [name, *freshness.pictures(house, name)]
+        stamps = {target: freshness.stamp(house, target, profile) for target in targets}
         started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
         with atomic.staging_folder(build.staging, name) as staging:
             changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
             environment = {OUT: str(staging), PROFILE: profile}
-            if not overrides:  # shards are those of the profile
-                environment[FOLDER] = str(shards.folder(house, name, profile))
+            if not overrides and (pieces := precomputing.folder(house, name, profile)):  # they are those of the profile
+                environment[FOLDER] = str(pieces)
             _execute(house, notebook, changed, staging, environment=environment, failed=build.failed)
             claims = _verified_claims(notebook, staging, build)
-            freshness.forget(build, name)
+            for target in targets:
+                freshness.forget(build, target)
             _accept(staging, build, name)
             device = json.loads((staging / "device.json").read_text())
         seconds = time.monotonic() - clock
         provenance.record(house, build.provenance / f"{name}.json", started=started, seconds=seconds, device=device)
         if not overrides:
-            freshness.leave_stamp(house, stamp, _files(build, name))
+            for target, path in stamps.items():
+                if path == freshness.stamp(house, target, profile):
+                    freshness.leave_stamp(house, path, _files(build, target))
     replaced = publication.publish_figures(house, name) if profile == DEFAULT_PROFILE and not overrides else []
     return Report(name, seconds, notebook.figures, len(claims), replaced, build.figures / name)
 
@@ -168,14 +175,14 @@ def _keep(executed: Path, kept: Path) -> Path:
 def _accept(staging: Path, build: Build, name: str) -> None:
     for kind, target in (("tables", build.tables), ("figures", build.figures)):
         atomic.replace_folder(staging / kind / name, target / name)
-    build.notebooks.mkdir(parents=True, exist_ok=True)
-    os.replace(staging / f"{name}.ipynb", build.notebooks / f"{name}.ipynb")
+    build.executed.mkdir(parents=True, exist_ok=True)
+    os.replace(staging / f"{name}.ipynb", build.executed / f"{name}.ipynb")
     (build.failed / f"{name}.ipynb").unlink(missing_ok=True)
 
 
-def _files(build: Build, name: str) -> list[Path]:
-    folders = (build.figures / name, build.tables / name)
-    return [
-        build.notebooks / f"{name}.ipynb",
-        *(path for folder in folders for path in sorted(folder.iterdir())),
-    ]
+def _files(build: Build, target: str) -> list[Path]:
+    """What a target, a notebook or a picture of it, consists of."""
+    name, _, figure = target.partition("-")
+    if figure:
+        return figure_set.files(build.figures / name, figure)
+    return [build.executed / f"{name}.ipynb", *sorted((build.tables / name).iterdir())]

@@ -1,4 +1,4 @@
-"""`companion new NAME`: a notebook that runs, in every room where one has something; then make it yours."""
+"""`companion new`: a notebook that runs, or a whole book of one notebook; then make it yours."""
 
 import keyword
 import re
@@ -7,7 +7,7 @@ from string import Template
 
 from ruamel.yaml import YAML
 
-from companion.address import bootstrap_cell, dump_notebook, public_address
+from companion.address import bootstrap_cell, dump_notebook
 from companion.atomic import write_text
 from companion.freshness import BOOK
 from companion.house import House, relative
@@ -15,37 +15,49 @@ from companion.mistakes import Mistake
 
 TEMPLATES = Path(__file__).parent / "templates"
 REFERENCE_PART = "Reference"
+FIRST_NOTEBOOK = "first_figure"
 
 
 def lay_out(house: House, name: str) -> list[str]:
-    """Write notebook, experiment, plot, profile entries and the rows that name them; the files touched."""
-    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
-        raise Mistake(
-            f"A notebook's name is also a Python name: lower case, words joined by underscores. Got {name!r}."
-        )
-    if keyword.iskeyword(name) or name == BOOK:
-        raise Mistake(f"{name!r} is a word of {'the build' if name == BOOK else 'Python'}. Choose another name.")
+    """Write chapter, notebook, profile entries and the row of the table of contents; the files touched."""
+    chapters = house.settings.chapters
+    _require_name(name)
+    if name in (BOOK, chapters, *house.settings.science):
+        raise Mistake(f"{name!r} is a word of the build. Choose another name.")
+    figure = figure_of(name)
     homes = {
-        house.notebook(name): _notebook(name, public_address(house)),
-        house.root / "lib" / "experiments" / f"{name}.py": _fill("experiment.py.txt", name),
-        house.root / "lib" / "plotting" / f"{name}.py": _fill("plotting.py.txt", name),
+        house.notebook(name): _notebook(house, name),
+        house.chapter(name) / "__init__.py": _fill("chapter/__init__.py.txt", name, chapters),
+        house.chapter(name) / "parameters.py": _fill("chapter/parameters.py.txt", name, chapters),
+        house.chapter(name) / f"{figure}.py": _fill("chapter/figure.py.txt", name, chapters),
     }
     if taken := [relative(path, house.root) for path in (*homes, house.book / f"{name}.md") if path.exists()]:
         raise Mistake(f"{name!r} is taken: {', '.join(taken)}. Choose another name, or edit what is there.")
     for path, text in homes.items():
         write_text(path, text)
     rows = {
-        house.root / "lib" / "experiments" / "__init__.py": f"from lib.experiments.{name} import {name} as {name}\n",
-        house.root / "lib" / "plotting" / "__init__.py": (
-            f"from lib.plotting.{name} import {figure_of(name)} as {figure_of(name)}\n"
-        ),
-        house.profiles / "smoke.yml": f"\n{name}:\n  prompts: 200\n",
-        house.profiles / "full.yml": f"\n{name}:\n  prompts: 5000\n",
+        house.profiles / "smoke.yml": f"{name}:\n  repeats: 200\n",
+        house.profiles / "full.yml": f"{name}:\n  repeats: 5000\n",
     }
     for path, row in rows.items():
-        write_text(path, path.read_text(encoding="utf-8") + row)
+        write_text(path, path.read_text(encoding="utf-8").rstrip("\n") + "\n" + row)
     _add_to_contents(house.root / "_toc.yml", f"{house.book.name}/{name}")
     return [relative(path, house.root) for path in (*homes, *rows, house.root / "_toc.yml")]
+
+
+def lay_out_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
+    """Write a book of one `notebook` into `folder`, which is made if need be; the files written."""
+    if folder.exists() and any(folder.iterdir()):
+        raise Mistake(f"{folder} is not empty: a new book begins in a new folder.")
+    package = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
+    _require_name(package)
+    templates = TEMPLATES / "book"
+    for template in sorted(path for path in templates.rglob("*") if path.is_file()):
+        name = template.relative_to(templates).as_posix().removesuffix(".txt").replace("__package__", package)
+        text = Template(template.read_text(encoding="utf-8"))
+        write_text(folder / name, text.substitute(package=package, words=package.replace("_", " ").capitalize()))
+    lay_out(House(folder.resolve()), notebook)
+    return sorted(relative(path, folder) for path in folder.rglob("*") if path.is_file())
 
 
 def figure_of(name: str) -> str:
@@ -53,21 +65,30 @@ def figure_of(name: str) -> str:
     return f"{name}_error"
 
 
-def _fill(template: str, name: str) -> str:
+def _require_name(name: str) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
+        raise Mistake(f"This name is also a Python name: lower case, words joined by underscores. Got {name!r}.")
+    if keyword.iskeyword(name):
+        raise Mistake(f"{name!r} is a word of Python. Choose another name.")
+
+
+def _fill(template: str, name: str, chapters: str) -> str:
     words = name.replace("_", " ")
-    text = (TEMPLATES / template).read_text(encoding="utf-8")
-    return Template(text).substitute(
+    figure = figure_of(name)
+    return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(
         name=name,
-        figure=figure_of(name),
+        chapters=chapters,
+        figure=figure,
+        figure_dashes=figure.replace("_", "-"),
         words=words,
         Words=words.capitalize(),
         dashes=name.replace("_", "-"),
     )
 
 
-def _notebook(name: str, url: str) -> str:
+def _notebook(house: House, name: str) -> str:
     cells: list[dict] = []
-    for index, block in enumerate(_fill("notebook.md.txt", name).split("\n%%%\n")):
+    for index, block in enumerate(_fill("chapter/notebook.md.txt", name, house.settings.chapters).split("\n%%%\n")):
         kind, _, source = block.partition("\n")
         words = kind.split()
         cell = {
@@ -77,7 +98,7 @@ def _notebook(name: str, url: str) -> str:
             "source": source.strip().splitlines(keepends=True),
         }
         cells.append(cell | ({"execution_count": None, "outputs": []} if words[0] == "code" else {}))
-    cells.insert(1, bootstrap_cell(url))
+    cells.insert(1, bootstrap_cell(house))
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return dump_notebook({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
@@ -89,6 +110,6 @@ def _add_to_contents(path: Path, page: str) -> None:
     yaml.indent(mapping=2, sequence=4, offset=2)
     contents = yaml.load(path.read_text(encoding="utf-8"))
     parts = [part for part in contents["parts"] if part["caption"] != REFERENCE_PART]
-    parts[-1]["chapters"].append({"file": page})
+    parts[-1]["chapters"] = [*(parts[-1].get("chapters") or []), {"file": page}]
     with path.open("w", encoding="utf-8") as file:
         yaml.dump(contents, file)

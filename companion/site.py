@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from companion import freshness
+from companion import freshness, weaving
 from companion.house import PROFILE, House
 from companion.mistakes import Mistake
 
@@ -19,6 +19,9 @@ def build_site(house: House, profile: str) -> Path:
     build, site = house.build(profile), house.site(profile)
     stamp = freshness.stamp(house, freshness.BOOK, profile)
     freshness.forget(build, freshness.BOOK)
+    for name in house.notebooks():
+        if (build.executed / f"{name}.ipynb").is_file():  # Sphinx names those that were not run
+            weaving.weave(house, name, profile)
     log = build.folder / "book.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:

@@ -1,35 +1,202 @@
-"""Which source files a notebook's numbers and pictures come from, found by reading imports.
+"""Which sources numbers and pictures come from, found by reading imports, and their digests.
 
-Re-exporting `__init__` files are looked through, not followed: `from lib import attend` leads to
-`lib/attention.py` and to nothing else, so that editing one module leaves the notebooks of others fresh.
+Only what can change a result counts: comments, docstrings and blank lines do not. A figure file is read as two parts:
+what `draw` needs is the picture's, everything else the numbers'. Re-exporting `__init__` files are looked through, not
+followed: `from lib import attend` leads to `lib/attention.py` and to nothing else.
 """
 
 import ast
 import hashlib
-from collections.abc import Iterator
+import importlib.util
+import io
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
-from companion.house import relative
 from companion.mistakes import Mistake
 
-PACKAGES = ("lib", "companion")
-PUBLISHING = "companion.publishing"
+Part = Literal["numbers", "picture", "whole"]
+
+# The files of this package that every piece, every number, and every picture, passes through.
+OF_PIECES = ("companion.pieces",)
+OF_NUMBERS = ("companion.numbers", "companion.pieces", "companion.publishing", "companion.records")
+OF_PICTURES = ("companion.drawing", "companion.style")
+MACHINE = Path(__file__).resolve().parent
 
 
-def source_files(root: Path, name: str) -> list[str]:
-    """The files behind notebook `name`, relative to `root`: its experiment, its plots, publishing, all they import."""
-    return sorted({*science_files(root, name), *_closure(root, [PUBLISHING])})
+@dataclass(frozen=True)
+class Library:
+    """The packages whose sources decide results, each with the folder that holds it."""
 
+    places: tuple[tuple[str, Path], ...]
 
-def science_files(root: Path, name: str) -> list[str]:
-    """Those of `source_files` that decide what a figure says: its experiment, its plots, and all they import."""
-    return _closure(root, [f"lib.experiments.{name}", f"lib.plotting.{name}"])
+    @classmethod
+    def at(cls, root: Path, packages: Iterable[str]) -> "Library":
+        """The packages of a checkout. Raises a `Mistake` if one is not there."""
+        for package in packages:
+            if not (root / package).is_dir():
+                raise Mistake(
+                    f"[tool.companion] of {root / 'pyproject.toml'} names the package {package!r}, and there is no "
+                    f"folder {root / package}."
+                )
+        return cls((*((package, root) for package in packages), (MACHINE.name, MACHINE.parent)))
 
+    @classmethod
+    def installed(cls, packages: Iterable[str]) -> "Library":
+        """The packages as Python would import them here."""
+        return cls((*((package, _home(package)) for package in packages), (MACHINE.name, MACHINE.parent)))
 
-def digests(root: Path, files: list[str]) -> dict[str, str]:
-    """For every one of `files`, the start of its sha256."""
-    return {path: digest((root / path).read_bytes())[:16] for path in files}
+    def numbers_digests(self, modules: Iterable[str], machine: Sequence[str] = OF_NUMBERS) -> dict[str, str]:
+        """For every source file that numbers computed by way of `modules` come from, the digest of its part.
+
+        Of this package, `machine` names the files that count.
+        """
+        return self._digests(self._closure([*modules, *machine], "numbers", machine))
+
+    def picture_digest(self, figure: str) -> str:
+        """Of what draws `figure`, a module: its `draw`, its docstring, what they use, the style."""
+        parts = self._digests(self._closure([figure, *OF_PICTURES], "picture", machine=OF_PICTURES))
+        text = ast.get_docstring(_tree(self._file(figure))) or ""
+        return digest("\n".join([*(f"{name} {value}" for name, value in parts.items()), text]).encode())[:16]
+
+    def files(self, names: Iterable[str]) -> list[str]:
+        """The source files behind modules or functions, this package's left out, as paths below their packages."""
+        found = self._closure(names, "whole", machine=())
+        return sorted({self._name(path) for path, _ in found if not path.is_relative_to(MACHINE)})
+
+    def shown(self, figure: str, functions: Sequence[str]) -> list[str]:
+        """What a reader is shown as the code of `figure`: the chapter's shared functions behind it, then its own.
+
+        `functions` are those that the notebook calls. Both as dotted names, in the order of their files.
+        """
+        chapter = figure.rpartition(".")[0]
+        seen: set[tuple[str, str]] = set()
+        pending = [(figure, own) for own in ("simulate", "numbers", "draw")]
+        pending += [tuple(name.rpartition(".")[::2]) for name in functions]
+        while pending:
+            module, name = pending.pop()
+            if (module, name) in seen or not module.startswith(chapter) or (path := self._find(module)) is None:
+                continue
+            tree = _tree(path)
+            if name not in _bindings(tree):
+                continue
+            seen.add((module, name))
+            pending += [(module, other) for other in _uses(tree, name)]
+            pending += list(self._used_elsewhere(tree, name))
+        return [f"{module}.{name}" for module, name in self._in_order(seen, figure)]
+
+    def _in_order(self, seen: set[tuple[str, str]], figure: str) -> list[tuple[str, str]]:
+        def place(found: tuple[str, str]) -> tuple[bool, str, int]:
+            module, name = found
+            return module == figure, module, _bindings(_tree(self._file(module)))[name].lineno
+
+        shown = [found for found in seen if self._is_definition(*found) and not found[0].endswith(".parameters")]
+        return sorted(shown, key=place)
+
+    def _is_definition(self, module: str, name: str) -> bool:
+        node = _bindings(_tree(self._file(module)))[name]
+        return isinstance(node, ast.FunctionDef | ast.ClassDef)
+
+    def _used_elsewhere(self, tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
+        """Names of other modules that the definition of `name` uses, by way of the imports of its file."""
+        imported = _imported(tree)
+        for node in ast.walk(_bindings(tree)[name]):
+            match node:
+                case ast.Attribute(value=ast.Name(id=alias), attr=attribute) if alias in imported:
+                    yield imported[alias], attribute
+                case ast.Name(id=alias) if alias in imported:
+                    module, _, own = imported[alias].rpartition(".")
+                    yield module, own
+
+    def _closure(self, names: Iterable[str], part: Part, machine: Sequence[str]) -> list[tuple[Path, Part]]:
+        """Files and which part of each, reached from `names`; of this package those in `machine`, not followed."""
+        machinery = {self._file(module) for module in machine}
+        seen: dict[Path, Part] = {}
+        pending = [path for name in names for path in self._of_dotted(name)]
+        while pending:
+            path = pending.pop()
+            if path in seen:
+                continue
+            if path.is_relative_to(MACHINE):
+                if path in machinery:
+                    seen[path] = "whole"
+                continue
+            seen[path] = part if _is_figure(_tree(path)) else "whole"
+            for statement in _statements(_tree(path), seen[path]):
+                pending.extend(self._imports(path, statement))
+        return sorted(seen.items())
+
+    def _digests(self, found: list[tuple[Path, Part]]) -> dict[str, str]:
+        return {self._name(path): digest(_plain(path, part).encode())[:16] for path, part in found}
+
+    def _imports(self, path: Path, statement: ast.stmt) -> Iterator[Path]:
+        for node in ast.walk(statement):
+            match node:
+                case ast.Import(names=names):
+                    for alias in names:
+                        yield from self._files_of(alias.name, None)
+                case ast.ImportFrom(module=module, names=names, level=level):
+                    if level:
+                        package = Path(self._name(path)).parts[:-level]
+                        module = ".".join((*package, *([module] if module else [])))
+                    for alias in names:
+                        yield from self._files_of(module or "", alias.name)
+
+    def _of_dotted(self, name: str) -> Iterator[Path]:
+        """`a.b` as a module, else as the name b of module a."""
+        if self._find(name) is not None:
+            yield from self._files_of(name, None)
+        else:
+            module, _, own = name.rpartition(".")
+            yield from self._files_of(module, own)
+
+    def _files_of(self, module: str, name: str | None) -> Iterator[Path]:
+        """The files that `import module`, or `from module import name`, takes its content from."""
+        place = self._place(module)
+        if place is None:
+            return
+        if place.with_suffix(".py").is_file():
+            yield place.with_suffix(".py")
+        elif (init := place / "__init__.py").is_file():
+            if name is None:
+                return
+            for node in _tree(init).body:
+                if isinstance(node, ast.ImportFrom) and not node.level:
+                    for alias in node.names:
+                        if (alias.asname or alias.name) == name:
+                            yield from self._files_of(node.module or "", alias.name)
+                            return
+            if (place / f"{name}.py").is_file() or (place / name).is_dir():
+                yield from self._files_of(f"{module}.{name}", None)
+            else:
+                yield init
+
+    def _place(self, module: str) -> Path | None:
+        package, *rest = module.split(".")
+        folder = dict(self.places).get(package)
+        return None if folder is None else folder.joinpath(package, *rest)
+
+    def _find(self, module: str) -> Path | None:
+        place = self._place(module)
+        if place is None:
+            return None
+        found = (place.with_suffix(".py"), place / "__init__.py")
+        return next((path for path in found if path.is_file()), None)
+
+    def _file(self, module: str) -> Path:
+        path = self._find(module)
+        if path is None:
+            raise Mistake(f"There is no module {module!r} in {', '.join(str(folder) for _, folder in self.places)}.")
+        return path
+
+    def _name(self, path: Path) -> str:
+        for package, folder in self.places:
+            if path.is_relative_to(folder / package):
+                return path.relative_to(folder).as_posix()
+        raise ValueError(f"{path} belongs to none of the packages.")
 
 
 def digest(content: bytes) -> str:
@@ -37,55 +204,140 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _closure(root: Path, roots: list[str]) -> list[str]:
+def plain_code(source: str, keep: Sequence[ast.stmt] | None = None) -> str:
+    """Python without comments, docstrings and blank lines; of the statements only those to `keep`.
+
+    Positions decide, not `ast.unparse`, whose spelling differs between versions of Python.
+    """
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    for start, end in sorted([*_comments(source), *_docstrings(tree, lines)], reverse=True):
+        _cut(lines, start, end)
+    if keep is not None:
+        kept = {number for node in keep for number in range(_first_line(node), (node.end_lineno or 0) + 1)}
+        lines = [line for number, line in enumerate(lines, 1) if number in kept]
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _home(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise Mistake(f"[tool.companion] names the package {package!r}, which is not installed here.")
+    return Path(next(iter(spec.submodule_search_locations))).resolve().parent
+
+
+def _plain(path: Path, part: Part) -> str:
+    source = path.read_text(encoding="utf-8")
+    return plain_code(source, None if part == "whole" else _statements(_tree(path), part))
+
+
+def _is_figure(tree: ast.Module) -> bool:
+    return {"numbers", "draw"} <= set(_bindings(tree))
+
+
+def _statements(tree: ast.Module, part: Part) -> list[ast.stmt]:
+    """The top-level statements of one part of a file; a figure's parts share what both need."""
+    if part == "whole":
+        return tree.body
+    drawn = _reached(tree, ["draw"])
+    public = [
+        name
+        for name, node in _bindings(tree).items()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not name.startswith("_") and name not in drawn
+    ]
+    kept = drawn if part == "picture" else _reached(tree, ["simulate", "numbers", *public])
+    always = [node for node in tree.body if not list(_bound(node))]
+    nodes = [_bindings(tree)[name] for name in kept]
+    return [node for node in tree.body if node in nodes or node in always]
+
+
+def _reached(tree: ast.Module, names: Iterable[str]) -> set[str]:
     seen: set[str] = set()
-    pending = [path for module in roots for path in _files_of(root, module, None)]
+    pending = [name for name in names if name in _bindings(tree)]
     while pending:
-        path = pending.pop()
-        if (key := relative(path, root)) not in seen:
-            seen.add(key)
-            pending.extend(_imports(root, path))
-    return sorted(seen)
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            pending += _uses(tree, name)
+    return seen
 
 
-def _imports(root: Path, path: Path) -> Iterator[Path]:
-    for node in ast.walk(_tree(path, path.stat().st_mtime_ns)):
-        match node:
-            case ast.Import(names=names):
-                for alias in names:
-                    yield from _files_of(root, alias.name, None)
-            case ast.ImportFrom(module=module, names=names, level=level):
-                if level:
-                    package = path.relative_to(root).parts[:-level]
-                    module = ".".join((*package, *([module] if module else [])))
-                for alias in names:
-                    yield from _files_of(root, module or "", alias.name)
+def _uses(tree: ast.Module, name: str) -> list[str]:
+    """The top-level names of a file that the definition of `name` mentions."""
+    mentioned = {node.id for node in ast.walk(_bindings(tree)[name]) if isinstance(node, ast.Name)}
+    return sorted(mentioned & set(_bindings(tree)) - {name})
 
 
-def _files_of(root: Path, module: str, name: str | None) -> Iterator[Path]:
-    """The files that `import module`, or `from module import name`, takes its content from."""
-    if module.split(".", maxsplit=1)[0] not in PACKAGES:
-        return
-    place = root.joinpath(*module.split("."))
-    if place.with_suffix(".py").is_file():
-        yield place.with_suffix(".py")
-    elif (init := place / "__init__.py").is_file():
-        if name is None:
-            return
-        for node in _tree(init, init.stat().st_mtime_ns).body:
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                for alias in node.names:
-                    if (alias.asname or alias.name) == name:
-                        yield from _files_of(root, node.module or "", alias.name)
-                        return
-        if (place / f"{name}.py").is_file() or (place / name).is_dir():
-            yield from _files_of(root, f"{module}.{name}", None)
-        else:
-            yield init
+def _bindings(tree: ast.Module) -> dict[str, ast.stmt]:
+    return {name: node for node in tree.body for name in _bound(node)}
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            for target in targets:
+                yield from (leaf.id for leaf in ast.walk(target) if isinstance(leaf, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from ((alias.asname or alias.name).split(".")[0] for alias in names)
+
+
+def _imported(tree: ast.Module) -> dict[str, str]:
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+Position = tuple[int, int]
+
+
+def _comments(source: str) -> Iterator[tuple[Position, Position]]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start, token.end
+
+
+def _docstrings(tree: ast.Module, lines: list[str]) -> Iterator[tuple[Position, Position]]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or not node.body:
+            continue
+        match node.body[0]:
+            case ast.Expr(value=ast.Constant(value=str())) as first:
+                start, end = (first.lineno, first.col_offset), (first.end_lineno, first.end_col_offset)
+                yield _in_characters(lines, *start), _in_characters(lines, *end)  # pyright: ignore
+
+
+def _in_characters(lines: list[str], line: int, offset: int) -> Position:
+    """ast counts bytes, tokenize characters."""
+    return line, len(lines[line - 1].encode()[:offset].decode())
+
+
+def _cut(lines: list[str], start: Position, end: Position) -> None:
+    (first, left), (last, right) = start, end
+    head, tail = lines[first - 1][:left], lines[last - 1][right:]
+    lines[first - 1] = head + (tail if first == last else "")
+    for number in range(first + 1, last):
+        lines[number - 1] = ""
+    if last > first:
+        lines[last - 1] = tail
+
+
+def _tree(path: Path) -> ast.Module:
+    return _parsed(path, path.stat().st_mtime_ns)
 
 
 @cache
-def _tree(path: Path, _modified: int) -> ast.Module:
+def _parsed(path: Path, _modified: int) -> ast.Module:
     try:
         return ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:

@@ -7,7 +7,7 @@ jaxtyping.install_import_hook("lib", "beartype.beartype")  # before anything imp
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-from lib.experiments.result import comparison_quantile, standard_error  # noqa: E402
+from lib.statistics import comparison_quantile, standard_error  # noqa: E402
 
 # EXACT is for float64, where both sides are the same number up to rounding.
 EXACT = 1e-10

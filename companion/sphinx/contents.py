@@ -6,12 +6,12 @@ from sphinx.util.docutils import SphinxDirective
 from companion import provenance
 from companion.house import House, relative
 from companion.notebooks import Notebook
-from companion.parameters import parameters_model
+from companion.parameters import parameters_of
 from companion.sphinx.text import rule, table
 
 
 class NotebooksDirective(SphinxDirective):
-    """A table a notebook, made from the parameters cell and the experiment's signature."""
+    """A table a notebook, made from the parameters cell and the chapter's class `Parameters`."""
 
     def run(self) -> list[nodes.Node]:
         """One fold-out a notebook."""
@@ -21,7 +21,7 @@ class NotebooksDirective(SphinxDirective):
     def _notebook(self, house: House, name: str) -> str:
         notebook = Notebook.named(house, name)
         self.env.note_dependency(str(notebook.path))
-        fields = parameters_model(name).model_fields
+        fields = parameters_of(house, name).model_fields
         rows = [
             (f"`{key}`", f"`{notebook.defaults[key]}`", rule(field), (field.description or "").strip())
             for key, field in fields.items()

@@ -16,10 +16,13 @@ from companion.atomic import dump_json
 from companion.freshness import tree_digests
 from companion.house import DEFAULT_PROFILE, MIME, PROFILE, House
 from companion.scaffold import TEMPLATES
+from companion.sources import MACHINE
 from companion.sphinx.contents import NotebooksDirective
 from companion.sphinx.figures import ClaimRole, FigureDirective
 from companion.sphinx.ledger import LEDGER, LedgerDirective, all_claims, link_theorems
 
+# The style of what hangs under a figure, and the ledger's filter.
+ASSETS = Path(__file__).with_name("assets")
 logger = logging.getLogger(__name__)
 MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
@@ -31,9 +34,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("companion-notebooks", NotebooksDirective)
     app.add_role("claim", ClaimRole())
     # pages remember what rendered them: when the code here changes, Sphinx reads them all again
-    app.add_config_value(
-        "companion_code", dump_json(tree_digests(House(Path(app.srcdir)).machine, Path(app.srcdir))), "env"
-    )
+    app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
+    app.add_css_file("companion.css")
     app.connect("config-inited", _choose_profile)
     app.connect("env-get-outdated", _pages_that_show_claims)
     app.connect("source-read", _read_executed_copy)
@@ -44,6 +46,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _choose_profile(app: Sphinx, config) -> None:
+    config.html_static_path = [*config.html_static_path, str(ASSETS)]
     config.companion_house = House(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
 
@@ -67,7 +70,7 @@ def _mend_page(app: Sphinx, pagename: str, templatename: str, context, doctree) 
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Give Sphinx the executed copy of a notebook in place of its stripped source."""
+    """Give Sphinx the woven copy of a notebook, today's prose and the last run's outputs, in place of its source."""
     house, profile = app.config.companion_house, app.config.companion_profile
     folder, _, name = docname.rpartition("/")
     if folder != house.book.name or name not in house.notebooks():

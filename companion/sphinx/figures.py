@@ -1,5 +1,6 @@
 """`{companion-figure}`: the picture, and under it what makes it checkable; `{claim}`: a measured number in prose."""
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from companion import figure_set, provenance
 from companion.house import House, relative
 from companion.mistakes import did_you_mean
-from companion.parameters import parameters_model
+from companion.parameters import parameters_of
 from companion.publication import published_claims
 from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number, table
 
@@ -64,7 +65,7 @@ class FigureDirective(SphinxDirective):
         text = DETAILS.format(
             verdict=f"{held} of {len(record['claims'])} claims hold",
             claims="\n".join(map(_claim, record["claims"])) or "This picture makes no claim.",
-            functions="\n".join(map(_function, record["functions"])),
+            code=_code(house, record),
             csv=f"{{download}}`{figure}.csv <{base}.csv>`",
             record=f"{{download}}`{figure}.json <{base}.json>`",
             svg=f"{{download}}`{figure}.svg <{base}.svg>`",
@@ -72,7 +73,7 @@ class FigureDirective(SphinxDirective):
             columns="\n".join(_column(name, column) for name, column in record["columns"].items()),
             head=_head(folder / f"{figure}.csv"),
             rows=ROWS_SHOWN,
-            parameters=_parameters(record),
+            parameters=_parameters(house, record),
             notebook=record["notebook"],
             origin=_origin(house, self.config.companion_profile, record),
         )
@@ -90,7 +91,7 @@ DETAILS = """
 ::::
 
 ::::{{tab-item}} Code
-{functions}
+{code}
 ::::
 
 ::::{{tab-item}} Data
@@ -128,10 +129,33 @@ def _claim(claim: dict[str, Any]) -> str:
     )
 
 
+def _code(house: House, record: dict[str, Any]) -> str:
+    """The steps of the notebook, the chapter's shared functions behind them, the figure's own file without caption."""
+    chapter = f"{house.settings.chapters}.{record['notebook']}"
+    own = f"{chapter}.{record['figure']}"
+    shared = [name for name in record["functions"] if not name.startswith(f"{own}.")]
+    steps = "\n".join(record["steps"])
+    return "\n".join(
+        [
+            f"In the notebook:\n```python\n{steps}\n```",
+            *([f"Shared by figures of this chapter, in `{chapter.replace('.', '/')}/`:\n"] if shared else []),
+            *map(_function, shared),
+            _file(house, own),
+        ]
+    )
+
+
 def _function(path: str) -> str:
     module, _, name = path.rpartition(".")
     file = module.replace(".", "/") + ".py"
-    return f"`{file}`\n```{{literalinclude}} /{file}\n:pyobject: {name}\n:language: python\n```\n"
+    return f"```{{literalinclude}} /{file}\n:pyobject: {name}\n:language: python\n```\n"
+
+
+def _file(house: House, module: str) -> str:
+    """A figure's own file from below its docstring, which is the caption."""
+    file = module.replace(".", "/") + ".py"
+    first = ast.parse((house.root / file).read_text(encoding="utf-8")).body[1].lineno
+    return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
 
 
 def _column(name: str, column: dict[str, Any]) -> str:
@@ -145,8 +169,8 @@ def _head(path: Path) -> str:
     return table(list(frame.columns), frame.to_numpy().tolist())
 
 
-def _parameters(record: dict[str, Any]) -> str:
-    fields = parameters_model(record["notebook"]).model_fields
+def _parameters(house: House, record: dict[str, Any]) -> str:
+    fields = parameters_of(house, record["notebook"]).model_fields
     rows = [
         (f"`{name}`", f"`{value}`", (fields[name].description or "").strip())
         for name, value in record["parameters"].items()

@@ -5,12 +5,15 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from companion.house import House
+from companion.mistakes import did_you_mean
 from companion.publication import published_claims
-from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number, theorem_label
+from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number
 
+logger = logging.getLogger(__name__)
 LEDGER = "claims"
 FILTER = """
 <form class="companion-filter" aria-label="Filter the claims">
@@ -35,6 +38,10 @@ class LedgerDirective(SphinxDirective):
         """The form, then the claims in the order of the book."""
         claims = all_claims(self.env.app)
         known = theorem_labels(self.config.companion_house)
+        for claim in claims:
+            if claim["box"] and claim["box"] not in known:
+                guess = did_you_mean(claim["box"], known)
+                logger.warning("Claim %r names a theorem box %r that no page has. %s", claim["id"], claim["box"], guess)
         sources = sorted({_origin(claim) for claim in claims})
         options = "".join(f'<option value="{_slug(source)}">{source}</option>' for source in sources)
         entries = nodes.container(classes=["companion-ledger"])
@@ -49,8 +56,9 @@ class LedgerDirective(SphinxDirective):
 
 
 def _entry(claim: dict[str, Any], known: set[str]) -> str:
-    label = theorem_label(claim["source"])
-    source = f"{{prf:ref}}`{claim['source'].strip('[]')} <{label}>`" if label in known else escaped(claim["source"])
+    source = escaped(claim["source"])
+    if claim["box"] in known:
+        source = f"{{prf:ref}}`{claim['source'].strip('[]')} <{claim['box']}>`"
     other = claim["alternative"]
     figure = f"fig-{claim['figure'].replace('_', '-')}"
     return (
@@ -83,7 +91,7 @@ def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
     claims = all_claims(app)
     for box in doctree.findall(nodes.Element):
         label = box.get("label") if isinstance(box, nodes.Admonition) else None
-        mine = [claim for claim in claims if label and theorem_label(claim["source"]) == label]
+        mine = [claim for claim in claims if label and claim["box"] == label]
         if not mine:
             continue
         line = nodes.paragraph(classes=["companion-checked"])

@@ -1,6 +1,5 @@
 """Small pieces of MyST that several directives write."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -40,12 +39,6 @@ def claim_anchor(identifier: str) -> str:
 def ledger_anchor(identifier: str) -> str:
     """The row of a claim in the ledger."""
     return f"ledger-{identifier}"
-
-
-def theorem_label(source: str) -> str | None:
-    """The label a theorem box bears if it states what `source` cites: `[BB26, Lemma 2.1]` is `bb26-lemma-2-1`."""
-    match = re.fullmatch(r"\[(\w+), ([^\]]+)\]", source)
-    return re.sub(r"[^a-z0-9]+", "-", f"{match[1]} {match[2]}".lower()).strip("-") if match else None
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

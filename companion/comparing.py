@@ -1,0 +1,87 @@
+"""Two builds side by side: what the numbers and the claims of each figure are, to the last digit."""
+
+import csv
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from companion import figure_set
+from companion.mistakes import Mistake
+
+
+def differences(old: Path, new: Path) -> dict[str, str | None]:
+    """Of every `notebook/figure` in either build: the first difference in words, None where there is none.
+
+    A build is a folder with `tables/`, the unrounded numbers, and `figures/`, or a folder of published figures.
+    """
+    one, other = _figures(old), _figures(new)
+    found: dict[str, str | None] = {}
+    for name in sorted(one.keys() | other.keys()):
+        if name not in one or name not in other:
+            found[name] = f"only in {old if name in one else new}"
+        else:
+            found[name] = _first_difference(one[name], other[name])
+    return found
+
+
+def _figures(build: Path) -> dict[str, tuple[Path, Path]]:
+    """Of every figure: its numbers as precise as they are kept, and its record."""
+    tables, figures = (build / "tables", build / "figures")
+    if not figures.is_dir():
+        tables = figures = build
+    if not tables.is_dir():
+        tables = figures
+    records = sorted(figures.glob(f"*/*{figure_set.RECORD}")) if figures.is_dir() else []
+    if not records:
+        raise Mistake(f"{build} holds no figures: a build is a folder such as _build/laptop, or figures/.")
+    found = {}
+    for path in records:
+        notebook, figure = path.parent.name, path.name.removesuffix(figure_set.RECORD)
+        found[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{figure_set.DATA}", path
+    return found
+
+
+def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | None:
+    with old[0].open(newline="", encoding="utf-8") as one, new[0].open(newline="", encoding="utf-8") as other:
+        difference = _in_tables(list(csv.reader(one)), list(csv.reader(other)))
+    return difference or _in_claims(_claims(old[1]), _claims(new[1]))
+
+
+def _claims(record: Path) -> dict[str, Any]:
+    return {claim["id"]: claim for claim in figure_set.read(record)["claims"]}
+
+
+def _in_tables(old: list[list[str]], new: list[list[str]]) -> str | None:
+    (names, *rows), (other_names, *other_rows) = old, new
+    for index, (name, other) in enumerate(zip_longest(names, other_names), 1):
+        if name != other:
+            return f"column {index}: {name!r} and {other!r}"
+    if len(rows) != len(other_rows):
+        return f"{len(rows)} rows and {len(other_rows)}"
+    for number, (row, other_row) in enumerate(zip(rows, other_rows, strict=True), 1):
+        for name, value, other in zip(names, row, other_row, strict=True):
+            if not _same(value, other):
+                return f"row {number}, column {name!r}: {value} and {other}"
+    return None
+
+
+def _same(value: str, other: str) -> bool:
+    """The same text, or two spellings of the same number."""
+    if value == other:
+        return True
+    try:
+        return float(value) == float(other)
+    except ValueError:
+        return False
+
+
+def _in_claims(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+    for name in dict.fromkeys([*old, *new]):
+        if name not in old or name not in new:
+            return f"claim {name!r} is only in the {'old' if name in old else 'new'} one"
+        for part, value in old[name].items():
+            if part in new[name] and value != new[name][part]:
+                return f"claim {name!r}, {part}: {value!r} and {new[name][part]!r}"
+    if list(old) != list(new):
+        return f"order of claims: {list(old)} and {list(new)}"
+    return None

@@ -1,0 +1,71 @@
+"""Drawing one figure: its file's `draw` in both themes, its file's docstring as caption and alt text."""
+
+import inspect
+import io
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from companion import atomic, figure_set, numbers
+from companion.sources import Library
+from companion.style import Theme, style
+
+FORMATS: dict[Theme, tuple[str, ...]] = {"light": ("svg", "png"), "dark": ("svg",)}
+
+
+def write_set(
+    folder: Path, figure: ModuleType, table: pd.DataFrame, said: Mapping[str, Any], library: Library
+) -> dict[str, Any]:
+    """Write the five files of `figure` to `folder`: pictures and data of `table`, then the record, which is returned.
+
+    `said` is what the run said of the numbers: parameters, columns, claims, steps.
+    """
+    name = figure.__name__.rpartition(".")[2]
+    caption, alt = caption_and_alt(figure)
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers.write_csv(table, folder / f"{name}{figure_set.DATA}", numbers.SIGNIFICANT_DIGITS)
+    for suffix, content in pictures(figure, table).items():
+        (folder / f"{name}{suffix}").write_bytes(content)
+    record = {
+        **said,
+        "caption": caption,
+        "alt": alt,
+        "picture": library.picture_digest(figure.__name__),
+        "files": figure_set.digests(folder, name),
+    }
+    atomic.write_text(folder / f"{name}{figure_set.RECORD}", atomic.dump_json(record))
+    return record
+
+
+def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
+    """The contents of the picture files, by ending, the same bytes for the same table."""
+    files = {}
+    for theme, formats in FORMATS.items():
+        with style(theme):
+            picture = figure.draw(table.copy())
+            for kind in formats:
+                buffer = io.BytesIO()
+                metadata = {"Date": None} if kind == "svg" else {}
+                picture.savefig(buffer, format=kind, metadata=metadata, dpi=144)
+                files[f".{kind}" if theme == "light" else f".{theme}.{kind}"] = buffer.getvalue()
+            plt.close(picture)
+    return files
+
+
+def caption_and_alt(figure: ModuleType) -> tuple[str, str]:
+    """The two texts of a figure file's docstring. Raises if either is missing: a figure needs both to be published."""
+    paragraphs = [paragraph.strip() for paragraph in (inspect.getdoc(figure) or "").split("\n\n")]
+    alts = [paragraph for paragraph in paragraphs if paragraph.startswith("Alt:")]
+    captions = [paragraph for paragraph in paragraphs if paragraph and not paragraph.startswith("Alt:")]
+    if not captions or len(alts) != 1:
+        raise ValueError(
+            f"The docstring of `{figure.__name__}` is published: it needs a caption that says what to see, then one "
+            "paragraph `Alt: …` that describes the picture to those who cannot see it. "
+            f"Got {len(captions)} caption paragraphs and {len(alts)} alt texts."
+        )
+    return "\n\n".join(captions), " ".join(textwrap.dedent(alts[0][len("Alt:") :]).split())

@@ -1,0 +1,54 @@
+"""Computing the pieces of a chapter beforehand, by processes of their own, for the notebook to find.
+
+They lie in a folder that bears the content key of what decides them, and nothing else, in its name: what was computed
+from other parameters or other sources is not found, and what prose, captions and claims say does not matter.
+"""
+
+import inspect
+import io
+from pathlib import Path
+
+import numpy as np
+
+from companion import atomic, freshness
+from companion.house import House
+from companion.mistakes import Mistake, did_you_mean
+from companion.notebooks import Notebook
+from companion.parameters import check, resolve
+from companion.pieces import Pieces
+
+
+def folder(house: House, name: str, profile: str) -> Path | None:
+    """Where the pieces of notebook `name` belong, as it is now; None if it has none."""
+    key = freshness.piece_key(house, name, profile)
+    return house.build(profile).pieces / f"{name}.{key}" if key else None
+
+
+def files(house: House, name: str, profile: str) -> dict[str, Path]:
+    """Every piece of notebook `name`, and its file, whether or not it is there; most notebooks have none."""
+    target = folder(house, name, profile)
+    return {piece: target / f"{piece}.npz" for piece in _pieces(house, name, profile)} if target else {}
+
+
+def compute(house: House, name: str, piece: str, profile: str) -> Path:
+    """Compute one piece and leave its file, whole or not at all."""
+    target = folder(house, name, profile)
+    if target is None:
+        raise Mistake(f"Notebook {name!r} has no pieces: there is no {house.chapter(name) / 'pieces.py'}.")
+    house.make_importable()
+    house.settings.open_context()
+    pieces = _pieces(house, name, profile)
+    if piece not in pieces:
+        raise Mistake(f"Notebook {name!r} has no piece {piece!r} in this profile. {did_you_mean(piece, pieces)}")
+    arrays = pieces[piece]()
+    content = io.BytesIO()
+    np.savez(content, **arrays)  # pyright: ignore
+    atomic.write_bytes(target / f"{piece}.npz", content.getvalue())
+    return target / f"{piece}.npz"
+
+
+def _pieces(house: House, name: str, profile: str) -> Pieces:
+    notebook = Notebook.named(house, name)
+    values = check(house, notebook, resolve(house, notebook, profile)).model_dump()
+    listed = house.import_module(f"{house.settings.chapters}.{name}.pieces").pieces
+    return listed(**{parameter: values[parameter] for parameter in inspect.signature(listed).parameters})

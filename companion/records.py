@@ -1,0 +1,116 @@
+"""The words in which a figure hands over its numbers: tidy tables, and claims that can fail.
+
+A `Table` says what each column means, in which unit, and how far a rebuild may move it; a `Claim` says which number
+would have to change for a sentence to be wrong; `Numbers` are the two together, all of one figure.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Column:
+    """The meaning of one column of a table.
+
+    `std_error` names the column that holds this one's Monte-Carlo standard error: a rebuild may move it by five
+    of them. Without, the column is exact: a rebuild may move it by 1e-6 of its value, plus `absolute`, for
+    columns whose exact value is zero up to rounding.
+    """
+
+    meaning: str
+    unit: str = "1"
+    std_error: str | None = None
+    absolute: float = 0.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """A tidy table: one observation a row, one `Column` a column."""
+
+    frame: pd.DataFrame
+    columns: Mapping[str, Column]
+
+    def __post_init__(self):
+        if list(self.frame.columns) != list(self.columns):
+            raise ValueError(
+                "`Table(frame, columns)` needs a meaning for every column, in order, because the published CSV "
+                f"is read without the code. Got columns {list(self.frame.columns)}, meanings for {list(self.columns)}."
+            )
+        for name, column in self.columns.items():
+            if column.std_error is not None and column.std_error not in self.columns:
+                raise ValueError(
+                    f"`Column(std_error=...)` of {name!r} must name a column of the table. Got {column.std_error!r}."
+                )
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A way for a claim to be wrong, and the value the same measurement takes then."""
+
+    says: str
+    measured: float
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence turned into a number that can fail.
+
+    It holds if `measured` `relation` `expected` up to `tolerance` (absolute; for Monte Carlo a quantile times
+    `std_error`). `source` is a citation such as `[BB26, Lemma 2.1]`, or `derived here`; `box` is the label of the
+    theorem box in the book that states or derives it, if there is one. The claim must fail under its `alternative`.
+    """
+
+    id: str
+    statement: str
+    source: str
+    measured: float
+    expected: float
+    tolerance: float
+    alternative: Alternative
+    relation: Literal["=", "≤", "≥"] = "="
+    std_error: float | None = None
+    box: str | None = None
+
+    def __post_init__(self):
+        for name in ("id", "statement", "source"):
+            if not getattr(self, name).strip():
+                raise ValueError(f"`Claim({name}=...)` must not be empty: a reader asks for it. Claim: {self!r}.")
+        for name in ("measured", "expected", "tolerance"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+
+    @property
+    def holds(self) -> bool:
+        """The verdict. A NaN never holds."""
+        return self.accepts(self.measured)
+
+    @property
+    def catches_alternative(self) -> bool:
+        """Whether the claim would fail if its alternative were true, as it must."""
+        return not self.accepts(self.alternative.measured)
+
+    def accepts(self, measured: float) -> bool:
+        """Whether `measured` would satisfy the claim."""
+        excess = measured - self.expected
+        match self.relation:
+            case "=":
+                return bool(abs(excess) <= self.tolerance)
+            case "≤":
+                return bool(excess <= self.tolerance)
+            case "≥":
+                return bool(excess >= -self.tolerance)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """All that one figure says: the table it draws, and its claims."""
+
+    table: Table
+    claims: Sequence[Claim] = ()
+
+    def __post_init__(self):
+        ids = [claim.id for claim in self.claims]
+        if repeated := {name for name in ids if ids.count(name) > 1}:
+            raise ValueError(f"Claim ids must differ, because pages link to them. Repeated: {sorted(repeated)}.")

@@ -1,0 +1,65 @@
+"""Drawing figures again from numbers that are there, without a kernel: for a caption, a colour, a label."""
+
+import shutil
+from pathlib import Path
+
+from companion import atomic, drawing, figure_set, freshness, numbers, publication
+from companion.house import DEFAULT_PROFILE, House
+from companion.mistakes import Mistake, did_you_mean
+from companion.notebooks import Notebook
+from companion.sources import Library
+
+
+def named(house: House, names: list[str]) -> list[tuple[str, str]]:
+    """The (notebook, figure) pairs that `names` mean: `notebook/figure`, a figure, or a notebook for all of its own."""
+    known = [(name, figure) for name in house.notebooks() for figure in Notebook.named(house, name).figures]
+    found = []
+    for name in names:
+        mine = [pair for pair in known if name in ("/".join(pair), *pair)]
+        if not mine:
+            words = {word for pair in known for word in pair}
+            raise Mistake(f"There is no figure and no notebook {name!r}. {did_you_mean(name, words)}")
+        found += mine
+    return list(dict.fromkeys(found))
+
+
+def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -> list[str]:
+    """Redraw one figure from its stored table; the published figures that this replaced.
+
+    The table is that of the last run of `profile`; where nothing was run, the published one.
+    """
+    build = house.build(profile)
+    with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
+        table, record = _stored(house, name, figure, profile)
+        said = figure_set.read(record)
+        stamp = freshness.stamp(house, freshness.picture_target(name, figure), profile)
+        module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
+        shown = build.figures / name if table.is_relative_to(build.folder) else house.published / name
+        with atomic.staging_folder(build.staging, f"draw-{name}") as staging:
+            new = staging / name
+            shutil.copytree(shown, new) if shown.is_dir() else new.mkdir()
+            library = Library.at(house.root, house.settings.science)
+            frame = numbers.read_csv(table, said["columns"])
+            drawing.write_set(new, module, frame, said, library)
+            freshness.forget(build, freshness.picture_target(name, figure))
+            atomic.replace_folder(new, shown)
+        if shown != house.published / name and freshness.is_fresh(house, name, profile):
+            freshness.leave_stamp(house, stamp, figure_set.files(shown, figure))
+    if shown == house.published / name:
+        return [figure]
+    return publication.publish_figures(house, name) if profile == DEFAULT_PROFILE else []
+
+
+def _stored(house: House, name: str, figure: str, profile: str) -> tuple[Path, Path]:
+    """The CSV and what was said of it."""
+    places = [house.build(profile).tables / name]
+    if profile == DEFAULT_PROFILE:
+        places.append(house.published / name)
+    for place in places:
+        table, record = place / f"{figure}{figure_set.DATA}", place / f"{figure}{figure_set.RECORD}"
+        if table.is_file() and record.is_file():
+            return table, record
+    raise Mistake(
+        f"There are no numbers of {name}/{figure} in profile {profile!r} yet. Run `companion run {name} --profile "
+        f"{profile}` first."
+    )

@@ -1,0 +1,97 @@
+"""What the machine must know of a book: the `[tool.companion]` table of its `pyproject.toml`.
+
+The table stands in the checkout, and the wheel of a book carries it inside the chapters package, so that a notebook
+finds it wherever the wheel is installed.
+"""
+
+import functools
+import importlib
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from companion.mistakes import Mistake, did_you_mean
+
+FILE = "pyproject.toml"
+TABLE = "[tool.companion]"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One book's table. Functions are named as `module:function`.
+
+    `chapters`: the package with a folder a notebook. `science`: the packages whose sources decide numbers, chapters
+    among them. `context`: called once before anything is computed, for example to open double precision. `device`:
+    says in words what computes. `report`: the distributions whose versions are recorded with every run.
+    """
+
+    chapters: str
+    science: tuple[str, ...]
+    context: str | None = None
+    device: str | None = None
+    report: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> "Settings":
+        """The table in `path`, or a `Mistake` that says what is wrong with it."""
+        return _read(path, path.stat().st_mtime_ns)
+
+    @classmethod
+    def of_package(cls, package: str) -> "Settings":
+        """The table of the book whose chapters are `package`, imported already: from its checkout, else its wheel."""
+        folder = Path(str(sys.modules[package].__file__)).parent
+        for place in (folder.parent / FILE, folder / FILE):
+            if has_table(place):
+                return cls.read(place)
+        raise Mistake(
+            f"The package `{package}` stands in {folder.parent}, and neither there nor in it is a {FILE} with a table "
+            f"{TABLE}, which says what the book's notebooks need."
+        )
+
+    def open_context(self) -> None:
+        """Call the book's `context`, if it has one."""
+        if self.context:
+            function(self.context)()
+
+    def device_in_words(self) -> str | None:
+        """What the book's `device` says, if it has one."""
+        return str(function(self.device)()) if self.device else None
+
+
+def has_table(path: Path) -> bool:
+    """Whether `path` is a file with a `[tool.companion]` table."""
+    return path.is_file() and TABLE in path.read_text(encoding="utf-8").splitlines()
+
+
+def function(name: str) -> Callable[[], Any]:
+    """The function that `module:function` names."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+@functools.cache
+def _read(path: Path, _modified: int) -> Settings:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))["tool"]["companion"]
+    except (tomllib.TOMLDecodeError, KeyError) as error:
+        raise Mistake(f"{path} needs a table {TABLE} that says what the book is made of ({error!r}).") from error
+    known = {
+        "chapters": str,
+        "science": list,
+        "context": str,
+        "device": str,
+        "report": list,
+    }
+    for name, value in table.items():
+        if name not in known:
+            raise Mistake(f"{path}: {TABLE} has no entry {name!r}. {did_you_mean(name, known)}")
+        if not isinstance(value, known[name]):
+            kind = "text" if known[name] is str else "a list of texts"
+            raise Mistake(f"{path}: `{name}` in {TABLE} is {kind}. Got {value!r}.")
+    if "chapters" not in table:
+        raise Mistake(f"{path}: {TABLE} needs `chapters`, the package with a folder a notebook.")
+    science = tuple(dict.fromkeys([*table.get("science", []), table["chapters"]]))
+    return Settings(**{**table, "science": science, "report": tuple(table.get("report", []))})

@@ -1,0 +1,32 @@
+"""Error bars: of a mean, and of the worst among many comparisons."""
+
+import numpy as np
+
+
+def standard_error(samples: np.ndarray, axis: int = 0) -> np.ndarray | np.floating:
+    """Of the mean along `axis`; a scalar for a vector."""
+    samples = np.asarray(samples)
+    return samples.std(axis=axis, ddof=1) / np.sqrt(samples.shape[axis])
+
+
+def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
+    """How many standard errors the worst of `comparisons` independent normal errors reaches with 0.1 % chance.
+
+    The bound of every Monte-Carlo claim: with N comparisons, each |z| must stay below it.
+    """
+    from scipy.stats import norm  # scipy.stats takes a second to import, and most users need no claim
+
+    return float(norm.isf((1 - confidence ** (1 / comparisons)) / 2))
+
+
+def worst_deviation(samples: np.ndarray) -> float:
+    """The largest distance of a mean over rows from zero, among the columns, in standard errors."""
+    return float(np.max(np.abs(samples.mean(axis=0)) / standard_error(samples)))
+
+
+def weighted_slope(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
+    """Slope of the weighted least-squares line through independent `y ± errors`, and its standard error."""
+    weights = errors**-2
+    centred = x - np.average(x, weights=weights)
+    precision = float(np.sum(weights * centred**2))
+    return float(np.sum(weights * centred * y)) / precision, precision**-0.5
