@@ -10,49 +10,47 @@ from scipy.integrate import quad
 from scipy.special import softmax
 from scipy.stats import norm
 
-from lib import Empirical, attend, empirical, experiments
-from lib.experiments.gaussian_limit import Scene, one_coordinate_measures, participation, respond, tilts_of
+from chapters.gaussian_limit.gaussian_prompts import Scene, participation, respond
+from chapters.gaussian_limit.other_measures import one_coordinate_measures, tilts_of
+from lib import Empirical, attend, empirical
+
+NAME = "gaussian_limit"
 
 
 @pytest.fixture(scope="module")
-def parameters(smoke_parameters):
-    return smoke_parameters("gaussian_limit")
+def run(run_chapter):
+    return run_chapter(NAME)
 
 
-@pytest.fixture(scope="module")
-def result(parameters):
-    return experiments.gaussian_limit(**parameters)
-
-
-def test_a_rate_five_percent_off_fails(result):
-    (rate,) = (claim for claim in result.claims if claim.id == "gaussian-limit-rate")
+def test_a_rate_five_percent_off_fails(run):
+    rate = run.claims["gaussian-limit-rate"]
     assert not rate.accepts(0.95)
     assert not rate.accepts(1.05)
 
 
-def test_the_tables_are_finite(result):
-    for table in result.tables.values():
+def test_the_tables_are_finite(run):
+    for table in run.tables.values():
         assert not table.frame.isna().to_numpy().any()
         assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
 
 
-def test_the_same_seed_gives_the_same_numbers(parameters, result):
-    again = experiments.gaussian_limit(**parameters)
-    for name, table in result.tables.items():
+def test_the_same_seed_gives_the_same_numbers(run, run_cells):
+    again = run_cells(NAME)
+    for name, table in run.tables.items():
         pd.testing.assert_frame_equal(table.frame, again.tables[name].frame, check_exact=True)
-    assert again.claims == result.claims
+    assert again.claims == run.claims
 
 
 def test_more_prompts_leave_the_first_as_they_were(float64):
     scene, taus, key = Scene.fixed(), jnp.linspace(0.0, 4.0, 3), jr.key(3)
-    few, more = (respond(scene, taus, 10, n, key=key) for n in (5, 9))
+    few, more = (respond(scene, taus, {10: n}, key=key)[10] for n in (5, 9))
     np.testing.assert_array_equal(few.response, more.response[:5])
 
 
 @pytest.mark.parametrize("wrong", [{"lengths": [10, 100]}, {"lengths": [200, 300]}, {"prompts": 10}, {"seed": True}])
-def test_parameters_out_of_range_are_refused(parameters, wrong):
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        experiments.gaussian_limit(**parameters | wrong)
+        run_cells(NAME, **wrong)
 
 
 def test_participation_and_response_are_those_of_a_numpy_softmax(float64):
@@ -76,7 +74,7 @@ def test_the_mean_of_prompts_of_two_tokens_equals_quadrature(float64, assert_mon
         quad(lambda x, t=tau: root * x * np.tanh(t * root * x / 2) / 2 * norm.pdf(x), -12, 12, points=[0])[0]
         for tau in taus
     ]
-    responses = respond(Scene.fixed(), jnp.asarray(taus), 2, 20000, key=jr.key(11))
+    responses = respond(Scene.fixed(), jnp.asarray(taus), {2: 20000}, key=jr.key(11))[2]
     assert_monte_carlo(responses.response, np.asarray(exact))
     assert_monte_carlo(taus * (1 - responses.participation), np.asarray(exact))
 

@@ -1,0 +1,1 @@
+"""An infinite Gaussian prompt is linear attention; finite prompts and other laws depart from it."""

@@ -1,0 +1,186 @@
+r"""Five token laws of the same mean and the same variance, one coordinate.
+
+Curves: the exact output $\Lambda'(\xi)$ of the infinite prompt at score scale $\xi = Uz$ ($V=1$). Points: the mean
+output of independent finite prompts, with its standard error. All curves are tangent at $\xi=0$, where attention
+sees only the mean and the variance; only the Gaussian stays on its tangent. Signs and the uniform law saturate
+at their largest value, the mixture goes from one affine expert to another, the Laplace law has a pole (dotted),
+which finite prompts cannot follow. At large $\xi$ the Gaussian prompts leave their line too, being finite.
+
+Alt: Line chart of attention output against the tilt xi from minus four to four. All five curves touch at the
+origin. The Gaussian is a straight line, signs and uniform saturate, the mixture is an asymmetric S, and the
+Laplace curve blows up at two vertical dotted lines. Points of finite prompts lie on the curves except near the
+Laplace poles and at the far ends of the Gaussian line.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import Array, Float, PRNGKeyArray
+from matplotlib.figure import Figure
+
+from chapters.gaussian_limit.batches import map_indices, map_queries, unit_head
+from chapters.gaussian_limit.gaussian_prompts import worst_deviation
+from chapters.gaussian_limit.marks import MARKERS, SIZE, cycled
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink
+from lib.attention import attend
+from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Measure, Rademacher, Uniform
+from lib.statistics import comparison_quantile, standard_error
+
+# How far the Laplace law is tested, in units of the pole 1/b: below a half, prompts have a finite fluctuation.
+INSIDE = 0.4
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One measure of one coordinate: its exact output and those of finite prompts, along a grid of tilts."""
+
+    tilts: Float[np.ndarray, " tilts"]
+    exact: Float[np.ndarray, " tilts"]
+    outputs: Float[np.ndarray, "prompts tilts"]
+
+
+def simulate(length: int, prompts: int, *, key: PRNGKeyArray) -> dict[str, Sweep]:
+    """The five laws, each with its own prompts."""
+    return {
+        name: _sweep(measure, tilts_of(name), length, prompts, key=jr.fold_in(key, index))
+        for index, (name, measure) in enumerate(one_coordinate_measures().items())
+    }
+
+
+def one_coordinate_measures() -> dict[str, Measure]:
+    """Five laws of mean 0 and variance 1: linear attention cannot tell them apart."""
+    narrow = 0.45
+    gap = np.sqrt((1 - narrow**2) / 0.21)
+    components = Gaussian(jnp.asarray([[0.7 * gap], [-0.3 * gap]]), jnp.full((2, 1, 1), narrow**2))
+    return {
+        "Gaussian": Gaussian([0.0], [[1.0]]),
+        "Rademacher": Rademacher([1.0]),
+        "uniform": Uniform([np.sqrt(3.0)]),
+        "Laplace": Laplace([np.sqrt(0.5)]),
+        "mixture": GaussianMixture(jnp.log(jnp.asarray([0.3, 0.7])), components),
+    }
+
+
+def tilts_of(name: str) -> Float[np.ndarray, " tilts"]:
+    """Tilts from -4 to 4; for the Laplace law nine tenths of the way to its poles."""
+    return np.linspace(-1, 1, 61) * (0.9 * np.sqrt(2.0) if name == "Laplace" else 4.0)
+
+
+def _sweep(
+    measure: Measure, tilts: Float[np.ndarray, " tilts"], length: int, prompts: int, *, key: PRNGKeyArray
+) -> Sweep:
+    """`attend` with U = V = 1 on the measure and on finite prompts of it."""
+    queries = jnp.asarray(tilts)[:, None]
+    exact = jax.jit(jax.vmap(lambda query: attend(unit_head(), measure, query)[0]))(queries)
+    tokens = map_indices(lambda index: measure.sample(length, key=jr.fold_in(key, index)), prompts, length)
+    return Sweep(tilts, np.asarray(exact), np.asarray(_answers(tokens, queries)))
+
+
+@jax.jit
+def _answers(
+    prompts: Float[Array, "prompts length 1"], queries: Float[Array, "queries 1"]
+) -> Float[Array, "prompts queries"]:
+    def one_prompt(points):
+        return map_queries(lambda query: attend(unit_head(), Empirical(points), query)[0], queries, len(points))
+
+    return jax.lax.map(one_prompt, prompts)
+
+
+def numbers(sweeps: Mapping[str, Sweep]) -> Numbers:
+    """Exact and simulated outputs along the tilts; each law that is not Gaussian against its formula."""
+    return Numbers(_table(sweeps), _claims(sweeps))
+
+
+def _table(sweeps: Mapping[str, Sweep]) -> Table:
+    """Exact output and mean output of finite prompts, by measure and tilt."""
+    frames = [
+        pd.DataFrame(
+            {
+                "measure": name,
+                "tilt": these.tilts,
+                "exact": these.exact,
+                "prompts_mean": these.outputs.mean(axis=0),
+                "prompts_std_error": standard_error(these.outputs),
+            }
+        )
+        for name, these in sweeps.items()
+    ]
+    columns = {
+        "measure": Column("Law of one token coordinate, of mean 0 and variance 1", "name"),
+        "tilt": Column("Score per unit of token, ξ = Uz"),
+        "exact": Column("Output Λ'(ξ) of the infinite prompt", absolute=1e-12),
+        "prompts_mean": Column("Mean output of finite prompts", std_error="prompts_std_error"),
+        "prompts_std_error": Column("Standard error of that mean", std_error="prompts_std_error"),
+    }
+    return Table(pd.concat(frames, ignore_index=True), columns)
+
+
+def _claims(sweeps: Mapping[str, Sweep]) -> list[Claim]:
+    """Each exact curve that is not a line against its finite prompts, where these have a second moment."""
+    words = {
+        "Rademacher": "s·tanh(sξ) for signs ±s",
+        "uniform": "Langevin's function a·coth(aξ) - 1/ξ for the uniform law on [-a, a]",
+        "Laplace": f"2b²ξ/(1 - b²ξ²) for the Laplace law of scale b, at |ξ| ≤ {INSIDE}/b",
+        "mixture": "two affine experts gated by a softmax for a mixture of two Gaussians",
+    }
+    chosen = {
+        name: (np.abs(sweeps[name].tilts) <= INSIDE * np.sqrt(2.0)) if name == "Laplace" else np.ones(61, bool)
+        for name in words
+    }
+    bound = comparison_quantile(sum(int(tilts.sum()) for tilts in chosen.values()))
+    claims = []
+    for name, formula in words.items():
+        outputs, tilts = sweeps[name].outputs[:, chosen[name]], sweeps[name].tilts[chosen[name]]
+        claims.append(
+            Claim(
+                id=f"gaussian-limit-{name.lower()}",
+                statement=(
+                    f"In the limit attention answers {formula}: the worst deviation of the mean over finite "
+                    f"prompts, over {len(tilts)} tilts, in standard errors."
+                ),
+                source="derived here",
+                measured=worst_deviation(outputs - sweeps[name].exact[chosen[name]]),
+                expected=0.0,
+                tolerance=bound,
+                std_error=1.0,
+                alternative=Alternative(
+                    "the line of the Gaussian of the same covariance", worst_deviation(outputs - tilts)
+                ),
+            )
+        )
+    return claims
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Exact curves, points of finite prompts, Laplace's poles."""
+    frame = table
+    figure, axes = plt.subplots(figsize=SIZE)
+    measures = list(dict.fromkeys(frame["measure"]))
+    for measure, marker in zip(measures, cycled(MARKERS, len(measures)), strict=True):
+        curve = frame[frame["measure"] == measure]
+        (line,) = axes.plot(curve["tilt"], curve["exact"], linewidth=2)
+        shown = curve.iloc[::4]
+        axes.errorbar(
+            shown["tilt"],
+            shown["prompts_mean"],
+            shown["prompts_std_error"],
+            color=line.get_color(),
+            linestyle="",
+            marker=marker,
+            markersize=5.5,
+            capsize=2,
+            label=measure,
+        )
+    for pole in (-np.sqrt(2), np.sqrt(2)):
+        axes.axvline(pole, color=ink(), linestyle=":", linewidth=1.5)
+    axes.set(xlim=(-4.1, 4.1), ylim=(-4.4, 4.4), xlabel=r"score per unit of token, $\xi=Uz$", ylabel="output")
+    axes.annotate(r"Laplace pole $1/b$", (np.sqrt(2), -4.2), xytext=(5, 0), textcoords="offset points", va="bottom")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
