@@ -6,71 +6,64 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from chapters.measures import scene
+from chapters.measures.prefixes import prefix_outputs
+from chapters.measures.single_token import bound_constants
+from chapters.measures.token_laws import laws, log_tilted_density
 from lib.attention import attend
-from lib.experiments.measures import (
-    asked,
-    bound_constants,
-    head,
-    laws,
-    log_tilted_density,
-    measures,
-    prefix_outputs,
-)
 from lib.finite_prompt import score_error
 from lib.measures import Empirical
 
-
-@pytest.fixture(scope="module")
-def smoke(smoke_parameters):
-    return smoke_parameters("measures")
+NAME = "measures"
 
 
 @pytest.fixture(scope="module")
-def result(smoke):
-    return measures(**smoke)
+def run(run_chapter):
+    return run_chapter(NAME)
 
 
-@pytest.fixture(scope="module")
-def claims(result):
-    return {claim.id: claim for claim in result.claims}
-
-
-def test_a_fluctuation_ten_percent_off_would_be_noticed(claims):
-    claim = claims["measures-fluctuation"]
+def test_a_fluctuation_ten_percent_off_would_be_noticed(run):
+    claim = run.claims["measures-fluctuation"]
     assert not claim.accepts(claim.measured * 1.1)
     assert not claim.accepts(claim.measured / 1.1)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_claims_hold_for_other_seeds(smoke, seed):
-    claims = measures(**{**smoke, "seed": seed}).claims
-    assert [claim.id for claim in claims if not (claim.holds and claim.catches_alternative)] == []
+def test_claims_hold_for_other_seeds(run_cells, seed):
+    assert run_cells(NAME, seed=seed).broken == []
 
 
-def test_the_same_seed_gives_the_same_numbers(smoke, result):
-    again = measures(**smoke)
-    for name, table in result.tables.items():
+def test_the_same_seed_gives_the_same_numbers(run, run_cells):
+    again = run_cells(NAME)
+    for name, table in run.tables.items():
         pd.testing.assert_frame_equal(table.frame, again.tables[name].frame, check_exact=True)
-    assert again.claims == result.claims
+    assert again.claims == run.claims
 
 
-def test_lengths_without_a_single_token_are_refused(smoke):
+def test_lengths_without_a_single_token_are_refused(run_cells):
     with pytest.raises(ValueError, match="needs the length 1"):
-        measures(**{**smoke, "short_lengths": [2, 4, 8]})
+        run_cells(NAME, short_lengths=[2, 4, 8])
+
+
+def test_a_prompt_longer_than_what_is_drawn_is_refused(run_cells):
+    with pytest.raises(ValueError, match=r"must be at least `tokens` \+ `changes`, 10010"):
+        run_cells(NAME, tokens=10_000, changes=10, mean_tokens=10_000)
 
 
 def test_prefix_outputs_are_attention_on_prefixes(float64, assert_exact):
     points = laws()["mixture"].sample(50, key=jr.key(3))
     lengths = np.asarray([1, 2, 17, 50])
-    outputs = prefix_outputs(head(), points, asked(), lengths)
-    assert_exact(outputs, [attend(head(), Empirical(points[:length]), jnp.asarray(asked())) for length in lengths])
+    head, query = scene.head(), scene.query()
+    outputs = prefix_outputs(head, points, query, lengths)
+    assert_exact(outputs, [attend(head, Empirical(points[:length]), jnp.asarray(query)) for length in lengths])
 
 
 @pytest.mark.parametrize("name", ["Gaussian", "mixture"])
 def test_the_tilted_density_has_mass_one(float64, name):
     side = np.linspace(-12, 12, 481)
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    mass = np.exp(log_tilted_density(laws()[name], points)).sum() * (side[1] - side[0]) ** 2
+    tilt = scene.tilt(scene.head(), scene.query())
+    mass = np.exp(log_tilted_density(laws()[name], tilt, points)).sum() * (side[1] - side[0]) ** 2
     np.testing.assert_allclose(mass, 1, rtol=1e-10)
 
 

@@ -1,0 +1,177 @@
+r"""Short prompts, down to a single token.
+
+Mean squared error $\mathbb{E}\,(T[\hat\mu_L]-\tau)^2$ of prompts of $L$ standard normal tokens, at query sizes
+$\tau$; the infinite prompt answers $\tau$. Points: simulated, with two standard errors (smaller than the
+points). Solid: exact, by quadrature. Dashed: the form of the bound, $c_1\ln L/L^{c_2}$ at $\sigma=1$. The paper
+leaves its constants open; here $c_2$ is the slope fitted to the exact values at $L\ge2$, and $c_1$ the smallest
+that bounds them. At $L=1$ the logarithm takes the bound to 0, while the error is $1+\tau^2$ (rings).
+
+Alt: Log-log plot of mean squared error against prompt length from one token on, one colour for each query size.
+Points lie on solid falling curves. The dashed curves of the bound touch the solid ones at two tokens, run above
+them from there on, and plunge towards zero at one token, where rings mark errors between one and a few units.
+"""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import jax.random as jr
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, PRNGKeyArray
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from chapters.measures.prefixes import over_prompts, prefix_outputs
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink, sequence
+from lib.attention import Attention
+from lib.finite_prompt import score_error
+from lib.measures import Gaussian, empirical
+from lib.statistics import comparison_quantile, standard_error
+from lib.tabulate import tabulate
+
+SIZE = (8.0, 4.5)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Squared errors of prompts around their limit, at each length and query size."""
+
+    taus: list[float]
+    lengths: list[int]
+    squares: Float[np.ndarray, "prompts lengths taus"]
+
+
+def simulate(taus: list[float], lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Errors:
+    """Squared errors of prompts of standard normal tokens at V = 1, Uz = τ, where the limit is τ.
+
+    Each prompt is read at its first L tokens, for every L of `lengths`.
+    """
+    law, longest = Gaussian([0.0], [[1.0]]), max(lengths)
+
+    def one(index):
+        points = empirical(law, longest, key=jr.fold_in(key, index)).points
+        outputs = [prefix_outputs(Attention([[tau]], [[1.0]]), points, np.ones(1), np.asarray(lengths)) for tau in taus]
+        return (jnp.concatenate(outputs, axis=1) - np.asarray(taus)) ** 2
+
+    return Errors(taus, lengths, np.asarray(over_prompts(one, prompts, longest * len(taus))))
+
+
+def integrate(taus: list[float], lengths: list[int]) -> Float[np.ndarray, "lengths taus"]:
+    """The means of these squared errors, by quadrature."""
+    return tabulate(score_error, np.asarray(taus), np.log(lengths)[:, None])
+
+
+def numbers(simulated: Errors, exact: Float[np.ndarray, "lengths taus"]) -> Numbers:
+    """Simulated and exact errors beside the form of the bound; one token alone, and short prompts."""
+    return Numbers(_table(simulated, exact), (_single_token_claim(simulated), _short_prompts_claim(simulated, exact)))
+
+
+def _table(simulated: Errors, exact: Float[np.ndarray, "lengths taus"]) -> Table:
+    """Mean squared errors of prompts, their exact values, and the form of the bound, from L = 1 on."""
+    taus, lengths = simulated.taus, simulated.lengths
+    frames = []
+    dense = np.geomspace(1, max(lengths), 121)
+    for tau, these, values in zip(taus, np.moveaxis(simulated.squares, -1, 0), exact.T, strict=True):
+        constant, power = bound_constants(lengths, values)
+        bound = constant * np.log(dense) / dense**power
+        prompts = {"error": these.mean(axis=0), "std_error": standard_error(these)}
+        frames += [
+            pd.DataFrame({"tau": tau, "kind": "prompts", "length": lengths, **prompts}),
+            pd.DataFrame({"tau": tau, "kind": "exact", "length": lengths, "error": values}),
+            pd.DataFrame({"tau": tau, "kind": "bound", "length": dense, "error": bound}),
+        ]
+    columns = {
+        "tau": Column("Size of the query, τ: the standard deviation of a score"),
+        "kind": Column(
+            "`prompts`: simulated; `exact`: by quadrature; `bound`: c₁ ln L / L^c₂, c₂ the slope fitted to the exact "
+            "values at L ≥ 2, c₁ the least constant that bounds them",
+            "name",
+        ),
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "error": Column("Mean squared error of the output around its limit", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean", std_error="std_error"),
+    }
+    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+
+
+def bound_constants(lengths: list[int], errors: Float[np.ndarray, " lengths"]) -> tuple[float, float]:
+    """c₁ and c₂ of `c₁ ln L / L^c₂`: c₂ the fitted slope over L ≥ 2, c₁ the least that bounds those values."""
+    longer = np.asarray([length >= 2 for length in lengths])
+    logs, errors = np.log(np.asarray(lengths)[longer]), errors[longer]
+    power = -np.polyfit(logs, np.log(errors), 1)[0]
+    return float(np.max(errors * np.exp(power * logs) / logs)), float(power)
+
+
+def _single_token_claim(simulated: Errors) -> Claim:
+    """At L = 1, simulated error over 1 + τ², at the query size where it is furthest from 1."""
+    taus, errors = simulated.taus, simulated.squares[:, 0]
+    ratios = errors / (1 + np.asarray(taus) ** 2)
+    means, std_errors = ratios.mean(axis=0), standard_error(ratios)
+    worst = int(np.argmax(np.abs(means - 1) / std_errors))
+    return Claim(
+        id="measures-single-token",
+        statement=(
+            "A prompt of one standard normal token misses the limit by a mean square of 1 + τ²: the ratio of the "
+            f"two is 1, worst of {len(taus)} query sizes. At L = 1 the bound c₁σ⁶ ln L / L^(c₂/σ²) is 0."
+        ),
+        source="[BB26, Prop. 3.1]",
+        measured=means[worst],
+        expected=1.0,
+        tolerance=comparison_quantile(len(taus)) * std_errors[worst],
+        std_error=float(std_errors[worst]),
+        alternative=Alternative("the bound held for one token", 0.0),
+    )
+
+
+def _short_prompts_claim(simulated: Errors, exact: Float[np.ndarray, "lengths taus"]) -> Claim:
+    """Simulated errors against the quadrature at all L ≥ 2."""
+    taus, lengths, errors = simulated.taus, simulated.lengths, simulated.squares
+    squares = np.asarray(taus) ** 2
+    asymptotic = (1 + squares) * np.exp(squares) / np.asarray(lengths)[:, None]
+    longer = np.asarray(lengths) >= 2
+    right, wrong = (
+        (np.abs(errors.mean(axis=0) - theory) / standard_error(errors))[longer].ravel()
+        for theory in (exact, asymptotic)
+    )
+    return Claim(
+        id="measures-short-prompts",
+        statement=(
+            f"At {len(right)} pairs of a query size and a length L ≥ 2, the simulated mean squared error is the "
+            "exact one: the worst deviation, in standard errors."
+        ),
+        source="derived here",
+        measured=float(max(right)),
+        expected=0.0,
+        tolerance=comparison_quantile(len(right)),
+        relation="≤",
+        std_error=1.0,
+        alternative=Alternative("short prompts followed the law of long ones, (1 + τ²)e^{τ²}/L", float(max(wrong))),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A colour a query size: points of prompts on exact curves, the bound's form, a ring at one token."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    taus = sorted(table["tau"].unique())
+    for tau, colour, marker in zip(taus, sequence(len(taus)), ("o", "s", "^", "D"), strict=False):
+        mine = table[table["tau"] == tau]
+        prompts, exact, bound = (mine[mine["kind"] == kind] for kind in ("prompts", "exact", "bound"))
+        axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
+        axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.6, linestyle="--")
+        look = {"color": colour, "marker": marker, "markersize": 5.5, "linestyle": "", "capsize": 2}
+        axes.errorbar(prompts["length"], prompts["error"], 2 * prompts["std_error"], label=rf"$\tau={tau:g}$", **look)
+        axes.plot(1, 1 + tau**2, "o", color=ink(), markersize=12, fillstyle="none", markeredgewidth=1.6, zorder=6)
+    drawn = table[table["kind"] == "exact"]["error"]
+    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error")
+    axes.set(xlim=(0.85, 1.15 * table["length"].max()), ylim=(drawn.min() / 2, 6 * drawn.max()))
+    handles, labels = axes.get_legend_handles_labels()
+    handles += [
+        Line2D([], [], color=ink(), linewidth=2),
+        Line2D([], [], color=ink(), linewidth=1.6, linestyle="--"),
+        Line2D([], [], color=ink(), marker="o", markersize=10, fillstyle="none", markeredgewidth=1.6, linestyle=""),
+    ]
+    labels += ["exact", r"$c_1\,\ln L\,/\,L^{c_2}$", r"$1+\tau^2$"]
+    axes.legend(handles, labels, loc="upper right", ncols=2)
+    return figure
