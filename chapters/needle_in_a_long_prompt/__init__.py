@@ -1,0 +1,1 @@
+"""How strong a hint must be for softmax to find one token among up to a trillion."""

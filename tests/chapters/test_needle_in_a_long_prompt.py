@@ -1,0 +1,51 @@
+"""The chapter on a needle in a long prompt: its thresholds halve the risks, and its curves are the library's."""
+
+import numpy as np
+import pytest
+
+from chapters.needle_in_a_long_prompt.needle_price import halving
+from lib import single_location as sl
+from lib.finite_prompt import participation
+
+NAME = "needle_in_a_long_prompt"
+
+
+@pytest.fixture(scope="module")
+def run(run_chapter):
+    return run_chapter(NAME)
+
+
+def test_all_claims_hold_and_could_fail(run):
+    assert run.broken == []
+
+
+def test_bisection_finds_where_a_falling_risk_is_one_half(assert_exact):
+    lengths = np.asarray([10.0, 1e6, 1e12])
+    assert_exact(halving(lambda snrs: np.exp(-np.log(2.0) * snrs / np.log(lengths)), lengths), np.log(lengths), 1e-7)
+
+
+def test_the_thresholds_of_softmax_and_linear_attention_halve_their_risks(float64, run):
+    table = run.tables["needle_price"].frame
+    softmax = table[table["activation"] == "softmax"]
+    risks = sl.bayes_risk(sl.Spiked(10.0 ** softmax["decade"].to_numpy(), softmax["snr"].to_numpy()))
+    np.testing.assert_allclose(risks, 0.5, atol=1e-6)
+    linear = table[(table["activation"] == "linear") & (table["decade"] == 2)]
+    np.testing.assert_allclose(sl.best_risk(sl.Spiked(100.0, linear["snr"].to_numpy()), sl.linear), 0.5, atol=1e-8)
+
+
+def test_softmax_never_needs_more_than_the_best_element_wise_activation(run):
+    found = run.tables["needle_price"].frame.pivot_table(index="decade", columns="activation", values="snr")
+    assert (found["softmax"] <= found["sigmoid"]).all()
+
+
+def test_needle_and_hay_are_asked_at_the_same_scale(float64, run):
+    row = run.tables["needle_threshold"].frame.iloc[-1]
+    log_length = row["decade"] * np.log(10.0)
+    np.testing.assert_allclose(row["snr"], 2 * log_length * row["ratio"], rtol=1e-12)
+    np.testing.assert_allclose(participation(np.sqrt(row["snr"]), log_length), row["participation"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [{"decades": [2, 13]}, {"decades": [2]}, {"ratios": 3}])
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_cells(NAME, **wrong)
