@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
-from lib.experiments.icl_infinite import SADDLE_SIZE, bounds, first_below, icl_infinite, toeplitz
+from chapters.icl_infinite.block_flows import bounds, first_below, toeplitz
+from chapters.icl_infinite.escape_from_saddle import SADDLE_SIZE
+
+NAME = "icl_infinite"
 
 
 @pytest.fixture(scope="module")
-def result(smoke_parameters):
-    return icl_infinite(**smoke_parameters("icl_infinite"))
+def run(run_chapter):
+    return run_chapter(NAME)
 
 
 def test_the_two_conditions_agree_where_the_norm_is_one():
@@ -27,9 +30,9 @@ def test_a_level_that_is_never_passed_has_no_time():
     assert np.isnan(first_below(np.arange(3.0), np.ones(3), 0.5))
 
 
-def test_a_sign_wrong_start_is_worse_than_predicting_zero(result):
+def test_a_sign_wrong_start_is_worse_than_predicting_zero(run):
     """Σ = I, A = -sI/√d: the risk is `½ d (1 + sb/√d)²`."""
-    frame = result.tables["escape_from_saddle"].frame
+    frame = run.tables["escape_from_saddle"].frame
     start = frame[(frame["larger"] == "gain") & (frame["time"] == 0)]
-    expected = (1 + SADDLE_SIZE * start["gain"] / np.sqrt(result.parameters["dimension"])) ** 2
+    expected = (1 + SADDLE_SIZE * start["gain"] / np.sqrt(run.names["dimension"])) ** 2
     np.testing.assert_allclose(start["risk"], expected, rtol=1e-12)

@@ -1,0 +1,135 @@
+"""Gradient flows of the infinite-prompt risk on block heads: what they pass through, and when they arrive.
+
+Everything is the flow of one polynomial, `½ tr[(bΣA - I) Σ (bΣA - I)ᵀ]`: no prompt is sampled.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from lib.flow import gradient_flow
+from lib.icl import Blocks, LinearRegression, block_head, infinite_limit
+
+# Relative error of one step of the integrator; the absolute one is a hundredth of it.
+RTOL = 1e-10
+# What the flow's distance to its limit may still be off, after up to 10⁵ steps.
+REACHED = 1e-6
+# Runs that are integrated together, so that studies of different sizes share a compilation.
+BATCH = 8
+# Time is up when the slowest mode has decayed by e^-25.
+DECAYED = 25.0
+
+
+class Keys(NamedTuple):
+    """One key for everything random of the starts, one for the axes of the ill-conditioned Σ."""
+
+    starts: PRNGKeyArray
+    axes: PRNGKeyArray
+
+
+def keys(seed: int) -> Keys:
+    """The chapter's keys, all from `seed`."""
+    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One run: its task, its start, what it passed through, and where it should end."""
+
+    task: LinearRegression
+    start: Blocks
+    limit: Blocks
+    times: Float[np.ndarray, " n"]
+    path: Blocks
+    risk: Float[np.ndarray, " n"]
+
+    @property
+    def distance(self) -> Float[np.ndarray, " n"]:
+        """To (A*, b*), relative to its size."""
+        return distance_between(self.path, self.limit) / self.size
+
+    @property
+    def size(self) -> float:
+        """`‖(A*, b*)‖`."""
+        return float(np.sqrt(np.sum(np.asarray(self.limit.matrix) ** 2) + float(self.limit.gain) ** 2))
+
+    @property
+    def drift(self) -> Float[np.ndarray, " n"]:
+        """How far `‖A‖² - b²` is from its value at the start, relative to b*²."""
+        invariant = np.sum(np.asarray(self.path.matrix) ** 2, axis=(-1, -2)) - np.asarray(self.path.gain) ** 2
+        return np.abs(invariant - _invariant(self.start)) / float(self.limit.gain) ** 2
+
+    @property
+    def risk_of_zero(self) -> float:
+        """`½ tr Σ`, the risk of predicting 0, and of every saddle."""
+        return float(jnp.trace(self.task.cov)) / 2
+
+
+def _invariant(blocks: Blocks) -> float:
+    return float(jnp.sum(blocks.matrix**2) - blocks.gain**2)
+
+
+def distance_between(path: Blocks, point: Blocks) -> Float[np.ndarray, "..."]:
+    """Of heads (A, b), or of one head, to another: `√(‖A - A'‖² + (b - b')²)`."""
+    squares = np.sum(np.asarray(path.matrix - point.matrix) ** 2, axis=(-1, -2))
+    return np.asarray(np.sqrt(squares + np.asarray(path.gain - point.gain) ** 2))
+
+
+def follow(tasks: list[LinearRegression], starts: list[Blocks], times: list[Float[np.ndarray, " n"]]) -> list[Flow]:
+    """The flows of the infinite risk, each of its own task, from its own start, at its own times."""
+    flows = []
+    for i in range(0, len(tasks), BATCH):
+        together = range(i, min(i + BATCH, len(tasks)))
+        padded = [*together] + [together[-1]] * (BATCH - len(together))
+        arguments = [(tasks[j].cov, starts[j], jnp.asarray(times[j])) for j in padded]
+        paths, risks = _integrate(*jax.tree.map(lambda *leaves: jnp.stack(leaves), *arguments))
+        for row, j in enumerate(together):
+            path = jax.tree.map(lambda leaf, row=row: np.asarray(leaf[row]), paths)
+            flows.append(Flow(tasks[j], starts[j], infinite_limit(tasks[j]), times[j], path, np.asarray(risks[row])))
+    return flows
+
+
+@jax.jit
+@jax.vmap
+def _integrate(cov, start, times):
+    def risk(blocks):
+        return LinearRegression(cov).infinite_risk(block_head(blocks))
+
+    path = gradient_flow(risk, start, times, rtol=RTOL, atol=RTOL / 100).params
+    return path, jax.vmap(risk)(path)
+
+
+def clock(task: LinearRegression, points: int) -> Float[np.ndarray, " points"]:
+    """Time 0, then times in geometric progression until the slowest mode, of rate `b*² σ_min³`, has decayed.
+
+    Before, a small start has to leave the saddle, at the rate `√tr Σ⁴`.
+    """
+    eigenvalues = np.linalg.eigvalsh(task.cov)
+    slow, escape = float(infinite_limit(task).gain) ** 2 * eigenvalues[0] ** 3, np.sqrt(np.sum(eigenvalues**4))
+    return np.append(0.0, np.geomspace(0.03 / escape, DECAYED * (1 / slow + 1 / escape), points - 1))
+
+
+def first_below(times: np.ndarray, values: np.ndarray, level: float) -> float:
+    """Where `values` come below `level` for good, the logarithm interpolated; NaN if they do not."""
+    if values[-1] >= level:
+        return float("nan")
+    i = int(np.flatnonzero(values >= level)[-1])
+    share = np.log(values[i] / level) / np.log(values[i] / values[i + 1])
+    return float(times[i] + share * (times[i + 1] - times[i]))
+
+
+def bounds(cov: Float[Array, "d d"] | Float[np.ndarray, "d d"]) -> tuple[float, float]:
+    """Up to where α may go: `√2/(d^{1/4}‖Σ‖)` by [BB26, Thm 5.1], `√2/(d^{1/4}‖Σ‖^{1/2})` by [ZFB24]."""
+    norm = np.linalg.eigvalsh(cov)[-1]
+    common = np.sqrt(2) / cov.shape[-1] ** 0.25
+    return common / norm, common / np.sqrt(norm)
+
+
+def toeplitz(d: int) -> Float[np.ndarray, "d d"]:
+    """`0.5^|i-j|`."""
+    return 0.5 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))

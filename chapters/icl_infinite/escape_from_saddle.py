@@ -1,0 +1,126 @@
+r"""Starts with the wrong sign, $A=-sI/\sqrt d$ and $b=s$, pass the saddle at the origin.
+
+Left: the gain $b$ over time, for starts that are more and more balanced from left to right. Solid: $b$ is the
+larger, so the matrix changes sign; dotted: $\|A\|_F$ is, so the gain does. On the plateau $A$ and $b$ are almost 0.
+Black: $A=0$, $b=0$, from where nothing moves. Right: the time after which the risk stays below half that of
+predicting 0, against the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$; dashed, a line of slope
+$1/\sqrt{\mathrm{tr}\,\Sigma^4}$.
+
+Alt: Left, curves of the gain fall to a plateau at zero, leave it one after the other at equally spaced times, and
+end at plus or minus 1.5. Right, escape times against imbalance on a logarithmic axis lie on a straight dashed
+line, for both kinds of starts.
+"""
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.icl_infinite.block_flows import Flow, first_below, follow
+from chapters.icl_infinite.marks import SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink, sequence
+from lib.icl import Blocks, LinearRegression
+
+# Size of the sign-wrong starts, and the imbalance from which on escape times are a straight line.
+SADDLE_SIZE, SMALL_IMBALANCE = 0.3, 1e-3
+LARGER = {"gain": r"$b>\|A\|_F$", "matrix": r"$\|A\|_F>b$"}
+
+# Flows by their start: which of b and ‖A‖ is larger, and by how much.
+ByStart = Mapping[tuple[str, float], Flow]
+
+
+def flows_past_the_saddle(d: int, decades: int, points: int) -> ByStart:
+    """From the wrong sign, `A = -sI/√d` and b = s, one of them a little larger, at Σ = I; and from A = 0, b = 0."""
+    task = LinearRegression(np.eye(d))
+    imbalances = 10.0 ** -np.arange(1, decades + 1)
+    wrong = -SADDLE_SIZE * np.eye(d) / np.sqrt(d)
+    labels, starts = [("neither", 0.0)], [Blocks(np.zeros((d, d)), 0.0)]
+    for imbalance in imbalances:
+        factor = np.sqrt(1 + imbalance)
+        labels += [("gain", imbalance), ("matrix", imbalance)]
+        starts += [Blocks(wrong, SADDLE_SIZE * factor), Blocks(wrong * factor, SADDLE_SIZE)]
+    times = np.linspace(0.0, (decades * np.log(10) + 8) / np.sqrt(d), points)
+    flows = follow([task] * len(starts), starts, [times] * len(starts))
+    return dict(zip(labels, flows, strict=True))
+
+
+def numbers(flows: ByStart) -> Numbers:
+    """Risk and gain by time, and when each start left the saddle; the slope of that time."""
+    dimension = next(iter(flows.values())).task.dimension
+    table = _table(flows, dimension)
+    return Numbers(table, (_saddle_claim(table.frame, dimension),))
+
+
+def _table(flows: ByStart, d: int) -> Table:
+    """Risk along each flow, and when it left."""
+    frames = [
+        pd.DataFrame(
+            {
+                "larger": larger,
+                "imbalance": imbalance,
+                "time": flow.times,
+                "risk": flow.risk / flow.risk_of_zero,
+                "gain": flow.path.gain,
+                "escape": first_below(flow.times, flow.risk / flow.risk_of_zero, 0.5),
+            }
+        )
+        for (larger, imbalance), flow in flows.items()
+    ]
+    frame = pd.concat(frames, ignore_index=True)
+    smallest = min(imbalance for _, imbalance in flows if imbalance > 0)
+    last = frame[frame["imbalance"] == smallest]["escape"].mean()
+    with np.errstate(divide="ignore"):
+        frame["line"] = last + np.log(smallest / frame["imbalance"]) / np.sqrt(d)
+    columns = {
+        "larger": Column("Which of b and ‖A‖ is larger at the start", "name"),
+        "imbalance": Column("|‖A‖² - b²| at the start, divided by the smaller of the two squares"),
+        "time": Column("Time of the gradient flow"),
+        "risk": Column("Risk, divided by that of predicting 0", absolute=1e-8),
+        "gain": Column("Gain b", absolute=1e-8),
+        "escape": Column("Time after which the risk stays below half that of predicting 0", absolute=1e-5),
+        "line": Column("Line of slope 1/√(tr Σ⁴) in ln 1/imbalance through the last of these times", absolute=1e-5),
+    }
+    return Table(frame.replace(np.inf, np.nan), columns)
+
+
+def _saddle_claim(frame: pd.DataFrame, d: int) -> Claim:
+    """Slope of the escape time in `ln 1/imbalance`."""
+    left = frame[(frame["imbalance"] > 0) & (frame["imbalance"] <= SMALL_IMBALANCE)]
+    left = left.groupby(["larger", "imbalance"], as_index=False).first()
+    slope = np.polyfit(np.log(1 / left["imbalance"]), left["escape"], 1)[0]
+    rate = np.sqrt(d)
+    return Claim(
+        id="icl-infinite-saddle",
+        statement=(
+            "A sign-wrong start passes the saddle and leaves it: the time this takes grows with ln(1/imbalance), with "
+            "slope 1/√(tr Σ⁴), here in units of that."
+        ),
+        source="derived here",
+        measured=slope * rate,
+        expected=1.0,
+        tolerance=0.01,
+        alternative=Alternative("escape at the rate tr Σ² instead of its root", rate / d),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """The gain over time, and escape times against the imbalance."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    imbalances = sorted((value for value in table["imbalance"].unique() if value > 0), reverse=True)
+    colours = dict(zip(imbalances, sequence(len(imbalances)), strict=True))
+    for (larger, imbalance), curve in table.groupby(["larger", "imbalance"], sort=False):
+        dash = ":" if larger == "matrix" else "-"
+        left.plot(curve["time"], curve["gain"], dash, color=colours.get(imbalance, ink()), linewidth=2)
+    left.set(xlabel="time", ylabel="gain $b$", xlim=(0, table["time"].max()))
+    escapes = table[table["imbalance"] > 0].drop_duplicates(["larger", "imbalance"])
+    for larger, marker, colour in (("gain", "o", "C0"), ("matrix", "x", "C1")):
+        some = escapes[escapes["larger"] == larger]
+        right.plot(some["imbalance"], some["escape"], marker, color=colour, markersize=8, label=LARGER[larger])
+        label = r"slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$" if larger == "gain" else None
+        right.plot(some["imbalance"], some["line"], "--", color=ink(), linewidth=1.3, label=label)
+    right.set(xscale="log", xlabel="imbalance of the start", ylabel="escape time")
+    right.legend(loc="lower left")
+    return figure
