@@ -1,0 +1,133 @@
+"""Stochastic gradient descent on fresh prompts, beside gradient descent on the exact risk.
+
+The exact descent moves two numbers, ‖A‖_F and b; the stochastic one moves all of A.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+from jaxtyping import Float, PRNGKeyArray
+
+from chapters.icl_finite.exact_flows import INFINITE, Scene, stacked_tables
+from lib.flow import sgd
+from lib.icl import balanced_start, block_head, collapsed, plain, prompt_loss
+
+# Largest and smallest batch: the noise of a step moves the mean over seeds as well, by order step/batch.
+LARGEST_BATCH, SMALLEST_BATCH = 128, 8
+LONGER = 1.2
+SAMPLINGS = {"collapsed": collapsed, "plain": plain}
+
+
+class Keys(NamedTuple):
+    """One key, for all prompts of the stochastic descents."""
+
+    prompts: PRNGKeyArray
+
+
+def keys(seed: int) -> Keys:
+    """The chapter's key, from `seed`."""
+    return Keys(jr.key(seed))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long descents are, how they are averaged, and what they may cost."""
+
+    step: float
+    steps: int
+    every: int
+    seeds: int
+    tokens: int
+
+    def batch(self, length: int) -> int:
+        """Prompts a step and seed."""
+        return int(np.clip(self.tokens // (length * self.seeds), SMALLEST_BATCH, LARGEST_BATCH))
+
+    @property
+    def gain_times(self) -> Float[np.ndarray, " rows"]:
+        """Ends of the windows of steps."""
+        return self.every * self.step * np.arange(1, self.steps // self.every + 1)
+
+    @property
+    def loss_times(self) -> Float[np.ndarray, " rows"]:
+        """Their middles: a step's loss is that before the step."""
+        return self.gain_times - self.step * (self.every + 1) / 2
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Gradient descent on an exact risk: mean risk over each window of steps, and gain at its end.
+
+    In the mean over prompts a stochastic step is a step of this, not of the flow: they differ by order `step`.
+    """
+
+    loss: Float[np.ndarray, " rows"]
+    gain: Float[np.ndarray, " rows"]
+
+    @classmethod
+    def all(cls, scene: Scene, log_lengths: list[float], stretch: list[float], plan: Plan) -> "list[Descent]":
+        """One a length, its step `stretch` times the plan's; together, under one compilation."""
+
+        def descent(scores, step):
+            def move(params, _):
+                risk, slope = jax.value_and_grad(scene.risk)(params, scores)
+                params = jax.tree.map(lambda value, slope: value - step * slope, params, slope)
+                return params, (risk, params.gain)
+
+            return jax.lax.scan(move, scene.start, length=plan.steps)[1]
+
+        risks, gains = jax.jit(jax.vmap(descent))(stacked_tables(log_lengths), plan.step * jnp.asarray(stretch))
+        windows = np.asarray(risks).reshape(len(stretch), -1, plan.every)
+        ends = np.asarray(gains)[:, plan.every - 1 :: plan.every]
+        return [cls(*rows) for rows in zip(windows.mean(axis=2), ends, strict=True)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Stochastic descents at one length, a row a seed, beside the exact descent they should follow in the mean.
+
+    And beside two that they should not: that of the infinite prompt, and one of longer steps.
+    """
+
+    length: int
+    sampling: str
+    plan: Plan
+    loss: Float[np.ndarray, "seeds rows"]
+    gain: Float[np.ndarray, "seeds rows"]
+    exact: Descent
+    infinite: Descent
+    hasty: Descent
+
+
+def trained(scene: Scene, chosen: list[tuple[str, int]], plan: Plan, *, key: PRNGKeyArray) -> list[Run]:
+    """A run for each (sampling, length)."""
+    ells = [float(np.log(length)) for _, length in chosen]
+    descents = Descent.all(scene, [*ells, *ells, INFINITE], [1.0] * len(ells) + [LONGER] * len(ells) + [1.0], plan)
+    runs = []
+    for i, (sampling, length) in enumerate(chosen):
+        run_key = jr.fold_in(jr.fold_in(key, length), sampling == "plain")
+        loss, gain = stochastic(scene, length, sampling, plan, key=run_key)
+        runs.append(Run(length, sampling, plan, loss, gain, descents[i], descents[-1], descents[len(ells) + i]))
+    return runs
+
+
+def stochastic(
+    scene: Scene, length: int, sampling: str, plan: Plan, *, key: PRNGKeyArray
+) -> tuple[Float[np.ndarray, "seeds rows"], Float[np.ndarray, "seeds rows"]]:
+    """Losses and gains of descents on sampled prompts, in float32: the noise of a batch is far above its rounding."""
+    start = balanced_start(np.eye(scene.task.dimension), scene.alpha)
+    start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
+    loss = prompt_loss(scene.task, length, batch=plan.batch(length), head=block_head, sampling=SAMPLINGS[sampling])
+
+    @jax.jit
+    @jax.vmap
+    def train(key):
+        return sgd(loss, start, optimiser=optax.sgd(plan.step), steps=plan.steps, every=plan.every, key=key)
+
+    history = train(jr.split(key, plan.seeds))
+    return np.asarray(history.loss, np.float64), np.asarray(history.params.gain, np.float64)
