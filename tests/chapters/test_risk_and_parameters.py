@@ -6,21 +6,17 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import minimize_scalar
 
-from lib.experiments.risk_and_parameters import (
-    DIMENSION,
-    best_in_the_valley,
-    exact_risk,
-    infinite_product,
-    opposite_law,
-    risk_and_parameters,
-    valley_duration,
-    valley_law,
-)
+from chapters.risk_and_parameters.drift_along_the_valley import infinite_product, valley_duration
+from chapters.risk_and_parameters.heads import DIMENSION, exact_risk
+from chapters.risk_and_parameters.two_opposite_heads import opposite_law
+from chapters.risk_and_parameters.valley import best_in_the_valley, valley_law
+
+NAME = "risk_and_parameters"
 
 
-def test_two_heads_are_compared_at_small_keys(smoke_parameters):
+def test_two_heads_are_compared_at_small_keys(run_cells):
     with pytest.raises(ValueError, match=r"must reach 0\.1"):
-        risk_and_parameters(**{**smoke_parameters("risk_and_parameters"), "tilts": [0.3, 0.4]})
+        run_cells(NAME, tilts=[0.3, 0.4])
 
 
 @pytest.mark.parametrize("dimension", [1, 5, 20])

@@ -1,0 +1,71 @@
+"""A head of two numbers, A = uI and b: its exact risk at a finite length, and the head of least risk."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import minimize
+
+from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk, radial_average, score_table
+
+# The dimension of the flow and of the two heads.
+DIMENSION = 5
+
+
+def isotropic_head(dimension: int, norm: Float[Array, ""], gain: Float[Array, ""]) -> Blocks:
+    """`A = ‖A‖ I/√d` and b: the flow of (A, b) from a multiple of the identity is the flow of (‖A‖, b)."""
+    return Blocks(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
+
+
+@partial(jax.jit, static_argnums=0)
+def _risk_and_slope(dimension: int, point: Float[Array, "2"], scores: ScoreTable, queries: QueryAverage):
+    task = LinearRegression(jnp.eye(dimension))
+    return jax.value_and_grad(lambda at: block_risk(task, isotropic_head(dimension, at[0], at[1]), scores, queries))(
+        point
+    )
+
+
+def exact_risk(dimension: int, length: int) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+    """`(‖A‖, b) ↦ R_L` and its gradient, compiled once a dimension."""
+    scores, queries = score_table(float(np.log(length))), radial_average(dimension)
+
+    def evaluate(point):
+        value, slope = _risk_and_slope(dimension, jnp.asarray(point), scores, queries)
+        return float(value), np.asarray(slope)
+
+    return evaluate
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of least risk found from one start, and its risk over that of the best linear head."""
+
+    dimension: int
+    length: int
+    tilt: float
+    gain: float
+    ratio: float
+
+
+def best_heads(dimension: int, length: int) -> list[Head]:
+    """The minimum of the exact risk over (u, b), searched from three starts on the curve bu = 1."""
+    evaluate = exact_risk(dimension, length)
+
+    def log_risk(logarithms):
+        # in logarithms, because a risk of 1e-8 has gradients below any tolerance long before its minimum
+        point = np.exp(logarithms)
+        value, slope = evaluate(point)
+        return np.log(value), point * slope / value
+
+    linear = float(LinearRegression(jnp.eye(dimension)).linear_attention_risk(length))
+    found = []
+    for tilt in (0.1 * dimension**-0.5, dimension**-0.5, dimension**-0.25):
+        start = np.log([tilt * dimension**0.5, 1 / tilt])
+        search = minimize(log_risk, start, jac=True, method="BFGS", options={"gtol": 1e-9})
+        norm, gain = np.exp(search.x)
+        found.append(Head(dimension, length, norm / dimension**0.5, gain, float(np.exp(search.fun)) / linear))
+    return found

@@ -1,0 +1,40 @@
+"""What `risk_and_parameters` can be rerun with."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+import companion
+
+
+def reach_small_keys(tilts: list[float]) -> list[float]:
+    """One head with keys small enough to cost what linear attention costs, once it has its opposite."""
+    if min(tilts) > 0.1:
+        raise ValueError("must reach 0.1, where two heads are compared with linear attention")
+    return tilts
+
+
+class Parameters(companion.Parameters):
+    """Types, ranges and meanings; the defaults stand in the notebook."""
+
+    seed: Annotated[int, Field(ge=0, description="Everything random is drawn from it.")]
+    alpha: Annotated[float, Field(ge=0.2, le=0.94, description="Scale of the balanced start, A(0) = αI/√d, b(0) = α.")]
+    flow_lengths: Annotated[
+        list[Annotated[int, Field(ge=50, le=10**9)]],
+        Field(min_length=2, max_length=6, description="Prompt lengths of the flows."),
+    ]
+    dimensions: Annotated[
+        list[Annotated[int, Field(ge=1, le=100)]],
+        Field(min_length=1, max_length=8, description="Dimensions in which the best head is searched."),
+    ]
+    price_lengths: Annotated[
+        list[Annotated[int, Field(ge=20, le=10**9)]],
+        Field(min_length=1, max_length=4, description="Prompt lengths of the best heads; 10⁸ is added."),
+    ]
+    heads_length: Annotated[int, Field(ge=50, le=2000, description="Length of the simulated prompts.")]
+    tilts: Annotated[
+        list[Annotated[float, Field(ge=0.02, le=0.6)]],
+        Field(min_length=2, max_length=12, description="Heads u to simulate, A = uI; the smallest at most 0.1."),
+        AfterValidator(reach_small_keys),
+    ]
+    prompts: Annotated[int, Field(ge=2000, le=10**7, description="Prompts simulated.")]
