@@ -1,0 +1,1 @@
+"""Training a single head by projected gradient descent: what its two vectors learn, and from where they cannot."""

@@ -1,0 +1,125 @@
+"""Projected gradient descent from random starts: erf-attention at two sharpnesses and one schedule, and softmax.
+
+The setting of [M24], on the unit sphere of R^d. Starts are on the manifold of zero cross overlaps or anywhere; risks
+are closed forms of overlaps.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from companion import Column
+from lib.single_location import Overlaps
+from lib.single_location.training import (
+    Head,
+    Risk,
+    Sphere,
+    descend,
+    erf_risk,
+    manifold_head,
+    random_head,
+    softmax_risk,
+)
+
+STARTS = {"on the manifold": manifold_head, "anywhere": random_head}
+FLAT, STEEP = "erf, λ = 0.1", "erf, λ = 0.9"
+SCHEDULED, SOFT = "erf, λ falling", "softmax, λ = 1"
+SHARPEST, FLATTEST = 0.9, 0.1
+# An overlap beyond this has been learned: four standard deviations of chance in the fewest dimensions, 100.
+LEARNED = 0.4
+RECORDS = 40
+
+
+class Keys(NamedTuple):
+    """One key a simulation of the chapter."""
+
+    start: PRNGKeyArray
+    test: PRNGKeyArray
+
+
+def keys(seed: int) -> Keys:
+    """The chapter's keys, all from `seed`."""
+    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Descents of one head from starts of one kind: what was recorded, and at which steps."""
+
+    steps: Int[np.ndarray, " records"]
+    risk: Float[np.ndarray, "starts records"]
+    overlaps: Overlaps
+
+
+# By head, and by kind of start.
+Runs = dict[tuple[str, str], Run]
+
+
+def draw_starts(dimension: int, repeats: int, *, key: PRNGKeyArray) -> dict[str, Head]:
+    """Random starts of each kind, `repeats` of them stacked, both kinds from the same keys."""
+    starts = {kind: jax.vmap(partial(draw, dimension)) for kind, draw in STARTS.items()}
+    return {kind: draw(key=jr.split(key, repeats)) for kind, draw in starts.items()}
+
+
+def train_erf(task: Sphere, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
+    """Erf-attention from every start: flat, sharp, and sharp first and flat in the end."""
+    return _train(partial(erf_risk, task), erf_sharpness(_whole(steps)), starts, step_size)
+
+
+def train_softmax(task: Sphere, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
+    """Softmax attention from every start, at λ = 1."""
+    return _train(partial(softmax_risk, task), {SOFT: np.ones(_whole(steps))}, starts, step_size)
+
+
+def erf_sharpness(steps: int) -> dict[str, Float[np.ndarray, " steps"]]:
+    """λ at each step, by head. The schedule, sharp first and flat in the end, is ours."""
+    return {
+        FLAT: np.full(steps, FLATTEST),
+        STEEP: np.full(steps, SHARPEST),
+        SCHEDULED: np.linspace(SHARPEST, FLATTEST, steps),
+    }
+
+
+def _whole(steps: int) -> int:
+    """The largest number of steps, at most `steps`, that records divide evenly."""
+    return steps - steps % RECORDS
+
+
+def _train(
+    risk: Risk, sharpness: dict[str, Float[np.ndarray, " steps"]], starts: dict[str, Head], step_size: float
+) -> Runs:
+    """Descents of every head from every start, compiled once: leaves of the shape (starts, records)."""
+    steps = len(next(iter(sharpness.values())))
+
+    def one(start, lams):
+        return descend(risk, start, lams, step_size=step_size, every=steps // RECORDS)
+
+    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts.values())
+    over_starts = jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(0, None))
+    run = jax.jit(jax.vmap(over_starts, in_axes=(None, 0)))(together, jnp.stack(list(sharpness.values())))
+    recorded = np.linspace(0, steps, RECORDS + 1).astype(int)
+    runs = {}
+    for i, name in enumerate(sharpness):
+        for j, kind in enumerate(starts):
+            mine = jax.tree.map(lambda leaf, i=i, j=j: np.asarray(leaf[i, j]), run)
+            runs[name, kind] = Run(recorded, mine.risk, mine.overlaps)
+    return runs
+
+
+def band(values: Float[np.ndarray, "repeats times"]) -> dict[str, np.ndarray]:
+    """Median and the central four fifths over repeats."""
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9], axis=0)
+    return {"low": low, "median": middle, "high": high}
+
+
+BAND = {
+    "median": Column("Median over starts", absolute=1e-6),
+    "low": Column("First decile over starts", absolute=1e-6),
+    "high": Column("Last decile over starts", absolute=1e-6),
+}

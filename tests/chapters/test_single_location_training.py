@@ -1,0 +1,47 @@
+"""The chapter on training a single head: what it records, and how it tells what was learned."""
+
+import jax.random as jr
+import numpy as np
+import pytest
+
+from chapters.single_location_training.descents import LEARNED, SOFT, Run, draw_starts, train_softmax
+from chapters.single_location_training.manifold_distance_in_training import exchanged
+from chapters.single_location_training.order_parameters_in_training import learned
+from lib.single_location import Overlaps
+from lib.single_location.training import Sphere
+
+NAME = "single_location_training"
+
+
+@pytest.mark.parametrize("wrong", [{"erf_step": 0.002}, {"dimension": 50}, {"repeats": 4}, {"seed": True}])
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_cells(NAME, **wrong)
+
+
+def test_records_divide_the_steps_evenly_whatever_was_asked(float64):
+    runs = train_softmax(Sphere(20, 3, 0.5), draw_starts(20, 2, key=jr.key(1)), 95, 1e-3)
+    assert list(runs) == [(SOFT, "on the manifold"), (SOFT, "anywhere")]
+    for run in runs.values():
+        np.testing.assert_array_equal(run.steps, np.arange(0, 81, 2))
+        assert run.risk.shape == run.overlaps.m_k.shape == (2, 41)
+
+
+def test_both_kinds_of_start_come_from_the_same_keys(float64):
+    """A start on the manifold is the start anywhere of the same key, projected: they share their key direction."""
+    starts = draw_starts(50, 3, key=jr.key(2))
+    on, anywhere = (np.asarray(starts[kind].key)[:, 2:] for kind in ("on the manifold", "anywhere"))
+    cosines = np.sum(on * anywhere, axis=1) / np.linalg.norm(on, axis=1) / np.linalg.norm(anywhere, axis=1)
+    np.testing.assert_allclose(cosines, 1.0, rtol=1e-12)
+
+
+def test_a_head_learns_both_directions_or_exchanges_them():
+    """Four starts: solved, solved with the common sign turned, exchanged, and only the key found."""
+    high, low, ones, none = LEARNED + 0.1, LEARNED - 0.1, np.ones((4, 1)), np.zeros((4, 1))
+    m_k, m_v, m_kv, m_vk = (
+        np.array(column)[:, None]
+        for column in ([high, -high, low, high], [high, -high, 0, low], [0, 0, -high, low], [0, 0, high, 0])
+    )
+    run = Run(np.array([0]), none, Overlaps(m_k, ones, m_v, ones, m_kv, m_vk, none))
+    np.testing.assert_array_equal(learned(run), [True, True, False, False])
+    np.testing.assert_array_equal(exchanged(run), [False, False, True, False])
