@@ -1,0 +1,91 @@
+"""What is compiled: drawing episodes and prompts, and the loss and gradient of heads that read laws or prompts.
+
+Every task goes through the same programs; the one that reads prompts does not know whose they are, and is compiled once
+a loss.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+
+from chapters.trajectory_stability.scenes import DIMENSION
+from lib.attention import Attention
+from lib.icl.tasks import Episode, Task, episode_loss, predict
+from lib.measures import Empirical, empirical, tilted_cov
+
+# Heads sent together through the program of infinite prompts: one size, so that it is compiled once a task.
+TOGETHER = 8
+# XLA's optimiser takes longer than all runs of these programs: none of it for most, a little for drawing prompts.
+UNOPTIMISED, HARDLY_OPTIMISED = ({"xla_backend_optimization_level": level} for level in (0, 1))
+
+
+def as_head(flat: Float[Array, " p"] | Float[np.ndarray, " p"]) -> Attention:
+    """The head whose entries these are: gaps and gradients are vectors of R^p."""
+    size = DIMENSION + 1
+    bilinear, value = jnp.split(jnp.asarray(flat), [size**2])
+    return Attention(bilinear.reshape(size, size), value.reshape(1, size))
+
+
+def as_flat(params: Attention) -> Float[np.ndarray, " p"]:
+    """The inverse of `as_head`."""
+    return np.concatenate([np.ravel(params.bilinear), np.ravel(params.value)])
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def read_prompts(
+    loss: Callable,
+    lengths: tuple[int, ...],
+    heads: Float[Array, "k p"],
+    tokens: Float[Array, "n L e"],
+    asked: tuple[Float[Array, "n e"], Float[Array, " n"]],
+) -> tuple[Float[Array, "n k"], Float[Array, "n k p"]]:
+    """Loss and gradient of head j on the first `lengths[j]` tokens of each prompt."""
+
+    def one(points, query, target):
+        def cost(flat, length):
+            return loss(predict(as_head(flat), Empirical(points[:length]), query), target)
+
+        pairs = [jax.value_and_grad(cost)(flat, length) for flat, length in zip(heads, lengths, strict=True)]
+        values, slopes = zip(*pairs, strict=True)
+        return jnp.stack(values), jnp.stack(slopes)
+
+    return jax.vmap(one)(tokens, *asked)
+
+
+class Programs:
+    """What is compiled for one task: its episodes, their prompts and covariances, and gradients of infinite prompts."""
+
+    def __init__(self, task: Task, longest: int):
+        def prompt(episode, key):
+            return empirical(episode.measure, longest, key=key).points
+
+        def cost(flat, episode):
+            return episode_loss(as_head(flat), episode.measure, task, episode)
+
+        def covariance(episode):
+            return tilted_cov(episode.measure, jnp.zeros(DIMENSION + 1))
+
+        both = jax.vmap(jax.vmap(jax.value_and_grad(cost), (0, None)), (None, 0))
+        self.episodes = jax.jit(jax.vmap(lambda key: task.draw(key=key)), compiler_options=UNOPTIMISED)
+        self.tokens = jax.jit(jax.vmap(prompt), compiler_options=HARDLY_OPTIMISED)
+        self.covariances = jax.jit(jax.vmap(covariance), compiler_options=UNOPTIMISED)
+        self._infinite = jax.jit(both, compiler_options=UNOPTIMISED)
+
+    def read_laws(
+        self, heads: Float[np.ndarray, "m p"], episodes: Episode
+    ) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n m p"]]:
+        """Loss and gradient of each head on the law of each episode."""
+        padded = np.concatenate([heads, np.repeat(heads[-1:], -len(heads) % TOGETHER, axis=0)])
+        parts = [self._infinite(padded[i : i + TOGETHER], episodes) for i in range(0, len(padded), TOGETHER)]
+        values, slopes = (np.concatenate(part, axis=1)[:, : len(heads)] for part in zip(*parts, strict=True))
+        return values, slopes
+
+
+def keys_at(key: PRNGKeyArray, indices: Int[np.ndarray, " n"]) -> Key[Array, " n"]:
+    """One a global index: nothing depends on how the indices are dealt out."""
+    return jax.vmap(partial(jr.fold_in, key))(indices)

@@ -1,0 +1,131 @@
+r"""The risk of training on finite prompts.
+
+Left: $R_L(\theta_L(t))$ against time for the task of sign covariates, from the fresh prompts of each step and
+averaged over runs, and $R_\infty(\theta_\infty(t))$ (dashed). Right: what is left above the infinite prompt's risk
+at the end, $\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, mean over the last quarter of training with two
+standard errors, for all sub-Gaussian tasks. Dotted: $1/L$.
+
+Alt: Two panels. Left, falling curves of risk against time, lower for longer prompts, the longest close to a
+dashed curve. Right, a log-log chart: the excess of six tasks falls with the prompt length, nearly as fast as a
+dotted line of slope minus one.
+"""
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from chapters.trajectory_stability.marks import SIZE, law, length_ticks, line, series
+from chapters.trajectory_stability.parameters import SHOWN
+from chapters.trajectory_stability.scenes import sub_gaussian
+from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink, sequence
+from lib.statistics import comparison_quantile, standard_error
+
+# Of every task: what each run ends above the infinite risk, by length.
+Excess = Mapping[str, Float[np.ndarray, "runs k"]]
+
+
+def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Numbers:
+    """Risk along training, and what is left above the infinite one; it falls at least like L^{-1/2}."""
+    light = sub_gaussian(finite)
+    excess = {name: _excess(infinite[name], paths) for name, paths in light.items()}
+    lengths = light[SHOWN].lengths
+    return Numbers(_table(infinite[SHOWN], light[SHOWN], excess), (_risk_claim(excess, lengths),))
+
+
+def _excess(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs k"]:
+    """`R_L(θ_L(t)) - R_∞(θ_∞(t))`, a mean over the last quarter of training."""
+    late = slice(-((len(infinite.times) - 1) // 4), None)
+    return (finite.risks[:, late] - infinite.risks[late, None]).mean(axis=1)
+
+
+def _table(infinite: InfinitePath, finite: FinitePaths, excess: Excess) -> Table:
+    """Risk against time for one task, and the excess at the end for all."""
+    frames = [
+        pd.DataFrame(
+            {
+                "task": SHOWN,
+                "length": length,
+                "time": infinite.times,
+                "risk": finite.risks[..., index].mean(axis=0),
+                "risk_std_error": standard_error(finite.risks[..., index]),
+                "infinite": infinite.risks,
+            }
+        )
+        for index, length in enumerate(finite.lengths)
+    ]
+    frames += [
+        pd.DataFrame(
+            {
+                "task": name,
+                "length": finite.lengths,
+                "excess": runs.mean(axis=0),
+                "excess_std_error": standard_error(runs),
+            }
+        )
+        for name, runs in excess.items()
+    ]
+    columns = {
+        "task": Column("The task", "name"),
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "time": Column("Step size times step, t; none for the excess at the end"),
+        "risk": Column("R_L(θ_L(t)), from the fresh prompts of each step", std_error="risk_std_error"),
+        "risk_std_error": Column("Its standard error, from runs", std_error="risk_std_error"),
+        "infinite": Column("R_∞(θ_∞(t))"),
+        "excess": Column("R_L(θ_L) - R_∞(θ_∞), mean of the last quarter of training", std_error="excess_std_error"),
+        "excess_std_error": Column("Its standard error, from runs", std_error="excess_std_error"),
+    }
+    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+
+
+def _risk_claim(excess: Excess, lengths: tuple[int, ...]) -> Claim:
+    """Excess at the longest length over that at the shortest, in units of L^{-1/2}, worst over tasks."""
+    unit = np.sqrt(lengths[-1] / lengths[0])
+    ratios, errors = [], []
+    for runs in excess.values():
+        first, last = runs[:, 0], runs[:, -1]
+        ratio = last.mean() / first.mean()
+        ratios.append(unit * ratio)
+        errors.append(unit * float(standard_error(last - ratio * first)) / first.mean())
+    worst = int(np.argmax(ratios))
+    return Claim(
+        id="trajectory-stability-risk",
+        statement=(
+            f"For {len(excess)} sub-Gaussian tasks, what training on prompts of L tokens ends above the infinite one's "
+            f"risk falls from L = {lengths[0]} to {lengths[-1]} at least like L^{{-1/2}}: the largest ratio to it."
+        ),
+        source="[BB26, Thm 4.3]",
+        measured=ratios[worst],
+        expected=1.0,
+        tolerance=comparison_quantile(len(excess)) * errors[worst],
+        relation="≤",
+        std_error=errors[worst],
+        alternative=Alternative("it did not fall", unit),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Curves of risk over the infinite one; the excess at the end against the length."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    curves, ends = table[table["excess"].isna()], table[table["excess"].notna()]
+    lengths = sorted(curves["length"].unique().tolist())
+    for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
+        mine = curves[curves["length"] == length]
+        left.plot(mine["time"], mine["risk"], color=colour, linewidth=1.6, label=f"$L={length}$")
+    limit = curves[curves["length"] == lengths[0]]
+    left.plot(limit["time"], limit["infinite"], color=ink(), linestyle="--", linewidth=1.8, label=r"$L=\infty$")
+    left.set(yscale="log", xlabel="training time $t$", ylabel="risk", title=f"{curves['task'].iloc[0]}")
+    left.set_ylim(top=3 * curves["risk"].max())
+    left.legend(loc="upper right", fontsize="small", ncols=2)
+    series(right, ends, "excess")
+    law(right, ends["length"], 1.6 * ends["excess"].max(), -1.0)
+    right.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
+    handles, labels = right.get_legend_handles_labels()
+    right.legend([*handles, line(":", 1.5)], [*labels, r"$\propto 1/L$"], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    length_ticks(right, ends)
+    return figure

@@ -1,0 +1,92 @@
+"""The tasks, the heads that training starts from, and the keys: six sub-Gaussian tasks, and a control that is not."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from lib.attention import Attention
+from lib.icl.blocks import block_attention
+from lib.icl.tasks import Classification, IndexRegression, Regression, Task
+from lib.measures import Gaussian, GaussianMixture, Laplace, Rademacher, Uniform
+
+# Covariates are in R², tokens in R³.
+DIMENSION = 2
+NOISE = 0.3
+CONTROL = "Laplace (control)"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A task and the head that training starts from."""
+
+    task: Task
+    start: Attention
+
+
+def scenes() -> dict[str, Scene]:
+    """Six sub-Gaussian tasks, covariates of covariance I, and the control.
+
+    The gain starts large and the bilinear form small, and since the flow of regression keeps ‖A‖² - b² it ends with A
+    small too: with queries of covariance I this is what makes H² < ½.
+    """
+    ones, eye = np.ones(DIMENSION), np.eye(DIMENSION)
+    # bounded tasks, so that all labels share one sub-Gaussian constant; E ‖w‖² = 1
+    weights = Uniform(np.sqrt(3 / DIMENSION) * ones)
+    apart = np.diag([0.64, 0.0])
+    halves = GaussianMixture(np.zeros(2), Gaussian([[0.8, 0.0], [-0.8, 0.0]], np.stack([eye - apart] * 2)))
+    tasks = {
+        "Gaussian": Regression(Gaussian(0 * ones, eye), weights, NOISE),
+        "signs": Regression(Rademacher(ones), weights, NOISE),
+        "uniform": Regression(Uniform(np.sqrt(3) * ones), weights, NOISE),
+        "mixture": Regression(halves, weights, NOISE),
+        "tanh target": IndexRegression(jnp.tanh, weights, NOISE),
+        "classification": Classification(weights),
+    }
+    start = block_attention(0.1 * eye, 3.5)
+    # unit variance; queries are signs, so that tilts are bounded: they stay between half the pole and the pole, √2
+    control = Regression(Laplace(np.sqrt(0.5) * ones), weights, NOISE, Rademacher(ones))
+    return {name: Scene(task, start) for name, task in tasks.items()} | {
+        CONTROL: Scene(control, block_attention(0.9 * eye, 0.1))
+    }
+
+
+def scenes_of(tasks: list[str]) -> dict[str, Scene]:
+    """The tasks asked for and the control."""
+    return {name: scene for name, scene in scenes().items() if name in (*tasks, CONTROL)}
+
+
+def sub_gaussian(by_task: Mapping[str, T]) -> dict[str, T]:
+    """All but the control."""
+    return {name: value for name, value in by_task.items() if name != CONTROL}
+
+
+def file_name(task: str) -> str:
+    """The task's name, fit for a file."""
+    return "-".join(re.findall(r"\w+", task))
+
+
+# A key a task.
+ByTask = Mapping[str, PRNGKeyArray]
+
+
+class Keys(NamedTuple):
+    """One key a simulation and a task."""
+
+    episodes: ByTask
+    training: ByTask
+    checkpoints: ByTask
+
+
+def keys(seed: int) -> Keys:
+    """The chapter's keys, all from `seed`: those of a task do not depend on which others are asked for."""
+    key, names = jr.key(seed), list(scenes())
+    split = [jr.split(jr.fold_in(key, index), len(Keys._fields)) for index in range(len(names))]
+    return Keys(*(dict(zip(names, of_tasks, strict=True)) for of_tasks in zip(*split, strict=True)))

@@ -1,0 +1,148 @@
+"""Gradient descent on infinite prompts beside gradient descent on finite ones.
+
+Both see the same episodes, take the same steps from the same head, and differ in nothing but the prompt: its law, or
+fresh samples of it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import jax.random as jr
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from chapters.trajectory_stability.programs import Programs, as_flat, keys_at, read_prompts
+from chapters.trajectory_stability.scenes import ByTask, Scene, file_name, scenes_of
+from companion import gather
+from companion.pieces import Arrays, Pieces
+from lib.icl.tasks import Episode
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How everything is trained."""
+
+    lengths: tuple[int, ...]
+    episodes: int
+    steps: int
+    step_size: float
+    runs: int
+    shard_lengths: int
+
+    @property
+    def groups(self) -> list[slice]:
+        """Lengths of one shard, by their places."""
+        return [slice(i, i + self.shard_lengths) for i in range(0, len(self.lengths), self.shard_lengths)]
+
+    @property
+    def times(self) -> Float[np.ndarray, " t"]:
+        """Step size times step, from 0 on."""
+        return self.step_size * np.arange(self.steps + 1)
+
+
+@dataclass(frozen=True)
+class Course:
+    """What all training of one task shares: the start, the episodes, and the compiled programs."""
+
+    scene: Scene
+    programs: Programs
+    episodes: Episode
+
+    @classmethod
+    def draw(cls, scene: Scene, plan: Plan, *, key: PRNGKeyArray) -> "Course":
+        """Episode i from the key folded with i."""
+        programs = Programs(scene.task, max(plan.lengths))
+        return cls(scene, programs, programs.episodes(keys_at(key, np.arange(plan.episodes))))
+
+
+@dataclass(frozen=True)
+class InfinitePath:
+    """Gradient descent on the mean loss of infinite prompts: R_∞ of the shared episodes."""
+
+    times: Float[np.ndarray, " t"]
+    heads: Float[np.ndarray, "t p"]
+    risks: Float[np.ndarray, " t"]
+    slopes: Float[np.ndarray, "t p"]
+
+
+@dataclass(frozen=True)
+class FinitePaths:
+    """The same with fresh prompts at every step: risks and slopes are those of the prompts drawn."""
+
+    lengths: tuple[int, ...]
+    heads: Float[np.ndarray, "runs t k p"]
+    risks: Float[np.ndarray, "runs t k"]
+    slopes: Float[np.ndarray, "runs t k p"]
+
+
+def draw_courses(tasks: list[str], plan: Plan, *, keys: ByTask) -> dict[str, Course]:
+    """Of the tasks asked for and of the control."""
+    return {name: Course.draw(scene, plan, key=keys[name]) for name, scene in scenes_of(tasks).items()}
+
+
+# --- infinite prompts -------------------------------------------------------------------------------------
+
+
+def follow_laws(courses: Mapping[str, Course], plan: Plan) -> dict[str, InfinitePath]:
+    """By task: training that reads the laws of prompts."""
+    return {name: follow_law(course, plan) for name, course in courses.items()}
+
+
+def follow_law(course: Course, plan: Plan) -> InfinitePath:
+    """One path: nothing about it is random once the episodes are drawn."""
+    head, path = as_flat(course.scene.start), []
+    for _ in plan.times:
+        values, slopes = course.programs.read_laws(head[None], course.episodes)
+        path.append((head, values.mean(), slopes[:, 0].mean(axis=0)))
+        head = head - plan.step_size * path[-1][2]
+    return InfinitePath(plan.times, *map(np.stack, zip(*path, strict=True)))
+
+
+# --- finite prompts ---------------------------------------------------------------------------------------
+
+
+def follow_prompts(courses: Mapping[str, Course], plan: Plan, *, keys: ByTask) -> dict[str, FinitePaths]:
+    """By task: training that reads fresh prompts at every step, all runs and lengths."""
+    return {name: _all_runs(name, course, plan, key=keys[name]) for name, course in courses.items()}
+
+
+def _all_runs(name: str, course: Course, plan: Plan, *, key: PRNGKeyArray) -> FinitePaths:
+    paths = iter(gather(training_pieces(name, lambda: course, plan, key=key)))
+    runs = [[next(paths) for _ in plan.groups] for _ in range(plan.runs)]
+
+    def whole(part: str) -> np.ndarray:
+        return np.stack([np.concatenate([path[part] for path in run], axis=1) for run in runs])
+
+    return FinitePaths(plan.lengths, whole("heads"), whole("risks"), whole("slopes"))
+
+
+def training_pieces(name: str, course: Callable[[], Course], plan: Plan, *, key: PRNGKeyArray) -> Pieces:
+    """A run and a group of lengths each. The course is asked for by the pieces: to list them costs nothing."""
+    return {
+        f"{file_name(name)}-run-{run}-from-{plan.lengths[group.start]}": partial(
+            _one_run, course, plan, run, group, key=key
+        )
+        for run in range(plan.runs)
+        for group in plan.groups
+    }
+
+
+def _one_run(ask: Callable[[], Course], plan: Plan, run: int, group: slice, *, key: PRNGKeyArray) -> Arrays:
+    """Run r draws prompt i of step t from the key folded with r, t and i; lengths share its first tokens."""
+    course, path = ask(), []
+    lengths, key = plan.lengths[group], jr.fold_in(key, run)
+    asked = course.episodes.query, course.episodes.target
+    heads = np.tile(as_flat(course.scene.start), (len(lengths), 1))
+    for step in range(plan.steps + 1):
+        drawn = keys_at(jr.fold_in(key, step), np.arange(plan.episodes))
+        tokens = course.programs.tokens(course.episodes, drawn)
+        values, slopes = read_prompts(course.scene.task.loss, lengths, heads, tokens, asked)
+        path.append((heads, np.mean(values, axis=0), np.mean(slopes, axis=0)))
+        heads = heads - plan.step_size * path[-1][2]
+    return dict(zip(("heads", "risks", "slopes"), map(np.stack, zip(*path, strict=True)), strict=True))
+
+
+def parameter_gaps(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs t k"]:
+    """`‖θ_L(t) - θ_∞(t)‖`."""
+    return np.linalg.norm(finite.heads - infinite.heads[:, None], axis=-1)

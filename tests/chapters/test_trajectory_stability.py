@@ -1,0 +1,213 @@
+"""Trajectories: the programs compute what `attend` and its derivatives say, and nothing depends on batches."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from chapters.trajectory_stability import checkpoints, gronwall_envelope, trajectories
+from chapters.trajectory_stability.concentration_along_training import squared_norms
+from chapters.trajectory_stability.gaps_along_training import exponents
+from chapters.trajectory_stability.parameters import with_signs
+from chapters.trajectory_stability.pieces import pieces
+from chapters.trajectory_stability.programs import TOGETHER, as_flat, as_head, read_prompts
+from chapters.trajectory_stability.scenes import CONTROL, keys, scenes
+from companion.pieces import FOLDER
+from lib.icl.tasks import episode_loss
+from lib.measures import Empirical
+
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
+
+NAME = "trajectory_stability"
+LENGTHS = (4, 8, 16, 32)
+SCENE = "signs"
+PROMPTS = 64
+
+
+@pytest.fixture(scope="module")
+def quick_compilation():
+    """XLA would spend its time on optimising what runs once."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+@dataclass(frozen=True)
+class Study:
+    """One task by the notebook's steps, each taken when a test first asks for what it comes to."""
+
+    plan: trajectories.Plan
+    seed: int = 0
+
+    @property
+    def start(self):
+        return as_flat(self.course.scene.start)
+
+    @cached_property
+    def course(self):
+        return trajectories.Course.draw(scenes()[SCENE], self.plan, key=keys(self.seed).episodes[SCENE])
+
+    @cached_property
+    def infinite(self):
+        return trajectories.follow_law(self.course, self.plan)
+
+    @cached_property
+    def finite(self):
+        return trajectories.follow_prompts({SCENE: self.course}, self.plan, keys=keys(self.seed).training)[SCENE]
+
+    @cached_property
+    def squared_gaps(self):
+        return self.squared_gaps_on(self.infinite)
+
+    def squared_gaps_on(self, path):
+        """Of this study's prompts, at the stops of any path."""
+        courses, paths, of_tasks = {SCENE: self.course}, {SCENE: path}, keys(self.seed).checkpoints
+        return checkpoints.gradient_errors(courses, paths, self.plan, PROMPTS, keys=of_tasks)[SCENE].squared_gaps
+
+
+@pytest.fixture(scope="module")
+def study(float64):
+    return Study(trajectories.Plan(LENGTHS, 8, 8, 0.02, 3, 12))
+
+
+def infinite_risk(study):
+    def risk(flat):
+        def one(episode):
+            return episode_loss(as_head(flat), episode.measure, study.course.scene.task, episode)
+
+        return jnp.mean(jax.vmap(one)(study.course.episodes))
+
+    return risk
+
+
+def test_a_head_is_its_entries():
+    flat = np.arange(12.0)
+    np.testing.assert_array_equal(as_flat(as_head(jnp.asarray(flat))), flat)
+
+
+def test_prompts_are_read_at_their_prefixes(study, assert_exact):
+    """Head j, length j: against `episode_loss` on the first tokens."""
+    task, episodes = study.course.scene.task, study.course.episodes
+    heads = np.stack([study.start * scale for scale in (1.0, 0.8, 1.2, 0.5)])
+    tokens = study.course.programs.tokens(episodes, jr.split(jr.key(1), 8))
+    values, slopes = read_prompts(task.loss, LENGTHS, heads, tokens, (episodes.query, episodes.target))
+    episode = jax.tree.map(lambda leaf: leaf[2], episodes)
+    for j, length in enumerate(LENGTHS):
+        prompt = Empirical(tokens[2, :length])
+        value, slope = jax.value_and_grad(
+            lambda flat, prompt=prompt: episode_loss(as_head(flat), prompt, task, episode)
+        )(jnp.asarray(heads[j]))
+        assert_exact(values[2, j], value)
+        assert_exact(slopes[2, j], slope)
+
+
+@pytest.mark.parametrize("many", [1, TOGETHER, TOGETHER + 3])
+def test_laws_are_read_whatever_the_number_of_heads(study, assert_exact, many):
+    rng = np.random.default_rng(2)
+    heads = study.start + 0.1 * rng.normal(size=(many, 12))
+    values, slopes = study.course.programs.read_laws(heads, study.course.episodes)
+    value, slope = jax.jit(jax.value_and_grad(infinite_risk(study)))(jnp.asarray(heads[-1]))
+    assert_exact(values[:, -1].mean(), value)
+    assert_exact(slopes[:, -1].mean(axis=0), slope)
+
+
+def test_the_infinite_path_descends_and_its_curvature_is_that_of_the_hessian(study):
+    path = study.infinite
+    np.testing.assert_allclose(path.heads[1:], path.heads[:-1] - 0.02 * path.slopes[:-1], rtol=1e-12)
+    assert np.all(np.diff(path.risks) < 0)
+    hessian = jax.jit(jax.vmap(jax.hessian(infinite_risk(study))))(jnp.asarray(path.heads))
+    largest = np.linalg.norm(np.asarray(hessian), ord=2, axis=(1, 2)).max()
+    assert gronwall_envelope.curvature(study.course, path) == pytest.approx(largest, rel=1e-5)
+
+
+def test_finite_paths_start_where_the_infinite_one_does_and_follow_their_own_gradients(study):
+    paths = study.finite
+    np.testing.assert_array_equal(trajectories.parameter_gaps(study.infinite, paths)[:, 0], 0.0)
+    np.testing.assert_allclose(paths.heads[:, 1:], paths.heads[:, :-1] - 0.02 * paths.slopes[:, :-1], rtol=1e-12)
+    assert len(np.unique(paths.risks)) == paths.risks.size, "every run, step and length reads prompts of its own"
+
+
+def test_errors_of_the_gradient_do_not_depend_on_batches(study, assert_exact):
+    other = Study(replace(study.plan, episodes=16))
+    assert_exact(other.squared_gaps_on(study.infinite), study.squared_gaps)
+
+
+@pytest.mark.parametrize("shard_lengths", [1, 3])
+def test_nothing_depends_on_how_lengths_are_dealt_to_shards(study, assert_exact, shard_lengths):
+    """And every piece has a name of its own, a seed's and a length's."""
+    other = Study(replace(study.plan, shard_lengths=shard_lengths))
+    listed = trajectories.training_pieces(SCENE, lambda: other.course, other.plan, key=jr.key(0))
+    assert len(listed) == 3 * -(-4 // shard_lengths)
+    assert_exact(other.finite.heads, study.finite.heads)
+    assert_exact(other.finite.risks, study.finite.risks)
+    assert_exact(other.squared_gaps_on(study.infinite), study.squared_gaps)
+
+
+def listed_pieces(**changed):
+    return pieces(
+        **{"seed": 0, "tasks": [SCENE], "lengths": list(LENGTHS), "episodes": 8, "steps": 8, "step_size": 0.02},
+        **{"runs": 3, "prompts": PROMPTS, "shard_lengths": 12, **changed},
+    )
+
+
+def test_pieces_are_taken_from_where_they_were_left(study, tmp_path, monkeypatch):
+    """One was computed elsewhere, and is believed; the others are computed."""
+    name = f"{SCENE}-checkpoints-from-{LENGTHS[0]}"
+    assert name in listed_pieces()
+    np.savez(tmp_path / f"{name}.npz", gaps=np.full((PROMPTS, 3, 4), 7.0))
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    other = Study(study.plan)
+    np.testing.assert_array_equal(other.squared_gaps_on(study.infinite), 7.0)
+    np.testing.assert_array_equal(other.finite.heads, study.finite.heads)
+
+
+def test_pieces_computed_by_name_are_what_the_notebook_gathers(study):
+    """From parameters alone, to the last bit."""
+    listed = listed_pieces()
+    run = listed[f"{SCENE}-run-1-from-{LENGTHS[0]}"]()
+    for part in ("heads", "risks", "slopes"):
+        np.testing.assert_array_equal(run[part], getattr(study.finite, part)[1])
+    errors = listed[f"{SCENE}-checkpoints-from-{LENGTHS[0]}"]()
+    np.testing.assert_array_equal(errors["gaps"], study.squared_gaps)
+
+
+def test_pieces_of_the_chapter_are_by_task_seed_and_length():
+    """Eight of a task here: three runs, and the checkpoints, of two groups of lengths."""
+    listed = listed_pieces(shard_lengths=2)
+    assert [name for name in listed if name.startswith("signs")] == [
+        *(f"signs-run-{run}-from-{length}" for run in range(3) for length in (4, 16)),
+        *(f"signs-checkpoints-from-{length}" for length in (4, 16)),
+    ]
+    assert len(listed) == 16, "the control has as many"
+    assert all(re.fullmatch(r"[\w-]+", name) for name in listed)
+
+
+def test_keys_of_a_task_are_its_own():
+    """By purpose and by task, and every task has them, the control too."""
+    of_tasks = keys(3)
+    assert all(list(by_task) == list(scenes()) and CONTROL in by_task for by_task in of_tasks)
+    data = [tuple(jr.key_data(key).tolist()) for by_task in of_tasks for key in by_task.values()]
+    assert len(set(data)) == 3 * len(scenes())
+
+
+def test_squared_norms_of_the_start_are_those_of_its_block(study):
+    """U = 0.1 I on covariates of covariance I, blind to labels."""
+    norms = squared_norms({SCENE: study.course}, {SCENE: study.infinite})[SCENE]
+    assert norms[0] == pytest.approx(0.01)
+
+
+def test_exponents_of_powers(assert_exact):
+    gaps = np.asarray([[2.0], [3.0]]) * np.asarray(LENGTHS) ** -np.asarray([[0.5], [0.8]])
+    assert_exact(exponents(gaps, LENGTHS), np.asarray([0.5, 0.8]))
+
+
+def test_the_task_that_is_drawn_must_be_there(run_cells):
+    assert with_signs(["signs", "mixture", "signs"]) == ["signs", "mixture"]
+    with pytest.raises(ValueError, match="signs"):
+        run_cells(NAME, tasks=["mixture"])
