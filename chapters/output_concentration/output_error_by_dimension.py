@@ -1,0 +1,117 @@
+r"""Error of the output against length, for isotropic Gaussian tokens and queries in $d$ dimensions.
+
+Mean square of $T[\hat\mu_L]-T[\mu]$, over that of $T[\mu]$: at 1 (dotted) a prompt is no better than the answer 0.
+Points: simulated, with two standard errors. Solid: exact. Dash-dotted: slope $-1$. All curves have the same $H$
+and in the end the same slope. But $\tau^2=H^2\|z\|^2$ is of the order of $H^2d$, and the length at which the decay
+sets in grows exponentially with it.
+
+Alt: Log-log plot of relative error against prompt length from two to ten to the twelve, one solid curve for each
+dimension, with points on the curves for short prompts. The curves fall in parallel at the end; the higher the
+dimension the further to the right they lie.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import jax.random as jr
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import PRNGKeyArray
+from matplotlib.figure import Figure
+
+from chapters.output_concentration.error_curves import as_columns, deviations
+from chapters.output_concentration.exact_error import Theory, dense_lengths
+from chapters.output_concentration.marks import SIZE, coloured, decades, error_bars, line, slope
+from chapters.output_concentration.scene import QUERIES, head
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink
+from lib.concentration import ErrorCurve, error_curve, output_gap, sample_gaps
+from lib.measures import Gaussian
+from lib.statistics import comparison_quantile
+
+
+def simulate(
+    norm: float, dimensions: Sequence[int], lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+) -> dict[int, ErrorCurve]:
+    """Errors over σ², at H = `norm`: tokens and queries in the first d coordinates of one space, compiled once."""
+    largest = max(dimensions)
+    params = head(norm, largest)
+
+    def curve(d):
+        flat = Gaussian(np.zeros(largest), np.diag((np.arange(largest) < d).astype(float)))
+        options = {"prompts": prompts, "key": jr.fold_in(key, d), "queries_per_prompt": QUERIES}
+        return error_curve(lengths, sample_gaps(output_gap, params, flat, flat, lengths, **options))
+
+    return {d: curve(d) for d in dimensions}
+
+
+def numbers(curves: Mapping[int, ErrorCurve], theory: Theory, norm: float) -> Numbers:
+    """Relative errors, exact and simulated, and that the two agree in every dimension."""
+    return Numbers(_table(curves, theory, norm), (_dimension_claim(curves, theory, norm),))
+
+
+def _table(curves: Mapping[int, ErrorCurve], theory: Theory, norm: float) -> Table:
+    """Error against length by dimension, over the mean square of the infinite prompt's output."""
+    dense = dense_lengths()
+    frames = []
+    for d, curve in curves.items():
+        size = norm**2 * d
+        frames += [
+            pd.DataFrame({"dimension": d, "kind": "exact", "length": dense, "error": theory(norm, d, dense) / size}),
+            pd.DataFrame({"dimension": d, "kind": "prompts", **as_columns(curve, size)}),
+        ]
+    columns = {
+        "dimension": Column("Dimension d of tokens and queries"),
+        "kind": Column("`exact`: by quadrature; `prompts`: simulated", "name"),
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "error": Column("Mean squared error over the mean square H²dσ² of the limit", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean, in the same unit", std_error="std_error"),
+    }
+    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+
+
+def _dimension_claim(curves: Mapping[int, ErrorCurve], theory: Theory, norm: float) -> Claim:
+    """Simulated against exact error, worst over d and L."""
+
+    def worst(expected):
+        return max(deviations(curve, expected(d, curve.lengths)).max() for d, curve in curves.items())
+
+    comparisons = sum(curve.lengths.size for curve in curves.values())
+    return Claim(
+        id="output-concentration-dimension",
+        statement=(
+            f"At {comparisons} pairs of a dimension and a prompt length, the error of simulated Gaussian prompts is "
+            "the exact one: the worst deviation, in standard errors."
+        ),
+        source="derived here",
+        measured=worst(lambda d, lengths: theory(norm, d, lengths)),
+        expected=0.0,
+        tolerance=comparison_quantile(comparisons),
+        relation="≤",
+        std_error=1.0,
+        alternative=Alternative(
+            "each coordinate erred as if it were alone, d times the error of dimension one",
+            worst(lambda d, lengths: d * theory(norm, 1, lengths)),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Exact curves with points on them, a colour a dimension."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    dimensions = sorted(table["dimension"].unique())
+    for dimension, colour, marker in coloured(dimensions):
+        mine = table[table["dimension"] == dimension]
+        exact, prompts = (mine[mine["kind"] == kind] for kind in ("exact", "prompts"))
+        axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
+        error_bars(axes, prompts, colour, marker, f"$d={dimension}$")
+    exact = table[(table["kind"] == "exact") & (table["dimension"] == dimensions[0])]
+    longest = exact["length"].max()
+    axes.axhline(1, color=ink(), linestyle=":", linewidth=1.5)
+    slope(axes, (longest / 1e5, longest / 30), 0.2 * exact["error"].iloc[-1] * longest)
+    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error, relative")
+    axes.set(xlim=(exact["length"].min(), longest), ylim=(exact["error"].min() / 3, None))
+    decades(axes)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend([*handles, line("-"), line("-.", 1.2)], [*labels, "exact", r"slope $-1$"], loc="lower left")
+    return figure
