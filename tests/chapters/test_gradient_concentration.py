@@ -3,25 +3,22 @@
 import numpy as np
 import pytest
 
+from chapters.gradient_concentration.gradient_errors import DIMENSION, Errors
+from chapters.gradient_concentration.gradient_extra_factor import log_ratio, long_prompt_law
 from lib.concentration import error_curve
-from lib.experiments.gradient_concentration import DIMENSION, Errors, gradient_concentration, log_ratio, long_prompt_law
 
-
-@pytest.fixture(scope="module")
-def smoke(smoke_parameters):
-    return smoke_parameters("gradient_concentration")
+NAME = "gradient_concentration"
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_claims_hold_for_other_seeds(smoke, seed):
-    claims = gradient_concentration(**{**smoke, "seed": seed}).claims
-    assert [claim.id for claim in claims if not (claim.holds and claim.catches_alternative)] == []
+def test_claims_hold_for_other_seeds(seed, run_chapter):
+    assert run_chapter(NAME, seed=seed).broken == []
 
 
 @pytest.mark.parametrize("wrong", [{"lengths": [16, 16, 64, 64]}, {"taus": [1.0, 2.0]}, {"scales": [0.5, 1.0]}])
-def test_parameters_out_of_range_are_refused(smoke, wrong):
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        gradient_concentration(**{**smoke, **wrong})
+        run_cells(NAME, **wrong)
 
 
 def test_the_long_prompt_law_is_a_moment_of_shifted_normals(assert_monte_carlo):
