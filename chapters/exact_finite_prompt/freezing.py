@@ -1,0 +1,126 @@
+r"""The larger the query, the fewer the tokens that answer it.
+
+Participation $P=\mathbb{E}\sum_ip_i^2$ against $a=\tau/\sqrt{2\ln L}$. Curves: exact, from short to astronomically
+long prompts. Dashed: the limit $(1-1/a)_+$ at fixed $a$. Left of $a=1$ more and more tokens share the weight as
+$L$ grows; right of it a few carry it, at every length. The corner at $a=1$ is the freezing of the random-energy
+model, rounded at finite $L$.
+
+Alt: Line chart of participation against a. Four curves come down, from short to long prompts, onto a dashed curve
+that is zero up to a equal one and then rises towards one half at a equal two.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from chapters.exact_finite_prompt.marks import SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink, sequence
+from lib.finite_prompt import LARGEST_TAU, score_statistics
+from lib.tabulate import tabulate
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Participation at one length, against a = τ/√(2 ln L)."""
+
+    ratio: Float[np.ndarray, " n"]
+    participation: Float[np.ndarray, " n"]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Participation of prompts of one length at a query beyond freezing, a = `ratio` > 1."""
+
+    log_length: float
+    ratio: float
+    participation: float
+
+
+def participation_curves(log_lengths: list[float]) -> dict[float, Curve]:
+    """By ln L: participation up to a = 2.5, or to the largest τ of the guaranteed domain."""
+    curves = {}
+    for log_length in sorted(set(log_lengths)):
+        critical = np.sqrt(2 * log_length)
+        ratio = np.linspace(0.0, min(2.5, LARGEST_TAU / critical), 61)
+        found = tabulate(score_statistics, (ratio * critical) ** 2, log_length)
+        curves[log_length] = Curve(ratio, found.participation)
+    return curves
+
+
+def beyond_freezing(log_length: float) -> Frozen:
+    """Participation at a = 2, or as far beyond freezing as the guaranteed domain goes."""
+    ratio = min(2.0, 0.99 * LARGEST_TAU / np.sqrt(2 * log_length))
+    measured = float(tabulate(score_statistics, 2 * ratio**2 * log_length, log_length).participation)
+    return Frozen(log_length, ratio, measured)
+
+
+def frozen_participation(ratio: np.ndarray) -> np.ndarray:
+    """`(1 - 1/a)₊`: the weights of the frozen random-energy model are Poisson-Dirichlet of parameter 1/a."""
+    return 1 - 1 / np.maximum(ratio, 1.0)
+
+
+def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
+    """Participation beside its limit; at the longest prompt the two agree beyond freezing."""
+    return Numbers(_table(curves), (_freezing_claim(longest),))
+
+
+def _table(curves: Mapping[float, Curve]) -> Table:
+    """Participation against a = τ/√(2 ln L), and the limit (1 - 1/a)₊ of the random-energy model."""
+    frames = [
+        pd.DataFrame(
+            {
+                "log_length": log_length,
+                "ratio": curve.ratio,
+                "participation": curve.participation,
+                "limit": frozen_participation(curve.ratio),
+            }
+        )
+        for log_length, curve in curves.items()
+    ]
+    columns = {
+        "log_length": Column("ln L"),
+        "ratio": Column("a = τ/√(2 ln L), the size of the query in units of the largest score"),
+        "participation": Column("P = E Σp², exact"),
+        "limit": Column("(1 - 1/a)₊, its limit for L → ∞ at fixed a"),
+    }
+    return Table(pd.concat(frames, ignore_index=True), columns)
+
+
+def _freezing_claim(longest: Frozen) -> Claim:
+    """Participation beyond freezing against its limit, at the longest prompt."""
+    log_length, ratio = longest.log_length, longest.ratio
+    return Claim(
+        id="exact-finite-prompt-freezing",
+        statement=(
+            f"Beyond freezing a few tokens carry the answer, however long the prompt: at ln L = {log_length:g} and "
+            f"τ = {ratio:.2f}·√(2 ln L), participation is near its limit 1 - √(2 ln L)/τ."
+        ),
+        source="derived here",
+        measured=longest.participation,
+        expected=float(frozen_participation(np.asarray(ratio))),
+        # the largest of L normals falls short of √(2 ln L) by this fraction
+        tolerance=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
+        alternative=Alternative("as many tokens as before freezing, e^{τ²}/L capped at 1", 1.0),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A curve a length, and the limit."""
+    frame = table
+    figure, axes = plt.subplots(figsize=SIZE)
+    lengths = sorted(frame["log_length"].unique().tolist())
+    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
+        curve = frame[frame["log_length"] == log_length]
+        axes.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2, label=rf"$\ln L={log_length:g}$")
+    limit = frame.sort_values("ratio")
+    axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5, label=r"$(1-1/a)_+$")
+    axes.set(xlim=(0, frame["ratio"].max()), ylim=(0, 1))
+    axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="participation $P$")
+    axes.legend(loc="upper left")
+    return figure
