@@ -1,15 +1,46 @@
 """The exponents: two forms of one heuristic agree, and averages over queries are taken with the right density."""
 
-import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from lib.experiments.sharp_rates import planar_density, radial_density, ratio_exponent
-from lib.experiments.tabulate import BATCH, tabulate
+from chapters.sharp_rates.query_averages import READ_AT, planar_density, radial_density
+from chapters.sharp_rates.rate_at_fixed_ratio import ratio_exponent
 from lib.finite_prompt import rate_exponent
 
+NAME = "sharp_rates"
 TAUS = np.arange(0.0, 30.1, 0.05)
+
+
+@pytest.fixture(scope="module")
+def run(run_chapter):
+    return run_chapter(NAME)
+
+
+def test_claims_hold_and_would_not_under_their_alternatives(run):
+    assert len(run.claims) == 4
+    assert run.broken == []
+
+
+def test_every_table_holds_the_length_at_which_exponents_are_read(run):
+    for name in ("rate_at_fixed_ratio", "local_slopes", "operator_norm"):
+        assert READ_AT in set(run.tables[name].frame["log_length"])
+
+
+def test_one_head_has_one_slope_in_every_table(run):
+    """H = 1 in one dimension is a norm, a spectrum, and the middle of the exponents' curve."""
+    norms, spectra = (run.tables[name].frame for name in ("local_slopes", "operator_norm"))
+    by_norm = norms[norms["squared_norm"] == 1].set_index("log_length")["slope"]
+    by_spectrum = spectra[spectra["spectrum"] == "(1)"].set_index("log_length")["slope"]
+    pd.testing.assert_series_equal(by_norm, by_spectrum)
+    assert by_norm[READ_AT] == run.claims["sharp-rates-golden"].measured
+
+
+@pytest.mark.parametrize("wrong", [{"log_lengths": [5.0, 331.0]}, {"fixed_ratios": 7}, {"norms": 25.0}])
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_cells(NAME, **wrong)
 
 
 @pytest.mark.parametrize("squared", [0.1, 0.5, 0.7, 1.0, 3.0, 20.0])
@@ -43,16 +74,3 @@ def test_planar_density_has_the_second_moment_of_its_axes(major, minor):
     assert np.sum(density * taus**4) / np.sum(density) == pytest.approx(
         3 * (major**4 + minor**4) + 2 * (major * minor) ** 2, rel=1e-5
     )
-
-
-@pytest.mark.parametrize("size", [1, BATCH, BATCH + 1, 3 * BATCH - 1])
-def test_a_table_does_not_depend_on_its_batches(float64, size):
-    points = np.linspace(0.0, 1.0, size)
-    square, cube = tabulate(lambda x, y: (x**2 + y, x**3), points, 2.0)
-    np.testing.assert_allclose(square, points**2 + 2)
-    np.testing.assert_allclose(cube, points**3)
-
-
-def test_a_table_has_the_broadcast_shape_of_its_arguments(float64):
-    table = tabulate(jnp.add, np.arange(3.0)[:, None], np.arange(70.0))
-    np.testing.assert_array_equal(table, np.arange(3.0)[:, None] + np.arange(70.0))

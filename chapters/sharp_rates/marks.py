@@ -1,0 +1,4 @@
+"""How the pictures of this chapter draw what they share."""
+
+SIZE = (8.0, 4.5)
+MARKERS = ("o", "s", "^", "D", "v", "P")

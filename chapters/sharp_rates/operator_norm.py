@@ -1,0 +1,130 @@
+r"""In more than one dimension it is the largest singular value that counts.
+
+Solid: local slope of the exact query-averaged error for five spectra of $\Gamma^{1/2}U\Gamma_q^{1/2}$. Dotted:
+$\beta-m/(2\ln L)$, with $\beta$ of the largest singular value and $m$ its multiplicity. Four spectra share the
+largest singular value 1 and the limit 0.618, though their Frobenius norms run from 1 to $\sqrt8$; a second
+singular value of one half changes nothing visible.
+
+Alt: Line chart of local slope against logarithm of length. Four solid curves of different spectra merge towards
+0.618, the eight-dimensional one slowest; a fifth, of a larger singular value, goes to 0.366. Dotted curves follow
+each.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from chapters.sharp_rates.marks import MARKERS, SIZE
+from chapters.sharp_rates.query_averages import READ_AT, ErrorTable, exponent, planar_density, radial_density
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Of one head: its singular values, and the local slope of the query-averaged error at each length."""
+
+    values: tuple[float, ...]
+    log_lengths: Float[np.ndarray, " lengths"]
+    slope: Float[np.ndarray, " lengths"]
+
+
+def average(errors: ErrorTable) -> dict[str, Spectrum]:
+    """Slopes of heads of different spectra with the same largest singular value, 1, and of one with a larger."""
+    spectra = {
+        "(√2)": (radial_density(errors.taus, np.sqrt(2.0), 1), (np.sqrt(2.0),)),
+        "(1)": (radial_density(errors.taus, 1.0, 1), (1.0,)),
+        "(1, ½)": (planar_density(errors.taus, 1.0, 0.5), (1.0, 0.5)),
+        "(1, 1)": (radial_density(errors.taus, 1.0, 2), (1.0, 1.0)),
+        "(1, …, 1) in R⁸": (radial_density(errors.taus, 1.0, 8), (1.0,) * 8),
+    }
+    return {
+        name: Spectrum(values, errors.log_lengths, errors.slope(density, len(values)))
+        for name, (density, values) in spectra.items()
+    }
+
+
+def numbers(spectra: Mapping[str, Spectrum]) -> Numbers:
+    """Slopes by spectrum beside what the largest singular value predicts, and the Frobenius norm."""
+    table = _table(spectra)
+    return Numbers(table, (_spectrum_claim(table.frame),))
+
+
+def _table(spectra: Mapping[str, Spectrum]) -> Table:
+    """Slopes by spectrum."""
+    frame = pd.concat([_frame(name, spectrum) for name, spectrum in spectra.items()], ignore_index=True)
+    columns = {
+        "spectrum": Column("Singular values of Γ^{1/2} U Γ_q^{1/2}", "list"),
+        "log_length": Column("ln L"),
+        "slope": Column("-d ln error / d ln L, exact, averaged over queries"),
+        "operator": Column("β of the operator norm, the largest singular value"),
+        "predicted": Column("β - m/(2 ln L), m the multiplicity of the largest singular value [heuristic]"),
+        "frobenius": Column("β of the Frobenius norm, were that the one that counts"),
+    }
+    return Table(frame, columns)
+
+
+def _frame(name: str, spectrum: Spectrum) -> pd.DataFrame:
+    values, log_lengths = spectrum.values, spectrum.log_lengths
+    return pd.DataFrame(
+        {
+            "spectrum": name,
+            "log_length": log_lengths,
+            "slope": spectrum.slope,
+            "operator": float(exponent(max(values) ** 2)),
+            "predicted": exponent(max(values) ** 2) - values.count(max(values)) / (2 * log_lengths),
+            "frobenius": float(exponent(sum(value**2 for value in values))),
+        }
+    )
+
+
+def _spectrum_claim(frame: pd.DataFrame) -> Claim:
+    """At ln L = 300 each spectrum's slope against β of its operator norm, less m/(2 ln L)."""
+    read = frame[frame["log_length"] == READ_AT]
+    correction = read["operator"] - read["predicted"]
+
+    def worst(exponents) -> float:
+        return float(np.max(np.abs(read["slope"] - exponents)))
+
+    return Claim(
+        id="sharp-rates-operator-norm",
+        statement=(
+            f"It is the operator norm that counts: at ln L = {READ_AT:g} the slopes of {len(read)} spectra, in one to "
+            "eight dimensions, are β - m/(2 ln L) with β of the largest singular value and m its multiplicity; the "
+            "largest distance."
+        ),
+        source="derived here",
+        measured=worst(read["predicted"]),
+        expected=0.0,
+        tolerance=0.001,
+        relation="≤",
+        alternative=Alternative("β of the Frobenius norm", worst(read["frobenius"] - correction)),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A curve a spectrum, what is predicted of it, and the limits."""
+    frame = table
+    figure, axes = plt.subplots(figsize=SIZE)
+    for spectrum, marker in zip(dict.fromkeys(frame["spectrum"]), MARKERS, strict=False):
+        curve = frame[frame["spectrum"] == spectrum]
+        (line,) = axes.plot(
+            curve["log_length"], curve["slope"], marker=marker, markersize=5, linewidth=2, label=spectrum
+        )
+        axes.plot(curve["log_length"], curve["predicted"], color=line.get_color(), linestyle=":", linewidth=1.5)
+    for level in sorted(frame["operator"].unique()):
+        axes.axhline(level, color=ink(), linestyle="--", linewidth=1)
+    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="local slope of the error", ylim=(0, 0.75))
+    axes.set_xticks([5, 10, 20, 50, 100, 200, 330], labels=["5", "10", "20", "50", "100", "200", "330"])
+    axes.minorticks_off()
+    handles, labels = axes.get_legend_handles_labels()
+    handles += [Line2D([], [], color=ink(), linestyle=style, linewidth=1.3) for style in (":", "--")]
+    labels += [r"$\beta-m/(2\,\ln L)$", r"$\beta(H)$"]
+    axes.legend(handles, labels, title="singular values", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
