@@ -47,7 +47,7 @@ class Attention(eqx.Module):
         return cls(key.T @ query, value)
 
 
-def attend(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " e"]:
+def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " e"]:
     """`V ∇Λ_μ(U z)`: softmax attention of the prompt `measure` at `query` ([BB26], written for any measure).
 
     On an `Empirical` this is textbook softmax; on a `Gaussian` it is affine in the query [BB26, Lemma 2.1].
@@ -56,7 +56,7 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Fl
     return params.value @ tilted_mean(measure, tilt_of(params, measure, query))
 
 
-def linear_attend(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " e"]:
+def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " e"]:
     """`V E_μ[z' z'ᵀ] U z`: linear attention, the second moment in place of the tilted mean [BB26].
 
     The second moment is never formed: `E[z' z'ᵀ] ξ = ∇²Λ(0) ξ + ⟨∇Λ(0), ξ⟩ ∇Λ(0)`.
@@ -66,7 +66,7 @@ def linear_attend(params: Attention, measure: Measure, query: Float[Array, " d"]
     return params.value @ (cov_tilt + (mean @ tilt) * mean)
 
 
-def fluctuation(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, "e e"]:
+def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, "e e"]:
     """`lim_L L·Cov T[μ̂_L](z)`, the size of finite-prompt noise at a fixed query (derived here, delta method).
 
     `V e^{Λ(2ξ)-2Λ(ξ)} (∇²Λ(2ξ) + g gᵀ) Vᵀ` with `g = ∇Λ(2ξ) - ∇Λ(ξ)`, ξ = Uz. It needs 2ξ in the domain of
@@ -82,7 +82,7 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " d"]) 
 def stream_attend(
     params: Attention,
     measure: Measure,
-    query: Float[Array, " d"],
+    query: Float[Array, " q"],
     n: int,
     *,
     key: PRNGKeyArray,
@@ -121,7 +121,7 @@ def _stream_mean(
     return state[1]
 
 
-def tilt_of(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " d"]:
+def tilt_of(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " d"]:
     """`ξ = U z`, the tilt a query puts on the prompt's law; raises where shapes do not fit."""
     if jnp.shape(query) != params.bilinear.shape[1:]:
         raise ValueError(

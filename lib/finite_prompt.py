@@ -83,7 +83,7 @@ def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 
 
 def mean_output(
-    params: Attention, gaussian: Gaussian, query: Float[Array, " d"], log_length: Scalar
+    params: Attention, gaussian: Gaussian, query: Float[Array, " q"], log_length: Scalar
 ) -> Float[Array, " e"]:
     """`E T[μ̂_L](z) = V m + (1 - P) V Γ U z`: in mean, a finite prompt is linear attention shrunk by `1 - P`.
 
@@ -95,7 +95,7 @@ def mean_output(
 
 
 def output_error(
-    params: Attention, gaussian: Gaussian, query: Float[Array, " d"], log_length: Scalar
+    params: Attention, gaussian: Gaussian, query: Float[Array, " q"], log_length: Scalar
 ) -> Float[Array, ""]:
     """`E ‖T[μ̂_L](z) - T[μ](z)‖² = (‖VΓξ‖²/τ²) Q + P (tr VΓVᵀ - ‖VΓξ‖²/τ²)`, at one query. Derived here."""
     at = _scores(params, gaussian, query)
@@ -106,7 +106,7 @@ def output_error(
 
 
 def sample_output(
-    params: Attention, gaussian: Gaussian, query: Float[Array, " d"], n: int, *, key: PRNGKeyArray
+    params: Attention, gaussian: Gaussian, query: Float[Array, " q"], n: int, *, key: PRNGKeyArray
 ) -> Float[Array, " e"]:
     """One draw of `T[μ̂_n](z)`, collapsed: n scalar normals and one vector in place of n vectors.
 
@@ -145,7 +145,7 @@ class _Scores(NamedTuple):
     variance: Float[Array, ""]
 
 
-def _scores(params: Attention, gaussian: Gaussian, query: Float[Array, " d"]) -> _Scores:
+def _scores(params: Attention, gaussian: Gaussian, query: Float[Array, " q"]) -> _Scores:
     tilt = tilt_of(params, gaussian, query)
     drift = gaussian.cov @ tilt
     return _Scores(tilt, drift, jnp.maximum(tilt @ drift, 0.0))

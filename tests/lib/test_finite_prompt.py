@@ -13,7 +13,6 @@ import pytest
 from scipy import special, stats
 
 from lib.attention import Attention, attend, fluctuation, linear_attend
-from lib.experiments.result import comparison_quantile, standard_error
 from lib.finite_prompt import (
     mean_output,
     output_error,
@@ -26,6 +25,7 @@ from lib.finite_prompt import (
 )
 from lib.measures import Gaussian, empirical
 from lib.partition import DEFAULT, Resolution, levels, log_survival, log_tilted, log_tilted_square
+from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
 
