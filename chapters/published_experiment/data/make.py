@@ -1,6 +1,6 @@
 """Train the published model once, as published, and keep what it passed through beside this file.
 
-    python data/published_experiment/make.py --length 20 --activation softmax --seed 0 --steps 300000
+    python chapters/published_experiment/data/make.py --length 20 --activation softmax --seed 0 --steps 300000
 
 One head with separate query, key, value and output matrices, plain SGD of step 1e-3 on the mean square of 128 fresh
 prompts a step. Writes `<activation>_<length>_<seed>.csv` and, last, `.json` with where it came from. A killed run
@@ -27,7 +27,7 @@ import pandas as pd
 from rich.progress import Progress
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT))
 
 from lib.flow import Checkpoint, History, train  # noqa: E402
@@ -90,10 +90,11 @@ def table(history: History, length: int, activation: str) -> pd.DataFrame:
 def provenance(arguments: dict, digest: str) -> dict:
     """Where a table came from."""
     describe = ["git", "describe", "--always", "--dirty"]
+    options = " ".join(f"--{k} {v}" for k, v in arguments.items())
     commit = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     return {
         "columns": MEANING,
-        "command": "python data/published_experiment/make.py " + " ".join(f"--{k} {v}" for k, v in arguments.items()),
+        "command": f"python chapters/published_experiment/data/make.py {options}",
         "parameters": arguments | {"batch": BATCH, "step_size": STEP, "sampling": "collapsed", "precision": "float32"},
         "made": time.strftime("%Y-%m-%d", time.gmtime()),
         "commit": commit,

@@ -1,0 +1,15 @@
+"""What the pictures of this chapter share; all show plain mean squares."""
+
+from matplotlib.axes import Axes
+
+SIZE = (8.0, 4.5)
+COLOURS = {"softmax": "C1", "linear": "C0", "bayes": "C2"}
+MARKERS = {"softmax": "o", "linear": "s"}
+MEAN_SQUARE = r"mean square $\mathbb{E}(\hat y-y)^2$, no ½"
+
+
+def plain_ticks(axes: Axes) -> None:
+    """Mean squares as decimals."""
+    ticks = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0]
+    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axes.tick_params(axis="y", which="minor", left=False, labelleft=False)

@@ -1,0 +1,157 @@
+"""Models trained as published: runs of the published length, tracked, and shorter ones made here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.random as jr
+import numpy as np
+import optax
+import pandas as pd
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH
+from companion.pieces import Arrays, Pieces, gather
+from lib.flow import History, sgd
+from lib.icl import SeparateWeights, prompt_loss, published_head, published_task
+
+# Tracked results, with their origin; see make.py there.
+DATA = Path(__file__).parent / "data"
+# Rows kept of a training.
+ROWS = 20
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """A tracked run under the corrected law: the exact mean square of the head after each of these steps."""
+
+    steps: Int[np.ndarray, " rows"]
+    risks: Float[np.ndarray, " rows"]
+
+
+# Tracked runs by (activation, length, start).
+LongRuns = Mapping[tuple[str, int, int], LongRun]
+
+
+def tracked() -> LongRuns:
+    """The tracked runs of the published length, all under the corrected law; a row every thousand steps."""
+    long = {}
+    for path in sorted(DATA.glob("*.csv")):
+        activation, length, start = path.stem.split("_")
+        read = pd.read_csv(path)
+        long[activation, int(length), int(start)] = LongRun(read["step"].to_numpy(), read["risk"].to_numpy())
+    if not long:
+        raise FileNotFoundError(f"`{DATA}` holds no training run: make them with make.py there.")
+    return long
+
+
+def lengths_of(long: LongRuns) -> list[int]:
+    """The prompt lengths of tracked runs."""
+    return sorted({length for _, length, _ in long})
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a model is trained: steps, their size, prompts a step."""
+
+    steps: int
+    step_size: float
+    batch: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which models are trained here: both activations at each length, from several starts."""
+
+    law: str
+    lengths: list[int]
+    starts: int
+    schedule: Schedule
+
+    @property
+    def heads(self) -> list[tuple[str, int]]:
+        """Activation and prompt length of each model."""
+        return [(activation, length) for length in sorted(set(self.lengths)) for activation in POOLS]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Of one head, a row each start: mean squares over the fresh prompts of each twentieth of the training.
+
+    `times` are the middles of the twentieths, in steps times step size.
+    """
+
+    times: Float[np.ndarray, " rows"]
+    loss: Float[np.ndarray, "starts rows"]
+    loss_std_error: Float[np.ndarray, "starts rows"]
+
+
+# Trainings by (activation, length).
+Trainings = Mapping[tuple[str, int], Training]
+
+
+def train(plan: Plan, *, key: PRNGKeyArray) -> Trainings:
+    """Every model of the plan."""
+    times = (np.arange(ROWS) + 0.5) / ROWS * plan.schedule.steps * plan.schedule.step_size
+    values = gather(training_pieces(plan, key=key))
+    return {head: Training(times, **arrays) for head, arrays in zip(plan.heads, values, strict=True)}
+
+
+def training_pieces(plan: Plan, *, key: PRNGKeyArray) -> Pieces:
+    """An activation and a length each, all starts at once."""
+    return {
+        f"{activation}-{length}": partial(_train, plan, activation, length, key) for activation, length in plan.heads
+    }
+
+
+def _train(plan: Plan, activation: str, length: int, key: PRNGKeyArray) -> Arrays:
+    """Mean squares over the fresh prompts of each twentieth of the training, and their standard errors."""
+    history = histories(plan, activation, length, key=key)
+    return {"loss": np.asarray(history.loss, float), "loss_std_error": np.asarray(history.loss_std_error, float)}
+
+
+def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) -> History:
+    """Trainings from all starts, of one head at one length: row i is run i."""
+    schedule = plan.schedule
+    loss = prompt_loss(
+        published_task(LAWS[plan.law]),
+        length,
+        batch=schedule.batch,
+        head=published_head,
+        pool=POOLS[activation],
+        weight=1.0,
+    )
+
+    def run(key):
+        weights_key, prompts_key = jr.split(key)
+        return sgd(
+            loss,
+            SeparateWeights.draw(WIDTH, key=weights_key),
+            optimiser=optax.sgd(schedule.step_size),
+            steps=schedule.steps,
+            every=schedule.steps // ROWS,
+            key=jr.fold_in(prompts_key, length),
+        )
+
+    return jax.jit(jax.vmap(run))(jr.split(key, plan.starts))
+
+
+def short_frame(short: Trainings) -> pd.DataFrame:
+    """A row each run and twentieth of its training."""
+    frames = [
+        pd.DataFrame(
+            {
+                "activation": activation,
+                "length": length,
+                "start": start,
+                "time": training.times,
+                "loss": training.loss[start],
+                "loss_std_error": training.loss_std_error[start],
+            }
+        )
+        for (activation, length), training in short.items()
+        for start in range(len(training.loss))
+    ]
+    return pd.concat(frames, ignore_index=True)
