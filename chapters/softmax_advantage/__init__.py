@@ -1,0 +1,1 @@
+"""Where the answer sits at one hidden token, softmax is Bayes-optimal; what every other choice loses."""

@@ -1,0 +1,57 @@
+"""The two models of a hidden token, and the risks that several figures ask of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from lib import single_location as sl
+from lib.single_location.activations import Sigmoid, optimal_risk
+from lib.single_location.moments import Moments
+from lib.single_location.population import bayes_integrals, moments
+
+MODELS = {"spiked": sl.Spiked, "max": sl.Max}
+# A prompt and a hint, neither trivial nor hopeless, at which single heads are looked at.
+GENERIC_LENGTH, GENERIC_SNR = 10, 4.0
+
+
+class Keys(NamedTuple):
+    """One key a simulation of the chapter: there is one."""
+
+    cosine: PRNGKeyArray
+
+
+def keys(seed: int) -> Keys:
+    """The chapter's keys, all from `seed`."""
+    return Keys(jr.key(seed))
+
+
+@dataclass(frozen=True)
+class Risks:
+    """Of one model and length, along strengths ν of the hint: the lowest risk of each kind of head."""
+
+    snrs: Float[np.ndarray, " snrs"]
+    by_head: Mapping[str, Float[np.ndarray, " snrs"]]
+
+
+def bayes_risk(task: sl.Task) -> Float[np.ndarray, "*stack"]:
+    """The first of the two integrals: both are asked for somewhere, so one compilation serves."""
+    return np.asarray(bayes_integrals(task)[0])
+
+
+def best_sigmoid(model: str, tasks: sl.Task) -> Float[np.ndarray, "*stack"]:
+    """In the spiked model the best bias and slope are known; in the max model they are searched."""
+    if model == "max":
+        return np.asarray(sl.best_risk(tasks, sl.sigmoid))
+    bias = -0.5 * tasks.snr - jnp.log(tasks.length - 1.0)
+    overlaps = sl.Overlaps(jnp.sqrt(tasks.snr), tasks.snr, 1.0, 1.0)
+    return best_scale(moments(tasks, Sigmoid(bias), overlaps))
+
+
+def best_scale(these: Moments) -> Float[np.ndarray, "*stack"]:
+    """The risk with v along v* and as long as is best."""
+    return np.asarray(optimal_risk(these.hidden, these.power))

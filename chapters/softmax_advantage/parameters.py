@@ -1,0 +1,20 @@
+"""What `softmax_advantage` can be rerun with."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+import companion
+
+
+class Parameters(companion.Parameters):
+    """Types, ranges and meanings; the defaults stand in the notebook."""
+
+    seed: Annotated[int, Field(ge=0, description="The prompts that measure one cosine are drawn from it.")]
+    lengths: Annotated[
+        list[Annotated[int, Field(ge=2, le=10**8)]], Field(min_length=1, max_length=5, description="Prompt lengths L.")
+    ]
+    snrs: Annotated[int, Field(ge=5, le=100, description="Strengths ν of the hint from 0.1 to 60.")]
+    zoo_length: Annotated[int, Field(ge=3, le=1000, description="Prompt length at which activations are compared.")]
+    zoo_snr: Annotated[float, Field(ge=2.0, le=20.0, description="Strength ν at which activations are compared.")]
+    prompts: Annotated[int, Field(ge=10**4, le=10**7, description="Simulated prompts that measure one cosine.")]

@@ -1,0 +1,131 @@
+r"""Excess risk of the best head of each kind against the strength $\nu$ of the hint.
+
+Colours: prompt lengths. Solid: softmax, which is the Bayes risk; dashed: sigmoid weights with the best slope and
+bias; dotted: linear weights. Left, one token is shifted along $k^\star$; right, the answer sits, more or less
+surely, at the token with the largest score. Exact; logarithmic axes.
+
+Alt: Two log-log panels of risk against hint strength. In each, for every prompt length, the solid softmax curve
+lies lowest, the dashed sigmoid curve above it and the dotted linear curve highest. On the left the solid curves
+plunge; on the right they fall like a power, and the sigmoid and linear curves level off.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from chapters.softmax_advantage.marks import DASHES, TITLES, WIDE
+from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink, sequence
+from lib import single_location as sl
+from lib.single_location.population import bayes_integrals
+
+
+@dataclass(frozen=True)
+class TwoIntegrals:
+    """The Bayes risk by each of its two integrals, and by the second also for prompts of one token more."""
+
+    first: Float[np.ndarray, "models lengths snrs"]
+    second: Float[np.ndarray, "models lengths snrs"]
+    second_longer: Float[np.ndarray, "models lengths snrs"]
+
+
+def strengths(n: int) -> Float[np.ndarray, " n"]:
+    """`n` strengths ν of the hint, from hardly any to nearly certain."""
+    return np.geomspace(0.1, 60.0, n)
+
+
+def best_risks(lengths: Iterable[int], snrs: Float[np.ndarray, " snrs"]) -> dict[tuple[str, int], Risks]:
+    """By model and length: Bayes, best element-wise and linear risk along ν."""
+    return {
+        (model, length): _best_risks(model, make(length, snrs), snrs)
+        for model, make in MODELS.items()
+        for length in sorted(set(lengths))
+    }
+
+
+def _best_risks(model: str, tasks: sl.Task, snrs: Float[np.ndarray, " snrs"]) -> Risks:
+    by_head = {
+        "softmax": bayes_risk(tasks),
+        "sigmoid": best_sigmoid(model, tasks),
+        "linear": np.asarray(sl.best_risk(tasks, sl.linear)),
+    }
+    return Risks(snrs, by_head)
+
+
+def integrate_twice(lengths: Iterable[int]) -> TwoIntegrals:
+    """Bayes risks of both models twice, from two tokens to a hundred million, at hints weak and strong."""
+    snrs = np.asarray([0.01, 1.0, 10.0, 60.0])
+    tested = sorted({2, *lengths, 10**8})
+    found = [
+        [(*bayes_integrals(make(length, snrs)), bayes_integrals(make(length + 1, snrs))[1]) for length in tested]
+        for make in MODELS.values()
+    ]
+    return TwoIntegrals(*np.moveaxis(np.asarray(found), 2, 0))
+
+
+def numbers(risks: Mapping[tuple[str, int], Risks], integrals: TwoIntegrals) -> Numbers:
+    """Risks by model, length and ν; the Bayes risk is the same by either integral."""
+    return Numbers(_table(risks), (_integrals_claim(integrals),))
+
+
+def _table(risks: Mapping[tuple[str, int], Risks]) -> Table:
+    """Bayes, best element-wise and linear risk, by model, length and ν."""
+    frames = [
+        pd.DataFrame({"model": model, "length": length, "snr": these.snrs, **these.by_head})
+        for (model, length), these in risks.items()
+    ]
+    columns = {
+        "model": Column("How the hidden token stands out: spiked or max", "name"),
+        "length": Column("Tokens in a prompt, L", "tokens"),
+        "snr": Column("Strength of the hint, ν"),
+        "softmax": Column("Excess risk of the best softmax head, the Bayes risk"),
+        "sigmoid": Column("Excess risk of the best head with element-wise sigmoid weights"),
+        "linear": Column("Excess risk of the best head with linear weights"),
+    }
+    return Table(pd.concat(frames, ignore_index=True), columns)
+
+
+def _integrals_claim(integrals: TwoIntegrals) -> Claim:
+    """`1 - E p_ε` against `1 - E Σp²`, in both models."""
+    return Claim(
+        id="softmax-advantage-two-integrals",
+        statement=(
+            "What the posterior leaves to the wrong tokens, 1 - E p_ε, and its spread, 1 - E Σp², are the same number: "
+            "two integrals without a common term differ at most by rounding, from two tokens to a hundred million."
+        ),
+        source="[D26, Prop. 4.2]",
+        measured=float(np.max(np.abs(integrals.first - integrals.second))),
+        expected=0.0,
+        tolerance=1e-9,
+        relation="≤",
+        alternative=Alternative(
+            "one of the two counts one token too many",
+            float(np.max(np.abs(integrals.first - integrals.second_longer))),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A panel a model: three curves a length."""
+    figure, panels = plt.subplots(1, 2, figsize=WIDE, sharey=True)
+    lengths = sorted(table["length"].unique().tolist())
+    colours = sequence(len(lengths))
+    for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
+        for length, colour in zip(lengths, colours, strict=True):
+            curve = table[(table["model"] == model) & (table["length"] == length)]
+            for name, dashes in DASHES.items():
+                panel.plot(curve["snr"], curve[name], dashes, color=colour, linewidth=1.8)
+        panel.set(xscale="log", yscale="log", ylim=(1e-4, 1.3), title=title, xlabel=r"strength of the hint, $\nu$")
+    panels[0].set_ylabel("excess risk")
+    handles = [Line2D([], [], color=ink(), linestyle=dashes) for dashes in DASHES.values()]
+    handles += [Line2D([], [], color=colour, linewidth=4) for colour in colours]
+    labels = [*DASHES, *(f"$L={length}$" for length in lengths)]
+    panels[1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure

@@ -1,0 +1,75 @@
+"""The chapter on softmax's advantage: its tables say what they hold, its simulated cosine is other people's."""
+
+import jax.random as jr
+import numpy as np
+import pytest
+from scipy.special import erf, softmax
+
+from chapters.softmax_advantage.activation_zoo import COSINE_BIAS, COSINE_LENGTH, ZOO, measure_cosine
+from chapters.softmax_advantage.models import GENERIC_SNR
+from chapters.softmax_advantage.population_risk import strengths
+
+NAME = "softmax_advantage"
+
+
+@pytest.fixture(scope="module")
+def run(run_chapter):
+    return run_chapter(NAME)
+
+
+def test_no_claim_is_broken(run):
+    assert run.claims
+    assert run.broken == []
+
+
+def test_the_tables_are_finite(run):
+    for table in run.tables.values():
+        assert not table.frame.isna().to_numpy().any()
+        assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
+
+
+def test_no_head_is_below_bayes_and_none_above_answering_zero(run):
+    risks = run.tables["population_risk"].frame
+    assert (risks["softmax"] <= risks["sigmoid"] + 1e-9).all()
+    assert (risks["softmax"] <= risks["linear"] + 1e-9).all()
+    zoo = run.tables["activation_zoo"].frame
+    assert (zoo["risk"] >= zoo["bayes"]).all()
+    assert zoo["cosine_squared"].between(0.0, 1.0).all()
+    assert list(zoo["activation"]) == 2 * list(ZOO)
+    for frame in (risks[["softmax", "sigmoid", "linear"]], zoo[["risk"]]):
+        assert (frame.to_numpy() > 0).all()
+        assert (frame.to_numpy() < 1).all()
+
+
+def test_a_law_of_no_width_is_the_mean_length_itself(run):
+    """There the fixed softmax head is Bayes, and its two neighbours are above it."""
+    frame = run.tables["random_length"].frame
+    narrow = frame[frame["width"] == 0].pivot(index="model", columns="activation", values="risk")
+    bayes = frame[frame["width"] == 0].groupby("model")["bayes"].first()
+    np.testing.assert_allclose(narrow["softmax"], bayes, atol=1e-9)
+    assert (narrow["softmax"] < narrow["sigmoid"]).all()
+    assert (narrow["sigmoid"] < narrow["linear"]).all()
+
+
+def test_products_of_weights_and_posterior_are_those_of_scipy(float64):
+    """The same scores, read by SciPy's softmax and error function."""
+    key, root = jr.key(4), np.sqrt(GENERIC_SNR)
+    scores = np.array(jr.normal(key, (7, COSINE_LENGTH)))
+    scores[:, 0] += root
+    p, s = softmax(root * scores, axis=1), 1 + erf(scores + COSINE_BIAS)
+    expected = np.stack([np.sum(s * p, axis=1), np.sum(s**2, axis=1), np.sum(p**2, axis=1)], axis=1)
+    np.testing.assert_allclose(measure_cosine(7, key=key).products, expected, rtol=1e-10)
+
+
+def test_strengths_span_the_hints_that_the_text_speaks_of():
+    found = strengths(5)
+    np.testing.assert_allclose([found[0], found[-1]], [0.1, 60.0])
+    assert (np.diff(np.log(found)) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"lengths": [1]}, {"snrs": 4}, {"zoo_length": 2}, {"zoo_snr": 30.0}, {"prompts": 100}, {"seed": -1}]
+)
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_cells(NAME, **wrong)
