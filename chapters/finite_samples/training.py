@@ -1,0 +1,56 @@
+"""Fitting a head to n = αD prompts: the chapter's task and heads, and training runs, done here or tracked beside it.
+
+Training runs take minutes, so they are tracked in `data/`; `data/make.py` writes them anew.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import pandas as pd
+
+from lib.single_location.activations import Activation, linear, softmax
+from lib.single_location.erm import Erm, Start, informed, simulate_erm, uninformed
+from lib.single_location.tasks import Spiked
+
+DATA = Path(__file__).resolve().parent / "data"
+HEADS: Mapping[str, Activation] = {"softmax": softmax, "linear": linear}
+STARTS: Mapping[str, Start] = {"informed": informed, "uninformed": uninformed}
+# The task of the whole chapter, and the noise on its answers.
+LENGTH, SNR, NOISE_STD = 3, 4.0, 0.3
+# Dimensions of the tracked runs, with the number of runs at each sample ratio.
+RUNS = {200: 16, 400: 8, 800: 4}
+
+
+def task() -> Spiked:
+    """One token of three carries the answer, its score raised by two standard deviations."""
+    return Spiked(LENGTH, SNR)
+
+
+def tracked(name: str) -> pd.DataFrame:
+    """A table of `data/`, whose README says what its rows are."""
+    return pd.read_csv(DATA / f"{name}.csv")
+
+
+def train(
+    name: str, start: str, *, alpha: float, ridge: tuple[float, float], dimension: int, seeds: Sequence[int]
+) -> Erm:
+    """One training run a seed, stacked; the key of a run is its seed folded with its dimension."""
+    scene = task()
+
+    def one(key):
+        return simulate_erm(
+            scene,
+            HEADS[name],
+            noise_std=NOISE_STD,
+            alpha=alpha,
+            ridge=ridge,
+            dimension=dimension,
+            start=STARTS[start],
+            key=key,
+        )
+
+    keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
+    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)

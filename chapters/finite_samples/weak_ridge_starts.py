@@ -1,0 +1,104 @@
+r"""Weak regularisation: where L-BFGS ends depends on where it began.
+
+Each point is one set of prompts, on which softmax attention was trained twice: from the hidden directions and from
+random ones. Across, logarithmic: the ridge, equal for keys and values. Left: how much higher the objective of the
+uninformed run ended, relative to the informed one, on an axis that is linear between the dotted lines at one part
+in ten thousand and logarithmic outside. Right: the risks of both minima, joined for each set of prompts. No theory
+is drawn: the replica-symmetric equations assume one minimum.
+
+Alt: Two panels of points in five columns, one a ridge from 0.01 to 1. Left, points lie between the dotted lines
+for the largest ridge and far above zero, at up to a fifth, for the smallest. Right, both risks coincide for large
+ridges, and for small ones the uninformed run is much worse than the informed one.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink
+
+
+def numbers(weak: pd.DataFrame) -> Numbers:
+    """Both minima of every set of prompts, by ridge; at strong ridges there is one, at weak ones the start decides."""
+    return Numbers(_table(weak), _claims(weak))
+
+
+def _table(weak: pd.DataFrame) -> Table:
+    """One row a ridge and seed: the objective and the risk from both starts, on the same prompts."""
+    wide = weak.pivot_table(index=["ridge_k", "seed"], columns="start", values=["objective", "risk"]).reset_index()
+    wide.columns = ["_".join(filter(None, names)) for names in wide.columns]
+    columns = {
+        "ridge": Column("Ridge of keys and of values"),
+        "seed": Column("Of the prompts", "name"),
+        "objective_informed": Column("Minimised objective over D, from the hidden directions"),
+        "objective_uninformed": Column("The same from random directions"),
+        "risk_informed": Column("Excess risk of the first minimum"),
+        "risk_uninformed": Column("Excess risk of the second"),
+    }
+    return Table(wide.rename(columns={"ridge_k": "ridge"}).reindex(columns=list(columns)), columns)
+
+
+def _claims(weak: pd.DataFrame) -> tuple[Claim, Claim]:
+    """The share of seeds whose two starts end at different objectives, at strong and at weak ridges."""
+    wide = weak.pivot_table(index=["ridge_k", "seed"], columns="start", values="objective")
+    informed_ends, uninformed_ends = np.asarray(wide["informed"]), np.asarray(wide["uninformed"])
+    differ = np.abs(informed_ends - uninformed_ends) > 1e-4 * informed_ends
+    ridges = wide.index.get_level_values("ridge_k").to_numpy()
+    smallest, largest = ridges.min(), ridges.max()
+    weakest, strong = float(differ[ridges == smallest].mean()), float(differ[ridges == largest].mean())
+    return (
+        Claim(
+            id="finite-samples-one-minimum",
+            statement=(
+                f"At ridges of {largest:g}, L-BFGS ends at the same objective from the hidden directions and "
+                "from random ones: the share of seeds where it does not."
+            ),
+            source="derived here",
+            measured=strong,
+            expected=0.0,
+            tolerance=0.1,
+            relation="≤",
+            alternative=Alternative("strong ridges behaved like the weakest", weakest),
+        ),
+        Claim(
+            id="finite-samples-several-minima",
+            statement=(
+                f"At a ridge of {smallest:g} the start decides where L-BFGS ends: the share of seeds whose two "
+                "starts find different objectives."
+            ),
+            source="derived here",
+            measured=weakest,
+            expected=0.5,
+            tolerance=0.0,
+            relation="≥",
+            alternative=Alternative("the weakest ridge behaved like strong ones", strong),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Left, how much higher the second minimum is; right, the risks of both."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.0))
+    spread = np.exp(0.25 * ((table["seed"] * (5**0.5 - 1) / 2) % 1 - 0.5))
+    gap = table["objective_uninformed"] / table["objective_informed"] - 1
+    left.plot(table["ridge"] * spread, gap, "o", color="C0", markersize=5, alpha=0.7, markeredgewidth=0)
+    left.set_yscale("symlog", linthresh=1e-4)
+    for edge in (-1e-4, 1e-4):
+        left.axhline(edge, color=ink(), linestyle=":", linewidth=1)
+    left.set(xscale="log", xlabel=r"ridge, $r_k=r_v$", ylabel="excess of the objective")
+    right.vlines(table["ridge"] * spread, table["risk_informed"], table["risk_uninformed"], color=ink(), linewidth=0.6)
+    for start, colour, marker in (("informed", "C0", "o"), ("uninformed", "C1", "s")):
+        right.plot(
+            table["ridge"] * spread,
+            table[f"risk_{start}"],
+            marker,
+            color=colour,
+            markersize=4.5,
+            fillstyle="none",
+            label=f"{start} start",
+        )
+    right.set(xscale="log", xlabel=r"ridge, $r_k=r_v$", ylabel="excess risk", ylim=(0, None))
+    right.legend(loc="upper right")
+    return figure
