@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize
 
-from lib.experiments.finite_samples import QUANTITIES, limits, numbers_of, ridge_at, theory, tracked
-from lib.experiments.result import comparison_quantile
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import informed, simulate_erm
 from lib.single_location.prox import Channel
 from lib.single_location.replica import STEPS, replica
 from lib.single_location.tasks import Max, Spiked
+from lib.statistics import comparison_quantile
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
 
@@ -102,27 +101,6 @@ def test_one_token_is_ridge_regression(alpha):
         assert abs(value - exact) < 1e-4 + 8 * error
 
 
-@pytest.mark.parametrize("name", HEADS)
-def test_replica_is_where_simulated_training_ends(name):
-    """Risk, overlaps and training loss of the tracked runs at D = 200, 400, 800, at six sample ratios."""
-    runs = tracked("runs")
-    simulated = limits(runs.loc[runs["head"] == name])
-    deviations = []
-    for run in simulated.to_dict("records"):
-        ridge = ridge_at(tracked("best_ridges"), name, run["alpha"])
-        assert min(ridge) >= 0.3
-        fixed = theory(HEADS[name], run["alpha"], ridge, points=512)
-        assert fixed.converged
-        numbers = numbers_of(fixed)
-        deviations += [
-            (run[q] - numbers[q]) / np.hypot(run[f"{q}_std_error"], numbers[f"{q}_std_error"]) for q in QUANTITIES
-        ]
-    deviations = np.abs(deviations)
-    assert deviations.max() < comparison_quantile(deviations.size)
-    assert np.mean(deviations < 2) > 0.85
-    assert deviations.size >= 36
-
-
 def test_max_replica_is_where_simulated_training_ends():
     """The term that `Max` adds to the equations, against six runs at D = 200 made for this test.
 
@@ -144,7 +122,8 @@ def test_max_replica_is_where_simulated_training_ends():
 
 def test_reported_error_is_not_smaller_than_the_true_one():
     """Few points against many."""
-    rough, fine = (theory(softmax, 2.0, (0.5, 0.5), points=points) for points in (64, 512))
+    setting = {"noise_std": 0.3, "alpha": 2.0, "ridge": (0.5, 0.5)}
+    rough, fine = (replica(Spiked(3, 4.0), softmax, **setting, points=points) for points in (64, 512))
     assert fine.std_error < 2e-3
     assert fine.std_error < rough.std_error
     assert abs(rough.risk - fine.risk) < comparison_quantile(1) * np.hypot(rough.std_error, fine.std_error)
@@ -152,7 +131,7 @@ def test_reported_error_is_not_smaller_than_the_true_one():
 
 def test_it_says_when_it_has_not_converged():
     """At a ridge so weak that several minima compete, the iteration wanders for as long as it is let."""
-    found = theory(softmax, 3.0, (1e-3, 1e-3), points=64)
+    found = replica(Spiked(3, 4.0), softmax, noise_std=0.3, alpha=3.0, ridge=(1e-3, 1e-3), points=64)
     assert not found.converged
     assert found.steps == 2 * STEPS
 
