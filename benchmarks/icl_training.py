@@ -32,8 +32,9 @@ def ours(length: int, sampling) -> Callable[[int], None]:
     import jax.random as jr
     import optax
 
+    from chapters.published_experiment.protocol import SeparateWeights, published_head, published_task
     from lib.flow import Descent, descend
-    from lib.icl import SeparateWeights, prompt_loss, published_head, published_task
+    from lib.icl import prompt_loss
 
     optimiser = optax.sgd(STEP)
     loss = prompt_loss(published_task(), length, batch=BATCH, head=published_head, sampling=sampling, weight=1.0)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -20,12 +20,19 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write `content` to `path` under a hidden name, then rename it into place."""
+    """Write `content` to `path`, in one step."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A hidden file to write into, renamed to `path` on leaving; removed, and `path` left alone, if that fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            yield file
         os.chmod(hidden, 0o644)
         os.replace(hidden, path)
     except BaseException:

@@ -163,8 +163,10 @@ def _outdated(house: House, profile: str) -> list[tuple[str, str]]:
 @app.command()
 @explained
 def compare(
-    old: Annotated[Path, typer.Argument(help="A build: `_build/laptop`, one of `_build/runs`, or `figures`.")],
-    new: Annotated[Path, typer.Argument(help="Another.")],
+    old: Annotated[
+        Path, typer.Argument(metavar="OLD", help="A build: `_build/laptop`, one of `_build/runs`, or `figures`.")
+    ],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
 ) -> None:
     """Compare two builds figure by figure: columns, rows, every number to its last digit, claims.
 

@@ -5,10 +5,10 @@ its name; the target is fresh exactly when the stamp of the present key exists a
 
 | key     | made from                                                             | stale means              |
 |---------|-----------------------------------------------------------------------|--------------------------|
-| numbers | parameters, code cells, tracked data, lock, the sources they lead to  | run the notebook         |
+| numbers | parameters, code cells, data, lock, context, the sources they lead to | run the notebook         |
 | picture | the numbers' key, the figure's `draw`, its docstring, the style       | redraw it, no kernel     |
 | book    | all of these, prose, configuration, everything that pages show        | Sphinx                   |
-| piece   | the parameters that `pieces` names, its sources, tracked data, lock   | compute the piece        |
+| piece   | the parameters that `pieces` names, its sources, data, lock, context  | compute the piece        |
 """
 
 import ast
@@ -27,16 +27,21 @@ BOOK = "book"
 
 
 def numbers_key(house: House, name: str, profile: str) -> str:
-    """Parameters, the code cells, the sources they lead to, tracked data, the lock."""
+    """Parameters, the code cells, the sources they lead to, the book's context, tracked data, the lock."""
     notebook = Notebook.named(house, name)
     return _key(
         {
             "parameters": resolve(house, notebook, profile),
-            "cells": [sources.plain_code(steps.without_magics(cell)) for cell in notebook.code],
+            "cells": plain_cells(notebook),
             "sources": _library(house).numbers_digests(steps.modules(notebook.code)),
             **_material(house, name),
         }
     )
+
+
+def plain_cells(notebook: Notebook) -> list[str]:
+    """Its code cells, as far as they decide numbers."""
+    return [sources.plain_code(steps.without_magics(cell)) for cell in notebook.code]
 
 
 def picture_key(house: House, name: str, figure: str, profile: str) -> str:
@@ -132,9 +137,11 @@ def _library(house: House) -> sources.Library:
 
 
 def _material(house: House, name: str) -> dict[str, Any]:
-    """Data, without what only tells of them and what made them; and the lock."""
+    """Data, without what only tells of them and what made them; the lock; the context that all is computed in."""
+    context = house.settings.context
+    opened = _library(house).numbers_digests([context.replace(":", ".")], machine=()) if context else {}
     data = {path: found for path, found in tree_digests(house.data(name)).items() if not path.endswith((".md", ".py"))}
-    return {"data": data, "lock": _lock(house)}
+    return {"data": data, "lock": _lock(house), "context": {"function": context, "sources": opened}}
 
 
 def _lock(house: House) -> str:

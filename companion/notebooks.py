@@ -82,8 +82,8 @@ class Notebook:
 
     @cached_property
     def code(self) -> list[str]:
-        """The sources of its code cells, the parameters cell and what only installs left out."""
-        skipped = {PARAMETERS_TAG, BOOTSTRAP_TAG}
+        """The sources of its code cells, parameters and what only installs left out."""
+        skipped = {PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG}
         return [
             cell["source"]
             for cell in self.cells

@@ -87,8 +87,9 @@ def write_csv(frame: pd.DataFrame, path: Path, digits: int) -> None:
 def moved(published: Path, unrounded: Path, record: dict[str, Any]) -> list[str]:
     """The columns in which the new, unrounded CSV differs from the published one by more than a rebuild may.
 
-    A Monte-Carlo column may move by five of its standard errors; an exact one by 1e-6 of its value. Published
-    numbers are rounded to six digits, so half a unit of the sixth is allowed on top. `record` declares the columns.
+    A Monte-Carlo column may move by five of its standard errors; an exact one by 1e-6 of its value; one that moves
+    with another is not compared by itself, but for where it is finite. Published numbers are rounded to six digits, so
+    half a unit of the sixth is allowed on top. `record` declares the columns.
     """
     old, new = pd.read_csv(published), pd.read_csv(unrounded)
     columns = {
@@ -108,6 +109,8 @@ def _column_moved(published: pd.DataFrame, unrounded: pd.DataFrame, name: str, c
     finite = np.isfinite(old) & np.isfinite(new)
     if not np.array_equal(old[~finite], new[~finite], equal_nan=True):
         return True
+    if column.moves_with is not None:
+        return False
     old, new = old[finite], new[finite]
     size = np.abs(np.where(old == 0, 1.0, old))
     rounding = 0.5 * 10.0 ** (np.floor(np.log10(size)) - SIGNIFICANT_DIGITS + 1)

@@ -5,7 +5,7 @@ types, ranges and meanings from the class `Parameters` of the chapter, whose fil
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,18 @@ class Parameters(BaseModel):
     """Base of every chapter's `Parameters`: nothing is converted, nothing unknown passes, nothing changes later."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+def each_once(at_least: int, because: str) -> Callable[[list], list]:
+    """A rule for lists (an `AfterValidator`): each value once, in order, and at least so many different ones."""
+
+    def check_list(values: list) -> list:
+        once = sorted(set(values))
+        if len(once) < at_least:
+            raise ValueError(f"needs at least {at_least} different values, because {because}")
+        return once
+
+    return check_list
 
 
 def resolve(

@@ -23,13 +23,20 @@ def record(house: House, path: Path, *, started: datetime.datetime, seconds: flo
                 "seconds": round(seconds, 1),
                 "device": device,
                 "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-                "python": platform.python_version(),
                 "platform": platform.platform(),
-                "versions": {package: importlib.metadata.version(package) for package in house.settings.report},
-                "git": _git(house.root),
+                **software(house),
             }
         ),
     )
+
+
+def software(house: House) -> dict[str, Any]:
+    """What computes: versions of Python and of the packages that the book reports, and the state of the checkout."""
+    return {
+        "python": platform.python_version(),
+        "versions": {package: importlib.metadata.version(package) for package in house.settings.report},
+        "git": _git(house.root),
+    }
 
 
 def read(path: Path) -> dict[str, Any] | None:

@@ -15,15 +15,18 @@ import pandas as pd
 class Column:
     """The meaning of one column of a table.
 
-    `std_error` names the column that holds this one's Monte-Carlo standard error: a rebuild may move it by five
-    of them. Without, the column is exact: a rebuild may move it by 1e-6 of its value, plus `absolute`, for
-    columns whose exact value is zero up to rounding.
+    `std_error` names the column that holds this one's own Monte-Carlo standard error: a rebuild may move it by five
+    of them. `moves_with` names a column of the same draws, where this one (a spread, a quantile, a fitted constant, a
+    standard error) has no standard error of its own: it moves when that one does, and is not compared by itself.
+    Without either, the column is exact: a rebuild may move it by 1e-6 of its value, plus `absolute`, for columns
+    whose exact value is zero up to rounding.
     """
 
     meaning: str
     unit: str = "1"
     std_error: str | None = None
     absolute: float = 0.0
+    moves_with: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,14 @@ class Table:
                 f"is read without the code. Got columns {list(self.frame.columns)}, meanings for {list(self.columns)}."
             )
         for name, column in self.columns.items():
-            if column.std_error is not None and column.std_error not in self.columns:
+            for role in ("std_error", "moves_with"):
+                if (other := getattr(column, role)) is not None and other not in self.columns:
+                    raise ValueError(
+                        f"`Column({role}=...)` of {name!r} must name a column of the table. Got {other!r}."
+                    )
+            if column.std_error is not None and column.moves_with is not None:
                 raise ValueError(
-                    f"`Column(std_error=...)` of {name!r} must name a column of the table. Got {column.std_error!r}."
+                    f"Column {name!r} has a standard error of its own, or moves with another column: not both."
                 )
 
 

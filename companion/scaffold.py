@@ -16,6 +16,8 @@ from companion.mistakes import Mistake
 TEMPLATES = Path(__file__).parent / "templates"
 REFERENCE_PART = "Reference"
 FIRST_NOTEBOOK = "first_figure"
+# Folders of every book, and this package: none can be the chapters package as well.
+ROOMS = ("book", "companion", "figures", "profiles")
 
 
 def lay_out(house: House, name: str) -> list[str]:
@@ -51,6 +53,8 @@ def lay_out_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
         raise Mistake(f"{folder} is not empty: a new book begins in a new folder.")
     package = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
     _require_name(package)
+    if package in ROOMS:
+        raise Mistake(f"The folder's name becomes that of a package, and {package!r} is a room of every book.")
     templates = TEMPLATES / "book"
     for template in sorted(path for path in templates.rglob("*") if path.is_file()):
         name = template.relative_to(templates).as_posix().removesuffix(".txt").replace("__package__", package)
@@ -75,10 +79,12 @@ def _require_name(name: str) -> None:
 def _fill(template: str, name: str, chapters: str) -> str:
     words = name.replace("_", " ")
     figure = figure_of(name)
+    imports = [f"from {chapters}.{name} import {figure}", f"from {chapters}.{name}.parameters import Parameters"]
     return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(
         name=name,
         chapters=chapters,
         figure=figure,
+        imports="\n".join(sorted([*imports, "from companion import begin"])),
         figure_dashes=figure.replace("_", "-"),
         words=words,
         Words=words.capitalize(),

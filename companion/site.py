@@ -20,8 +20,10 @@ def build_site(house: House, profile: str) -> Path:
     stamp = freshness.stamp(house, freshness.BOOK, profile)
     freshness.forget(build, freshness.BOOK)
     for name in house.notebooks():
-        if (build.executed / f"{name}.ipynb").is_file():  # Sphinx names those that were not run
+        if (build.executed / f"{name}.ipynb").is_file():
             weaving.weave(house, name, profile)
+        else:  # Sphinx names those that were not run
+            (build.notebooks / f"{name}.ipynb").unlink(missing_ok=True)
     log = build.folder / "book.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:

@@ -2,7 +2,8 @@
 
 Only what can change a result counts: comments, docstrings and blank lines do not. A figure file is read as two parts:
 what `draw` needs is the picture's, everything else the numbers'. Re-exporting `__init__` files are looked through, not
-followed: `from lib import attend` leads to `lib/attention.py` and to nothing else.
+followed: `from lib import attend` leads to `lib/attention.py` and to nothing else. Who imports a package as a whole,
+`from lib import icl`, may use all of it, and is led to all that it imports.
 """
 
 import ast
@@ -125,15 +126,15 @@ class Library:
                     seen[path] = "whole"
                 continue
             seen[path] = part if _is_figure(_tree(path)) else "whole"
-            for statement in _statements(_tree(path), seen[path]):
-                pending.extend(self._imports(path, statement))
+            pending.extend(self._imports(path, seen[path]))
         return sorted(seen.items())
 
     def _digests(self, found: list[tuple[Path, Part]]) -> dict[str, str]:
-        return {self._name(path): digest(_plain(path, part).encode())[:16] for path, part in found}
+        # by name: where packages stand on this machine must not matter
+        return dict(sorted((self._name(path), _part_digest(_tree(path), path, part)) for path, part in found))
 
-    def _imports(self, path: Path, statement: ast.stmt) -> Iterator[Path]:
-        for node in ast.walk(statement):
+    def _imports(self, path: Path, part: Part) -> Iterator[Path]:
+        for node in _import_statements(_tree(path), part):
             match node:
                 case ast.Import(names=names):
                     for alias in names:
@@ -162,6 +163,7 @@ class Library:
             yield place.with_suffix(".py")
         elif (init := place / "__init__.py").is_file():
             if name is None:
+                yield init
                 return
             for node in _tree(init).body:
                 if isinstance(node, ast.ImportFrom) and not node.level:
@@ -210,13 +212,21 @@ def plain_code(source: str, keep: Sequence[ast.stmt] | None = None) -> str:
     Positions decide, not `ast.unparse`, whose spelling differs between versions of Python.
     """
     tree = ast.parse(source)
-    lines = source.splitlines()
-    for start, end in sorted([*_comments(source), *_docstrings(tree, lines)], reverse=True):
+    lines = source.split("\n")
+    docstrings = list(_docstrings(tree, lines))
+    verbatim = set(_inside_strings(tree)) - {
+        line for (first, _), (last, _) in docstrings for line in range(first, last)
+    }
+    for start, end in sorted([*_comments(source), *docstrings], reverse=True):
         _cut(lines, start, end)
+    kept = range(1, len(lines) + 1)
     if keep is not None:
         kept = {number for node in keep for number in range(_first_line(node), (node.end_lineno or 0) + 1)}
-        lines = [line for number, line in enumerate(lines, 1) if number in kept]
-    return "\n".join(line.rstrip() for line in lines if line.strip())
+    return "\n".join(
+        line if number in verbatim else line.rstrip()
+        for number, line in enumerate(lines, 1)
+        if number in kept and (line.strip() or number in verbatim)
+    )
 
 
 def _home(package: str) -> Path:
@@ -226,34 +236,43 @@ def _home(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations))).resolve().parent
 
 
-def _plain(path: Path, part: Part) -> str:
-    source = path.read_text(encoding="utf-8")
-    return plain_code(source, None if part == "whole" else _statements(_tree(path), part))
+# Trees are read anew when their file changes, so what follows from one is remembered with it.
+@cache
+def _part_digest(tree: ast.Module, path: Path, part: Part) -> str:
+    kept = None if part == "whole" else _statements(tree, part)
+    return digest(plain_code(path.read_text(encoding="utf-8"), kept).encode())[:16]
+
+
+@cache
+def _import_statements(tree: ast.Module, part: Part) -> list[ast.AST]:
+    nodes = (node for statement in _statements(tree, part) for node in ast.walk(statement))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def _is_figure(tree: ast.Module) -> bool:
     return {"numbers", "draw"} <= set(_bindings(tree))
 
 
+@cache
 def _statements(tree: ast.Module, part: Part) -> list[ast.stmt]:
     """The top-level statements of one part of a file; a figure's parts share what both need."""
     if part == "whole":
         return tree.body
-    drawn = _reached(tree, ["draw"])
-    public = [
-        name
-        for name, node in _bindings(tree).items()
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not name.startswith("_") and name not in drawn
-    ]
-    kept = drawn if part == "picture" else _reached(tree, ["simulate", "numbers", *public])
     always = [node for node in tree.body if not list(_bound(node))]
-    nodes = [_bindings(tree)[name] for name in kept]
-    return [node for node in tree.body if node in nodes or node in always]
+    roots = ["draw"] if part == "picture" else _public(tree) - {"draw"}
+    kept = _reached(tree, {*roots, *_mentioned(tree, always)})
+    return [node for node in tree.body if node in always or kept & set(_bound(node))]
+
+
+def _public(tree: ast.Module) -> set[str]:
+    """The functions and classes of a file that others may use, so that a notebook's steps may."""
+    definitions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return {node.name for node in definitions if not node.name.startswith("_")}
 
 
 def _reached(tree: ast.Module, names: Iterable[str]) -> set[str]:
     seen: set[str] = set()
-    pending = [name for name in names if name in _bindings(tree)]
+    pending = list(names)
     while pending:
         name = pending.pop()
         if name not in seen:
@@ -264,10 +283,16 @@ def _reached(tree: ast.Module, names: Iterable[str]) -> set[str]:
 
 def _uses(tree: ast.Module, name: str) -> list[str]:
     """The top-level names of a file that the definition of `name` mentions."""
-    mentioned = {node.id for node in ast.walk(_bindings(tree)[name]) if isinstance(node, ast.Name)}
-    return sorted(mentioned & set(_bindings(tree)) - {name})
+    return sorted(_mentioned(tree, [node for node in tree.body if name in _bound(node)]) - {name})
 
 
+def _mentioned(tree: ast.Module, nodes: Iterable[ast.AST]) -> set[str]:
+    """The top-level names of a file that some of its statements mention."""
+    names = {leaf.id for node in nodes for leaf in ast.walk(node) if isinstance(leaf, ast.Name)}
+    return names & set(_bindings(tree))
+
+
+@cache
 def _bindings(tree: ast.Module) -> dict[str, ast.stmt]:
     return {name: node for node in tree.body for name in _bound(node)}
 
@@ -315,6 +340,13 @@ def _docstrings(tree: ast.Module, lines: list[str]) -> Iterator[tuple[Position, 
             case ast.Expr(value=ast.Constant(value=str())) as first:
                 start, end = (first.lineno, first.col_offset), (first.end_lineno, first.end_col_offset)
                 yield _in_characters(lines, *start), _in_characters(lines, *end)  # pyright: ignore
+
+
+def _inside_strings(tree: ast.Module) -> Iterator[int]:
+    """The lines that end inside a string, where spaces and blank lines are content."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)):
+            yield from range(node.lineno, node.end_lineno or node.lineno)
 
 
 def _in_characters(lines: list[str], line: int, offset: int) -> Position:

@@ -46,7 +46,9 @@ def behind(cells: Sequence[str], figure: str, packages: Sequence[str]) -> Steps:
     kept, needed = [statements[last]], set(_names(statements[last]))
     for statement in reversed(statements[:last]):
         if needed & (bound := set(_bound(statement))):
-            needed = (needed - bound) | set(_names(statement))
+            if not isinstance(statement, ast.AugAssign):  # which adds to what was there
+                needed -= bound
+            needed |= set(_names(statement))
             kept.append(statement)
     kept.reverse()
     functions = [name for statement in kept for name in _functions(statement, imported)]

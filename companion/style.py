@@ -1,12 +1,17 @@
 """How every picture looks: one light and one dark sheet, one colour-blind-safe palette, one way to draw a law."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
 import matplotlib as mpl
+import numpy as np
 import seaborn as sns
 from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.typing import LineStyleType
 
 Theme = Literal["light", "dark"]
 
@@ -69,3 +74,42 @@ def sequence(n: int) -> list:
     ramp = mpl.colormaps["viridis"]
     positions = [lightest - (lightest - darkest) * (i / max(n - 1, 1)) for i in range(n)]
     return [ramp(position) for position in (positions[::-1] if dark else positions)]
+
+
+# Told apart in print and by those who see no colours.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def markers(n: int) -> list[str]:
+    """`n` markers, starting over where there are fewer."""
+    return [MARKERS[i % len(MARKERS)] for i in range(n)]
+
+
+def power_of_ten(number: float) -> str:
+    """`10^{4}` for a power of ten, the plain number otherwise; for mathematical text."""
+    exponent = round(np.log10(number))
+    return f"10^{{{exponent}}}" if number == 10.0**exponent else f"{number:g}"
+
+
+def legend_line(linestyle: LineStyleType, linewidth: float = 2.0) -> Line2D:
+    """A line in ink, for a legend."""
+    return Line2D([], [], color=ink(), linestyle=linestyle, linewidth=linewidth)
+
+
+def few_decades(axes: Axes) -> None:
+    """Ticks at powers of ten only, not more than fit, on axes that are logarithmic."""
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(numticks=10))
+        axis.set_minor_locator(NullLocator())
+
+
+def error_bars(axes: Axes, x: Any, y: Any, std_error: Any, *, linestyle: str = "", **look: Any) -> None:
+    """Simulated values with two of their standard errors, one kind of bar throughout; `look` as in `axes.plot`."""
+    look = {"markersize": 5.5, "elinewidth": 1.5, "capsize": 2} | look
+    axes.errorbar(x, y, 2 * std_error, linestyle=linestyle, **look)
+
+
+def legend_with(axes: Axes, lines: Mapping[str, Line2D], **where: Any) -> None:
+    """A legend of what was drawn with a label, then of `lines` by name; `where` as in `axes.legend`."""
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend([*handles, *lines.values()], [*labels, *lines], **where)

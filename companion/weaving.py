@@ -6,17 +6,27 @@ from typing import Any
 
 from companion import atomic, figure_set
 from companion.address import dump_notebook
+from companion.freshness import plain_cells
 from companion.house import MIME, House
-from companion.notebooks import INJECTED_TAG, Notebook
+from companion.mistakes import Mistake
+from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, PARAMETERS_TAG, Notebook
 
 Cell = dict[str, Any]
 
 
 def weave(house: House, name: str, profile: str) -> Path:
-    """Write the woven copy of notebook `name` where readers find it; nothing is written if nothing changed."""
+    """Write the woven copy of notebook `name` where readers find it; nothing is written if nothing changed.
+
+    Raises a `Mistake` if the notebook's code is not that which gave the outputs.
+    """
     build = house.build(profile)
-    source = json.loads(Notebook.named(house, name).path.read_text(encoding="utf-8"))
-    executed = json.loads((build.executed / f"{name}.ipynb").read_text(encoding="utf-8"))
+    today, last = Notebook.named(house, name), Notebook(build.executed / f"{name}.ipynb")
+    if plain_cells(today) != plain_cells(last):
+        raise Mistake(
+            f"{name} has other code than when it was run in profile {profile!r}. Run `companion run {name} --profile "
+            f"{profile}` first."
+        )
+    source, executed = (json.loads(notebook.path.read_text(encoding="utf-8")) for notebook in (today, last))
     figures = house.shown_figures(profile)
     woven = {**executed, "cells": [_refreshed(cell, figures) for cell in _cells(source["cells"], executed["cells"])]}
     target, text = build.notebooks / f"{name}.ipynb", dump_notebook(woven)
@@ -26,20 +36,27 @@ def weave(house: House, name: str, profile: str) -> Path:
 
 
 def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
-    """The cells of `source`; those of code, of which there are as many, with what they gave."""
+    """The cells of `source`; those of code with what they gave, step by step."""
     ran = [cell for cell in executed if cell["cell_type"] == "code"]
-    outputs = iter([cell for cell in ran if INJECTED_TAG not in cell["metadata"].get("tags", [])])
-    injected = [cell for cell in ran if INJECTED_TAG in cell["metadata"].get("tags", [])]
+    steps = iter([cell for cell in ran if _tag(cell) is None])
+    others = {_tag(cell): cell for cell in ran if _tag(cell)}
+    nothing = {"outputs": [], "execution_count": None}
     cells = []
     for cell in source:
         if cell["cell_type"] != "code":
             cells.append(cell)
             continue
-        gave = next(outputs)
+        gave = others.get(_tag(cell), nothing) if _tag(cell) else next(steps)
         cells.append({**cell, "outputs": gave["outputs"], "execution_count": gave["execution_count"]})
-        if "parameters" in cell["metadata"].get("tags", []):
-            cells += injected
+        if _tag(cell) == PARAMETERS_TAG and INJECTED_TAG in others:
+            cells.append(others[INJECTED_TAG])
     return cells
+
+
+def _tag(cell: Cell) -> str | None:
+    """What the cell is, if it is no step of the computation."""
+    tags = cell["metadata"].get("tags", [])
+    return next((tag for tag in (PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG) if tag in tags), None)
 
 
 def _refreshed(cell: Cell, figures: Path) -> Cell:
@@ -55,5 +72,7 @@ def _shown(output: dict[str, Any], figures: Path) -> dict[str, Any]:
     from companion.publishing import Published  # matplotlib takes a second to import
 
     notebook, _, figure = output["data"][MIME]["figure"].partition("/")
+    if figure_set.faults(figures / notebook, figure):  # the site says which, and is not built
+        return output
     record = figure_set.read_record(figures / notebook, figure)
     return {**output, "data": dict(Published(figures / notebook, record).bundle())}

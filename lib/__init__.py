@@ -4,7 +4,9 @@ from lib.attention import Attention as Attention
 from lib.attention import attend as attend
 from lib.attention import fluctuation as fluctuation
 from lib.attention import linear_attend as linear_attend
+from lib.attention import mean_square_weight as mean_square_weight
 from lib.attention import stream_attend as stream_attend
+from lib.finite_prompt import QueryRay as QueryRay
 from lib.finite_prompt import mean_output as mean_output
 from lib.finite_prompt import output_error as output_error
 from lib.finite_prompt import participation as participation

@@ -49,6 +49,37 @@ def require_positive(owner: str, name: str, value: Float[Array, "..."], reason: 
         raise ValueError(f"`{owner}({name}=...)` must be positive: {reason} Got {np.asarray(value)}.")
 
 
+def require_covariance(owner: str, name: str, cov: Float[Array, "..."]) -> None:
+    """Raise `ValueError` unless `cov` of shape (d, d), or each of a stack, is a covariance. It may be singular.
+
+    Its asymmetry and its negative eigenvalues may not exceed `d * eps(dtype) * largest eigenvalue`. Traced values pass
+    unseen.
+    """
+    if cov.ndim < 2 or cov.shape[-1] != cov.shape[-2] or cov.shape[-1] == 0:
+        raise ValueError(
+            f"`{owner}({name}=...)` must be a square matrix of size d ≥ 1, because a covariance is. "
+            f"Got shape {cov.shape}."
+        )
+    require_finite(owner, name, cov, "it is a covariance.")
+    if not is_concrete(cov):
+        return
+    matrix = np.asarray(cov)
+    transposed = np.swapaxes(matrix, -1, -2)
+    eigenvalues = np.linalg.eigvalsh(0.5 * (matrix.astype(np.float64) + transposed))
+    tolerance = matrix.shape[-1] * np.finfo(matrix.dtype).eps * np.abs(eigenvalues).max(axis=-1)
+    asymmetry = np.abs(matrix - transposed).max(axis=(-1, -2))
+    if (asymmetry > tolerance).any():
+        raise ValueError(
+            f"`{owner}({name}=...)` must be symmetric, because a covariance is: cov[i, j] = Cov(z_i, z_j). "
+            f"Got |cov - cov.T| up to {asymmetry.max():.3g}."
+        )
+    if (eigenvalues.min(axis=-1) < -tolerance).any():
+        raise ValueError(
+            f"`{owner}({name}=...)` must have no negative eigenvalue, because ⟨ξ, cov ξ⟩ is a variance. "
+            f"Got a smallest eigenvalue of {eigenvalues.min():.3g}."
+        )
+
+
 def require_now_or_then(
     value: Float[Array, "..."], holds: Bool[Array, ""], rule: str, what_came: Callable[[], str]
 ) -> Float[Array, "..."]:

@@ -15,7 +15,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, require_count, require_finite
-from lib.measures import Measure, dimension, tilted_cov, tilted_mean
+from lib.measures import Measure, tilted_cov, tilted_mean
 
 
 class Attention(eqx.Module):
@@ -74,9 +74,21 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
     """
     tilt = tilt_of(params, measure, query)
     shift = tilted_mean(measure, 2 * tilt) - tilted_mean(measure, tilt)
-    spread = jnp.exp(measure.log_mgf(2 * tilt) - 2 * measure.log_mgf(tilt))
-    cov = spread * (tilted_cov(measure, 2 * tilt) + jnp.outer(shift, shift))
+    cov = _mean_square_weight(measure, tilt) * (tilted_cov(measure, 2 * tilt) + jnp.outer(shift, shift))
     return params.value @ cov @ params.value.T
+
+
+def mean_square_weight(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
+    """`E w² = e^{Λ(2ξ)-2Λ(ξ)}` of a token's weight `w = e^{⟨ξ,z⟩-Λ(ξ)}`, whose mean is 1. Derived here.
+
+    Of a prompt of L tokens w = L p with p its softmax weights: this is `L Σ p²`, between 1 and L, and L over it the
+    number of tokens that matter. `+inf` where 2ξ is outside the domain of `Λ`.
+    """
+    return _mean_square_weight(measure, tilt_of(params, measure, query))
+
+
+def _mean_square_weight(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    return jnp.exp(measure.log_mgf(2 * tilt) - 2 * measure.log_mgf(tilt))
 
 
 def stream_attend(
@@ -128,7 +140,7 @@ def tilt_of(params: Attention, measure: Measure, query: Float[Array, " q"]) -> F
             f"`query` must be a vector U = `bilinear` of shape {params.bilinear.shape} can act on. "
             f"Got shape {jnp.shape(query)}; for many queries use `jax.vmap`."
         )
-    if (d := dimension(measure)) != params.value.shape[1]:
+    if (d := measure.dimension) != params.value.shape[1]:
         raise ValueError(
             f"`params` acts on tokens of dimension {params.value.shape[1]}, `measure` has tokens of dimension {d}: "
             "they must agree, because scores pair U z with tokens."

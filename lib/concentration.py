@@ -14,15 +14,17 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import numpy.typing as npt
-from jaxtyping import Array, Float, Int, Num, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Num, PRNGKeyArray, PyTree
 from scipy.special import gammaincc, gammaln
 
 from lib._checks import require_count
 from lib.attention import Attention, attend
+from lib.batching import map_batched, tabulate
 from lib.finite_prompt import score_statistics
-from lib.measures import Empirical, Measure, dimension, empirical, tilted_cov, tilted_mean
+from lib.measures import Empirical, Measure, empirical, tilted_cov, tilted_mean
 
-Gap = Callable[[Attention, Empirical, Measure, Float[Array, " q"]], Float[Array, "*gaps"]]
+# One number, or a pytree of several of the same prompt and query.
+Gap = Callable[[Attention, Empirical, Measure, Float[Array, " q"]], PyTree[Float[Array, "..."]]]
 
 
 def output_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
@@ -61,13 +63,14 @@ def sample_gaps(
     key: PRNGKeyArray,
     queries_per_prompt: int = 1,
     together: int = 2**18,
-) -> Float[Array, "prompts k *gaps"]:
+) -> PyTree[Float[Array, "prompts k ..."]]:
     """`gap` of `prompts` independent prompts at each of the k `lengths`: the first L tokens of one long prompt.
 
-    Rows are independent, columns are not. Each prompt has `queries_per_prompt` fresh queries of its own and its row
-    is the mean over them, so that the mean over rows is unbiased for prompts *and* queries and their standard error
-    covers both. (A set of queries shared by all prompts would leave its own error out of that; where a fixed set is
-    meant, pass it as `queries=Empirical(set)`.) Prompt i is drawn from `fold_in(key, i)`, whatever `prompts` is.
+    An array of one row a prompt and one column a length, or the gap's pytree of such. Rows are independent, columns
+    are not. Each prompt has `queries_per_prompt` fresh queries of its own and its row is the mean over them, so that
+    the mean over rows is unbiased for prompts *and* queries and their standard error covers both. (A set of queries
+    shared by all prompts would leave its own error out of that; where a fixed set is meant, pass it as
+    `queries=Empirical(set)`.) Prompt i is drawn from `fold_in(key, i)`, whatever `prompts` is.
     About `together` numbers of prompts are held at once, and never less than one prompt.
     """
     prompts = require_count("sample_gaps", "prompts", prompts, "a mean is taken over them.")
@@ -81,14 +84,14 @@ def sample_gaps(
         points = empirical(measure, max(lengths), key=prompt_key).points
 
         def one_query(query):
-            return jnp.stack([gap(params, Empirical(points[:length]), measure, query) for length in lengths])
+            gaps = [gap(params, Empirical(points[:length]), measure, query) for length in lengths]
+            return jax.tree.map(lambda *leaves: jnp.stack(leaves), *gaps)
 
-        return jnp.mean(jax.vmap(one_query)(queries.sample(asked, key=query_key)), axis=0)
+        by_query = jax.vmap(one_query)(queries.sample(asked, key=query_key))
+        return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), by_query)
 
-    batch = max(1, min(prompts, together // (max(lengths) * (dimension(measure) + asked))))
-    # A whole number of batches, or the last one would be compiled by itself.
-    indices = jnp.arange(-(-prompts // batch) * batch)
-    return jax.lax.map(one_prompt, indices, batch_size=batch)[:prompts]
+    size = max(lengths) * (measure.dimension + asked)
+    return map_batched(one_prompt, jnp.arange(prompts), size=size, together=together)
 
 
 class ErrorCurve(eqx.Module):
@@ -102,6 +105,10 @@ class ErrorCurve(eqx.Module):
     def std_error(self) -> Float[np.ndarray, " k"]:
         """Of each mean."""
         return np.sqrt(np.diagonal(self.cov))
+
+    def deviations(self, expected: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+        """Distances of the means from `expected`, in standard errors."""
+        return np.abs(self.mean - expected) / self.std_error
 
 
 def error_curve(lengths: Sequence[int], samples: npt.ArrayLike) -> ErrorCurve:
@@ -169,6 +176,18 @@ def fit_rate(curve: ErrorCurve, *bends: Bend) -> Rate:
     return Rate(float(coefficients[0]), float(np.linalg.norm(inverse[0])), float(gammaincc(freedom / 2, misfit / 2)))
 
 
+def straight_exponents(
+    lengths: Num[np.ndarray, " k"] | Sequence[int], errors: Float[np.ndarray, "*rows k"]
+) -> Float[np.ndarray, "*rows"]:
+    """Of each row: minus the slope of the straight line through `ln error` against `ln L`, by least squares.
+
+    All lengths weigh the same, and no bend is fitted: for curves without an error bar (see `fit_rate`).
+    """
+    logs = np.log(np.asarray(lengths, float))
+    centred = logs - logs.mean()
+    return np.asarray(-(np.log(errors) @ centred) / (centred @ centred))
+
+
 class BoundShape(eqx.Module):
     """`c₁ σ^p (ln L)^q / L^{c₂/σ²}`: p = 6, q = 1 for outputs and ∇_V, p = 12, q = 2 for ∇_U [BB26, Prop. 3.1, 3.4].
 
@@ -203,14 +222,18 @@ def fit_bound(
     the smallest constant that bounds all errors given. A fit, not the paper's constants: nothing follows from it
     for lengths beyond those given, which is what makes it worth trying there.
     """
-    slopes = -np.polyfit(np.log(lengths), np.log(errors).T, 1)[0]
     scale = np.asarray(sigmas)[:, None]
-    unit = BoundShape(1.0, float(np.min(scale[:, 0] ** 2 * slopes)), sigma_power, log_power)
+    unit = BoundShape(
+        1.0, float(np.min(scale[:, 0] ** 2 * straight_exponents(lengths, errors))), sigma_power, log_power
+    )
     return BoundShape(float(np.max(errors / unit(scale, lengths))), unit.c2, sigma_power, log_power)
 
 
-class ScoreTable(eqx.Module):
-    """lib.finite_prompt at the nodes of a quadrature in τ (rows) and at several lengths (columns). NumPy arrays."""
+class RadialTable(eqx.Module):
+    """lib.finite_prompt at the nodes of a quadrature in τ (rows) and at several lengths (columns). NumPy arrays.
+
+    For averages over the length of a query. `lib.icl.ScoreTable` is of one length, and can be asked at any τ.
+    """
 
     tau: Float[np.ndarray, " n"]
     weight: Float[np.ndarray, " n"]
@@ -218,31 +241,28 @@ class ScoreTable(eqx.Module):
     score_error: Float[np.ndarray, "n k"]
 
 
-def score_table(log_lengths: npt.ArrayLike, *, largest_tau: float = 20.0, nodes: int = 64) -> ScoreTable:
+def radial_table(log_lengths: npt.ArrayLike, *, largest_tau: float = 20.0, nodes: int = 64) -> RadialTable:
     """Gauss–Legendre nodes on [0, largest_tau]: one table serves every dimension and every H; 1 to 2 ms an entry."""
     x, weight = np.polynomial.legendre.leggauss(nodes)
     tau = 0.5 * largest_tau * (1 + x)
-    statistics = _statistics(jnp.asarray(tau**2), jnp.asarray(log_lengths))
-    half = 0.5 * largest_tau * weight
-    return ScoreTable(tau, half, np.asarray(statistics.participation), np.asarray(statistics.score_error))
+    exact = tabulate(score_statistics, tau[:, None] ** 2, np.asarray(log_lengths, float))
+    return RadialTable(tau, 0.5 * largest_tau * weight, exact.participation, exact.score_error)
 
 
-_statistics = jax.jit(jax.vmap(jax.vmap(score_statistics, (None, 0)), (0, None)))
-
-
-def isotropic_error(table: ScoreTable, operator_norm: float, dimension: int) -> Float[np.ndarray, " k"]:
+def isotropic_error(table: RadialTable, operator_norm: float, dimension: int) -> Float[np.ndarray, " k"]:
     """`E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)} / σ²` for μ = N(m, σ²I_d), ν = N(0, I_d), U = (H/σ)I, V = I: exact.
 
     `output_error` is then `σ²(Q + (d - 1)P)` at τ = H‖z‖, and only the length of the query is left to average over.
     The default table holds 1e-6 for 0.4 ≤ H ≤ 2, d ≤ 16 and ln L ≤ 28; smaller H need more nodes, larger H and L a
-    larger `largest_tau`, because the mean is carried by queries up to τ² = 2 ln L and beyond. Derived here.
+    larger `largest_tau`, because the mean is carried by queries up to τ² = 2 ln L and beyond. Derived here, see
+    book/output_concentration.
     """
     radius = table.tau / operator_norm
-    mass = table.weight * chi_density(radius, dimension) / operator_norm
+    mass = table.weight * np.exp(log_chi_density(radius, dimension)) / operator_norm
     return mass @ (table.score_error + (dimension - 1) * table.participation)
 
 
-def chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:
-    """The density of ‖z‖ for z ~ N(0, I_d), at positive radii."""
-    log_power = (dimension - 1) * np.log(radius) - (dimension / 2 - 1) * np.log(2)
-    return np.exp(log_power - radius**2 / 2 - gammaln(dimension / 2))
+def log_chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:
+    """The logarithm of the density of ‖z‖ for z ~ N(0, I_d), at positive radii."""
+    half = dimension / 2
+    return (dimension - 1) * np.log(radius) - radius**2 / 2 - (half - 1) * np.log(2) - gammaln(half)

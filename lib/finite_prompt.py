@@ -19,7 +19,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, Real
 
-from lib._checks import as_float, require_count, require_float64
+from lib._checks import as_float, is_concrete, require_count, require_float64
 from lib.attention import Attention, tilt_of
 from lib.measures import Gaussian
 from lib.partition import DEFAULT, Resolution, levels, log_survival, log_tilted, log_tilted_square
@@ -135,6 +135,41 @@ def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
     inverse = 1 / jnp.maximum(squared, 0.5)
     # (√(1 + 4x) - 1)/2 without the difference, which has no digits left for large heads
     return jnp.where(squared <= 0.5, 1.0, 2 * inverse / (1 + jnp.sqrt(1 + 4 * inverse)))
+
+
+class QueryRay(eqx.Module):
+    """Queries `τ · direction` of one head, asked of Gaussian tokens; their scores have standard deviation τ.
+
+    The infinite prompt answers on a straight line, `V m + τ · line` [BB26, Lemma 2.1].
+    """
+
+    params: Attention
+    gaussian: Gaussian
+    direction: Float[Array, " q"]
+
+    @classmethod
+    def through(cls, params: Attention, gaussian: Gaussian, query: Float[Array, " q"]) -> "QueryRay":
+        """The ray through a query whose scores are not all alike."""
+        variance = _scores(params, gaussian, query).variance
+        if is_concrete(variance) and not variance > 0:
+            raise ValueError(
+                "`QueryRay.through(query=...)` must give scores ⟨Uz, z'⟩ that differ between tokens, because queries "
+                f"are measured in their standard deviation. Got a variance of {variance}."
+            )
+        return cls(params, gaussian, as_float(query) / jnp.sqrt(variance))
+
+    def queries(self, taus: Scalars | list[float]) -> Float[Array, "*n q"]:
+        """One query a τ."""
+        return jnp.asarray(taus)[..., None] * self.direction
+
+    @property
+    def line(self) -> Float[Array, " e"]:
+        """`V Γ U direction`, what the infinite prompt's answer gains with each unit of τ."""
+        return self.params.value @ self.gaussian.cov @ self.params.bilinear @ self.direction
+
+    def read(self, outputs: Float[Array, "*n e"]) -> Float[Array, "*n"]:
+        """Where on that line outputs fall, in units of τ: the infinite prompt's answers at τ."""
+        return (outputs - self.params.value @ self.gaussian.mean) @ (self.line / (self.line @ self.line))
 
 
 class _Scores(NamedTuple):

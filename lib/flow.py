@@ -3,9 +3,7 @@
 Both take any pytree of parameters and return what they passed through.
 """
 
-import os
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import diffrax
@@ -139,45 +137,35 @@ def sgd(
     return jax.lax.scan(lambda state, _: descend(loss, optimiser, state, every), state, length=rows)[1]
 
 
-class Checkpoint(eqx.Module):
-    """A file that a killed descent goes on from, to the bit. `run` says what is run: another run's file is refused."""
+class Progress(eqx.Module):
+    """A recorded descent on its way: where it stands, and its history, NaN in the rows it has not reached."""
 
-    path: Path = eqx.field(converter=Path, static=True)
-    run: str = eqx.field(static=True)
+    state: Descent
+    history: History
 
-    def load(self, state: Descent, history: History) -> tuple[Descent, History]:
-        """What the file holds, or the arguments if there is no file yet; they also say what it must look like."""
-        if not self.path.exists():
-            return state, history
-        expected, structure = jax.tree.flatten((_without_key(state), history))
-        with np.load(self.path) as file:
-            leaves = [file[f"arr_{i}"] for i in range(len(file.files) - 1)]
-            came = str(file["run"])
-        if came != self.run or [leaf.shape for leaf in leaves] != [leaf.shape for leaf in expected]:
+    @property
+    def loss(self) -> float:
+        """The mean loss of the latest row; NaN before the first."""
+        reached = int(jnp.sum(self.history.steps > 0))
+        return float(self.history.loss[max(reached - 1, 0)])
+
+    @property
+    def arrays(self) -> list[Array]:
+        """All of it as plain arrays, which a file can hold: the key as its bits, first."""
+        state = self.state
+        return [jr.key_data(state.key), *jax.tree.leaves((state.step, state.params, state.memory, self.history))]
+
+    def moved_to(self, arrays: Sequence[Array | np.ndarray]) -> "Progress":
+        """The same run where its `arrays` were these. Raises `ValueError` if they are of a run with another key."""
+        key_bits, *rest = map(jnp.asarray, arrays)
+        if not np.array_equal(key_bits, jr.key_data(self.state.key)):
             raise ValueError(
-                f"`{self.path}` is the checkpoint of another run: remove it, or give this run another file. "
-                f"It is of {came!r}, this is {self.run!r}."
+                "These `arrays` are of a run with another key: its other half would be drawn from other randomness. "
+                f"Got {key_bits} for {jr.key_data(self.state.key)}."
             )
-        if not np.array_equal(leaves[0], expected[0]):
-            raise ValueError(f"`{self.path}` is the checkpoint of a run with another key. It is of {came!r}.")
-        bare, history = jax.tree.unflatten(structure, map(jnp.asarray, leaves))
-        return Descent(*bare[1:], key=state.key), history
-
-    def save(self, state: Descent, history: History) -> None:
-        """Replace the file in one step: a kill leaves the old one or the new one, whole."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        aside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        leaves = jax.tree.leaves((_without_key(state), history))
-        with aside.open("wb") as file:
-            np.savez(file, *(np.asarray(leaf) for leaf in leaves), run=np.asarray(self.run))
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(self.path)
-
-
-def _without_key(state: Descent) -> tuple:
-    """The state as plain arrays, which a file can hold: the key as its bits, first."""
-    return jr.key_data(state.key), state.step, state.params, state.memory
+        structure = jax.tree.structure((self.state.step, self.state.params, self.state.memory, self.history))
+        step, params, memory, history = jax.tree.unflatten(structure, rest)
+        return Progress(Descent(step, params, memory, self.state.key), history)
 
 
 def train(
@@ -188,28 +176,31 @@ def train(
     steps: int,
     every: int,
     key: PRNGKeyArray,
-    checkpoint: Checkpoint | None = None,
-    report: Callable[[int, float], None] = lambda step, loss: None,
-) -> History:
+    resume: Callable[[list[Array]], Sequence[Array | np.ndarray]] = lambda start: start,
+) -> Iterator[Progress]:
     """`sgd` for runs long enough to be killed and to be watched: same steps, same answer.
 
-    After every `every` steps the checkpoint is replaced and then `report(step, mean loss)` called. Started again
-    with the same arguments the run goes on from there, and ends as if it had not been stopped, to the bit.
+    Yields the progress it starts from, then that after every `every` steps; the last one's history is the answer.
+    `resume` is given the `arrays` of step 0 and returns those to start from: with what an earlier run of the same
+    arguments last yielded this one ends as if that had not been stopped, to the bit.
     """
     rows = _rows(steps, every)
     go = jax.jit(lambda state: descend(loss, optimiser, state, every))
     state = Descent.start(optimiser, params, key=key)
     row = jax.eval_shape(go, state)[1]
-    history = jax.tree.map(lambda leaf: jnp.zeros((rows, *leaf.shape), leaf.dtype), row)
-    if checkpoint:
-        state, history = checkpoint.load(state, history)
-    for row in range(int(state.step) // every, rows):
-        state, latest = go(state)
-        history = jax.tree.map(lambda rows, new, row=row: rows.at[row].set(new), history, latest)
-        if checkpoint:
-            checkpoint.save(state, history)
-        report(int(state.step), float(latest.loss))
-    return history
+    unreached = jax.tree.map(lambda leaf: _unreached((rows, *leaf.shape), leaf.dtype), row)
+    start = Progress(state, unreached)
+    progress = start.moved_to(resume(start.arrays))
+    yield progress
+    for row in range(int(progress.state.step) // every, rows):
+        state, latest = go(progress.state)
+        history = jax.tree.map(lambda rows, new, row=row: rows.at[row].set(new), progress.history, latest)
+        progress = Progress(state, history)
+        yield progress
+
+
+def _unreached(shape: tuple[int, ...], dtype: Any) -> Array:
+    return jnp.full(shape, jnp.nan if jnp.issubdtype(dtype, jnp.inexact) else 0, dtype)
 
 
 def _rows(steps: int, every: int) -> int:

@@ -20,6 +20,7 @@ from lib._checks import (
     as_float,
     is_concrete,
     require_count,
+    require_covariance,
     require_finite,
     require_now_or_then,
     require_positive,
@@ -31,6 +32,11 @@ class Measure(eqx.Module):
 
     Verbs take one measure; batches are stacked pytrees under `jax.vmap`.
     """
+
+    @property
+    def dimension(self) -> int:
+        """The d of R^d; refuses a stack. Read off a token's shape, without drawing it, where a measure does not say."""
+        return _last_axis(self, jax.eval_shape(lambda: self.sample(1, key=jr.key(0))), 2)
 
     @abc.abstractmethod
     def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
@@ -59,39 +65,26 @@ class Gaussian(Measure):
                 f"⟨ξ, cov ξ⟩ pairs them. Got shapes {self.mean.shape} and {self.cov.shape}."
             )
         require_finite("Gaussian", "mean", self.mean, "it is the centre of a probability measure.")
-        require_finite("Gaussian", "cov", self.cov, "it is a covariance.")
-        if is_concrete(self.cov):
-            _require_covariance(np.asarray(self.cov))
+        require_covariance("Gaussian", "cov", self.cov)
+
+    @property
+    def dimension(self):
+        """That of the mean."""
+        return _last_axis(self, self.mean, 1)
 
     def log_mgf(self, tilt):
         """`⟨mean, ξ⟩ + ½⟨ξ, cov ξ⟩`."""
         return self.mean @ tilt + 0.5 * tilt @ self.cov @ tilt
 
     def sample(self, n, *, key):
-        """`mean + cov^{1/2} g`, the root taken by eigenvalues so that a singular `cov` is no obstacle."""
-        return self.mean + jr.normal(key, (n, self.mean.shape[-1]), self.mean.dtype) @ _root(self.cov).T
+        """`mean + R g`, R the root of `cov`."""
+        return self.mean + jr.normal(key, (n, self.mean.shape[-1]), self.mean.dtype) @ covariance_root(self.cov).T
 
 
-def _root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
+def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """A matrix R with `R Rᵀ = cov`, by eigenvalues, so that a singular `cov` is no obstacle."""
     eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
     return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
-
-
-def _require_covariance(cov: Float[np.ndarray, "*stack d d"]) -> None:
-    transposed = np.swapaxes(cov, -1, -2)
-    eigenvalues = np.linalg.eigvalsh(0.5 * (cov.astype(np.float64) + transposed))
-    tolerance = cov.shape[-1] * np.finfo(cov.dtype).eps * np.abs(eigenvalues).max(axis=-1)
-    asymmetry = np.abs(cov - transposed).max(axis=(-1, -2))
-    if (asymmetry > tolerance).any():
-        raise ValueError(
-            "`Gaussian(cov=...)` must be symmetric, because a covariance is: cov[i, j] = Cov(z_i, z_j). "
-            f"Got |cov - cov.T| up to {asymmetry.max():.3g}."
-        )
-    if (eigenvalues.min(axis=-1) < -tolerance).any():
-        raise ValueError(
-            "`Gaussian(cov=...)` must have no negative eigenvalue, because ⟨ξ, cov ξ⟩ is a variance. "
-            f"Got a smallest eigenvalue of {eigenvalues.min():.3g}."
-        )
 
 
 class GaussianMixture(Measure):
@@ -121,6 +114,11 @@ class GaussianMixture(Measure):
                     f"are normalised to a probability. Got {weights}."
                 )
 
+    @property
+    def dimension(self):
+        """That of the components."""
+        return _last_axis(self, self.components.mean, 2)
+
     def log_mgf(self, tilt):
         """`log Σ_k π_k exp Λ_k(ξ)`."""
         return logsumexp(log_softmax(self.log_weights) + jax.vmap(Gaussian.log_mgf, (0, None))(self.components, tilt))
@@ -133,11 +131,10 @@ class GaussianMixture(Measure):
 
         def place(tokens, component):
             index, gaussian = component
-            mine = gaussian.mean + normals @ _root(gaussian.cov).T
+            mine = gaussian.mean + normals @ covariance_root(gaussian.cov).T
             return jnp.where((labels == index)[:, None], mine, tokens), None
 
-        indexed = (jnp.arange(self.log_weights.size), self.components)
-        return jax.lax.scan(place, jnp.zeros_like(normals), indexed)[0]
+        return jax.lax.scan(place, jnp.zeros_like(normals), (jnp.arange(self.log_weights.size), self.components))[0]
 
 
 class Empirical(Measure):
@@ -159,6 +156,11 @@ class Empirical(Measure):
             )
         require_finite("Empirical", "points", self.points, "a token is a point of R^d.")
 
+    @property
+    def dimension(self):
+        """That of the tokens."""
+        return _last_axis(self, self.points, 2)
+
     def log_mgf(self, tilt):
         """`log (1/n) Σ_i exp⟨ξ, z_i⟩`."""
         return logsumexp(self.points @ tilt) - jnp.log(self.points.shape[-2])
@@ -176,6 +178,11 @@ class Rademacher(Measure):
     def __check_init__(self):
         """A positive scale per coordinate."""
         _require_scales("Rademacher", "scale", self.scale)
+
+    @property
+    def dimension(self):
+        """That of the scale."""
+        return _last_axis(self, self.scale, 1)
 
     def log_mgf(self, tilt):
         """`Σ_i log cosh(scale_i ξ_i)`."""
@@ -196,14 +203,18 @@ class Uniform(Measure):
         """A positive half-width per coordinate."""
         _require_scales("Uniform", "halfwidth", self.halfwidth)
 
+    @property
+    def dimension(self):
+        """That of the half-width."""
+        return _last_axis(self, self.halfwidth, 1)
+
     def log_mgf(self, tilt):
         """`Σ_i log(sinh(a_i ξ_i) / (a_i ξ_i))`."""
         return jnp.sum(_log_sinhc(self.halfwidth * tilt))
 
     def sample(self, n, *, key):
         """Uniform in the box."""
-        shape = (n, *self.halfwidth.shape)
-        return self.halfwidth * jr.uniform(key, shape, self.halfwidth.dtype, minval=-1.0, maxval=1.0)
+        return self.halfwidth * jr.uniform(key, (n, *self.halfwidth.shape), self.halfwidth.dtype, -1.0, 1.0)
 
 
 # log(sinh x / x) = Σ_k (-1)^{k+1} ζ(2k)/k (x/π)^{2k}, from Euler's product; 17 terms reach 1e-18 at |x| = 1.
@@ -231,6 +242,11 @@ class Laplace(Measure):
     def __check_init__(self):
         """A positive scale per coordinate."""
         _require_scales("Laplace", "scale", self.scale)
+
+    @property
+    def dimension(self):
+        """That of the scale."""
+        return _last_axis(self, self.scale, 1)
 
     def log_mgf(self, tilt):
         """`-Σ_i log(1 - b_i² ξ_i²)`, or `+inf`."""
@@ -262,7 +278,7 @@ class Pushforward(Measure):
 
     def __check_init__(self):
         """The matrix takes the measure's space to the offset's."""
-        d = dimension(self.measure)
+        d = self.measure.dimension
         if self.matrix.ndim != 2 or self.matrix.shape != (*self.offset.shape, d):
             raise ValueError(
                 "`Pushforward(measure, matrix, offset)` needs a matrix of shape (e, d) and an offset of shape "
@@ -271,6 +287,11 @@ class Pushforward(Measure):
             )
         require_finite("Pushforward", "matrix", self.matrix, "it maps tokens to tokens.")
         require_finite("Pushforward", "offset", self.offset, "it moves tokens.")
+
+    @property
+    def dimension(self):
+        """That of the offset."""
+        return _last_axis(self, self.offset, 1)
 
     def log_mgf(self, tilt):
         """`Λ_measure(matrixᵀ ξ) + ⟨offset, ξ⟩`."""
@@ -281,16 +302,14 @@ class Pushforward(Measure):
         return self.measure.sample(n, key=key) @ self.matrix.T + self.offset
 
 
-def dimension(measure: Measure) -> int:
-    """The d of R^d, read off the shape of one token without drawing it."""
-    try:
-        _, d = jax.eval_shape(lambda: measure.sample(1, key=jr.key(0))).shape
-        return d
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"A verb takes one measure whose `sample(n)` has shape (n, d), and `{type(measure).__name__}` has not: "
-            f"call it under `jax.vmap` if this is a stack of measures. ({error})"
-        ) from error
+def _last_axis(measure: Measure, leaf: jax.ShapeDtypeStruct | Float[Array, "..."], axes: int) -> int:
+    """The length of a leaf's last axis; of one measure it has so many."""
+    if len(leaf.shape) != axes:
+        rule = (
+            f"A verb takes one measure, of {axes} axes here: call it under `jax.vmap` if this is a stack of measures."
+        )
+        raise ValueError(f"{rule} Got a `{type(measure).__name__}` of {leaf.shape}.")
+    return leaf.shape[-1]
 
 
 def empirical(measure: Measure, n: int, *, key: PRNGKeyArray) -> Empirical:
@@ -312,7 +331,7 @@ def tilted_cov(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, "d d"
 
 
 def _checked_log_mgf(measure: Measure, tilt: Float[Array, " d"]):
-    if jnp.shape(tilt) != (d := dimension(measure),):
+    if jnp.shape(tilt) != (d := measure.dimension,):
         raise ValueError(
             f"The tilt ξ must be a vector of the measure's space R^{d}, because Λ(ξ) = log E exp⟨ξ, z⟩. "
             f"Got shape {jnp.shape(tilt)}."

@@ -85,16 +85,16 @@ def levels(
     def log_token(y):
         return log_tilted(1, (y + shift)[None], tau, resolution=resolution)[0]
 
-    top = _crossing(lambda y: log_rest(y) > -drop, lowest, highest)
+    top = crossing(lambda y: log_rest(y) > -drop, lowest, highest)
     top = jnp.minimum(top, reach * tau + 6.0 - shift)
-    turn = jnp.minimum(jnp.minimum(_crossing(lambda y: log_rest(y) > -1.0, lowest, highest), top), -shift)
+    turn = jnp.minimum(jnp.minimum(crossing(lambda y: log_rest(y) > -1.0, lowest, highest), top), -shift)
     threshold = log_token(turn) - drop
-    bottom = _crossing(lambda y: log_token(y) < threshold, lowest, turn)
+    bottom = crossing(lambda y: log_token(y) < threshold, lowest, turn)
     return jnp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
 
 
-def _crossing(holds: Callable, low: Float[Array, ""], high: Float[Array, ""]) -> Float[Array, ""]:
-    """Where `holds`, true at `low` and false from some point on, turns false: bisection, 30 halvings."""
+def crossing(holds: Callable, low: Float[Array, ""], high: Float[Array, ""], *, halvings: int = 30) -> Float[Array, ""]:
+    """Where `holds`, true at `low` and false from some point on, turns false: bisection of scalars, to be `vmap`ped."""
 
     def halve(_, bracket):
         low, high = bracket
@@ -102,7 +102,7 @@ def _crossing(holds: Callable, low: Float[Array, ""], high: Float[Array, ""]) ->
         inside = holds(middle)
         return jnp.where(inside, middle, low), jnp.where(inside, high, middle)
 
-    low, high = jax.lax.fori_loop(0, 30, halve, (low, high))
+    low, high = jax.lax.fori_loop(0, halvings, halve, (low, high))
     return 0.5 * (low + high)
 
 

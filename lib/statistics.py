@@ -1,4 +1,4 @@
-"""Error bars: of a mean, and of the worst among many comparisons."""
+"""Error bars: of a mean, of a quantile, of a slope, and of the worst among many comparisons."""
 
 import numpy as np
 
@@ -9,6 +9,15 @@ def standard_error(samples: np.ndarray, axis: int = 0) -> np.ndarray | np.floati
     return samples.std(axis=axis, ddof=1) / np.sqrt(samples.shape[axis])
 
 
+def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0.01) -> np.ndarray:
+    """Standard errors of the quantiles of a vector of samples: `√(p(1-p)/n) / density` at each chance p.
+
+    The density is read off the quantiles at p ± `width`, which must lie between 0 and 1.
+    """
+    density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
+    return np.sqrt(chances * (1 - chances) / len(samples)) / density
+
+
 def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
     """How many standard errors the worst of `comparisons` independent normal errors reaches with 0.1 % chance.
 
@@ -17,6 +26,13 @@ def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
     from scipy.stats import norm  # scipy.stats takes a second to import, and most users need no claim
 
     return float(norm.isf((1 - confidence ** (1 / comparisons)) / 2))
+
+
+def student_quantile(comparisons: int, samples: int) -> float:
+    """`comparison_quantile` where each standard error is measured on few `samples`: same chance, by Student's law."""
+    from scipy.stats import norm, t
+
+    return float(t.isf(norm.sf(comparison_quantile(comparisons)), samples - 1))
 
 
 def worst_deviation(samples: np.ndarray) -> float:

@@ -1,8 +1,16 @@
 """What all tests share: shapes and types of `lib` checked at run time, and the tolerances, each named once."""
 
+import os
+from pathlib import Path
+
+# A program is compiled once for all tests and the kernels they start; from here or there, it is the same program.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / "_build/tests/xla"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
 import jaxtyping
 
-jaxtyping.install_import_hook("lib", "beartype.beartype")  # before anything imports lib; users pay nothing
+# before anything imports them; users pay nothing
+jaxtyping.install_import_hook(["lib", "chapters"], "beartype.beartype")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

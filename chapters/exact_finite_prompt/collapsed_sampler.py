@@ -11,20 +11,21 @@ standard errors wanders around zero, mostly within a band from minus two to two.
 from dataclasses import dataclass
 from functools import partial
 
-import jax
+import jax.numpy as jnp
 import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt import plain_prompts
-from chapters.exact_finite_prompt.marks import MARKERS, SIZE
-from chapters.exact_finite_prompt.plain_prompts import TOGETHER, Scene
+from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
-from lib.finite_prompt import sample_output
+from companion.style import ink, markers
+from lib.batching import map_batched
+from lib.finite_prompt import QueryRay, sample_output
+from lib.statistics import quantile_error
 
 
 @dataclass(frozen=True)
@@ -36,26 +37,15 @@ class Samplers:
     scores_only: Float[np.ndarray, "prompts e"]
 
 
-def simulate(scene: Scene, tau: float, length: int, prompts: int, *, key: PRNGKeyArray) -> Samplers:
+def simulate(ray: QueryRay, tau: float, length: int, prompts: int, *, key: PRNGKeyArray) -> Samplers:
     """Plain and collapsed outputs at one query, from independent keys."""
     plain_key, collapsed_key = jr.split(key)
-    query = tau * scene.direction
-    plain = plain_prompts.simulate(scene, [tau], length, prompts, key=plain_key)[:, 0]
-    sample = partial(sample_output, scene.params, scene.gaussian, query, length)
-    batch = max(1, min(prompts, TOGETHER // length))
-    collapsed = jax.jit(lambda keys: jax.lax.map(lambda key: sample(key=key), keys, batch_size=batch))(
-        jr.split(collapsed_key, prompts)
-    )
-    scores_only = _without_rest(scene, query, np.asarray(collapsed))
-    return Samplers(plain, np.asarray(collapsed), scores_only)
-
-
-def _without_rest(scene: Scene, query: Float[Array, " d"], outputs: np.ndarray) -> np.ndarray:
-    """The outputs moved onto the lemma's line: what a sampler would give that draws the scores alone."""
-    centre = np.asarray(scene.params.value @ scene.gaussian.mean)
-    line = np.asarray(scene.params.value @ scene.gaussian.cov @ scene.params.bilinear @ query)
-    line = line / np.linalg.norm(line)
-    return centre + np.outer((outputs - centre) @ line, line)
+    (plain,) = np.moveaxis(plain_prompts.simulate(ray, [tau], length, prompts, key=plain_key), 1, 0)
+    sample = partial(sample_output, ray.params, ray.gaussian, ray.queries(tau), length)
+    collapsed = map_batched(lambda key: sample(key=key), jr.split(collapsed_key, prompts), size=length)
+    # moved onto the lemma's line: what a sampler would give that draws the scores alone
+    scores_only = ray.params.value @ ray.gaussian.mean + jnp.outer(ray.read(collapsed), ray.line)
+    return Samplers(plain, np.asarray(collapsed), np.asarray(scores_only))
 
 
 def numbers(samplers: Samplers) -> Numbers:
@@ -71,9 +61,8 @@ def _table(samplers: Samplers) -> Table:
             {
                 "coordinate": coordinate + 1,
                 "chance": chances,
-                "plain": np.quantile(samplers.plain[:, coordinate], chances),
-                "collapsed": np.quantile(samplers.collapsed[:, coordinate], chances),
-                "std_error": _quantile_error(samplers.plain[:, coordinate], chances),
+                **_quantiles("plain", samplers.plain[:, coordinate], chances),
+                **_quantiles("collapsed", samplers.collapsed[:, coordinate], chances),
             }
         )
         for coordinate in range(samplers.plain.shape[1])
@@ -81,18 +70,22 @@ def _table(samplers: Samplers) -> Table:
     columns = {
         "coordinate": Column("Coordinate of the output"),
         "chance": Column("Probability of an output below"),
-        "plain": Column("Quantile of plain prompts, L vectors each", std_error="std_error"),
-        "collapsed": Column("Quantile of the collapsed sampler, L numbers and one vector each", std_error="std_error"),
-        "std_error": Column("Standard error of either quantile", std_error="std_error"),
+        "plain": Column("Quantile of plain prompts, L vectors each", std_error="plain_se"),
+        "plain_se": Column("Its standard error", moves_with="plain"),
+        "collapsed": Column(
+            "Quantile of the collapsed sampler, L numbers and one vector each", std_error="collapsed_se"
+        ),
+        "collapsed_se": Column("Its standard error", moves_with="collapsed"),
+        "difference": Column("Collapsed less plain, in standard errors of the difference", moves_with="collapsed"),
     }
-    return Table(pd.concat(frames, ignore_index=True), columns)
+    frame = pd.concat(frames, ignore_index=True)
+    difference = (frame["collapsed"] - frame["plain"]) / np.hypot(frame["plain_se"], frame["collapsed_se"])
+    return Table(frame.assign(difference=difference), columns)
 
 
-def _quantile_error(samples: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """`√(p(1-p)/n) / density`, the density by the distance between neighbouring quantiles."""
-    width = 0.01
-    density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
-    return np.sqrt(chances * (1 - chances) / len(samples)) / density
+def _quantiles(name: str, samples: np.ndarray, chances: np.ndarray) -> dict[str, np.ndarray]:
+    """Quantiles and their standard errors."""
+    return {name: np.quantile(samples, chances), f"{name}_se": quantile_error(samples, chances)}
 
 
 def _samplers_claim(samplers: Samplers) -> Claim:
@@ -113,6 +106,7 @@ def _samplers_claim(samplers: Samplers) -> Claim:
             f"{len(angles)} projections of {len(samplers.plain)} outputs each give to a difference this large."
         ),
         source="derived here",
+        box="collapse",
         measured=smallest_chance(samplers.collapsed),
         expected=1e-3 / len(angles),
         tolerance=0.0,
@@ -126,15 +120,13 @@ def _samplers_claim(samplers: Samplers) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Quantiles against quantiles, and their difference."""
-    frame = table
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
-    coordinates = sorted(frame["coordinate"].unique().tolist())
-    for coordinate, marker in zip(coordinates, MARKERS, strict=False):
-        these = frame[frame["coordinate"] == coordinate]
+    coordinates = sorted(table["coordinate"].unique().tolist())
+    for coordinate, marker in zip(coordinates, markers(len(coordinates)), strict=True):
+        these = table[table["coordinate"] == coordinate]
         label = f"coordinate {coordinate}"
         left.plot(these["plain"], these["collapsed"], linestyle="", marker=marker, markersize=4, label=label)
-        gap = (these["collapsed"] - these["plain"]) / (np.sqrt(2) * these["std_error"])
-        right.plot(these["chance"], gap, marker=marker, markersize=4, linewidth=1)
+        right.plot(these["chance"], these["difference"], marker=marker, markersize=4, linewidth=1)
     left.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.2)
     right.axhspan(-2, 2, color=ink(), alpha=0.08, linewidth=0)
     right.axhline(0, color=ink(), linestyle="--", linewidth=1.2)

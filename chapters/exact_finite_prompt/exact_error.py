@@ -1,85 +1,36 @@
 r"""The error of a finite prompt: exact, simulated, and its large-$L$ form.
 
-Mean square distance between the outputs of a prompt of $L$ tokens and of the infinite one, against $L$, at four
+Mean square distance between the outputs of a prompt of $L$ tokens and of the infinite one, against $L$, at several
 query sizes $\tau$. Lines: exact. Points: simulated prompts with their standard error (bars, mostly smaller than
 the point). Dotted: the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma V^\top+\|V\Gamma\xi\|^2)/L$ of the delta
-method, which sets in only beyond $\ln L\approx\tau^2$, later than any simulation for the largest query.
+method, which sets in only beyond $\ln L\approx\tau^2$, for large queries later than any simulation.
 
-Alt: Log-log line chart of error against length. For each of four query sizes a solid curve starts flat and bends
-into a straight dotted line of slope minus one, later for larger queries. Points of simulated prompts up to ten
-thousand tokens lie on the solid curves.
+Alt: Log-log line chart of error against length. For each query size a solid curve starts flat and bends into a
+straight dotted line of slope minus one, later for larger queries. Points of simulated prompts lie on the solid
+curves, at lengths far shorter than where the largest queries bend.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 
-import jax
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from chapters.exact_finite_prompt.marks import MARKERS, SIZE
-from chapters.exact_finite_prompt.plain_prompts import ByLength, Scene
+from chapters.exact_finite_prompt.against_theory import ErrorsBySize
+from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
-from lib.attention import attend
-from lib.finite_prompt import output_error
+from companion.style import legend_line, markers, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Of one query size: exact errors on a grid of lengths; where prompts are simulated, exact and one a prompt.
-
-    `along` is `‖VΓξ‖²/τ²` in the query's direction, `total` is `tr VΓVᵀ`: what the large-L form needs to know.
-    """
-
-    tau: float
-    log_lengths: Float[np.ndarray, " grid"]
-    exact: Float[np.ndarray, " grid"]
-    simulated_log_lengths: Float[np.ndarray, " lengths"]
-    exact_there: Float[np.ndarray, " lengths"]
-    squares: Sequence[Float[np.ndarray, " prompts"]]
-    along: float
-    total: float
-
-
-def compare(scene: Scene, taus: list[float], simulated: ByLength) -> list[Errors]:
-    """By query size: exact error on a fine grid of lengths, simulated error where there are prompts."""
-    log_lengths = np.linspace(np.log(2.0), 12 * np.log(10.0), 40)
-    queries = jnp.asarray(taus)[:, None] * scene.direction
-    by_query = jax.vmap(partial(output_error, scene.params, scene.gaussian), (0, None))
-    exact_at = jax.jit(jax.vmap(by_query, (None, 0)))
-    limits = np.asarray(jax.vmap(partial(attend, scene.params, scene.gaussian))(queries))
-    at_lengths = np.log(list(simulated))
-    grid, points = np.asarray(exact_at(queries, log_lengths)), np.asarray(exact_at(queries, at_lengths))
-    energies = _energies(scene)
-    errors = []
-    for i, tau in enumerate(taus):
-        squares = [np.sum((outputs[:, i] - limits[i]) ** 2, axis=1) for outputs in simulated.values()]
-        errors.append(Errors(tau, log_lengths, grid[:, i], at_lengths, points[:, i], squares, *energies))
-    return errors
-
-
-def _energies(scene: Scene) -> tuple[float, float]:
-    """`‖VΓξ‖²/τ²` along the query's direction, and `tr VΓVᵀ`."""
-    value, cov = np.asarray(scene.params.value), np.asarray(scene.gaussian.cov)
-    drift = value @ cov @ np.asarray(scene.params.bilinear @ scene.direction)
-    return float(drift @ drift), float(np.trace(value @ cov @ value.T))
-
-
-def numbers(errors: Sequence[Errors]) -> Numbers:
+def numbers(errors: Sequence[ErrorsBySize]) -> Numbers:
     """Exact, simulated and large-L error; simulation agrees with the exact one."""
     table = _table(errors)
     return Numbers(table, (_error_claim(table.frame),))
 
 
-def _table(errors: Sequence[Errors]) -> Table:
+def _table(errors: Sequence[ErrorsBySize]) -> Table:
     """Error against length, by query size."""
     frame = pd.concat([_frame(these) for these in errors], ignore_index=True)
     columns = {
@@ -89,12 +40,12 @@ def _table(errors: Sequence[Errors]) -> Table:
         "delta_method": Column("tr(fluctuation)/L = e^{τ²}(tr VΓVᵀ + ‖VΓξ‖²)/L, its form for L → ∞"),
         "prompts": Column("Independent prompts simulated, where there are any", "prompts"),
         "simulated": Column("Their mean square error", std_error="std_error"),
-        "std_error": Column("Its standard error", std_error="std_error"),
+        "std_error": Column("Its standard error", moves_with="simulated"),
     }
     return Table(frame.reindex(columns=list(columns)).sort_values(["tau", "log_length"], ignore_index=True), columns)
 
 
-def _frame(errors: Errors) -> pd.DataFrame:
+def _frame(errors: ErrorsBySize) -> pd.DataFrame:
     """The grid, then the simulated lengths."""
     grid = pd.DataFrame({"tau": errors.tau, "log_length": errors.log_lengths, "exact": errors.exact})
     points = pd.DataFrame(
@@ -108,9 +59,7 @@ def _frame(errors: Errors) -> pd.DataFrame:
         }
     )
     frame = pd.concat([grid, points], ignore_index=True)
-    tau_squared = frame["tau"] ** 2
-    frame["delta_method"] = np.exp(tau_squared - frame["log_length"]) * (errors.total + tau_squared * errors.along)
-    return frame
+    return frame.assign(delta_method=errors.noise * np.exp(-frame["log_length"]))
 
 
 def _error_claim(frame: pd.DataFrame) -> Claim:
@@ -127,32 +76,29 @@ def _error_claim(frame: pd.DataFrame) -> Claim:
             "exact one: the worst deviation in standard errors."
         ),
         source="derived here",
+        box="output-error",
         measured=worst("exact"),
         expected=0.0,
         tolerance=comparison_quantile(len(seen)),
-        std_error=1.0,
         alternative=Alternative("the large-L form at every length", worst("delta_method")),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Exact and large-L curves of each query size, simulated points on them."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    taus = sorted(frame["tau"].unique().tolist())
-    for tau, colour, marker in zip(taus, sequence(len(taus)), MARKERS, strict=False):
-        curve = frame[frame["tau"] == tau]
+    taus = sorted(table["tau"].unique().tolist())
+    for tau, colour, marker in zip(taus, sequence(len(taus)), markers(len(taus)), strict=True):
+        curve = table[table["tau"] == tau]
         length = np.exp(curve["log_length"])
         axes.plot(length, curve["exact"], color=colour, linewidth=2)
         axes.plot(length, curve["delta_method"], color=colour, linewidth=1.2, linestyle=":")
-        axes.errorbar(
-            length, curve["simulated"], curve["std_error"], color=colour, marker=marker, markersize=5.5, linestyle="",
-            capsize=3, label=rf"$\tau={tau:g}$",
-        )  # fmt: skip
-    top = 3 * frame["exact"].max()
-    axes.set(xscale="log", yscale="log", ylim=(frame["exact"].min() / 2, top))
+        look = {"color": colour, "marker": marker, "markersize": 5.5, "linestyle": "", "capsize": 3}
+        axes.errorbar(length, curve["simulated"], curve["std_error"], label=rf"$\tau={tau:g}$", **look)
+    top = 3 * table["exact"].max()
+    axes.set(xscale="log", yscale="log", ylim=(table["exact"].min() / 2, top))
     axes.set(xlabel="prompt length $L$", ylabel="mean square error")
     handles, labels = axes.get_legend_handles_labels()
-    handles += [Line2D([], [], color=ink(), linewidth=2), Line2D([], [], color=ink(), linewidth=1.2, linestyle=":")]
+    handles += [legend_line("-"), legend_line(":", 1.2)]
     axes.legend(handles, [*labels, "exact", "large $L$"], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

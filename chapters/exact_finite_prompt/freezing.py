@@ -5,8 +5,8 @@ long prompts. Dashed: the limit $(1-1/a)_+$ at fixed $a$. Left of $a=1$ more and
 $L$ grows; right of it a few carry it, at every length. The corner at $a=1$ is the freezing of the random-energy
 model, rounded at finite $L$.
 
-Alt: Line chart of participation against a. Four curves come down, from short to long prompts, onto a dashed curve
-that is zero up to a equal one and then rises towards one half at a equal two.
+Alt: Line chart of participation against a. Curves come down, from short to long prompts, onto a dashed curve that
+is zero up to a equal one and then rises towards one half at a equal two.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, sequence
-from lib.finite_prompt import LARGEST_TAU, score_statistics
-from lib.tabulate import tabulate
+from lib.batching import tabulate
+from lib.finite_prompt import LARGEST_TAU, participation
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,19 @@ class Frozen:
 def participation_curves(log_lengths: list[float]) -> dict[float, Curve]:
     """By ln L: participation up to a = 2.5, or to the largest τ of the guaranteed domain."""
     curves = {}
-    for log_length in sorted(set(log_lengths)):
+    for log_length in log_lengths:
         critical = np.sqrt(2 * log_length)
         ratio = np.linspace(0.0, min(2.5, LARGEST_TAU / critical), 61)
-        found = tabulate(score_statistics, (ratio * critical) ** 2, log_length)
-        curves[log_length] = Curve(ratio, found.participation)
+        # the largest τ divided by `critical` and multiplied again may round to a larger one
+        taus = np.minimum(ratio * critical, LARGEST_TAU)
+        curves[log_length] = Curve(ratio, tabulate(participation, taus, log_length))
     return curves
 
 
 def beyond_freezing(log_length: float) -> Frozen:
     """Participation at a = 2, or as far beyond freezing as the guaranteed domain goes."""
     ratio = min(2.0, 0.99 * LARGEST_TAU / np.sqrt(2 * log_length))
-    measured = float(tabulate(score_statistics, 2 * ratio**2 * log_length, log_length).participation)
+    measured = float(tabulate(participation, ratio * np.sqrt(2 * log_length), log_length))
     return Frozen(log_length, ratio, measured)
 
 
@@ -101,7 +102,8 @@ def _freezing_claim(longest: Frozen) -> Claim:
             f"Beyond freezing a few tokens carry the answer, however long the prompt: at ln L = {log_length:g} and "
             f"τ = {ratio:.2f}·√(2 ln L), participation is near its limit 1 - √(2 ln L)/τ."
         ),
-        source="derived here",
+        source="heuristic",
+        box="freezing",
         measured=longest.participation,
         expected=float(frozen_participation(np.asarray(ratio))),
         # the largest of L normals falls short of √(2 ln L) by this fraction
@@ -112,15 +114,14 @@ def _freezing_claim(longest: Frozen) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A curve a length, and the limit."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    lengths = sorted(frame["log_length"].unique().tolist())
+    lengths = sorted(table["log_length"].unique().tolist())
     for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = frame[frame["log_length"] == log_length]
+        curve = table[table["log_length"] == log_length]
         axes.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2, label=rf"$\ln L={log_length:g}$")
-    limit = frame.sort_values("ratio")
+    limit = table.sort_values("ratio")
     axes.plot(limit["ratio"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5, label=r"$(1-1/a)_+$")
-    axes.set(xlim=(0, frame["ratio"].max()), ylim=(0, 1))
+    axes.set(xlim=(0, table["ratio"].max()), ylim=(0, 1))
     axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="participation $P$")
     axes.legend(loc="upper left")
     return figure

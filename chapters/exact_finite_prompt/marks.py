@@ -1,4 +1,3 @@
 """How the pictures of this chapter draw what they share."""
 
 SIZE = (8.0, 4.5)
-MARKERS = ("o", "s", "^", "D", "v", "P")

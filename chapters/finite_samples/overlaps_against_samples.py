@@ -3,7 +3,8 @@ r"""Inside the trained heads: overlaps and training loss at the best ridges.
 Across, logarithmic: prompts per dimension, $\alpha=n/D$. Up: $m_k=k\cdot k^\star/D$, $q_k=|k|^2/D$, the same for
 the value vector, and half the mean square error on the training prompts. Lines: replica theory. Marks: training
 runs at three dimensions, taken to $D\to\infty$ by a straight line in $1/D$, with standard errors. The jumps of
-slope come from the ridges, which change with $\alpha$.
+slope come from the ridges, which change with $\alpha$. Crosses in place of a line: the replica iteration found no
+fixed point.
 
 Alt: Five panels of curves for softmax and linear attention against prompts per dimension, with marks of simulated
 training near every curve, closer than about two error bars. The overlaps of softmax with both hidden directions
@@ -19,30 +20,13 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.finite_samples.marks import COLOURS, plain_ticks
-from chapters.finite_samples.theory import QUANTITIES, Measured, Trained
+from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain_ticks
+from chapters.finite_samples.theory import QUANTITIES, Trained
 from chapters.finite_samples.training import HEADS
 from companion import Alternative, Claim, Column, Numbers, Table
 from lib.statistics import comparison_quantile
 
 LABELS = {"m_k": "$m_k$", "q_k": "$q_k$", "m_v": "$m_v$", "q_v": "$q_v$", "train_loss": "training loss"}
-
-
-def extrapolate(runs: pd.DataFrame) -> Trained:
-    """Each quantity at D → ∞: least squares in 1/D on the single runs, whose variance falls like 1/D."""
-    limits = {}
-    for name, alpha in dict.fromkeys(zip(runs["head"], runs["alpha"], strict=True)):
-        mine = runs.loc[(runs["head"] == name) & (runs["alpha"] == alpha)]
-        size = np.asarray(mine["dimension"], float)
-        design = np.stack([np.ones_like(size), size.mean() / size], axis=1) * np.sqrt(size)[:, None]
-        inverse = np.linalg.inv(design.T @ design)
-        limits[name, alpha] = {}
-        for quantity in QUANTITIES:
-            target = np.asarray(mine[quantity]) * np.sqrt(size)
-            fitted = inverse @ design.T @ target
-            variance = np.sum((target - design @ fitted) ** 2) / (len(size) - 2)
-            limits[name, alpha][quantity] = Measured(fitted[0], np.sqrt(variance * inverse[0, 0]))
-    return limits
 
 
 def numbers(curves: Trained, limits: Trained, compared: Sequence[float]) -> Numbers:
@@ -66,7 +50,8 @@ def _table(curves: Trained, limits: Trained) -> Table:
         ),
         "alpha": Column("Sample ratio α = n/D"),
         "value": Column("The quantity", std_error="std_error"),
-        "std_error": Column("Standard error: of the quasi-random average, or over runs", std_error="std_error"),
+        "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="value"),
+        "converged": Column("False where the replica iteration found no fixed point", "yes or no"),
     }
     return Table(pd.DataFrame(rows), columns)
 
@@ -81,11 +66,11 @@ def _agreement_claim(curves: Trained, limits: Trained, compared: Sequence[float]
             f"fixed point: the worst of {len(right)} deviations, in combined standard errors."
         ),
         source="[D26]",
+        box="replica-prediction",
         measured=float(right.max()),
         expected=0.0,
         tolerance=comparison_quantile(len(right)),
         relation="≤",
-        std_error=1.0,
         alternative=Alternative("the runs followed the theory of the next sample ratio", float(wrong.max())),
     )
 
@@ -101,8 +86,8 @@ def _deviations(
         for quantity in QUANTITIES:
             run, own, other = limits[name, alpha], curves[name, alpha], curves[name, nearest]
             error = np.hypot(run[quantity].std_error, own[quantity].std_error)
-            right.append((run[quantity].value - own[quantity].value) / error)
-            wrong.append((run[quantity].value - other[quantity].value) / error)
+            right.append((run[quantity].value - own[quantity].known) / error)
+            wrong.append((run[quantity].value - other[quantity].known) / error)
     return np.asarray(right), np.asarray(wrong)
 
 
@@ -113,18 +98,9 @@ def draw(table: pd.DataFrame) -> Figure:
         for head in ("softmax", "linear"):
             mine = table[(table["head"] == head) & (table["quantity"] == quantity)]
             curve, runs = mine[mine["kind"] == "theory"], mine[mine["kind"] == "runs"]
-            panel.plot(curve["alpha"], curve["value"], color=COLOURS[head], linewidth=2)
-            panel.errorbar(
-                runs["alpha"],
-                runs["value"],
-                runs["std_error"],
-                color=COLOURS[head],
-                marker="o",
-                linestyle="",
-                markersize=4,
-                capsize=3,
-                fillstyle="none",
-            )
+            draw_theory(panel, curve, "value", COLOURS[head])
+            style = {"color": COLOURS[head], "marker": "o", "markersize": 4, "capsize": 3}
+            draw_runs(panel, runs["alpha"], runs["value"], runs["std_error"], **style)
         panel.set(xscale="log", title=label, ylim=(0, None))
         plain_ticks(panel, table["alpha"])
     for panel in (*panels[1, :2], panels[0, 2]):

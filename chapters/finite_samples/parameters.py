@@ -46,7 +46,7 @@ class Parameters(companion.Parameters):
     @property
     def compared(self) -> list[float]:
         """Sample ratios at which training runs are compared with theory: so many of theirs, evenly chosen."""
-        return list(ALPHAS[:: -(-len(ALPHAS) // self.tested)])
+        return [ALPHAS[len(ALPHAS) * i // self.tested] for i in range(self.tested)]
 
     @property
     def ratios(self) -> list[float]:

@@ -4,6 +4,7 @@ Training runs take minutes, so they are tracked in `data/`; `data/make.py` write
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import jax
@@ -22,6 +23,17 @@ STARTS: Mapping[str, Start] = {"informed": informed, "uninformed": uninformed}
 LENGTH, SNR, NOISE_STD = 3, 4.0, 0.3
 # Dimensions of the tracked runs, with the number of runs at each sample ratio.
 RUNS = {200: 16, 400: 8, 800: 4}
+# A seed that no tracked run has.
+OTHER_SEED = 999
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """The risk of one tracked training run, of the same run done again, and of one on other prompts."""
+
+    tracked: float
+    again: float
+    other: float
 
 
 def task() -> Spiked:
@@ -54,3 +66,12 @@ def train(
 
     keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
     return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
+
+
+def train_again(runs: pd.DataFrame) -> Rerun:
+    """One tracked training run, done again, and its twin on other prompts."""
+    row = runs[(runs["head"] == "softmax") & (runs["dimension"] == min(RUNS))].iloc[0]
+    ridge = (float(row["ridge_k"]), float(row["ridge_v"]))
+    setting = {"alpha": float(row["alpha"]), "ridge": ridge, "dimension": int(row["dimension"])}
+    again, other = train("softmax", "informed", **setting, seeds=[int(row["seed"]), OTHER_SEED]).risk
+    return Rerun(float(row["risk"]), float(again), float(other))

@@ -6,103 +6,28 @@ independent prompts with its standard error (bars, mostly smaller than the line)
 prompts (band). Rings mark $\tau = \sqrt{2\ln L}$, the size of the largest of $L$ standard normals. Up to some way
 before its ring a prompt answers like the infinite one; beyond it the answer levels off at its largest token.
 
-Alt: Line chart. A dashed diagonal is the infinite prompt. Six curves, one for each prompt length from 10 to one
-million, leave the diagonal one after the other and flatten, the longest last; a ring on the diagonal marks
-where each should leave, between 2.1 and 5.3.
+Alt: Line chart. A dashed diagonal is the infinite prompt. The curves, one for each prompt length, leave the
+diagonal one after the other and flatten, the longest last; rings on the diagonal mark where each should leave, not
+far apart although the lengths differ by orders of magnitude.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.gaussian_limit.batches import map_indices
-from chapters.gaussian_limit.gaussian_prompts import Responses, Scene
-from chapters.gaussian_limit.marks import SIZE, power
+from chapters.gaussian_limit.gaussian_prompts import Responses
+from chapters.gaussian_limit.lemma_errors import INFLATION, RATE_TAU, LemmaErrors, RateErrors
+from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
-from lib.attention import Attention, attend, fluctuation
-from lib.measures import Gaussian, empirical
+from companion.style import ink, legend_line, power_of_ten, sequence
 from lib.statistics import comparison_quantile, standard_error
 
-# The wrong theory that the exact claims and the rate must tell from the right one.
-INFLATION = 1.05
-RATE_TAU = 0.5
 
-
-@dataclass(frozen=True)
-class Lemma:
-    """Relative errors on random Gaussians: of the lemma, and of the lemma with a covariance too large."""
-
-    dims: tuple[int, ...]
-    right: Float[np.ndarray, " n"]
-    wrong: Float[np.ndarray, " n"]
-
-
-@dataclass(frozen=True)
-class Rate:
-    """L times the squared errors of prompts of one length, and their mean as `fluctuation` predicts it."""
-
-    length: int
-    errors: Float[np.ndarray, " prompts"]
-    predicted: float
-    wrong: float
-
-
-def try_lemma(gaussians: int, *, key: PRNGKeyArray) -> Lemma:
-    """`attend` against `V(m + ΓUz)` in NumPy, on random Gaussians of every rank."""
-    dims = (1, 2, 5)
-    normals = np.asarray(jr.normal(key, (len(dims), gaussians, 3 * max(dims) + 2, max(dims))))
-    errors = [_lemma_errors(these[:, : 3 * d + 2, :d]) for d, these in zip(dims, normals, strict=True)]
-    right, wrong = (np.concatenate([error[case] for error in errors]) for case in (0, 1))
-    return Lemma(dims, right, wrong)
-
-
-def _lemma_errors(normals: Float[np.ndarray, "n entries d"]) -> tuple[np.ndarray, np.ndarray]:
-    n, _, d = normals.shape
-    root, bilinear, value, vectors = np.split(normals, (d, 2 * d, 3 * d), axis=1)
-    root = root * (np.arange(d) < np.arange(n)[:, None] % (d + 1))[:, None, :]
-    cov, mean, query = root @ np.swapaxes(root, 1, 2), vectors[:, 0], vectors[:, 1]
-
-    def one(bilinear, value, mean, cov, query):
-        return attend(Attention(bilinear, value), Gaussian(mean, cov), query)
-
-    outputs = np.asarray(jax.jit(jax.vmap(one))(bilinear, value, mean, cov, query))
-    constant = np.einsum("nij,nj->ni", value, mean)
-    slope = np.einsum("nij,njk,nkl,nl->ni", value, cov, bilinear, query)
-    size = np.linalg.norm(constant, axis=1) + np.linalg.norm(slope, axis=1)
-    right = np.linalg.norm(outputs - constant - slope, axis=1) / size
-    wrong = np.linalg.norm(outputs - constant - INFLATION * slope, axis=1) / size
-    return right, wrong
-
-
-def measure_rate(scene: Scene, length: int, prompts: int, *, key: PRNGKeyArray) -> Rate:
-    """L · squared error of finite prompts around the lemma, beside `tr fluctuation`."""
-    query = RATE_TAU * scene.direction
-    limit = attend(scene.params, scene.gaussian, query)
-
-    @jax.jit
-    def predict(scale):
-        law = Gaussian(scene.gaussian.mean, scale * scene.gaussian.cov)
-        return jnp.trace(fluctuation(scene.params, law, query))
-
-    def one(index):
-        prompt = empirical(scene.gaussian, length, key=jr.fold_in(key, index))
-        return jnp.sum((attend(scene.params, prompt, query) - limit) ** 2)
-
-    errors = length * map_indices(one, prompts, length)
-    return Rate(length, errors, float(predict(1.0)), float(predict(INFLATION)))
-
-
-def numbers(responses: Mapping[int, Responses], lemma: Lemma, rate: Rate) -> Numbers:
+def numbers(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateErrors) -> Numbers:
     """The responses by length and query size; the lemma, its rate, and the ceiling of every prompt."""
     return Numbers(_table(responses), (_lemma_claim(lemma), _rate_claim(rate), _ceiling_claim(responses)))
 
@@ -131,14 +56,14 @@ def _table(responses: Mapping[int, Responses]) -> Table:
             "Mean over prompts of the output's component along VΓUz, in units in which the lemma says τ",
             std_error="std_error",
         ),
-        "std_error": Column("Standard error of the mean response", std_error="std_error"),
-        "spread": Column("Standard deviation of the response between prompts", std_error="std_error"),
+        "std_error": Column("Standard error of the mean response", moves_with="response"),
+        "spread": Column("Standard deviation of the response between prompts", moves_with="response"),
         "departure": Column("√(2 ln L), where the largest score takes over [heuristic]"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
-def _lemma_claim(lemma: Lemma) -> Claim:
+def _lemma_claim(lemma: LemmaErrors) -> Claim:
     return Claim(
         id="gaussian-limit-lemma",
         statement=(
@@ -146,6 +71,7 @@ def _lemma_claim(lemma: Lemma) -> Claim:
             "singular and Dirac, attention equals V(m + ΓUz): the largest relative error is rounding."
         ),
         source="[BB26, Lemma 2.1]",
+        box="bb26-lemma-2-1",
         measured=float(np.max(lemma.right)),
         expected=0.0,
         tolerance=1e-10,
@@ -154,9 +80,8 @@ def _lemma_claim(lemma: Lemma) -> Claim:
     )
 
 
-def _rate_claim(rate: Rate) -> Claim:
-    ratio = float(rate.errors.mean()) / rate.predicted
-    std_error = float(standard_error(rate.errors)) / rate.predicted
+def _rate_claim(rate: RateErrors) -> Claim:
+    mean, std_error = float(rate.errors.mean()), float(standard_error(rate.errors)) / rate.predicted
     return Claim(
         id="gaussian-limit-rate",
         statement=(
@@ -164,13 +89,13 @@ def _rate_claim(rate: Rate) -> Claim:
             "tr(fluctuation)/L: the ratio of the two is 1."
         ),
         source="derived here",
-        measured=ratio,
+        box="prop-fluctuation",
+        measured=mean / rate.predicted,
         expected=1.0,
         tolerance=comparison_quantile(1) * std_error,
         std_error=std_error,
         alternative=Alternative(
-            f"the fluctuation of tokens of a covariance {INFLATION - 1:.0%} too large",
-            float(rate.errors.mean()) / rate.wrong,
+            f"the fluctuation of tokens of a covariance {INFLATION - 1:.0%} too large", mean / rate.wrong
         ),
     )
 
@@ -186,6 +111,7 @@ def _ceiling_claim(responses: Mapping[int, Responses]) -> Claim:
             "response over the largest token's component is not positive."
         ),
         source="derived here",
+        box="ceiling",
         measured=answers,
         expected=0.0,
         tolerance=1e-9,
@@ -196,29 +122,21 @@ def _ceiling_claim(responses: Mapping[int, Responses]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A curve a length over its spread, on the lemma's line."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    lengths = sorted(frame["length"].unique().tolist())
+    lengths = sorted(table["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = frame[frame["length"] == length]
+        curve = table[table["length"] == length]
         low, high = curve["response"] - curve["spread"], curve["response"] + curve["spread"]
         axes.fill_between(curve["tau"], low, high, color=colour, alpha=0.16, linewidth=0)
         axes.errorbar(curve["tau"], curve["response"], curve["std_error"], color=colour, linewidth=2, capsize=2)
         departure = curve["departure"].max()
         axes.plot(departure, departure, "o", color=colour, markersize=9, fillstyle="none", markeredgewidth=2, zorder=5)
-        axes.annotate(
-            f"$L={power(length)}$",
-            (curve["tau"].max(), np.asarray(curve["response"])[-1]),
-            xytext=(8, 0),
-            textcoords="offset points",
-            va="center",
-            color=ink(),
-        )
-    top = 1.12 * (frame["response"] + frame["spread"]).max()
+        place = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "color": ink()}
+        axes.annotate(f"$L={power_of_ten(length)}$", (curve["tau"].max(), curve["response"].iloc[-1]), **place)
+    top = 1.12 * (table["response"] + table["spread"]).max()
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
-    axes.set(xlim=(0, frame["tau"].max()), ylim=(0, max(top, 1.05 * frame["departure"].max())))
+    axes.set(xlim=(0, table["tau"].max()), ylim=(0, max(top, 1.05 * table["departure"].max())))
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="answer along the line of Lemma 2.1")
     ring = Line2D([], [], color=ink(), marker="o", fillstyle="none", markersize=9, markeredgewidth=2, linestyle="")
-    line = Line2D([], [], color=ink(), linestyle="--", linewidth=1.5)
-    axes.legend([line, ring], [r"$L=\infty$: Lemma 2.1", r"$\tau=\sqrt{2\,\ln L}$"], loc="upper left")
+    axes.legend([legend_line("--", 1.5), ring], [r"$L=\infty$: Lemma 2.1", r"$\tau=\sqrt{2\,\ln L}$"], loc="upper left")
     return figure

@@ -7,54 +7,23 @@ the limit like $1/\sqrt L$. Middle: a limit without a finite fluctuation, approa
 grows forever, and its random part keeps its size.
 
 Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line.
-Middle: bars drift up to a dashed line and are still wide at a million tokens. Right: the outputs climb along a
+Middle: bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a
 straight line in the logarithm of the length, and the bars keep their width.
 """
 
 from collections.abc import Mapping
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from chapters.gaussian_limit.batches import map_indices, unit_head
-from chapters.gaussian_limit.marks import SIZE, cycle, decades
-from chapters.gaussian_limit.parameters import LONG
+from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
+from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
-from lib.attention import attend
-from lib.measures import Laplace, empirical
 from lib.statistics import comparison_quantile, standard_error
-
-# Where the three panels are taken, in units of the pole 1/b.
-INSIDE, BETWEEN, BEYOND = 0.4, 0.8, 2.5
-
-# Outputs of all prompts of one length, by tilt.
-ByTilt = Mapping[float, Float[np.ndarray, " prompts"]]
-
-
-def simulate(counts: Mapping[int, int], *, key: PRNGKeyArray) -> dict[int, ByTilt]:
-    """By length: outputs for Laplace tokens of scale 1, of that many prompts as `counts` says."""
-    return {length: _outputs(length, count, key=jr.fold_in(key, length)) for length, count in counts.items()}
-
-
-def _outputs(length: int, prompts: int, *, key: PRNGKeyArray) -> ByTilt:
-    """Outputs for Laplace tokens of scale 1, by tilt; the three tilts are asked of the same prompts."""
-    law = Laplace([1.0])
-    tilts = (INSIDE, BETWEEN, BEYOND)
-
-    def one(index):
-        prompt = empirical(law, length, key=jr.fold_in(key, index))
-        return jax.vmap(lambda tilt: attend(unit_head(), prompt, tilt[None])[0])(jnp.asarray(tilts))
-
-    outputs = map_indices(one, prompts, length)
-    return dict(zip(tilts, outputs.T, strict=True))
 
 
 def numbers(outputs: Mapping[int, ByTilt]) -> Numbers:
@@ -64,7 +33,7 @@ def numbers(outputs: Mapping[int, ByTilt]) -> Numbers:
 
 def _table(outputs: Mapping[int, ByTilt]) -> Table:
     """Mean and quantiles over prompts, by tilt and length, beside the limit or, beyond the pole, ln L."""
-    offset = _growth(outputs, BEYOND)[2]
+    offset = growth(outputs, BEYOND).offset
     rows = [
         {
             "tilt": tilt,
@@ -73,7 +42,8 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
             "mean": values.mean(),
             "std_error": standard_error(values),
             **dict(zip(("q05", "q25", "q75", "q95"), np.quantile(values, (0.05, 0.25, 0.75, 0.95)), strict=True)),
-            "law": offset + np.log(length) if tilt > 1 else 2 * tilt / (1 - tilt**2),
+            "limit": 2 * tilt / (1 - tilt**2) if tilt < 1 else np.nan,
+            "growth": offset + np.log(length) if tilt > 1 else np.nan,
         }
         for tilt in (INSIDE, BETWEEN, BEYOND)
         for length, by_tilt in outputs.items()
@@ -84,26 +54,22 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
         "length": Column("Tokens in a prompt, L", "tokens"),
         "prompts": Column("Independent prompts", "prompts"),
         "mean": Column("Mean output over prompts", "b", std_error="std_error"),
-        "std_error": Column("Standard error of the mean output", "b", std_error="std_error"),
-        "q05": Column("5 % quantile of the output over prompts", "b", std_error="std_error"),
-        "q25": Column("25 % quantile", "b", std_error="std_error"),
-        "q75": Column("75 % quantile", "b", std_error="std_error"),
-        "q95": Column("95 % quantile", "b", std_error="std_error"),
-        "law": Column(
-            "2b²ξ/(1 - b²ξ²) before the pole; beyond it b ln L + const, const fitted",
-            "b",
-            std_error="std_error",
-        ),
+        "std_error": Column("Standard error of the mean output", "b", moves_with="mean"),
+        "q05": Column("5 % quantile of the output over prompts", "b", moves_with="mean"),
+        "q25": Column("25 % quantile", "b", moves_with="mean"),
+        "q75": Column("75 % quantile", "b", moves_with="mean"),
+        "q95": Column("95 % quantile", "b", moves_with="mean"),
+        "limit": Column("2b²ξ/(1 - b²ξ²), before the pole", "b"),
+        "growth": Column("b ln L + const, beyond the pole, const fitted", "b", moves_with="mean"),
     }
     return Table(pd.DataFrame(rows), columns)
 
 
 def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
     """Beyond the pole the mean grows like ln L and the spread does not shrink."""
-    growth, growth_error, _ = _growth(outputs, BEYOND)
-    settled, *_ = _growth(outputs, INSIDE)
-    spread, spread_error = _spread_exponent(outputs, BEYOND)
-    shrinking, _ = _spread_exponent(outputs, INSIDE)
+    growing, settled = growth(outputs, BEYOND), growth(outputs, INSIDE)
+    spread, spread_error = spread_exponent(outputs, BEYOND)
+    shrinking, _ = spread_exponent(outputs, INSIDE)
     inside = f"the outputs settle, as they do on the same prompts at {INSIDE}/b"
     return [
         Claim(
@@ -112,12 +78,13 @@ def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
                 f"At ξ = {BEYOND}/b, beyond the pole, the mean output of Laplace tokens grows by b for each unit "
                 "of ln L."
             ),
-            source="derived here",
-            measured=growth,
+            source="heuristic",
+            box="laplace-regimes",
+            measured=growing.slope,
             expected=1.0,
-            tolerance=comparison_quantile(2) * growth_error,
-            std_error=growth_error,
-            alternative=Alternative(inside, settled),
+            tolerance=comparison_quantile(2) * growing.std_error,
+            std_error=growing.std_error,
+            alternative=Alternative(inside, settled.slope),
         ),
         Claim(
             id="gaussian-limit-laplace-spread",
@@ -125,7 +92,8 @@ def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
                 f"At ξ = {BEYOND}/b the output stays random: its mean absolute deviation over prompts follows a power "
                 "of L of exponent 0."
             ),
-            source="derived here",
+            source="heuristic",
+            box="laplace-regimes",
             measured=spread,
             expected=0.0,
             tolerance=comparison_quantile(2) * spread_error,
@@ -135,48 +103,22 @@ def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
     ]
 
 
-def _growth(outputs: Mapping[int, ByTilt], tilt: float) -> tuple[float, float, float]:
-    """Slope of the mean output in ln L, its standard error, and the offset of a slope of one."""
-    kept = {length: by_tilt[tilt] for length, by_tilt in outputs.items() if length >= LONG}
-    x = np.log(list(kept))
-    means = np.asarray([values.mean() for values in kept.values()])
-    errors = np.asarray([standard_error(values) for values in kept.values()])
-    slope, error = _weighted_slope(x, means, errors)
-    return slope, error, float(np.average(means - x, weights=errors**-2))
-
-
-def _spread_exponent(outputs: Mapping[int, ByTilt], tilt: float) -> tuple[float, float]:
-    """Slope in ln L of the log of the mean absolute deviation, and its standard error by the delta method."""
-    kept = {length: by_tilt[tilt] for length, by_tilt in outputs.items() if length >= LONG}
-    deviations = [np.abs(values - values.mean()) for values in kept.values()]
-    spreads = np.asarray([these.mean() for these in deviations])
-    errors = np.asarray([standard_error(these) for these in deviations]) / spreads
-    return _weighted_slope(np.log(list(kept)), np.log(spreads), errors)
-
-
-def _weighted_slope(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
-    weights = errors**-2
-    centred = x - np.average(x, weights=weights)
-    precision = float(np.sum(weights * centred**2))
-    return float(np.sum(weights * centred * y)) / precision, precision**-0.5
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a tilt: mean and quantiles of the output against the length."""
-    frame = table
-    tilts = sorted(frame["tilt"].unique().tolist())
-    figure, panels = plt.subplots(1, len(tilts), figsize=SIZE, sharex=True)
     titles = ("it settles", "it settles slowly", "it never settles")
-    for panel, tilt, title, colour in zip(panels, tilts, titles, cycle(len(tilts)), strict=True):
-        curve = frame[frame["tilt"] == tilt]
+    figure, panels = plt.subplots(1, len(titles), figsize=SIZE, sharex=True)
+    tilts = sorted(table["tilt"].unique())
+    for panel, tilt, title, colour in zip(panels, tilts, titles, ("C0", "C1", "C2"), strict=True):
+        curve = table[table["tilt"] == tilt]
         panel.vlines(curve["length"], curve["q05"], curve["q95"], color=colour, linewidth=1.5)
         panel.vlines(curve["length"], curve["q25"], curve["q75"], color=colour, linewidth=6, alpha=0.5)
-        panel.errorbar(
-            curve["length"], curve["mean"], curve["std_error"], color=colour, marker="o", markersize=5, linestyle=""
-        )
-        panel.plot(curve["length"], curve["law"], color=ink(), linestyle="--", linewidth=1.5)
+        look = {"color": colour, "marker": "o", "markersize": 5, "linestyle": ""}
+        panel.errorbar(curve["length"], curve["mean"], curve["std_error"], **look)
+        law = curve["limit"].fillna(curve["growth"])
+        panel.plot(curve["length"], law, color=ink(), linestyle="--", linewidth=1.5)
         panel.set(xscale="log", xlabel="prompt length $L$", title=f"{title}\n$\\xi={tilt:g}/b$")
-        decades(panel)
+        panel.minorticks_off()
+        panel.margins(x=0.1)
     panels[0].set_ylabel("output, in units of $b$")
     panels[-1].yaxis.set_major_locator(MultipleLocator(4))
     return figure

@@ -16,16 +16,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled, worst_deviation
-from chapters.gaussian_limit.marks import MARKERS, SIZE, cycled, power
+from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
+from chapters.gaussian_limit.marks import SIZE
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
-from lib.finite_prompt import participation as exact_participation
-from lib.statistics import comparison_quantile, standard_error
-from lib.tabulate import tabulate
+from companion.style import ink, legend_line, markers, power_of_ten, sequence
+from lib.batching import tabulate
+from lib.finite_prompt import participation
+from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 
 def numbers(responses: Mapping[int, Responses]) -> Numbers:
@@ -37,30 +36,29 @@ def _table(responses: Mapping[int, Responses]) -> Table:
     """Slope of the mean response beside `1 - E Σp²`, both measured on the same prompts, at τ > 0, of many prompts."""
     taus = _taus(responses)
     asked = taus > 0
-    frames = [
-        pd.DataFrame(
-            {
-                "length": length,
-                "tau": taus[asked],
-                "slope": these.response.mean(axis=0)[asked] / taus[asked],
-                "slope_std_error": standard_error(these.response)[asked] / taus[asked],
-                "shrinkage": 1 - these.participation.mean(axis=0)[asked],
-                "shrinkage_std_error": standard_error(these.participation)[asked],
-                "exact": 1 - tabulate(exact_participation, taus[asked], np.log(length)),
-                "gap_std_error": standard_error(these.response[:, asked] / taus[asked] + these.participation[:, asked]),
-            }
-        )
-        for length, these in well_sampled(responses).items()
-    ]
+    frames = []
+    for length, these in well_sampled(responses).items():
+        tau, response, squares = taus[asked], these.response[:, asked], these.squared_weights[:, asked]
+        columns = {
+            "length": length,
+            "tau": tau,
+            "slope": response.mean(axis=0) / tau,
+            "slope_std_error": standard_error(response) / tau,
+            "shrinkage": 1 - squares.mean(axis=0),
+            "shrinkage_std_error": standard_error(squares),
+            "exact": 1 - tabulate(participation, tau, np.log(length)),
+            "gap_std_error": standard_error(response / tau + squares),
+        }
+        frames.append(pd.DataFrame(columns))
     columns = {
         "length": Column("Tokens in a prompt, L", "tokens"),
         "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖"),
         "slope": Column("Mean response divided by τ: 1 is Lemma 2.1", std_error="slope_std_error"),
-        "slope_std_error": Column("Standard error of the slope", std_error="slope_std_error"),
+        "slope_std_error": Column("Standard error of the slope", moves_with="slope"),
         "shrinkage": Column("1 - E Σp², the slope that Stein's identity predicts", std_error="shrinkage_std_error"),
-        "shrinkage_std_error": Column("Standard error of the shrinkage", std_error="shrinkage_std_error"),
+        "shrinkage_std_error": Column("Standard error of the shrinkage", moves_with="shrinkage"),
         "exact": Column("1 - P by quadrature"),
-        "gap_std_error": Column("Standard error of slope - shrinkage, prompt by prompt", std_error="gap_std_error"),
+        "gap_std_error": Column("Standard error of slope - shrinkage, prompt by prompt", moves_with="slope"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -70,7 +68,7 @@ def _mean_claim(responses: Mapping[int, Responses]) -> Claim:
     taus = _taus(responses)
     asked = taus > 0
     tested = well_sampled(responses).values()
-    shrunk = [these.response - taus * (1 - these.participation) for these in tested]
+    shrunk = [these.response - taus * (1 - these.squared_weights) for these in tested]
     unshrunk = [these.response - taus for these in tested]
     bound = comparison_quantile(len(tested) * int(asked.sum()))
     return Claim(
@@ -80,10 +78,10 @@ def _mean_claim(responses: Mapping[int, Responses]) -> Claim:
             f"lengths with at least {ENOUGH_PROMPTS} prompts, in standard errors."
         ),
         source="derived here",
+        box="mean-output",
         measured=max(worst_deviation(gap[:, asked]) for gap in shrunk),
         expected=0.0,
         tolerance=bound,
-        std_error=1.0,
         alternative=Alternative(
             "no shrinkage, a mean response of τ", max(worst_deviation(g[:, asked]) for g in unshrunk)
         ),
@@ -96,31 +94,20 @@ def _taus(responses: Mapping[int, Responses]) -> Float[np.ndarray, " queries"]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Exact curves, and simulated points on them."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    lengths = sorted(frame["length"].unique().tolist())
-    for length, colour, marker in zip(lengths, sequence(len(lengths)), cycled(MARKERS, len(lengths)), strict=True):
-        curve = frame[frame["length"] == length]
+    lengths = sorted(table["length"].unique().tolist())
+    for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
+        curve = table[table["length"] == length]
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=1.5)
-        axes.errorbar(
-            curve["tau"],
-            curve["slope"],
-            curve["slope_std_error"],
-            color=colour,
-            linestyle="",
-            marker=marker,
-            markersize=4.5,
-            capsize=3,
-            label=f"$L={power(length)}$",
-        )
+        look = {"color": colour, "linestyle": "", "marker": marker, "markersize": 4.5, "capsize": 3}
+        label = f"$L={power_of_ten(length)}$"
+        axes.errorbar(curve["tau"], curve["slope"], curve["slope_std_error"], label=label, **look)
     axes.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
-    axes.annotate(
-        "Lemma 2.1", (frame["tau"].max(), 1), xytext=(0, 5), textcoords="offset points", ha="right", va="bottom"
-    )
-    axes.set(xlim=(0, 1.02 * frame["tau"].max()), ylim=(0, 1.12))
+    place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "right", "va": "bottom"}
+    axes.annotate("Lemma 2.1", (table["tau"].max(), 1), **place)
+    axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="slope of the mean answer")
     handles, labels = axes.get_legend_handles_labels()
-    handles += [Line2D([], [], color=ink(), linewidth=1.5)]
-    labels += ["exact, $1-P$"]
-    axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    legend = [*handles, legend_line("-", 1.5)], [*labels, "exact, $1-P$"]
+    axes.legend(*legend, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

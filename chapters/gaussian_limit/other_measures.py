@@ -13,84 +13,20 @@ Laplace poles and at the far ends of the Gaussian line.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.gaussian_limit.batches import map_indices, map_queries, unit_head
-from chapters.gaussian_limit.gaussian_prompts import worst_deviation
-from chapters.gaussian_limit.marks import MARKERS, SIZE, cycled
+from chapters.gaussian_limit.marks import SIZE
+from chapters.gaussian_limit.one_coordinate import Sweep
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
-from lib.attention import attend
-from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Measure, Rademacher, Uniform
-from lib.statistics import comparison_quantile, standard_error
+from companion.style import ink, markers
+from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # How far the Laplace law is tested, in units of the pole 1/b: below a half, prompts have a finite fluctuation.
 INSIDE = 0.4
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """One measure of one coordinate: its exact output and those of finite prompts, along a grid of tilts."""
-
-    tilts: Float[np.ndarray, " tilts"]
-    exact: Float[np.ndarray, " tilts"]
-    outputs: Float[np.ndarray, "prompts tilts"]
-
-
-def simulate(length: int, prompts: int, *, key: PRNGKeyArray) -> dict[str, Sweep]:
-    """The five laws, each with its own prompts."""
-    return {
-        name: _sweep(measure, tilts_of(name), length, prompts, key=jr.fold_in(key, index))
-        for index, (name, measure) in enumerate(one_coordinate_measures().items())
-    }
-
-
-def one_coordinate_measures() -> dict[str, Measure]:
-    """Five laws of mean 0 and variance 1: linear attention cannot tell them apart."""
-    narrow = 0.45
-    gap = np.sqrt((1 - narrow**2) / 0.21)
-    components = Gaussian(jnp.asarray([[0.7 * gap], [-0.3 * gap]]), jnp.full((2, 1, 1), narrow**2))
-    return {
-        "Gaussian": Gaussian([0.0], [[1.0]]),
-        "Rademacher": Rademacher([1.0]),
-        "uniform": Uniform([np.sqrt(3.0)]),
-        "Laplace": Laplace([np.sqrt(0.5)]),
-        "mixture": GaussianMixture(jnp.log(jnp.asarray([0.3, 0.7])), components),
-    }
-
-
-def tilts_of(name: str) -> Float[np.ndarray, " tilts"]:
-    """Tilts from -4 to 4; for the Laplace law nine tenths of the way to its poles."""
-    return np.linspace(-1, 1, 61) * (0.9 * np.sqrt(2.0) if name == "Laplace" else 4.0)
-
-
-def _sweep(
-    measure: Measure, tilts: Float[np.ndarray, " tilts"], length: int, prompts: int, *, key: PRNGKeyArray
-) -> Sweep:
-    """`attend` with U = V = 1 on the measure and on finite prompts of it."""
-    queries = jnp.asarray(tilts)[:, None]
-    exact = jax.jit(jax.vmap(lambda query: attend(unit_head(), measure, query)[0]))(queries)
-    tokens = map_indices(lambda index: measure.sample(length, key=jr.fold_in(key, index)), prompts, length)
-    return Sweep(tilts, np.asarray(exact), np.asarray(_answers(tokens, queries)))
-
-
-@jax.jit
-def _answers(
-    prompts: Float[Array, "prompts length 1"], queries: Float[Array, "queries 1"]
-) -> Float[Array, "prompts queries"]:
-    def one_prompt(points):
-        return map_queries(lambda query: attend(unit_head(), Empirical(points), query)[0], queries, len(points))
-
-    return jax.lax.map(one_prompt, prompts)
 
 
 def numbers(sweeps: Mapping[str, Sweep]) -> Numbers:
@@ -108,6 +44,7 @@ def _table(sweeps: Mapping[str, Sweep]) -> Table:
                 "exact": these.exact,
                 "prompts_mean": these.outputs.mean(axis=0),
                 "prompts_std_error": standard_error(these.outputs),
+                "pole": these.pole if np.isfinite(these.pole) else np.nan,
             }
         )
         for name, these in sweeps.items()
@@ -117,7 +54,8 @@ def _table(sweeps: Mapping[str, Sweep]) -> Table:
         "tilt": Column("Score per unit of token, ξ = Uz"),
         "exact": Column("Output Λ'(ξ) of the infinite prompt", absolute=1e-12),
         "prompts_mean": Column("Mean output of finite prompts", std_error="prompts_std_error"),
-        "prompts_std_error": Column("Standard error of that mean", std_error="prompts_std_error"),
+        "prompts_std_error": Column("Standard error of that mean", moves_with="prompts_mean"),
+        "pole": Column("Where Λ becomes infinite, 1/b for the Laplace law of scale b; empty for the others"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -130,10 +68,7 @@ def _claims(sweeps: Mapping[str, Sweep]) -> list[Claim]:
         "Laplace": f"2b²ξ/(1 - b²ξ²) for the Laplace law of scale b, at |ξ| ≤ {INSIDE}/b",
         "mixture": "two affine experts gated by a softmax for a mixture of two Gaussians",
     }
-    chosen = {
-        name: (np.abs(sweeps[name].tilts) <= INSIDE * np.sqrt(2.0)) if name == "Laplace" else np.ones(61, bool)
-        for name in words
-    }
+    chosen = {name: np.abs(sweeps[name].tilts) <= INSIDE * sweeps[name].pole for name in words}
     bound = comparison_quantile(sum(int(tilts.sum()) for tilts in chosen.values()))
     claims = []
     for name, formula in words.items():
@@ -146,10 +81,10 @@ def _claims(sweeps: Mapping[str, Sweep]) -> list[Claim]:
                     f"prompts, over {len(tilts)} tilts, in standard errors."
                 ),
                 source="derived here",
+                box="other-tokens",
                 measured=worst_deviation(outputs - sweeps[name].exact[chosen[name]]),
                 expected=0.0,
                 tolerance=bound,
-                std_error=1.0,
                 alternative=Alternative(
                     "the line of the Gaussian of the same covariance", worst_deviation(outputs - tilts)
                 ),
@@ -160,27 +95,18 @@ def _claims(sweeps: Mapping[str, Sweep]) -> list[Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Exact curves, points of finite prompts, Laplace's poles."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    measures = list(dict.fromkeys(frame["measure"]))
-    for measure, marker in zip(measures, cycled(MARKERS, len(measures)), strict=True):
-        curve = frame[frame["measure"] == measure]
+    measures = list(dict.fromkeys(table["measure"]))
+    for measure, marker in zip(measures, markers(len(measures)), strict=True):
+        curve = table[table["measure"] == measure]
         (line,) = axes.plot(curve["tilt"], curve["exact"], linewidth=2)
         shown = curve.iloc[::4]
-        axes.errorbar(
-            shown["tilt"],
-            shown["prompts_mean"],
-            shown["prompts_std_error"],
-            color=line.get_color(),
-            linestyle="",
-            marker=marker,
-            markersize=5.5,
-            capsize=2,
-            label=measure,
-        )
-    for pole in (-np.sqrt(2), np.sqrt(2)):
-        axes.axvline(pole, color=ink(), linestyle=":", linewidth=1.5)
+        look = {"color": line.get_color(), "linestyle": "", "marker": marker, "markersize": 5.5, "capsize": 2}
+        axes.errorbar(shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], label=measure, **look)
+    pole = table["pole"].max()
+    for place in (-pole, pole):
+        axes.axvline(place, color=ink(), linestyle=":", linewidth=1.5)
     axes.set(xlim=(-4.1, 4.1), ylim=(-4.4, 4.4), xlabel=r"score per unit of token, $\xi=Uz$", ylabel="output")
-    axes.annotate(r"Laplace pole $1/b$", (np.sqrt(2), -4.2), xytext=(5, 0), textcoords="offset points", va="bottom")
+    axes.annotate(r"Laplace pole $1/b$", (pole, -4.2), xytext=(5, 0), textcoords="offset points", va="bottom")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -15,12 +15,12 @@ SHORT = 100
 
 
 def short_and_long(lengths: list[int]) -> list[int]:
-    """One length short enough to afford many prompts, two long enough to see a growth law."""
+    """In order: one length short enough to afford many prompts, two long enough to see a growth law."""
     if min(lengths) > SHORT:
         raise ValueError(f"needs one length of at most {SHORT}, because few prompts are drawn of long ones")
     if len({length for length in lengths if length >= LONG}) < 2:
         raise ValueError(f"needs two different lengths of at least {LONG}, because laws in L are fitted there")
-    return lengths
+    return sorted(set(lengths))
 
 
 class Parameters(companion.Parameters):
@@ -54,7 +54,4 @@ class Parameters(companion.Parameters):
     @property
     def counts(self) -> dict[int, int]:
         """How many prompts are drawn of each length: as many as the budget of tokens allows."""
-        return {
-            length: max(FEWEST_PROMPTS, min(self.prompts, self.tokens // length))
-            for length in sorted(set(self.lengths))
-        }
+        return {length: max(FEWEST_PROMPTS, min(self.prompts, self.tokens // length)) for length in self.lengths}

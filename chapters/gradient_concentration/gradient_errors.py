@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax.numpy as jnp
+import jax
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -37,44 +37,72 @@ def keys(seed: int) -> Keys:
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
+class BothGaps(NamedTuple):
+    """The gaps of ∇_V and ∇_U: of one prompt and one query, or of many."""
+
+    value: Float[Array, "..."]
+    bilinear: Float[Array, "..."]
+
+
+def both_gaps(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " d"]) -> BothGaps:
+    """At one prompt and one query."""
+    return BothGaps(value_gap(params, prompt, measure, query), bilinear_gap(params, prompt, measure, query))
+
+
+@dataclass(frozen=True)
+class PairedErrors:
+    """Both errors of the same prompts: their gaps, a row a prompt and a column a length."""
+
+    lengths: Sequence[int]
+    samples: BothGaps
+
+    def curve(self, name: str) -> ErrorCurve:
+        """The mean error of one gradient, by name."""
+        return error_curve(self.lengths, self.samples._asdict()[name])
+
+    @property
+    def log_ratio(self) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k k"]]:
+        """`ln` of the error of ∇_U over that of ∇_V at each length, and its covariance: the prompts are the same."""
+        value, bilinear = (samples.mean(axis=0) for samples in self.samples)
+        difference = self.samples.bilinear / bilinear - self.samples.value / value
+        return np.log(bilinear / value), np.cov(difference, rowvar=False) / len(difference)
+
+
 def normal(scale: float) -> Gaussian:
     """N(0, scale² I)."""
     return Gaussian(np.zeros(DIMENSION), scale**2 * np.eye(DIMENSION))
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Both errors of the same prompts: a curve each, and the samples, whose last axis is (∇_V, ∇_U)."""
-
-    samples: Float[np.ndarray, "prompts k 2"]
-    value: ErrorCurve
-    bilinear: ErrorCurve
-
-    def curve(self, name: str) -> ErrorCurve:
-        """By name."""
-        return {VALUE: self.value, BILINEAR: self.bilinear}[name]
-
-
-def both_gaps(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " 2"]:
-    """The gaps of ∇_V and ∇_U at one prompt and one query."""
-    return jnp.stack([value_gap(params, prompt, measure, query), bilinear_gap(params, prompt, measure, query)])
+def point(norm: float) -> Gaussian:
+    """The query of this length, as a law without width: of the type of `normal`, so that nothing compiles twice."""
+    return Gaussian(norm * np.eye(DIMENSION)[0], np.zeros((DIMENSION, DIMENSION)))
 
 
 def by_scale(
     scales: Sequence[float], gain: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
-) -> dict[float, Errors]:
+) -> dict[float, PairedErrors]:
     """By σ: prompts of tokens of that scale, standard normal queries."""
     return {
-        sigma: errors_of(sigma, gain, normal(1.0), lengths, prompts, key=jr.fold_in(key, index))
+        sigma: errors_of(normal(sigma), normal(1.0), gain, lengths, prompts, key=jr.fold_in(key, index))
         for index, sigma in enumerate(scales)
     }
 
 
+def by_query(
+    taus: Sequence[float], gain: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+) -> dict[float, PairedErrors]:
+    """By τ: prompts of tokens of scale 1, all asked the one query of that size."""
+    return {
+        tau: errors_of(normal(1.0), point(tau / gain), gain, lengths, prompts, key=jr.fold_in(key, index))
+        for index, tau in enumerate(taus)
+    }
+
+
 def errors_of(
-    sigma: float, gain: float, queries: Gaussian, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
-) -> Errors:
-    """Prompts of Gaussian tokens of scale σ."""
+    law: Gaussian, queries: Gaussian, gain: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+) -> PairedErrors:
+    """Prompts of tokens of `law`, each asked queries of its own."""
     params = Attention(gain * np.eye(DIMENSION), np.eye(DIMENSION))
     options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
-    samples = np.asarray(sample_gaps(both_gaps, params, normal(sigma), queries, lengths, **options))
-    return Errors(samples, *(error_curve(lengths, samples[..., index]) for index in range(2)))
+    samples = sample_gaps(both_gaps, params, law, queries, lengths, **options)
+    return PairedErrors(lengths, jax.tree.map(np.asarray, samples))

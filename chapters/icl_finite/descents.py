@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.icl_finite.exact_flows import INFINITE, Scene, stacked_tables
+from chapters.icl_finite.exact_flows import INFINITE, IsotropicProblem, stacked_tables
 from lib.flow import sgd
 from lib.icl import balanced_start, block_head, collapsed, plain, prompt_loss
 
@@ -60,7 +60,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Descent:
+class ExactDescent:
     """Gradient descent on an exact risk: mean risk over each window of steps, and gain at its end.
 
     In the mean over prompts a stochastic step is a step of this, not of the flow: they differ by order `step`.
@@ -69,60 +69,72 @@ class Descent:
     loss: Float[np.ndarray, " rows"]
     gain: Float[np.ndarray, " rows"]
 
-    @classmethod
-    def all(cls, scene: Scene, log_lengths: list[float], stretch: list[float], plan: Plan) -> "list[Descent]":
-        """One a length, its step `stretch` times the plan's; together, under one compilation."""
 
-        def descent(scores, step):
-            def move(params, _):
-                risk, slope = jax.value_and_grad(scene.risk)(params, scores)
-                params = jax.tree.map(lambda value, slope: value - step * slope, params, slope)
-                return params, (risk, params.gain)
+def exact_descents(
+    problem: IsotropicProblem, log_lengths: list[float], plan: Plan, steps: tuple[float, ...]
+) -> list[list[ExactDescent]]:
+    """For each step a list of descents, one a length; together, under one compilation."""
 
-            return jax.lax.scan(move, scene.start, length=plan.steps)[1]
+    def descent(step, scores):
+        def move(params, _):
+            risk, slope = jax.value_and_grad(problem.risk)(params, scores)
+            params = jax.tree.map(lambda value, slope: value - step * slope, params, slope)
+            return params, (risk, params.gain)
 
-        risks, gains = jax.jit(jax.vmap(descent))(stacked_tables(log_lengths), plan.step * jnp.asarray(stretch))
-        windows = np.asarray(risks).reshape(len(stretch), -1, plan.every)
-        ends = np.asarray(gains)[:, plan.every - 1 :: plan.every]
-        return [cls(*rows) for rows in zip(windows.mean(axis=2), ends, strict=True)]
+        return jax.lax.scan(move, problem.start, length=plan.steps)[1]
+
+    all_lengths = jax.vmap(descent, (None, 0))
+    risks, gains = jax.jit(jax.vmap(all_lengths, (0, None)))(jnp.asarray(steps), stacked_tables(log_lengths))
+    windows = np.asarray(risks).reshape(len(steps), len(log_lengths), -1, plan.every).mean(axis=-1)
+    ends = np.asarray(gains)[..., plan.every - 1 :: plan.every]
+    by_step = zip(windows, ends, strict=True)
+    return [[ExactDescent(*rows) for rows in zip(*of_one_step, strict=True)] for of_one_step in by_step]
 
 
 @dataclass(frozen=True)
-class Run:
+class StochasticDescents:
     """Stochastic descents at one length, a row a seed, beside the exact descent they should follow in the mean.
 
     And beside two that they should not: that of the infinite prompt, and one of longer steps.
     """
 
-    length: int
     sampling: str
+    length: int
     plan: Plan
     loss: Float[np.ndarray, "seeds rows"]
     gain: Float[np.ndarray, "seeds rows"]
-    exact: Descent
-    infinite: Descent
-    hasty: Descent
+    exact: ExactDescent
+    infinite: ExactDescent
+    hasty: ExactDescent
+
+    @property
+    def end(self) -> Float[np.ndarray, " seeds"]:
+        """Losses of the last window of steps."""
+        return self.loss[:, -1]
 
 
-def trained(scene: Scene, chosen: list[tuple[str, int]], plan: Plan, *, key: PRNGKeyArray) -> list[Run]:
-    """A run for each (sampling, length)."""
+def trained(
+    problem: IsotropicProblem, chosen: list[tuple[str, int]], plan: Plan, *, key: PRNGKeyArray
+) -> list[StochasticDescents]:
+    """Descents for each (sampling, length)."""
     ells = [float(np.log(length)) for _, length in chosen]
-    descents = Descent.all(scene, [*ells, *ells, INFINITE], [1.0] * len(ells) + [LONGER] * len(ells) + [1.0], plan)
+    usual, longer = exact_descents(problem, [*ells, INFINITE], plan, (plan.step, LONGER * plan.step))
+    *usual, infinite = usual
     runs = []
-    for i, (sampling, length) in enumerate(chosen):
+    for (sampling, length), exact, hasty in zip(chosen, usual, longer, strict=False):
         run_key = jr.fold_in(jr.fold_in(key, length), sampling == "plain")
-        loss, gain = stochastic(scene, length, sampling, plan, key=run_key)
-        runs.append(Run(length, sampling, plan, loss, gain, descents[i], descents[-1], descents[len(ells) + i]))
+        measured = stochastic(problem, length, sampling, plan, key=run_key)
+        runs.append(StochasticDescents(sampling, length, plan, *measured, exact, infinite, hasty))
     return runs
 
 
 def stochastic(
-    scene: Scene, length: int, sampling: str, plan: Plan, *, key: PRNGKeyArray
+    problem: IsotropicProblem, length: int, sampling: str, plan: Plan, *, key: PRNGKeyArray
 ) -> tuple[Float[np.ndarray, "seeds rows"], Float[np.ndarray, "seeds rows"]]:
     """Losses and gains of descents on sampled prompts, in float32: the noise of a batch is far above its rounding."""
-    start = balanced_start(np.eye(scene.task.dimension), scene.alpha)
+    start = balanced_start(np.eye(problem.task.dimension), problem.alpha)
     start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
-    loss = prompt_loss(scene.task, length, batch=plan.batch(length), head=block_head, sampling=SAMPLINGS[sampling])
+    loss = prompt_loss(problem.task, length, batch=plan.batch(length), head=block_head, sampling=SAMPLINGS[sampling])
 
     @jax.jit
     @jax.vmap

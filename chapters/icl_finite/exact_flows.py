@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from chapters.icl_finite.parameters import EARLIEST
 from lib.finite_prompt import LARGEST_LOG_LENGTH
 from lib.flow import gradient_flow
-from lib.icl import Blocks, LinearRegression, ScoreTable, block_risk, radial_average, score_table
+from lib.icl import Blocks, LinearRegression, ScoreTable, block_risk, isotropic_blocks, radial_average, score_table
 
 # e^330 tokens: P and Q are below 1e-100, which is what "infinite" means in float64.
 INFINITE = LARGEST_LOG_LENGTH
@@ -28,18 +29,18 @@ class Isotropic(eqx.Module):
 
     def blocks(self, d: int) -> Blocks:
         """A and b."""
-        return Blocks(self.size * jnp.eye(d) / d**0.5, self.gain)
+        return isotropic_blocks(d, self.size, self.gain)
 
 
 @dataclass(frozen=True)
-class Scene:
-    """An isotropic task, and the scale of a balanced start."""
+class IsotropicProblem:
+    """What all trainings of the chapter have in common: an isotropic task, and the scale of a balanced start."""
 
     task: LinearRegression
     alpha: float
 
     @classmethod
-    def of_dimension(cls, d: int, alpha: float) -> "Scene":
+    def of_dimension(cls, d: int, alpha: float) -> "IsotropicProblem":
         """Σ = I on R^d."""
         return cls(LinearRegression(np.eye(d)), alpha)
 
@@ -61,7 +62,7 @@ def finite_log_lengths(lengths: list[int], log_lengths: list[float]) -> list[flo
 
 def clock(horizon: float, gap_times: list[float]) -> Float[np.ndarray, " times"]:
     """Times in geometric progression until the horizon, and those at which flows are compared."""
-    return np.union1d(np.geomspace(0.05, horizon, 80), gap_times)
+    return np.union1d(np.geomspace(EARLIEST, horizon, 80), gap_times)
 
 
 def stacked_tables(log_lengths: list[float]) -> ScoreTable:
@@ -70,29 +71,47 @@ def stacked_tables(log_lengths: list[float]) -> ScoreTable:
 
 
 @dataclass(frozen=True)
-class Flows:
-    """Exact gradient flows from one start, a row a length; the last length stands for the infinite prompt."""
+class Flow:
+    """The exact gradient flow on prompts of one length."""
 
-    log_lengths: list[float]
+    log_length: float
     times: Float[np.ndarray, " times"]
-    size: Float[np.ndarray, "lengths times"]
-    gain: Float[np.ndarray, "lengths times"]
-    risk: Float[np.ndarray, "lengths times"]
+    size: Float[np.ndarray, " times"]
+    gain: Float[np.ndarray, " times"]
+    risk: Float[np.ndarray, " times"]
+
+    @property
+    def prompt(self) -> str:
+        """The prompt as tables name it."""
+        return prompt_name(self.log_length)
+
+    def risk_at(self, time: float) -> float:
+        """Interpolated, both logarithms."""
+        return float(np.exp(np.interp(np.log(time), np.log(self.times), np.log(self.risk))))
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Flows from one start at the same times: of finite prompts, the shortest first, and of the infinite one."""
+
+    finite: list[Flow]
+    infinite: Flow
 
     @classmethod
-    def of(cls, scene: Scene, finite: list[float], times: Float[np.ndarray, " times"]) -> "Flows":
+    def of(cls, problem: IsotropicProblem, finite: list[float], times: Float[np.ndarray, " times"]) -> "Flows":
         """At all finite ln L, and at the infinite one; together, under one compilation."""
         log_lengths = [*finite, INFINITE]
 
         def follow(scores):
             def risk(params):
-                return scene.risk(params, scores)
+                return problem.risk(params, scores)
 
-            path = gradient_flow(risk, scene.start, times, rtol=RTOL, atol=RTOL / 100).params
-            return path, jax.vmap(risk)(path)
+            path = gradient_flow(risk, problem.start, times, rtol=RTOL, atol=RTOL / 100).params
+            return path.size, path.gain, jax.vmap(risk)(path)
 
-        path, risk = jax.jit(jax.vmap(follow))(stacked_tables(log_lengths))
-        return cls(log_lengths, times, np.asarray(path.size), np.asarray(path.gain), np.asarray(risk))
+        followed = map(np.asarray, jax.jit(jax.vmap(follow))(stacked_tables(log_lengths)))
+        *flows, infinite = (Flow(ell, times, *row) for ell, *row in zip(log_lengths, *followed, strict=True))
+        return cls(flows, infinite)
 
 
 def prompt_name(log_length: float) -> str:

@@ -8,40 +8,34 @@ level of its own; risk and gain then go on changing for a time of order $L$.
 
 Alt: Two panels over logarithmic time. Left, on a logarithmic scale, the black risk curve plunges; curves of
 finite lengths leave it one after the other and level off, the shorter the higher, with points on each. Right, gains
-rise together; the black one settles at 1.5, while those of longer finite prompts climb further much later.
+rise together; the black one settles, while those of longer finite prompts climb further much later.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.icl_finite.descents import LONGER, Run
-from chapters.icl_finite.exact_flows import Flows, prompt_name
+from chapters.icl_finite.descents import LONGER, StochasticDescents
+from chapters.icl_finite.exact_flows import Flows
 from chapters.icl_finite.marks import MARKERS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, sequence
-from lib.statistics import comparison_quantile, standard_error
+from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
-def numbers(flows: Flows, runs: list[Run]) -> Numbers:
+def numbers(flows: Flows, runs: list[StochasticDescents]) -> Numbers:
     """Curves of the flows, points of the descents; each descent follows the exact one of its own length."""
     return Numbers(_table(flows, runs), (_loss_claim(runs), _gain_claim(runs)))
 
 
-def _table(flows: Flows, runs: list[Run]) -> Table:
+def _table(flows: Flows, runs: list[StochasticDescents]) -> Table:
     """Curves of the flows at the lengths of the runs, and points of the runs."""
-    shown = {prompt_name(np.log(run.length)) for run in runs} | {"infinite"}
-    frames = [
-        pd.DataFrame(
-            {"prompt": prompt_name(ell), "kind": "flow", "quantity": quantity, "time": flows.times, "value": row}
-        )
-        for quantity, rows in (("risk", flows.risk), ("gain", flows.gain))
-        for ell, row in zip(flows.log_lengths, rows, strict=True)
-        if prompt_name(ell) in shown
-    ]
+    lengths, frames = {str(run.length) for run in runs}, []
+    for quantity in ("risk", "gain"):
+        for flow in (*(flow for flow in flows.finite if flow.prompt in lengths), flows.infinite):
+            common = {"prompt": flow.prompt, "kind": "flow", "quantity": quantity}
+            frames.append(pd.DataFrame({**common, "time": flow.times, "value": getattr(flow, quantity)}))
     for run in runs:
         common = {"prompt": str(run.length), "kind": run.sampling}
         for quantity, times, samples, exact in (
@@ -56,13 +50,13 @@ def _table(flows: Flows, runs: list[Run]) -> Table:
         "quantity": Column("Risk, ½ the mean square error; or gain b", "name"),
         "time": Column("Time of the flow; step size times number of steps; middle of the steps averaged, for risks"),
         "value": Column("Exact value, or mean over seeds", std_error="std_error", absolute=1e-9),
-        "std_error": Column("Standard error of that mean over seeds", std_error="std_error"),
+        "std_error": Column("Standard error of that mean over seeds", moves_with="value"),
         "descent": Column("The same of gradient descent on the exact risk, with the same step", absolute=1e-9),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
 
-def _loss_claim(runs: list[Run]) -> Claim:
+def _loss_claim(runs: list[StochasticDescents]) -> Claim:
     """Training losses against the exact descent, at all lengths, all along."""
     comparisons = sum(run.exact.loss.size for run in runs)
     return Claim(
@@ -72,17 +66,18 @@ def _loss_claim(runs: list[Run]) -> Claim:
             f"worst of {comparisons} deviations of the mean loss over seeds, in standard errors."
         ),
         source="derived here",
-        measured=max(_deviations(run.loss, run.exact.loss).max() for run in runs),
+        box="exact-risk-of-block-heads",
+        measured=max(worst_deviation(run.loss - run.exact.loss) for run in runs),
         expected=0.0,
         tolerance=student_quantile(comparisons, len(runs[0].loss)),
         relation="≤",
         alternative=Alternative(
-            "it follows the infinite prompt's", max(_deviations(run.loss, run.infinite.loss).max() for run in runs)
+            "it follows the infinite prompt's", max(worst_deviation(run.loss - run.infinite.loss) for run in runs)
         ),
     )
 
 
-def _gain_claim(runs: list[Run]) -> Claim:
+def _gain_claim(runs: list[StochasticDescents]) -> Claim:
     """Parameters against the exact descent; and against one with longer steps."""
     comparisons = sum(run.exact.gain.size for run in runs)
     return Claim(
@@ -92,32 +87,19 @@ def _gain_claim(runs: list[Run]) -> Claim:
             "descent, in standard errors."
         ),
         source="derived here",
-        measured=max(_deviations(run.gain, run.exact.gain).max() for run in runs),
+        box="exact-risk-of-block-heads",
+        measured=max(worst_deviation(run.gain - run.exact.gain) for run in runs),
         expected=0.0,
         tolerance=student_quantile(comparisons, len(runs[0].gain)),
         relation="≤",
         alternative=Alternative(
             f"a descent with steps {LONGER - 1:.0%} longer",
-            max(_deviations(run.gain, run.hasty.gain).max() for run in runs),
+            max(worst_deviation(run.gain - run.hasty.gain) for run in runs),
         ),
     )
 
 
-def _deviations(
-    samples: Float[np.ndarray, "seeds rows"], expected: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, " rows"]:
-    """Of the mean over seeds, in its own standard errors."""
-    return np.abs(samples.mean(axis=0) - expected) / standard_error(samples)
-
-
-def student_quantile(comparisons: int, seeds: int) -> float:
-    """`comparison_quantile` where the standard error is measured on few seeds: same chance, by Student's law."""
-    from scipy.stats import norm, t  # a second to import, and only claims need it
-
-    return float(t.isf(norm.sf(comparison_quantile(comparisons)), seeds - 1))
-
-
-def _lengths(runs: list[Run]) -> str:
+def _lengths(runs: list[StochasticDescents]) -> str:
     return ", ".join(str(length) for length in sorted({run.length for run in runs}))
 
 
@@ -132,15 +114,8 @@ def draw(table: pd.DataFrame) -> Figure:
             if kind == "flow":
                 panel.plot(curve["time"], curve["value"], color=colours[prompt], linewidth=1.8)
                 continue
-            panel.errorbar(
-                curve["time"],
-                curve["value"],
-                curve["std_error"],
-                fmt=MARKERS[kind],
-                color=colours[prompt],
-                markersize=4 if kind == "collapsed" else 6,
-                elinewidth=1.2,
-            )
+            mark = {"fmt": MARKERS[kind], "markersize": 4 if kind == "collapsed" else 6, "elinewidth": 1.2}
+            panel.errorbar(curve["time"], curve["value"], curve["std_error"], **mark, color=colours[prompt])
         panel.set(xscale="log", xlabel="time")
     risks = table[(table["quantity"] == "risk") & (table["prompt"] != "infinite")]["value"]
     panels[0].set(yscale="log", ylabel="risk", ylim=(risks.min() / 4, 2 * risks.max()))

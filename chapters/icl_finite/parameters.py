@@ -1,10 +1,19 @@
 """What `icl_finite` can be rerun with."""
 
-from typing import Annotated
+import math
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 import companion
+from companion.parameters import each_once
+
+# When the exact flows are first looked at.
+EARLIEST = 0.05
+# A flow is at its end after this many times its length.
+WAITED = 4.0
+# ln L of the longest prompts whose flow differs from the infinite one by more than the integrator's error.
+LONGEST_GAP = 21.0
 
 
 def divides_steps(every: int, info: ValidationInfo) -> int:
@@ -23,11 +32,13 @@ class Parameters(companion.Parameters):
     alpha: Annotated[float, Field(gt=0.0, le=2.0, description="Scale of the balanced start, ‖A‖ = b = α.")]
     lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=10**5)]],
-        Field(min_length=2, max_length=10, description="Lengths at which stochastic descent is run."),
+        Field(max_length=10, description="Lengths at which stochastic descent is run, at least two of them."),
+        AfterValidator(each_once(2, "the gap between finite and infinite flow is compared at two lengths")),
     ]
     plain_lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=10**4)]],
         Field(max_length=10, description="Lengths at which it is run on plainly drawn prompts too."),
+        AfterValidator(each_once(0, "there may be none")),
     ]
     step: Annotated[float, Field(gt=0.0, le=0.05, description="Step of the descents.")]
     steps: Annotated[int, Field(ge=50, le=10**6, description="Number of steps.")]
@@ -40,7 +51,8 @@ class Parameters(companion.Parameters):
     tokens: Annotated[int, Field(ge=10**4, le=10**9, description="Tokens a step, over all seeds.")]
     log_lengths: Annotated[
         list[Annotated[float, Field(ge=2.0, le=60.0)]],
-        Field(min_length=3, max_length=40, description="ln L of longer prompts, for the exact theory only."),
+        Field(max_length=40, description="ln L of longer prompts, for the exact theory only; at least three."),
+        AfterValidator(each_once(3, "an exponent is measured at the longest")),
     ]
     dimensions: Annotated[
         list[Annotated[int, Field(ge=1, le=50)]],
@@ -49,8 +61,31 @@ class Parameters(companion.Parameters):
     horizon: Annotated[float, Field(ge=100.0, le=1e4, description="Until when the exact flows are followed.")]
     gap_times: Annotated[
         list[Annotated[float, Field(ge=0.1, le=50.0)]],
-        Field(min_length=1, max_length=6, description="Times at which finite and infinite flow are compared."),
+        Field(max_length=6, description="Times at which finite and infinite flow are compared."),
+        AfterValidator(each_once(1, "they are compared at some time")),
     ]
+
+    @model_validator(mode="after")
+    def descents_end_within_the_flows(self) -> Self:
+        """Or the risk of a flow where the descents stopped would be that at another time."""
+        stop = self.step * (self.steps - (self.every + 1) / 2)
+        if not EARLIEST <= stop <= self.horizon:
+            raise ValueError(
+                f"the descents' last point is at time {stop:g}, by `step`, `steps` and `every`, but the flows are "
+                f"followed from {EARLIEST:g} to `horizon` = {self.horizon:g}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def some_flow_ends(self) -> Self:
+        """Its last risk is compared with the least one."""
+        shortest = min(*self.lengths, *map(math.exp, self.log_lengths))
+        if WAITED * shortest > self.horizon:
+            raise ValueError(
+                f"no flow ends: the shortest prompt has {shortest:.0f} tokens and needs a `horizon` of {WAITED:g} "
+                f"times that, but `horizon` is {self.horizon:g}"
+            )
+        return self
 
     @property
     def descents(self) -> list[tuple[str, int]]:

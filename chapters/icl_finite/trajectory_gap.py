@@ -5,21 +5,20 @@ Dashed: slope $-1$. The later the time, the longer the prompt at which the gap b
 times the head is large, and the average over queries lives on rare ones.
 
 Alt: Log-log chart of gap against length, one curve a time. The earliest is the lowest and soon parallel to a
-dashed line of slope minus one; later ones start flat, between a third and a half, and bend down later and later.
+dashed line of slope minus one; later ones start flat, and bend down later and later.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.icl_finite.exact_flows import Flows
+from chapters.icl_finite.exact_flows import Flow, Flows
 from chapters.icl_finite.marks import SIZE
+from chapters.icl_finite.parameters import LONGEST_GAP
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, sequence
-
-# Longest prompts whose flow differs from the infinite one by more than the integrator's error.
-LONGEST_GAP = 21.0
 
 
 def numbers(flows: Flows, gap_times: list[float]) -> Numbers:
@@ -30,12 +29,11 @@ def numbers(flows: Flows, gap_times: list[float]) -> Numbers:
 
 def _table(flows: Flows, gap_times: list[float]) -> Table:
     """Distance of finite and infinite flow at fixed times."""
-    gaps = np.hypot(flows.size - flows.size[-1], flows.gain - flows.gain[-1])
     rows = [
-        (time, ell, gaps[i, np.searchsorted(flows.times, time)])
+        (time, flow.log_length, np.interp(time, flow.times, _gap(flow, flows.infinite)))
         for time in sorted(gap_times)
-        for i, ell in enumerate(flows.log_lengths)
-        if ell <= LONGEST_GAP
+        for flow in flows.finite
+        if flow.log_length <= LONGEST_GAP
     ]
     columns = {
         "time": Column("Time of both flows"),
@@ -43,6 +41,10 @@ def _table(flows: Flows, gap_times: list[float]) -> Table:
         "gap": Column("Distance of (A, b) between the flows of L and of infinitely many tokens", absolute=1e-10),
     }
     return Table(pd.DataFrame(rows, columns=list(columns)), columns)
+
+
+def _gap(one: Flow, other: Flow) -> Float[np.ndarray, " times"]:
+    return np.hypot(one.size - other.size, one.gain - other.gain)
 
 
 def _gap_claim(frame: pd.DataFrame) -> Claim:
@@ -55,7 +57,8 @@ def _gap_claim(frame: pd.DataFrame) -> Claim:
             f"At a fixed time the trajectories of finite and infinite prompts differ by a multiple of 1/L: the slope "
             f"of the gap at time {frame['time'].min():g}, for the longest prompts."
         ),
-        source="derived here",
+        source="heuristic",
+        box="gap-of-the-trajectories",
         measured=slope,
         expected=-1.0,
         tolerance=0.02,

@@ -12,6 +12,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lib.batching import in_batches
 from lib.flow import gradient_flow
 from lib.icl import Blocks, LinearRegression, block_head, infinite_limit
 
@@ -65,9 +66,9 @@ class Flow:
         return np.abs(invariant - _invariant(self.start)) / float(self.limit.gain) ** 2
 
     @property
-    def risk_of_zero(self) -> float:
-        """`½ tr Σ`, the risk of predicting 0, and of every saddle."""
-        return float(jnp.trace(self.task.cov)) / 2
+    def relative_risk(self) -> Float[np.ndarray, " n"]:
+        """Over `½ tr Σ`, the risk of predicting 0, and of every saddle."""
+        return self.risk / (float(jnp.trace(self.task.cov)) / 2)
 
 
 def _invariant(blocks: Blocks) -> float:
@@ -82,25 +83,22 @@ def distance_between(path: Blocks, point: Blocks) -> Float[np.ndarray, "..."]:
 
 def follow(tasks: list[LinearRegression], starts: list[Blocks], times: list[Float[np.ndarray, " n"]]) -> list[Flow]:
     """The flows of the infinite risk, each of its own task, from its own start, at its own times."""
-    flows = []
-    for i in range(0, len(tasks), BATCH):
-        together = range(i, min(i + BATCH, len(tasks)))
-        padded = [*together] + [together[-1]] * (BATCH - len(together))
-        arguments = [(tasks[j].cov, starts[j], jnp.asarray(times[j])) for j in padded]
-        paths, risks = _integrate(*jax.tree.map(lambda *leaves: jnp.stack(leaves), *arguments))
-        for row, j in enumerate(together):
-            path = jax.tree.map(lambda leaf, row=row: np.asarray(leaf[row]), paths)
-            flows.append(Flow(tasks[j], starts[j], infinite_limit(tasks[j]), times[j], path, np.asarray(risks[row])))
-    return flows
+    covs, matrices = np.stack([task.cov for task in tasks]), np.stack([start.matrix for start in starts])
+    gains, limits = np.stack([start.gain for start in starts]), [infinite_limit(task) for task in tasks]
+    paths, risks = in_batches(_integrate, covs, matrices, gains, np.stack(times), batch=BATCH)
+    each = [jax.tree.map(lambda leaf, row=row: leaf[row], paths) for row in range(len(tasks))]
+    return [Flow(*run) for run in zip(tasks, starts, limits, times, each, risks, strict=True)]
 
 
 @jax.jit
 @jax.vmap
-def _integrate(cov, start, times):
+def _integrate(cov, matrix, gain, times):
+    """The path and its risks, one run an entry of the leading axes."""
+
     def risk(blocks):
         return LinearRegression(cov).infinite_risk(block_head(blocks))
 
-    path = gradient_flow(risk, start, times, rtol=RTOL, atol=RTOL / 100).params
+    path = gradient_flow(risk, Blocks(matrix, gain), times, rtol=RTOL, atol=RTOL / 100).params
     return path, jax.vmap(risk)(path)
 
 

@@ -7,8 +7,8 @@ predicting 0, against the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$; dashed,
 $1/\sqrt{\mathrm{tr}\,\Sigma^4}$.
 
 Alt: Left, curves of the gain fall to a plateau at zero, leave it one after the other at equally spaced times, and
-end at plus or minus 1.5. Right, escape times against imbalance on a logarithmic axis lie on a straight dashed
-line, for both kinds of starts.
+end at one of two opposite levels. Right, escape times against imbalance on a logarithmic axis lie on a straight
+dashed line, for both kinds of starts.
 """
 
 from collections.abc import Mapping
@@ -62,9 +62,9 @@ def _table(flows: ByStart, d: int) -> Table:
                 "larger": larger,
                 "imbalance": imbalance,
                 "time": flow.times,
-                "risk": flow.risk / flow.risk_of_zero,
+                "risk": flow.relative_risk,
                 "gain": flow.path.gain,
-                "escape": first_below(flow.times, flow.risk / flow.risk_of_zero, 0.5),
+                "escape": first_below(flow.times, flow.relative_risk, 0.5),
             }
         )
         for (larger, imbalance), flow in flows.items()
@@ -99,6 +99,7 @@ def _saddle_claim(frame: pd.DataFrame, d: int) -> Claim:
             "slope 1/√(tr Σ⁴), here in units of that."
         ),
         source="derived here",
+        box="time-at-the-saddle",
         measured=slope * rate,
         expected=1.0,
         tolerance=0.01,

@@ -53,14 +53,8 @@ def numbers(flows: dict[str, Flow]) -> Numbers:
 def _table(flows: dict[str, Flow]) -> Table:
     """Risk, distance and invariant along each flow."""
     frames = [
-        pd.DataFrame(
-            {
-                "covariance": name,
-                "time": flow.times,
-                "risk": flow.risk / flow.risk_of_zero,
-                "distance": flow.distance,
-                "drift": flow.drift,
-            }
+        pd.DataFrame({"covariance": name, "time": flow.times, "risk": flow.relative_risk}).assign(
+            distance=flow.distance, drift=flow.drift
         )
         for name, flow in flows.items()
     ]
@@ -89,6 +83,7 @@ def _limit_claim(flows: dict[str, Flow]) -> Claim:
             f"{', '.join(flows)}: the largest distance, relative to the limit's size."
         ),
         source="[BB26, Thm 5.1]",
+        box="bb26-thm-5-1",
         measured=max(flow.distance[-1] for flow in flows.values()),
         expected=0.0,
         tolerance=REACHED,
@@ -115,6 +110,7 @@ def _invariant_claim(flows: dict[str, Flow]) -> Claim:
             f"step: the largest change, divided by b*²."
         ),
         source="[BB26, Thm 5.1]",
+        box="bb26-thm-5-1",
         measured=max(flow.drift.max() for flow in flows.values()),
         expected=0.0,
         tolerance=KEPT,

@@ -10,66 +10,29 @@ small to large scales without any break. Starts turn from filled to hollow somew
 the solid line is left of it in the first panel and right of it in the second.
 """
 
-from dataclasses import dataclass
-
-import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.icl_infinite.block_flows import REACHED, Flow, bounds, clock, first_below, follow, toeplitz
+from chapters.icl_infinite.block_flows import REACHED, first_below
 from chapters.icl_infinite.marks import SIZE
+from chapters.icl_infinite.scaled_starts import ScaledStart
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
-from lib.icl import LinearRegression, balanced_start
 
 # "Near the limit", for the time that a start takes.
 NEAR = 1e-3
-# Divides a Σ of norm 2.6, or in higher dimension up to 3, and makes it small.
-SHRINKING = 16.0
 
 
-@dataclass(frozen=True)
-class Run:
-    """The flow from one random start of scale α, beside the two bounds on α."""
-
-    covariance: str
-    alpha: float
-    paper: float
-    earlier: float
-    flow: Flow
-
-
-def narrow_and_wide(d: int) -> dict[str, LinearRegression]:
-    """One covariance at two scales, on either side of ‖Σ‖ = 1, where the two conditions on α change order."""
-    return {"‖Σ‖ > 1": LinearRegression(toeplitz(d)), "‖Σ‖ < 1": LinearRegression(toeplitz(d) / SHRINKING)}
-
-
-def runs_from_every_scale(
-    tasks: dict[str, LinearRegression], scales: int, starts: int, points: int, *, key: PRNGKeyArray
-) -> list[Run]:
-    """Runs from random Θ, at scales inside, at and outside the two intervals."""
-    rows, runs = [], []
-    for name, task in tasks.items():
-        paper, earlier = bounds(task.cov)
-        for alpha in sorted({*(earlier * np.geomspace(1 / 30, 30, scales)), paper, earlier}):
-            for i in range(starts):
-                rows.append((name, alpha, paper, earlier))
-                runs.append((task, balanced_start(jr.normal(jr.fold_in(key, i), task.cov.shape), alpha)))
-    flows = follow([task for task, _ in runs], [start for _, start in runs], [clock(task, points) for task, _ in runs])
-    return [Run(*row, flow) for row, flow in zip(rows, flows, strict=True)]
-
-
-def numbers(runs: list[Run]) -> Numbers:
+def numbers(runs: list[ScaledStart]) -> Numbers:
     """How long each start takes; that all of them arrive, and what the two intervals promise."""
     table = _table(runs)
     return Numbers(table, (_every_scale_claim(table.frame), _intervals_differ_claim(table.frame)))
 
 
-def _table(runs: list[Run]) -> Table:
+def _table(runs: list[ScaledStart]) -> Table:
     """One run a row."""
     rows = [
         {
@@ -77,7 +40,7 @@ def _table(runs: list[Run]) -> Table:
             "alpha": run.alpha,
             "paper": run.paper,
             "earlier": run.earlier,
-            "start_risk": run.flow.risk[0] / run.flow.risk_of_zero,
+            "start_risk": run.flow.relative_risk[0],
             "time": first_below(run.flow.times, run.flow.distance, NEAR),
             "distance": run.flow.distance[-1],
         }
@@ -104,6 +67,7 @@ def _every_scale_claim(frame: pd.DataFrame) -> Claim:
             f"{len(frame)} random starts, with α up to {(frame['alpha'] / frame['paper']).max():.0f} times the bound."
         ),
         source="derived here",
+        box="infinite-flow-converges",
         measured=float(np.max(frame["distance"])),
         expected=0.0,
         tolerance=REACHED,
@@ -126,6 +90,7 @@ def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
             "0: the largest risk of such a start, divided by that of predicting 0."
         ),
         source="derived here",
+        box="intervals-for-the-start",
         measured=worst("paper"),
         expected=1.0,
         tolerance=0.0,
@@ -137,25 +102,19 @@ def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a covariance, a point a start, and the two bounds."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
+    point = {"marker": "o", "linestyle": "none", "color": "C0", "markersize": 6}
+    worse = point | {"markerfacecolor": "none"}
+    paper, earlier = {"color": "C1", "linewidth": 1.8}, {"color": ink(), "linewidth": 1.8, "linestyle": "--"}
     for panel, name in zip(panels, dict.fromkeys(table["covariance"]), strict=True):
         runs = table[table["covariance"] == name]
-        for better in (True, False):
-            some = runs[(runs["start_risk"] < 1) == better]
-            panel.plot(
-                some["alpha"], some["time"], "o", color="C0", markersize=6, markerfacecolor="C0" if better else "none"
-            )
-        panel.axvline(runs["paper"].max(), color="C1", linewidth=1.8)
-        panel.axvline(runs["earlier"].max(), color=ink(), linewidth=1.8, linestyle="--")
+        for some, marks in ((runs[runs["start_risk"] < 1], point), (runs[runs["start_risk"] >= 1], worse)):
+            panel.plot(some["alpha"], some["time"], **marks)
+        panel.axvline(runs["paper"].max(), **paper)
+        panel.axvline(runs["earlier"].max(), **earlier)
         panel.set(xscale="log", title=name.replace("‖Σ‖", r"$\|\Sigma\|$"), xlabel=r"scale $\alpha$")
         panel.set_ylim(0, 1.15 * runs["time"].max())
     panels[0].set_ylabel("time to the limit")
-    marks = {"marker": "o", "linestyle": "none", "color": "C0", "markersize": 6}
-    handles = [
-        Line2D([], [], **marks),
-        Line2D([], [], **marks, markerfacecolor="none"),
-        Line2D([], [], color="C1", linewidth=1.8),
-        Line2D([], [], color=ink(), linewidth=1.8, linestyle="--"),
-    ]
+    handles = [Line2D([], [], **marks) for marks in (point, worse, paper, earlier)]
     labels = ["better than predicting 0", "worse", "bound of [BB26]", "bound of [ZFB24]"]
     figure.legend(handles, labels, loc="outside upper center", ncols=4, columnspacing=1.2, handletextpad=0.5)
     return figure

@@ -11,97 +11,23 @@ ten to the minus fifteen, at rounding errors. The rows for one token repeated, o
 that carry positions lie a dozen decades to the right, between ten to the minus four and one tenth.
 """
 
-from dataclasses import dataclass
-
-import jax
-import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from chapters.measures.scene import ROUNDING, tilt
+from chapters.measures.edits import DOUBLED, PLACED, REPEATED, SHUFFLED, Moves
+from chapters.measures.scene import ROUNDING
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
-from lib.attention import Attention, attend
-from lib.measures import Empirical
-
-SHUFFLED = "tokens shuffled"
-DOUBLED = "each token twice, shuffled"
-REPEATED = "one token twice"
-REPLACED = "one token replaced"
-PLACED = "positions added, shuffled"
 
 # Where outputs that agree to the last bit are drawn, on an axis that has no zero.
 LAST_BIT = 1e-17
 # The golden ratio spreads points evenly, whatever their number.
 GOLDEN = (5**0.5 - 1) / 2
-
-
-@dataclass(frozen=True)
-class Moves:
-    """Output of a changed prompt minus that of the prompt, over the size of the latter, by kind of change.
-
-    Also what one repeated token should do, as `predicted`, and what it would do to a plain mean, as `averaged`.
-    """
-
-    by_change: dict[str, Float[np.ndarray, "changes e"]]
-    predicted: Float[np.ndarray, "changes e"]
-    averaged: Float[np.ndarray, "changes e"]
-
-
-def edit_prompt(
-    params: Attention,
-    query: Float[np.ndarray, " d"],
-    prompt: Float[np.ndarray, "tokens d"],
-    fresh: Float[np.ndarray, "changes d"],
-    *,
-    key: PRNGKeyArray,
-) -> Moves:
-    """Each kind of change, made as often as there are `fresh` tokens; these are what replaces others."""
-    shuffle_key, double_key = jr.split(key)
-    tokens, changes = len(prompt), len(fresh)
-    which = np.arange(changes) % tokens
-    shuffled = prompt[np.argsort(jr.uniform(shuffle_key, (changes, tokens)))]
-    doubled = np.tile(prompt, (2, 1))[np.argsort(jr.uniform(double_key, (changes, 2 * tokens)))]
-    repeated, replaced = (np.tile(prompt, (changes, 1, 1)) for _ in range(2))
-    repeated = np.concatenate([repeated, prompt[which][:, None]], axis=1)
-    replaced[np.arange(changes), which] = fresh
-    # A token that carries its place: a third coordinate, which the scores read and the values do not.
-    bilinear, value = np.eye(3), np.pad(params.value, ((0, 0), (0, 1)))
-    bilinear[:2, :2] = params.bilinear
-    place = np.linspace(0.0, 1.0, tokens)[:, None]
-    placed = np.stack([np.hstack([points, place]) for points in (prompt, *shuffled)])
-    placed = np.asarray(answers(Attention(bilinear, value), placed, np.append(query, 1.0)))
-
-    scores = prompt @ tilt(params, query)
-    weights = np.exp(scores - scores.max())
-    weights /= weights.sum()
-    values = prompt @ np.asarray(params.value).T
-    output = weights @ values
-    share, pull = weights[which][:, None], values[which] - output
-    changed = {
-        SHUFFLED: answers(params, shuffled, query) - output,
-        DOUBLED: answers(params, doubled, query) - output,
-        REPEATED: answers(params, repeated, query) - output,
-        REPLACED: answers(params, replaced, query) - output,
-        PLACED: placed[1:] - placed[0],
-    }
-    size = np.linalg.norm(output)
-    return Moves(
-        {name: np.asarray(these) / size for name, these in changed.items()},
-        predicted=share / (1 + share) * pull / size,
-        averaged=pull / (tokens + 1) / size,
-    )
-
-
-@jax.jit
-def answers(params: Attention, prompts: Float[Array, "n L d"], query: Float[Array, " d"]) -> Float[Array, "n e"]:
-    """`attend` on each prompt of a stack."""
-    return jax.vmap(lambda points: attend(params, Empirical(points), query))(prompts)
 
 
 def numbers(moves: Moves) -> Numbers:
@@ -112,12 +38,12 @@ def numbers(moves: Moves) -> Numbers:
 def _table(moves: Moves) -> Table:
     """How far each change moves the output: one change a row."""
     frames = [
-        pd.DataFrame({"change": name, "trial": np.arange(len(these)), "distance": _lengths(these)})
+        pd.DataFrame({"change": name, "instance": np.arange(len(these)), "distance": _lengths(these)})
         for name, these in moves.by_change.items()
     ]
     columns = {
         "change": Column("What was done to the prompt", "name"),
-        "trial": Column("Which shuffle, or which token"),
+        "instance": Column("Which shuffle, or which token"),
         "distance": Column(
             "Distance between the outputs before and after, over the size of the output", absolute=ROUNDING
         ),
@@ -139,6 +65,7 @@ def _claims(moves: Moves) -> list[Claim]:
                 "rounding errors only: the largest move, relative to the output."
             ),
             source="[BB26]",
+            box="def-attention-on-measures",
             measured=unmoved,
             expected=0.0,
             tolerance=ROUNDING,
@@ -152,6 +79,7 @@ def _claims(moves: Moves) -> list[Claim]:
                 "largest deviation, relative to the output."
             ),
             source="derived here",
+            box="one-token-more",
             measured=right,
             expected=0.0,
             tolerance=ROUNDING,
@@ -171,7 +99,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(8.0, 3.9))
     for row, change in enumerate(changes):
         strip = table[table["change"] == change]
-        heights = row + 0.5 * ((strip["trial"] * GOLDEN) % 1 - 0.5)
+        heights = row + 0.5 * ((strip["instance"] * GOLDEN) % 1 - 0.5)
         colour = "C0" if strip["distance"].max() < 1e-10 else "C1"
         distances = strip["distance"].clip(lower=LAST_BIT)
         axes.plot(distances, heights, "o", color=colour, markersize=5, alpha=0.6, markeredgewidth=0)

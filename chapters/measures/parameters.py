@@ -1,10 +1,11 @@
 """What `measures` can be rerun with."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, model_validator
 
 import companion
+from companion.parameters import each_once
 
 
 def one_and_more(lengths: list[int]) -> list[int]:
@@ -30,6 +31,7 @@ class Parameters(companion.Parameters):
         Field(
             min_length=1, max_length=8, description="Prompt lengths at which the spread between prompts is measured."
         ),
+        AfterValidator(each_once(1, "a spread is measured at each")),
     ]
     spread_prompts: Annotated[
         int, Field(ge=15_000, le=10**7, description="Prompts of each of these lengths; fewer miss an error of 10 %.")
@@ -37,6 +39,7 @@ class Parameters(companion.Parameters):
     taus: Annotated[
         list[Annotated[float, Field(gt=0.0, le=2.0)]],
         Field(min_length=1, max_length=4, description="Query sizes τ, the standard deviation of a score."),
+        AfterValidator(each_once(1, "an error is measured at each")),
     ]
     short_lengths: Annotated[
         list[Annotated[int, Field(ge=1, le=10**5)]],
@@ -45,11 +48,11 @@ class Parameters(companion.Parameters):
     ]
     short_prompts: Annotated[int, Field(ge=1000, le=10**6, description="Prompts of each of these lengths.")]
 
-    @field_validator("mean_tokens")
-    @classmethod
-    def enough_for_the_prompt(cls, mean_tokens: int, info) -> int:
+    @model_validator(mode="after")
+    def enough_for_the_prompt(self) -> Self:
         """The first of these tokens are the prompt that is shuffled, the next replace some of it."""
-        needed = sum(info.data.get(name, 0) for name in ("tokens", "changes"))
-        if mean_tokens < needed:
-            raise ValueError(f"must be at least `tokens` + `changes`, {needed}, because those are the first of these")
-        return mean_tokens
+        if self.mean_tokens < (needed := self.tokens + self.changes):
+            raise ValueError(
+                f"`mean_tokens` must be at least `tokens` + `changes`, {needed}, because those are the first of these"
+            )
+        return self

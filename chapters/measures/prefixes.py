@@ -1,27 +1,61 @@
-"""One prompt answers for many: the output after its first L tokens, for as many L as asked."""
+"""One prompt answers for many: the output after its first L tokens, for as many L as asked, and what it tends to."""
 
 from dataclasses import dataclass
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from lib.attention import Attention
-from lib.measures import GaussianMixture, empirical
+from lib.attention import Attention, attend, fluctuation
+from lib.batching import map_batched
+from lib.measures import GaussianMixture, empirical, tilted_mean
 
-# How many numbers one batch of prompts may hold.
+# How many numbers one batch of prompts may hold: running sums are cheap, and a larger batch costs fewer calls.
 TOGETHER = 2**19
 
 
 @dataclass(frozen=True)
-class Answers:
+class LawAnswer:
+    """Of the first output: its limit, `lim L · Var`, and the mean without the tilt."""
+
+    limit: float
+    variance: float
+    untilted: float
+
+    def spread(self, length):
+        """The standard deviation that prompts of such a length should have, for long ones."""
+        return np.sqrt(self.variance / length)
+
+
+def predict(params: Attention, law: GaussianMixture, query: Float[np.ndarray, " d"]) -> LawAnswer:
+    """`attend` and `fluctuation` on the law."""
+
+    @jax.jit
+    def compute(params, law, query):
+        untilted = params.value @ tilted_mean(law, jnp.zeros(2))
+        return attend(params, law, query)[0], fluctuation(params, law, query)[0, 0], untilted[0]
+
+    return LawAnswer(*map(float, compute(params, law, query)))
+
+
+@dataclass(frozen=True)
+class PrefixAnswers:
     """First output of independent prompts, each read at its first L tokens for every L of `lengths`."""
 
     lengths: Int[np.ndarray, " k"]
     outputs: Float[np.ndarray, "prompts k"]
+
+    @property
+    def longest(self) -> int:
+        """The largest L."""
+        return int(self.lengths[-1])
+
+    @property
+    def in_the_end(self) -> Float[np.ndarray, " prompts"]:
+        """The outputs there."""
+        return self.outputs[:, -1]
 
 
 def lengths_up_to(longest: int) -> Int[np.ndarray, " k"]:
@@ -37,7 +71,7 @@ def read_prefixes(
     prompts: int,
     *,
     key: PRNGKeyArray,
-) -> Answers:
+) -> PrefixAnswers:
     """First output of independent prompts of `law`, each read at its first L tokens for every L of `lengths`."""
     lengths = np.unique(lengths)
     longest = int(lengths.max())
@@ -46,7 +80,8 @@ def read_prefixes(
         points = empirical(law, longest, key=jr.fold_in(key, index)).points
         return prefix_outputs(params, points, query, lengths)[:, 0]
 
-    return Answers(lengths, np.asarray(over_prompts(one, prompts, longest)))
+    outputs = map_batched(one, jnp.arange(prompts), size=longest, together=TOGETHER)
+    return PrefixAnswers(lengths, np.asarray(outputs))
 
 
 def prefix_outputs(
@@ -57,11 +92,3 @@ def prefix_outputs(
     weights = jnp.exp(scores - scores.max())[:, None]
     sums = jnp.cumsum(weights * points, axis=0)[lengths - 1] / jnp.cumsum(weights, axis=0)[lengths - 1]
     return sums @ params.value.T
-
-
-@eqx.filter_jit
-def over_prompts(one, prompts: int, size: int):
-    """`one` of 0, 1, …, prompts - 1, each of about `size` numbers, in batches that fit a cache."""
-    batch = max(1, min(prompts, TOGETHER // size))
-    rounds = -(-prompts // batch)
-    return jax.tree.map(lambda leaf: leaf[:prompts], jax.lax.map(one, jnp.arange(rounds * batch), batch_size=batch))

@@ -11,71 +11,31 @@ Points lie on solid falling curves. The dashed curves of the bound touch the sol
 them from there on, and plunge towards zero at one token, where rings mark errors between one and a few units.
 """
 
-from dataclasses import dataclass
-
-import jax.numpy as jnp
-import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.measures.prefixes import over_prompts, prefix_outputs
+from chapters.measures.short_errors import ShortPrompts
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
-from lib.attention import Attention
-from lib.finite_prompt import score_error
-from lib.measures import Gaussian, empirical
+from companion.style import ink, legend_line, markers, sequence
+from lib.concentration import fit_bound
 from lib.statistics import comparison_quantile, standard_error
-from lib.tabulate import tabulate
-
-SIZE = (8.0, 4.5)
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Squared errors of prompts around their limit, at each length and query size."""
-
-    taus: list[float]
-    lengths: list[int]
-    squares: Float[np.ndarray, "prompts lengths taus"]
-
-
-def simulate(taus: list[float], lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Errors:
-    """Squared errors of prompts of standard normal tokens at V = 1, Uz = τ, where the limit is τ.
-
-    Each prompt is read at its first L tokens, for every L of `lengths`.
-    """
-    law, longest = Gaussian([0.0], [[1.0]]), max(lengths)
-
-    def one(index):
-        points = empirical(law, longest, key=jr.fold_in(key, index)).points
-        outputs = [prefix_outputs(Attention([[tau]], [[1.0]]), points, np.ones(1), np.asarray(lengths)) for tau in taus]
-        return (jnp.concatenate(outputs, axis=1) - np.asarray(taus)) ** 2
-
-    return Errors(taus, lengths, np.asarray(over_prompts(one, prompts, longest * len(taus))))
-
-
-def integrate(taus: list[float], lengths: list[int]) -> Float[np.ndarray, "lengths taus"]:
-    """The means of these squared errors, by quadrature."""
-    return tabulate(score_error, np.asarray(taus), np.log(lengths)[:, None])
-
-
-def numbers(simulated: Errors, exact: Float[np.ndarray, "lengths taus"]) -> Numbers:
+def numbers(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Numbers:
     """Simulated and exact errors beside the form of the bound; one token alone, and short prompts."""
     return Numbers(_table(simulated, exact), (_single_token_claim(simulated), _short_prompts_claim(simulated, exact)))
 
 
-def _table(simulated: Errors, exact: Float[np.ndarray, "lengths taus"]) -> Table:
+def _table(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Table:
     """Mean squared errors of prompts, their exact values, and the form of the bound, from L = 1 on."""
     taus, lengths = simulated.taus, simulated.lengths
-    frames = []
-    dense = np.geomspace(1, max(lengths), 121)
+    frames, longer, dense = [], simulated.longer, np.geomspace(1, max(lengths), 121)
     for tau, these, values in zip(taus, np.moveaxis(simulated.squares, -1, 0), exact.T, strict=True):
-        constant, power = bound_constants(lengths, values)
-        bound = constant * np.log(dense) / dense**power
+        bound = fit_bound([1.0], np.asarray(lengths)[longer], values[None, longer])(1.0, dense)
         prompts = {"error": these.mean(axis=0), "std_error": standard_error(these)}
         frames += [
             pd.DataFrame({"tau": tau, "kind": "prompts", "length": lengths, **prompts}),
@@ -91,23 +51,15 @@ def _table(simulated: Errors, exact: Float[np.ndarray, "lengths taus"]) -> Table
         ),
         "length": Column("Tokens in the prompt, L", "tokens"),
         "error": Column("Mean squared error of the output around its limit", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
 
-def bound_constants(lengths: list[int], errors: Float[np.ndarray, " lengths"]) -> tuple[float, float]:
-    """c₁ and c₂ of `c₁ ln L / L^c₂`: c₂ the fitted slope over L ≥ 2, c₁ the least that bounds those values."""
-    longer = np.asarray([length >= 2 for length in lengths])
-    logs, errors = np.log(np.asarray(lengths)[longer]), errors[longer]
-    power = -np.polyfit(logs, np.log(errors), 1)[0]
-    return float(np.max(errors * np.exp(power * logs) / logs)), float(power)
-
-
-def _single_token_claim(simulated: Errors) -> Claim:
+def _single_token_claim(simulated: ShortPrompts) -> Claim:
     """At L = 1, simulated error over 1 + τ², at the query size where it is furthest from 1."""
-    taus, errors = simulated.taus, simulated.squares[:, 0]
-    ratios = errors / (1 + np.asarray(taus) ** 2)
+    taus = simulated.taus
+    ratios = simulated.single_tokens / (1 + np.asarray(taus) ** 2)
     means, std_errors = ratios.mean(axis=0), standard_error(ratios)
     worst = int(np.argmax(np.abs(means - 1) / std_errors))
     return Claim(
@@ -117,6 +69,7 @@ def _single_token_claim(simulated: Errors) -> Claim:
             f"two is 1, worst of {len(taus)} query sizes. At L = 1 the bound c₁σ⁶ ln L / L^(c₂/σ²) is 0."
         ),
         source="[BB26, Prop. 3.1]",
+        box="bb26-prop-3-1",
         measured=means[worst],
         expected=1.0,
         tolerance=comparison_quantile(len(taus)) * std_errors[worst],
@@ -125,14 +78,13 @@ def _single_token_claim(simulated: Errors) -> Claim:
     )
 
 
-def _short_prompts_claim(simulated: Errors, exact: Float[np.ndarray, "lengths taus"]) -> Claim:
+def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Claim:
     """Simulated errors against the quadrature at all L ≥ 2."""
     taus, lengths, errors = simulated.taus, simulated.lengths, simulated.squares
     squares = np.asarray(taus) ** 2
     asymptotic = (1 + squares) * np.exp(squares) / np.asarray(lengths)[:, None]
-    longer = np.asarray(lengths) >= 2
     right, wrong = (
-        (np.abs(errors.mean(axis=0) - theory) / standard_error(errors))[longer].ravel()
+        (np.abs(errors.mean(axis=0) - theory) / standard_error(errors))[simulated.longer].ravel()
         for theory in (exact, asymptotic)
     )
     return Claim(
@@ -142,20 +94,20 @@ def _short_prompts_claim(simulated: Errors, exact: Float[np.ndarray, "lengths ta
             "exact one: the worst deviation, in standard errors."
         ),
         source="derived here",
+        box="short-prompt-error",
         measured=float(max(right)),
         expected=0.0,
         tolerance=comparison_quantile(len(right)),
         relation="≤",
-        std_error=1.0,
         alternative=Alternative("short prompts followed the law of long ones, (1 + τ²)e^{τ²}/L", float(max(wrong))),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """A colour a query size: points of prompts on exact curves, the bound's form, a ring at one token."""
-    figure, axes = plt.subplots(figsize=SIZE)
+    figure, axes = plt.subplots(figsize=(8.0, 4.5))
     taus = sorted(table["tau"].unique())
-    for tau, colour, marker in zip(taus, sequence(len(taus)), ("o", "s", "^", "D"), strict=False):
+    for tau, colour, marker in zip(taus, sequence(len(taus)), markers(len(taus)), strict=True):
         mine = table[table["tau"] == tau]
         prompts, exact, bound = (mine[mine["kind"] == kind] for kind in ("prompts", "exact", "bound"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
@@ -168,8 +120,8 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0.85, 1.15 * table["length"].max()), ylim=(drawn.min() / 2, 6 * drawn.max()))
     handles, labels = axes.get_legend_handles_labels()
     handles += [
-        Line2D([], [], color=ink(), linewidth=2),
-        Line2D([], [], color=ink(), linewidth=1.6, linestyle="--"),
+        legend_line("-"),
+        legend_line("--", 1.6),
         Line2D([], [], color=ink(), marker="o", markersize=10, fillstyle="none", markeredgewidth=1.6, linestyle=""),
     ]
     labels += ["exact", r"$c_1\,\ln L\,/\,L^{c_2}$", r"$1+\tau^2$"]

@@ -1,14 +1,22 @@
-"""Simulated errors against length: as columns of a table, and beside what theory expects."""
+"""Simulated errors against length, and how they stand in a table."""
+
+from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import PRNGKeyArray
 
-from lib.concentration import ErrorCurve
+from chapters.output_concentration.scene import QUERIES
+from lib.attention import Attention
+from lib.concentration import ErrorCurve, error_curve, output_gap, sample_gaps
+from lib.measures import Measure
 
 
-def deviations(curve: ErrorCurve, expected: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-    """Distances of the means from `expected`, in standard errors."""
-    return np.abs(curve.mean - expected) / curve.std_error
+def simulate_errors(
+    params: Attention, law: Measure, queries: Measure, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+) -> ErrorCurve:
+    """The error of prompts of tokens of `law`, each asked `queries` of its own."""
+    options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
+    return error_curve(lengths, sample_gaps(output_gap, params, law, queries, lengths, **options))
 
 
 def as_columns(curve: ErrorCurve, unit: float = 1.0) -> dict[str, np.ndarray]:

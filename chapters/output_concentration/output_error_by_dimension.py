@@ -19,13 +19,13 @@ import pandas as pd
 from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.output_concentration.error_curves import as_columns, deviations
-from chapters.output_concentration.exact_error import Theory, dense_lengths
-from chapters.output_concentration.marks import SIZE, coloured, decades, error_bars, line, slope
-from chapters.output_concentration.scene import QUERIES, head
+from chapters.output_concentration.error_curves import as_columns, simulate_errors
+from chapters.output_concentration.exact_error import ExactError, dense_lengths
+from chapters.output_concentration.marks import SIZE, coloured, length_axes
+from chapters.output_concentration.scene import head
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
-from lib.concentration import ErrorCurve, error_curve, output_gap, sample_gaps
+from companion.style import error_bars, ink, legend_line, legend_with
+from lib.concentration import ErrorCurve
 from lib.measures import Gaussian
 from lib.statistics import comparison_quantile
 
@@ -35,29 +35,28 @@ def simulate(
 ) -> dict[int, ErrorCurve]:
     """Errors over σ², at H = `norm`: tokens and queries in the first d coordinates of one space, compiled once."""
     largest = max(dimensions)
-    params = head(norm, largest)
-
-    def curve(d):
-        flat = Gaussian(np.zeros(largest), np.diag((np.arange(largest) < d).astype(float)))
-        options = {"prompts": prompts, "key": jr.fold_in(key, d), "queries_per_prompt": QUERIES}
-        return error_curve(lengths, sample_gaps(output_gap, params, flat, flat, lengths, **options))
-
-    return {d: curve(d) for d in dimensions}
+    flat = {d: Gaussian(np.zeros(largest), np.diag((np.arange(largest) < d).astype(float))) for d in dimensions}
+    return {
+        d: simulate_errors(head(norm, largest), law, law, lengths, prompts, key=jr.fold_in(key, d))
+        for d, law in flat.items()
+    }
 
 
-def numbers(curves: Mapping[int, ErrorCurve], theory: Theory, norm: float) -> Numbers:
+def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Numbers:
     """Relative errors, exact and simulated, and that the two agree in every dimension."""
-    return Numbers(_table(curves, theory, norm), (_dimension_claim(curves, theory, norm),))
+    return Numbers(_table(curves, exact_error, norm), (_dimension_claim(curves, exact_error, norm),))
 
 
-def _table(curves: Mapping[int, ErrorCurve], theory: Theory, norm: float) -> Table:
+def _table(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Table:
     """Error against length by dimension, over the mean square of the infinite prompt's output."""
     dense = dense_lengths()
     frames = []
     for d, curve in curves.items():
         size = norm**2 * d
         frames += [
-            pd.DataFrame({"dimension": d, "kind": "exact", "length": dense, "error": theory(norm, d, dense) / size}),
+            pd.DataFrame(
+                {"dimension": d, "kind": "exact", "length": dense, "error": exact_error(norm, d, dense) / size}
+            ),
             pd.DataFrame({"dimension": d, "kind": "prompts", **as_columns(curve, size)}),
         ]
     columns = {
@@ -65,16 +64,16 @@ def _table(curves: Mapping[int, ErrorCurve], theory: Theory, norm: float) -> Tab
         "kind": Column("`exact`: by quadrature; `prompts`: simulated", "name"),
         "length": Column("Tokens in the prompt, L", "tokens"),
         "error": Column("Mean squared error over the mean square H²dσ² of the limit", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean, in the same unit", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean, in the same unit", moves_with="error"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
 
-def _dimension_claim(curves: Mapping[int, ErrorCurve], theory: Theory, norm: float) -> Claim:
+def _dimension_claim(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Claim:
     """Simulated against exact error, worst over d and L."""
 
     def worst(expected):
-        return max(deviations(curve, expected(d, curve.lengths)).max() for d, curve in curves.items())
+        return max(curve.deviations(expected(d, curve.lengths)).max() for d, curve in curves.items())
 
     comparisons = sum(curve.lengths.size for curve in curves.values())
     return Claim(
@@ -84,14 +83,14 @@ def _dimension_claim(curves: Mapping[int, ErrorCurve], theory: Theory, norm: flo
             "the exact one: the worst deviation, in standard errors."
         ),
         source="derived here",
-        measured=worst(lambda d, lengths: theory(norm, d, lengths)),
+        box="isotropic-error",
+        measured=worst(lambda d, lengths: exact_error(norm, d, lengths)),
         expected=0.0,
         tolerance=comparison_quantile(comparisons),
         relation="≤",
-        std_error=1.0,
         alternative=Alternative(
             "each coordinate erred as if it were alone, d times the error of dimension one",
-            worst(lambda d, lengths: d * theory(norm, 1, lengths)),
+            worst(lambda d, lengths: d * exact_error(norm, 1, lengths)),
         ),
     )
 
@@ -104,14 +103,11 @@ def draw(table: pd.DataFrame) -> Figure:
         mine = table[table["dimension"] == dimension]
         exact, prompts = (mine[mine["kind"] == kind] for kind in ("exact", "prompts"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
-        error_bars(axes, prompts, colour, marker, f"$d={dimension}$")
-    exact = table[(table["kind"] == "exact") & (table["dimension"] == dimensions[0])]
-    longest = exact["length"].max()
+        look = {"color": colour, "marker": marker, "label": f"$d={dimension}$"}
+        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], **look)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.5)
-    slope(axes, (longest / 1e5, longest / 30), 0.2 * exact["error"].iloc[-1] * longest)
-    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error, relative")
-    axes.set(xlim=(exact["length"].min(), longest), ylim=(exact["error"].min() / 3, None))
-    decades(axes)
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend([*handles, line("-"), line("-.", 1.2)], [*labels, "exact", r"slope $-1$"], loc="lower left")
+    exact = table[table["kind"] == "exact"]
+    length_axes(axes, exact, exact[exact["dimension"] == dimensions[0]])
+    axes.set_ylabel("mean squared error, relative")
+    legend_with(axes, {"exact": legend_line("-"), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
     return figure

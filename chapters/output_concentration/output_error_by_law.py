@@ -7,80 +7,24 @@ $\operatorname{tr}(\mathrm{fluctuation})$ over queries, the limit where it is fi
 tokens level off at it: their error falls like $1/L$. The Gaussian has none and climbs: its error falls slower.
 
 Alt: Log-log plot of prompt length times error against prompt length. Points of Rademacher, uniform and mixture
-tokens become flat on three dashed horizontal lines within a few hundred tokens. The Gaussian points climb along a
-straight line with no end in sight.
+tokens become flat, each on a dashed horizontal line of its own. The Gaussian points climb along a straight line with
+no end in sight.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
-from chapters.output_concentration.anatomy import take_apart
 from chapters.output_concentration.error_curves import as_columns
-from chapters.output_concentration.marks import MARKERS, SIZE, line
-from chapters.output_concentration.scene import DIMENSION, clusters, head
+from chapters.output_concentration.marks import SIZE
+from chapters.output_concentration.scene import DIMENSION
+from chapters.output_concentration.token_laws import HEAVIEST
 from companion import Alternative, Claim, Column, Numbers, Table
-from lib.attention import fluctuation
+from companion.style import error_bars, few_decades, legend_line, legend_with, markers
 from lib.concentration import ErrorCurve, Rate, fit_rate, one_over_length
-from lib.measures import Measure, Uniform
 from lib.statistics import comparison_quantile
-
-# The share of a mixture's variance that lies within its components.
-WITHIN = 0.1
-
-
-def token_laws(scale: float, dimension: int = DIMENSION) -> dict[str, Measure]:
-    """Four products of symmetric laws of variance σ², each σ-sub-Gaussian and with no smaller constant."""
-    return {
-        "Gaussian": clusters(scale, within=1.0, dimension=dimension),
-        "mixture": clusters(scale, within=WITHIN, dimension=dimension),
-        "uniform": Uniform(np.full(dimension, np.sqrt(3.0) * scale)),
-        "Rademacher": clusters(scale, within=0.0, dimension=dimension),
-    }
-
-
-def simulate(
-    scale: float, gain: float, truncation: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
-) -> dict[str, ErrorCurve]:
-    """By law: the error of simulated prompts.
-
-    The truncation has no part in an error. It is asked for because the prompts are taken apart as those of each scale
-    are, so that all share a compilation.
-    """
-    return {
-        name: take_apart(law, gain, truncation, lengths, prompts, key=jr.fold_in(key, i)).error
-        for i, (name, law) in enumerate(token_laws(scale).items())
-    }
-
-
-def law_limits(scale: float, gain: float) -> dict[str, float]:
-    """`lim L · E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)}`: the mean of `tr fluctuation` over queries, where it is finite.
-
-    The coordinates of token and query are independent, so with `r = e^{Λ(2ξ)-2Λ(ξ)}` of one coordinate the mean is
-    `d · E[fluctuation] · E[r]^{d-1}`, each over one normal. At H² ≥ ½ Gaussian tokens have none.
-    """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(96)
-    params, weights = head(gain, 1), jnp.asarray(weights / weights.sum())
-
-    def limit(law):
-        def one(z):
-            tilt = gain * z[None]
-            return fluctuation(params, law, z[None])[0, 0], jnp.exp(law.log_mgf(2 * tilt) - 2 * law.log_mgf(tilt))
-
-        noise, ratio = jax.vmap(one)(jnp.asarray(nodes))
-        return DIMENSION * (weights @ noise) * (weights @ ratio) ** (DIMENSION - 1)
-
-    laws = {name: law for name, law in token_laws(scale, 1).items() if name != "Gaussian"}
-    limits = jax.jit(lambda: {name: limit(law) for name, law in laws.items()})()
-    return {name: float(value) for name, value in limits.items()}
 
 
 def numbers(curves: Mapping[str, ErrorCurve], limits: Mapping[str, float]) -> Numbers:
@@ -99,7 +43,7 @@ def _table(curves: Mapping[str, ErrorCurve], limits: Mapping[str, float]) -> Tab
         "kind": Column("`prompts`: simulated; `limit`: the mean of tr(fluctuation)/L over queries", "name"),
         "length": Column("Tokens in the prompt, L", "tokens"),
         "error": Column("Mean squared error of the output in L²(ν)", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
@@ -111,8 +55,8 @@ def _rate_of(curve: ErrorCurve) -> Rate:
 
 def _law_claims(curves: Mapping[str, ErrorCurve]) -> list[Claim]:
     """1/L for each law but the Gaussian, whose exponent is the alternative."""
-    gaussian = _rate_of(curves["Gaussian"]).exponent
-    others = {name: _rate_of(curve) for name, curve in curves.items() if name != "Gaussian"}
+    gaussian = _rate_of(curves[HEAVIEST]).exponent
+    others = {name: _rate_of(curve) for name, curve in curves.items() if name != HEAVIEST}
     words = {"mixture": "clustered", "uniform": "uniform", "Rademacher": "Rademacher"}
     return [
         Claim(
@@ -122,6 +66,7 @@ def _law_claims(curves: Mapping[str, ErrorCurve]) -> list[Claim]:
                 "size 1/L, is 1."
             ),
             source="derived here",
+            box="mean-fluctuation",
             measured=rate.exponent,
             expected=1.0,
             tolerance=comparison_quantile(len(others)) * rate.std_error,
@@ -144,6 +89,7 @@ def _limit_claim(curves: Mapping[str, ErrorCurve], limits: Mapping[str, float]) 
             "over queries: the ratio of the two at the longest length is 1, worst of three laws."
         ),
         source="derived here",
+        box="mean-fluctuation",
         measured=ratio,
         expected=1.0,
         tolerance=comparison_quantile(len(ratios)) * std_error,
@@ -155,25 +101,16 @@ def _limit_claim(curves: Mapping[str, ErrorCurve], limits: Mapping[str, float]) 
 def draw(table: pd.DataFrame) -> Figure:
     """L times the error, a colour a law, over its limit."""
     figure, axes = plt.subplots(figsize=SIZE)
-    for index, law in enumerate(dict.fromkeys(table["law"])):
+    laws = list(dict.fromkeys(table["law"]))
+    for index, (law, marker) in enumerate(zip(laws, markers(len(laws)), strict=True)):
         mine = table[table["law"] == law]
         prompts, limit = (mine[mine["kind"] == kind] for kind in ("prompts", "limit"))
-        lengths = prompts["length"]
-        axes.errorbar(
-            lengths,
-            lengths * prompts["error"],
-            2 * lengths * prompts["std_error"],
-            color=f"C{index}",
-            marker=MARKERS[index],
-            markersize=6,
-            linewidth=1,
-            capsize=2,
-            label=law,
+        times, look = prompts["length"], {"color": f"C{index}", "marker": marker, "label": law}
+        error_bars(
+            axes, times, times * prompts["error"], times * prompts["std_error"], linestyle="-", linewidth=1, **look
         )
         axes.plot(limit["length"], limit["length"] * limit["error"], color=f"C{index}", linestyle="--", linewidth=1.8)
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="$L$ × mean squared error")
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_minor_locator(NullLocator())
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend([*handles, line("--", 1.8)], [*labels, "limit"], loc="upper left")
+    few_decades(axes)
+    legend_with(axes, {"limit": legend_line("--", 1.8)}, loc="upper left")
     return figure

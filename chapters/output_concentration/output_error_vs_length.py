@@ -6,65 +6,42 @@ The paper does not give its constants; one pair of them was fitted here to the s
 line, and serves all $\sigma$. Dash-dotted: slope $-1$. The larger the scale, the slower the decay, in the error as
 in the bound; the powers of $\sigma$ make the bound generous.
 
-Alt: Log-log plot of error against prompt length from two to ten to the twelve. Four solid curves fall, the lowest
-with slope minus one and the highest barely; points lie on them up to a few thousand tokens. Four dashed curves
-of the same colours run above them, further above for larger scales. A dotted vertical line stands at a million.
+Alt: Log-log plot of error against prompt length from two to ten to the twelve. Solid curves fall, the lowest with
+slope minus one and the highest barely; points lie on them where prompts are short. Dashed curves of the same colours
+run above them, further above for larger scales. A dotted vertical line stands at a million.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.output_concentration.anatomy import Parts
-from chapters.output_concentration.error_curves import as_columns, deviations
-from chapters.output_concentration.exact_error import LONGEST, SPLIT, Theory, dense_lengths
-from chapters.output_concentration.marks import coloured, decades, error_bars, line, slope
+from chapters.output_concentration.error_curves import as_columns
+from chapters.output_concentration.exact_error import LONGEST, SPLIT, ErrorsByScale, ExactError
+from chapters.output_concentration.marks import coloured, length_axes
 from chapters.output_concentration.scene import DIMENSION
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
-from lib.concentration import BoundShape, ErrorCurve, fit_bound
+from companion.style import error_bars, ink, legend_line, legend_with
+from lib.concentration import BoundShape, ErrorCurve
 from lib.statistics import comparison_quantile
 
 # The wrong theory that the exact curve must be told from: query sizes τ this much too large.
 INFLATION = 1.05
 
 
-@dataclass(frozen=True)
-class ExactErrors:
-    """Of Gaussian tokens: the exact error for each σ (rows) at each length (columns)."""
-
-    scales: Sequence[float]
-    lengths: Float[np.ndarray, " n"]
-    errors: Float[np.ndarray, "sigmas n"]
-
-
-def exact_errors(theory: Theory, scales: Sequence[float], gain: float) -> ExactErrors:
-    """At the lengths of exact curves, most of them longer than anything simulated."""
-    dense = dense_lengths()
-    return ExactErrors(scales, dense, np.stack([sigma**2 * theory(gain * sigma, DIMENSION, dense) for sigma in scales]))
-
-
-def fit(exact: ExactErrors) -> BoundShape:
-    """The form of the bound, its constants fitted to the shorter half of the exact curves."""
-    short = exact.lengths <= SPLIT
-    return fit_bound(exact.scales, exact.lengths[short], exact.errors[:, short])
-
-
 def numbers(
-    parts: Mapping[float, Parts], theory: Theory, exact: ExactErrors, bound: BoundShape, gain: float
+    parts: Mapping[float, Parts], exact_error: ExactError, exact: ErrorsByScale, bound: BoundShape, gain: float
 ) -> Numbers:
     """Exact and simulated errors and the form of the bound; the first two agree, and the third holds where untried."""
     curves = {sigma: these.error for sigma, these in parts.items()}
-    claims = (_exact_claim(curves, theory, gain), _bound_claim(bound, exact))
+    claims = (_exact_claim(curves, exact_error, gain), _bound_claim(bound, exact))
     return Numbers(_table(curves, exact, bound), claims)
 
 
-def _table(curves: Mapping[float, ErrorCurve], exact: ExactErrors, bound: BoundShape) -> Table:
+def _table(curves: Mapping[float, ErrorCurve], exact: ErrorsByScale, bound: BoundShape) -> Table:
     """Error against length by σ: exact, simulated, and the form of the bound."""
     dense = exact.lengths
     frames = []
@@ -84,17 +61,17 @@ def _table(curves: Mapping[float, ErrorCurve], exact: ExactErrors, bound: BoundS
         ),
         "length": Column("Tokens in the prompt, L", "tokens"),
         "error": Column("Mean squared error of the output, E ‖T[μ̂_L] - T[μ]‖² in L²(ν)", std_error="std_error"),
-        "std_error": Column("Standard error of the simulated mean", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean", moves_with="error"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
 
-def _exact_claim(curves: Mapping[float, ErrorCurve], theory: Theory, gain: float) -> Claim:
+def _exact_claim(curves: Mapping[float, ErrorCurve], exact_error: ExactError, gain: float) -> Claim:
     """Simulated against exact error, worst over σ and L."""
 
     def worst(inflation):
         return max(
-            deviations(curve, sigma**2 * theory(inflation * gain * sigma, DIMENSION, curve.lengths)).max()
+            curve.deviations(sigma**2 * exact_error(inflation * gain * sigma, DIMENSION, curve.lengths)).max()
             for sigma, curve in curves.items()
         )
 
@@ -106,16 +83,16 @@ def _exact_claim(curves: Mapping[float, ErrorCurve], theory: Theory, gain: float
             "L²(ν) is the exact one: the worst deviation, in standard errors."
         ),
         source="derived here",
+        box="isotropic-error",
         measured=worst(1.0),
         expected=0.0,
         tolerance=comparison_quantile(comparisons),
         relation="≤",
-        std_error=1.0,
         alternative=Alternative(f"query sizes τ were {INFLATION - 1:.0%} larger", worst(INFLATION)),
     )
 
 
-def _bound_claim(bound: BoundShape, exact: ExactErrors) -> Claim:
+def _bound_claim(bound: BoundShape, exact: ErrorsByScale) -> Claim:
     """The exact errors over the bound whose constants were fitted to shorter prompts."""
     untried = exact.lengths > SPLIT
     sigmas, lengths, errors = np.asarray(exact.scales), exact.lengths[untried], exact.errors[:, untried]
@@ -130,6 +107,7 @@ def _bound_claim(bound: BoundShape, exact: ExactErrors) -> Claim:
             f"for all σ up to L = 10^{np.log10(LONGEST):.0f}: the largest ratio of error to bound on the longer half."
         ),
         source="[BB26, Prop. 3.1]",
+        box="bb26-prop-3-1",
         measured=ratio,
         expected=1.0,
         tolerance=0.0,
@@ -148,21 +126,16 @@ def draw(table: pd.DataFrame) -> Figure:
         bound = mine[mine["kind"].isin(["fitted", "bound"])]
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.4, linestyle="--")
-        error_bars(axes, prompts, colour, marker, rf"$\sigma={sigma:g}$")
+        look = {"color": colour, "marker": marker, "label": rf"$\sigma={sigma:g}$"}
+        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], **look)
     exact = table[table["kind"] == "exact"]
-    lengths = np.asarray(sorted(exact["length"].unique()))
-    middle = table[table["kind"] == "fitted"]["length"].max()
-    axes.axvline(middle, color=ink(), linestyle=":", linewidth=1.5)
     least = exact[exact["sigma"] == sigmas[0]]
-    slope(axes, (lengths[-1] / 1e5, lengths[-1] / 30), 0.2 * least["error"].iloc[-1] * lengths[-1])
-    axes.annotate(
-        "fitted left of here", (middle, least["error"].iloc[-1]), (-6, 2), textcoords="offset points", ha="right"
-    )
-    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error of the output")
-    axes.set(xlim=(lengths[0], lengths[-1]), ylim=(least["error"].iloc[-1] / 3, None))
-    decades(axes)
-    handles, labels = axes.get_legend_handles_labels()
-    handles += [line("-"), line("--", 1.4), line("-.", 1.2)]
-    labels += ["exact", "form of the bound,\nconstants fitted", r"slope $-1$"]
-    axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    middle, low = table[table["kind"] == "fitted"]["length"].max(), least["error"].iloc[-1]
+    axes.axvline(middle, color=ink(), linestyle=":", linewidth=1.5)
+    axes.annotate("fitted left of here", (middle, low), (-6, 2), textcoords="offset points", ha="right")
+    length_axes(axes, exact, least)
+    axes.set_ylabel("mean squared error of the output")
+    lines = {"exact": legend_line("-"), "form of the bound,\nconstants fitted": legend_line("--", 1.4)}
+    lines[r"slope $-1$"] = legend_line("-.", 1.2)
+    legend_with(axes, lines, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -5,18 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-
-
-def increasing(numbers: list) -> list:
-    """Each once, in order."""
-    return sorted(set(numbers))
-
-
-def at_least_four(lengths: list[int]) -> list[int]:
-    """Three to fit the error of a token law, and one left over to tell whether the curve fits."""
-    if len(set(lengths)) < 4:
-        raise ValueError("needs four different lengths: three coefficients are fitted to the errors of each token law")
-    return increasing(lengths)
+from companion.parameters import each_once
 
 
 class Parameters(companion.Parameters):
@@ -26,25 +15,27 @@ class Parameters(companion.Parameters):
     gain: Annotated[float, Field(ge=0.4, le=0.6, description="u of U = uI; V = I.")]
     scales: Annotated[
         list[Annotated[float, Field(ge=1.0, le=4.0)]],
-        Field(min_length=2, max_length=6, description="Token scales σ, at least two of them."),
-        AfterValidator(increasing),
+        Field(max_length=6, description="Token scales σ, at least two of them."),
+        AfterValidator(each_once(2, "the decay at one scale is compared with that at another")),
     ]
     lengths: Annotated[
         list[Annotated[int, Field(ge=4, le=10**6)]],
-        Field(min_length=4, max_length=12, description="Prompt lengths L that are simulated."),
-        AfterValidator(at_least_four),
+        Field(max_length=12, description="Prompt lengths L that are simulated, at least four of them."),
+        AfterValidator(
+            each_once(4, "three coefficients are fitted to the errors of each token law, and one is left over")
+        ),
     ]
     prompts: Annotated[int, Field(ge=200, le=10**6, description="Prompts for each σ and each token law.")]
     dimensions: Annotated[
         list[Annotated[int, Field(ge=1, le=16)]],
-        Field(min_length=2, max_length=6, description="Dimensions that are compared."),
-        AfterValidator(increasing),
+        Field(max_length=6, description="Dimensions that are compared, at least two of them."),
+        AfterValidator(each_once(2, "the decay in one dimension is compared with that in another")),
     ]
     dimension_scale: Annotated[float, Field(ge=1.0, le=1.6, description="σ at which dimensions are compared.")]
     dimension_lengths: Annotated[
         list[Annotated[int, Field(ge=4, le=10**6)]],
-        Field(min_length=1, max_length=8, description="Prompt lengths simulated in each dimension."),
-        AfterValidator(increasing),
+        Field(max_length=8, description="Prompt lengths simulated in each dimension."),
+        AfterValidator(each_once(1, "a simulation has a length")),
     ]
     dimension_prompts: Annotated[int, Field(ge=200, le=10**6, description="Prompts in each dimension.")]
     law_scale: Annotated[float, Field(ge=1.8, le=3.0, description="σ at which four token laws are compared.")]

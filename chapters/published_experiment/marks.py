@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 
 SIZE = (8.0, 4.5)
 COLOURS = {"softmax": "C1", "linear": "C0", "bayes": "C2"}
-MARKERS = {"softmax": "o", "linear": "s"}
+SYMBOLS = {"softmax": "o", "linear": "s", "bayes": "^"}
 MEAN_SQUARE = r"mean square $\mathbb{E}(\hat y-y)^2$, no ½"
 
 

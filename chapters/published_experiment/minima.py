@@ -1,4 +1,7 @@
-"""The mean square of a head on prompts of one length, exact, as a landscape: its minima and how curved they are."""
+"""The mean square of a head on prompts of one length, exact, as a landscape: its minima and how curved they are.
+
+A point of the landscape is what matters of a head (U, v): the query's last coordinate is 0, so U lacks its last column.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,9 +10,9 @@ from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
 from chapters.published_experiment.parameters import SECOND_LENGTH
-from chapters.published_experiment.protocol import WIDTH
+from chapters.published_experiment.protocol import WIDTH, published_task
 from lib.attention import Attention
-from lib.icl import LinearRegression, pair_average, published_task
+from lib.icl import LinearRegression, pair_average
 
 # Frames of queries that average the softmax head's risk: 64 are within 0.2 % of the default's 512, and eight times
 # faster.
@@ -34,24 +37,34 @@ def softmax_square(task: LinearRegression, head: Attention) -> Float[Array, ""]:
 SQUARES = {"softmax": softmax_square, "linear": linear_square}
 
 
-def alignment(point: np.ndarray) -> float:
+def points_of(heads: Attention) -> Float[np.ndarray, "*heads n"]:
+    """The points of any number of heads."""
+    bilinear, value = np.asarray(heads.bilinear)[..., : WIDTH - 1], np.asarray(heads.value)[..., -1, :]
+    return np.concatenate([bilinear.reshape(*value.shape[:-1], -1), value], axis=-1)
+
+
+def head_at(point: Float[Array, " n"] | Float[np.ndarray, " n"]) -> Attention:
+    """The head at a point."""
+    bilinear, value = jnp.split(jnp.asarray(point), [WIDTH * (WIDTH - 1)])
+    return Attention(jnp.pad(bilinear.reshape(WIDTH, WIDTH - 1), ((0, 0), (0, 1))), value[None])
+
+
+def alignment(point: Float[np.ndarray, " n"]) -> float:
     """How well the last row of U and v, the label's part left out, lie along the axis of most variance."""
     axis = np.linalg.eigh(np.asarray(published_task().cov))[1][:, -1]
-    swapped = np.stack([point[-2 * WIDTH + 1 : -WIDTH], point[-WIDTH:-1]])
+    head = head_at(point)
+    swapped = np.stack([head.bilinear[-1, :-1], head.value[-1, :-1]])
     return float(np.min(np.abs(swapped @ axis) / np.linalg.norm(swapped, axis=1)))
 
 
 def _square_at(activation: str, point: Float[Array, " n"]) -> Float[Array, ""]:
-    """The mean square of a head as a function of what matters of (U, v); the query's last coordinate is 0."""
-    d = WIDTH - 1
-    bilinear = jnp.pad(point[: WIDTH * d].reshape(WIDTH, d), ((0, 0), (0, 1)))
-    return SQUARES[activation](published_task(), Attention(bilinear, point[WIDTH * d :][None]))
+    return SQUARES[activation](published_task(), head_at(point))
 
 
 _square_and_slope = jax.jit(jax.value_and_grad(_square_at, 1), static_argnums=0)
 
 
-def settle(activation: str, point: np.ndarray) -> tuple[np.ndarray, float]:
+def settle(activation: str, point: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], float]:
     """The minimum that a head is near, and its mean square."""
     found = minimize(
         lambda point: [np.asarray(part) for part in _square_and_slope(activation, point)],
@@ -63,7 +76,7 @@ def settle(activation: str, point: np.ndarray) -> tuple[np.ndarray, float]:
     return found.x, float(found.fun)
 
 
-def least_curvature(activation: str, point: np.ndarray) -> float:
+def least_curvature(activation: str, point: Float[np.ndarray, " n"]) -> float:
     """The least eigenvalue of the Hessian, by central differences, when as many as are flat are set aside."""
     moves = DIFFERENCE * np.eye(len(point))
     slopes = [_square_and_slope(activation, point + sign * move)[1] for move in moves for sign in (1, -1)]

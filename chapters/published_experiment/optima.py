@@ -1,14 +1,22 @@
 """The least mean squares of one softmax head and of linear attention, exact, under both data laws."""
 
+from collections.abc import Mapping
+
 import jax
 import numpy as np
 import pandas as pd
 
-from chapters.published_experiment.protocol import LAWS, POOLS
-from lib.icl import best_blocks, block_risk, published_task, query_average, score_table
+from chapters.published_experiment.protocol import LAWS, POOLS, published_task
+from companion import Column
+from lib.icl import best_blocks, block_risk, query_average, score_table
 
 # Least mean squares by (law, activation, length).
-Optima = dict[tuple[str, str, int], float]
+Optima = Mapping[tuple[str, str, int], float]
+CURVE_COLUMNS = {
+    "length": Column("Tokens in a prompt, L", "tokens"),
+    "softmax": Column("Least mean square of one softmax head, exact"),
+    "linear": Column("Least mean square of linear attention, exact"),
+}
 
 
 def exact(lengths: list[int]) -> Optima:

@@ -2,12 +2,19 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 import companion
 
 # The prompts on which second minima are looked at.
 SECOND_LENGTH = 20
+
+
+def each_once(lengths: list[int]) -> list[int]:
+    """A length that stands twice would be computed once."""
+    if len(set(lengths)) < len(lengths):
+        raise ValueError("each length must stand there once")
+    return lengths
 
 
 class Parameters(companion.Parameters):
@@ -18,15 +25,20 @@ class Parameters(companion.Parameters):
     lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**6)]],
         Field(min_length=1, max_length=40, description="Prompt lengths of the exact optima."),
+        AfterValidator(each_once),
     ]
     bayes_lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**4)]],
         Field(min_length=1, max_length=40, description="Lengths at which ridge regression is averaged over prompts."),
+        AfterValidator(each_once),
     ]
-    bayes_prompts: Annotated[int, Field(ge=500, le=10**6, description="Prompts that each of these averages is over.")]
+    bayes_prompts: Annotated[
+        int, Field(ge=500, le=10**6, multiple_of=20, description="Prompts that each of these averages is over.")
+    ]
     sgd_lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**4)]],
         Field(min_length=1, max_length=40, description="Lengths at which a model is trained here."),
+        AfterValidator(each_once),
     ]
     sgd_runs: Annotated[int, Field(ge=1, le=16, description="Models trained at each length, of different starts.")]
     sgd_steps: Annotated[int, Field(ge=500, le=10**6, multiple_of=100, description="Steps of that training.")]

@@ -1,14 +1,18 @@
-"""The published protocol: its two data laws, its two heads, how long it trains.
+"""The published protocol: its two data laws, its model and its two heads, how long it trains.
 
 All risks of this chapter are plain mean squares, label noise included, as in the published code.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import equinox as eqx
+import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib.icl import linear_pool, published_task, softmax_pool
+from lib.attention import Attention
+from lib.icl import LinearRegression, linear_pool, softmax_pool
 
 LAWS = {"corrected": False, "as published": True}
 POOLS = {"softmax": softmax_pool, "linear": linear_pool}
@@ -19,11 +23,11 @@ CLOSE = 0.03
 
 
 class Keys(NamedTuple):
-    """One key a simulation of the chapter."""
+    """One key a simulation of the chapter; linear and softmax descents share theirs."""
 
     runs: PRNGKeyArray
     bayes: PRNGKeyArray
-    starts: PRNGKeyArray
+    descents: PRNGKeyArray
 
 
 def keys(seed: int) -> Keys:
@@ -36,6 +40,40 @@ def law_of(covariance_bug: bool) -> str:
     return "as published" if covariance_bug else "corrected"
 
 
+def published_task(covariance_bug: bool = False) -> LinearRegression:
+    """The published experiment's data: d = 5, covariates of covariance C = 0.5^|i-j|, tasks N(0, I/5), label noise 0.1.
+
+    The published code multiplies the prompt's covariates twice by F = chol(C) and the query's never: prompts then have
+    covariance FCFᵀ and queries I. `covariance_bug` brings that law back.
+    """
+    cov = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    factor = np.linalg.cholesky(cov)
+    prompt_cov, query_cov = (factor @ cov @ factor.T, np.eye(5)) if covariance_bug else (cov, cov)
+    return LinearRegression(prompt_cov, query_cov, task_scale=5**-0.5, noise_std=0.1**0.5)
+
+
 def noise_power() -> float:
     """Variance of the label noise, the least mean square of an infinite prompt."""
     return float(published_task().noise_std) ** 2
+
+
+class SeparateWeights(eqx.Module):
+    """The published model: query, key and value matrices p×p and an output row, without biases, p = d + 1."""
+
+    query: Float[Array, "*rows p p"]
+    key: Float[Array, "*rows p p"]
+    value: Float[Array, "*rows p p"]
+    output: Float[Array, "*rows 1 p"]
+
+    @classmethod
+    def draw(cls, size: int, *, key: PRNGKeyArray, dtype: Any = jnp.float32) -> "SeparateWeights":
+        """PyTorch's default linear layers: uniform in ±1/√fan_in."""
+        shapes = ((size, size), (size, size), (size, size), (1, size))
+        bound = size**-0.5
+        keys = jr.split(key, len(shapes))
+        return cls(*(jr.uniform(k, s, dtype, -bound, bound) for k, s in zip(keys, shapes, strict=True)))
+
+
+def published_head(weights: SeparateWeights) -> Attention:
+    """`U = KᵀQ/√p`, `V = O V`: the published model's head, whose scores are divided by √p."""
+    return Attention(weights.key.T @ weights.query / weights.query.shape[-1] ** 0.5, weights.output @ weights.value)

@@ -2,13 +2,13 @@ r"""The published experiment, with its outcome computed beforehand.
 
 Plain mean square, label noise included, against the length of the prompt. Lines: the least mean square that one
 softmax head, or linear attention, can reach, exact and without a fitted parameter. Triangles: ridge regression,
-which is Bayes (standard errors are smaller than the marker). Dotted: the label noise, all that an infinite prompt
-leaves. Large symbols: tracked runs of 300,000 published steps, which exist for the corrected data law. Small
-symbols: short runs made here, with one standard error.
+which is Bayes. Dotted: the label noise, all that an infinite prompt leaves. Large symbols: tracked runs as long as
+the published training, which exist for the corrected data law. Small symbols: runs made here. Bars, where they
+leave the symbol, are one standard error.
 
-Alt: Log-log chart of mean square against prompt length from 10 to 1000. Softmax runs above linear attention,
-linear above ridge regression, and all fall towards a dotted line at 0.1. Large symbols lie on the lines, small
-ones on them or a little above.
+Alt: Log-log chart of mean square against prompt length. Softmax runs above linear attention, linear above ridge
+regression, and all fall towards a dotted line, the label noise. Large symbols lie on the lines, small ones on them
+or a little above.
 """
 
 import matplotlib.pyplot as plt
@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.marks import COLOURS, MARKERS, MEAN_SQUARE, SIZE, plain_ticks
-from chapters.published_experiment.optima import Optima, curves_frame
-from chapters.published_experiment.protocol import noise_power
-from chapters.published_experiment.ridge import Ridge, bayes_frame
-from chapters.published_experiment.runs import ROWS, LongRuns, Trainings, short_frame
+from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
+from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
+from chapters.published_experiment.protocol import PUBLISHED_STEPS, noise_power
+from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
+from chapters.published_experiment.runs import LongRuns, Trainings, ends_of, long_ends_of
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
 from lib.statistics import comparison_quantile
@@ -28,52 +28,28 @@ from lib.statistics import comparison_quantile
 
 def numbers(optima: Optima, bayes: Ridge, short: Trainings, long: LongRuns, *, law: str, lengths: list[int]) -> Numbers:
     """The curves of one law, ridge regression and the ends of runs; no head is Bayes, no run passes its optimum."""
-    ends = ends_of(short_frame(short))
-    table = _table(law, curves_frame(optima, lengths), bayes_frame(bayes), ends, long)
+    ends = ends_of(short)
+    curves, points = (frame[frame["law"] == law] for frame in (curves_frame(optima, lengths), bayes_frame(bayes)))
+    frames = [curves.assign(infinite=noise_power()), points, ends]
+    if law == "corrected":
+        frames.append(long_ends_of(long))
+    table = _table(pd.concat(frames, ignore_index=True))
     return Numbers(table, (_bayes_claim(law, optima, bayes), _head_claim(law, optima), _sgd_claim(law, optima, ends)))
 
 
-def ends_of(short: pd.DataFrame) -> pd.DataFrame:
-    """Mean over the last fifth of each run, with its standard error."""
-    runs = ["activation", "length", "start"]
-    last = short.groupby(runs, sort=False).tail(ROWS // 5)
-    last = last.assign(variance=last["loss_std_error"] ** 2).groupby(runs, sort=False, as_index=False)
-    ends = last.agg({"loss": "mean", "variance": "sum"})
-    return ends.assign(end=ends["loss"], end_std_error=np.sqrt(ends["variance"]) / (ROWS // 5))
-
-
-def _table(law: str, curves: pd.DataFrame, bayes: pd.DataFrame, ends: pd.DataFrame, long: LongRuns) -> Table:
+def _table(frame: pd.DataFrame) -> Table:
     """The curves of one law, ridge regression, and where runs ended."""
-    mine = curves.query("law == @law").assign(infinite=noise_power())
-    ridge = bayes.query("law == @law")
-    frames = [mine, ridge, ends]
-    if law == "corrected":
-        frames.append(_long_ends(long))
-    frame = pd.concat(frames, ignore_index=True)
     columns = {
-        "length": Column("Tokens in a prompt, L", "tokens"),
-        "softmax": Column("Least mean square of one softmax head, exact"),
-        "linear": Column("Least mean square of linear attention, exact"),
+        **CURVE_COLUMNS,
         "infinite": Column("Least mean square of an infinite prompt: the label noise"),
-        "bayes": Column("Mean square of ridge regression, which is Bayes", std_error="bayes_std_error"),
-        "bayes_std_error": Column("Its standard error", std_error="bayes_std_error"),
+        **BAYES_COLUMNS,
         "activation": Column("Head that a run trained", "name"),
         "start": Column("Number of the run's start"),
         "end": Column("Mean square over fresh prompts of the last fifth of a run made here", std_error="end_std_error"),
-        "end_std_error": Column("Its standard error", std_error="end_std_error"),
-        "long_end": Column("Exact mean square of the head after 300,000 steps, tracked runs"),
+        "end_std_error": Column("Its standard error", moves_with="end"),
+        "long_end": Column(f"Exact mean square of the head after {PUBLISHED_STEPS:,} steps, tracked runs"),
     }
     return Table(frame.reindex(columns=list(columns)), columns)
-
-
-def _long_ends(long: LongRuns) -> pd.DataFrame:
-    """Where each tracked run ended."""
-    return pd.DataFrame(
-        [
-            {"activation": activation, "length": length, "start": start, "long_end": run.risks[-1]}
-            for (activation, length, start), run in sorted(long.items())
-        ]
-    )
 
 
 def _bayes_claim(law: str, optima: Optima, bayes: Ridge) -> Claim:
@@ -85,7 +61,7 @@ def _bayes_claim(law: str, optima: Optima, bayes: Ridge) -> Claim:
             f"The best softmax head is not Bayes: at {len(ratios)} lengths its mean square is at least a tenth larger "
             "than ridge regression's; the smallest ratio."
         ),
-        source="derived here",
+        source="measured here",
         measured=float(np.min(ratios)),
         expected=1.1,
         tolerance=0.0,
@@ -103,7 +79,7 @@ def _head_claim(law: str, optima: Optima) -> Claim:
             f"At {len(lengths)} prompt lengths the best softmax head has a mean square at least a twentieth larger "
             "than the best linear head's: the smallest ratio."
         ),
-        source="derived here",
+        source="measured here",
         measured=min(optima[law, "softmax", length] / optima[law, "linear", length] for length in lengths),
         expected=1.05,
         tolerance=0.0,
@@ -115,19 +91,19 @@ def _head_claim(law: str, optima: Optima) -> Claim:
 def _sgd_claim(law: str, optima: Optima, ends: pd.DataFrame) -> Claim:
     """No run made here ends below the optimum of its head."""
     best = np.array([optima[law, *head] for head in zip(ends["activation"], ends["length"], strict=True)])
-    error = float(np.max(ends["end_std_error"] / best))
+    ratios, errors = (ends[column].to_numpy() / best for column in ("end", "end_std_error"))
     return Claim(
         id="published-experiment-no-run-below",
         statement=(
             f"None of {len(ends)} models trained here, softmax or linear, ends below the exact optimum: the smallest "
             "ratio of mean squares."
         ),
-        source="derived here",
-        measured=float(np.min(ends["end"] / best)),
+        source="measured here",
+        measured=float(ratios.min()),
         expected=1.0,
-        tolerance=comparison_quantile(len(ends)) * error,
+        tolerance=comparison_quantile(len(ends)) * float(errors.max()),
         relation="≥",
-        std_error=error,
+        std_error=float(errors[ratios.argmin()]),
         alternative=Alternative("training reaches the risk of the infinite prompt", noise_power() / float(best.min())),
     )
 
@@ -136,32 +112,23 @@ def draw(table: pd.DataFrame) -> Figure:
     """Lines of the optima, symbols of ridge regression and of runs, over the label noise."""
     figure, axes = plt.subplots(figsize=SIZE)
     curve, ridge = table[table["softmax"].notna()], table[table["bayes"].notna()]
-    for activation, marker in MARKERS.items():
-        colour = COLOURS[activation]
+    for activation in ("softmax", "linear"):
         runs = table[table["activation"] == activation]
-        axes.plot(curve["length"], curve[activation], color=colour, linewidth=2, label=f"{activation}, exact optimum")
-        short, long = runs[runs["end"].notna()], runs[runs["long_end"].notna()]
-        axes.errorbar(
-            short["length"],
-            short["end"],
-            short["end_std_error"],
-            fmt=marker,
-            color=colour,
-            markersize=5,
-            markerfacecolor="none",
-            label=f"{activation}, short SGD runs",
+        look = {"fmt": SYMBOLS[activation], "color": COLOURS[activation]}
+        axes.plot(
+            curve["length"],
+            curve[activation],
+            color=COLOURS[activation],
+            linewidth=2,
+            label=f"{activation}, exact optimum",
         )
-        if len(long):
-            label = f"{activation}, 300,000 steps"
-            axes.plot(long["length"], long["long_end"], marker, color=colour, markersize=10, label=label)
-    axes.errorbar(
-        ridge["length"],
-        ridge["bayes"],
-        ridge["bayes_std_error"],
-        fmt="^",
-        color=COLOURS["bayes"],
-        label="ridge (Bayes)",
-    )
+        label = f"{activation}, trained here"
+        axes.errorbar(runs["length"], runs["end"], runs["end_std_error"], **look, ms=5, mfc="none", label=label)
+        if runs["long_end"].notna().any():
+            label = f"{activation}, trained as published"
+            axes.errorbar(runs["length"], runs["long_end"], **look, ms=10, label=label)
+    look = {"fmt": SYMBOLS["bayes"], "color": COLOURS["bayes"]}
+    axes.errorbar(ridge["length"], ridge["bayes"], ridge["bayes_std_error"], **look, label="ridge (Bayes)")
     axes.axhline(curve["infinite"].max(), color=ink(), linestyle=":", linewidth=1.5, label="infinite prompt")
     axes.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", ylabel=MEAN_SQUARE)
     plain_ticks(axes)

@@ -1,5 +1,6 @@
 """Bayes: ridge regression with the right penalty, averaged over drawn prompts."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -8,11 +9,19 @@ import numpy as np
 import pandas as pd
 from jaxtyping import PRNGKeyArray
 
-from chapters.published_experiment.protocol import LAWS
-from lib.icl import published_task
+from chapters.published_experiment.protocol import LAWS, published_task
+from companion import Column
+from lib.statistics import standard_error
+
+# Batches of prompts whose spread gives the standard error; `Parameters` asks for a multiple.
+BATCHES = 20
+BAYES_COLUMNS = {
+    "bayes": Column("Mean square of ridge regression, which is Bayes", std_error="bayes_std_error"),
+    "bayes_std_error": Column("Its standard error", moves_with="bayes"),
+}
 
 
-class Average(NamedTuple):
+class MeanSquare(NamedTuple):
     """A mean square over drawn prompts, and its standard error."""
 
     mean: float
@@ -20,24 +29,20 @@ class Average(NamedTuple):
 
 
 # Mean squares of ridge regression by (law, length).
-Ridge = dict[tuple[str, int], Average]
+Ridge = Mapping[tuple[str, int], MeanSquare]
 
 
 def average(lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Ridge:
     """Mean square of ridge regression with the right penalty, in batches that give its standard error."""
-    batches = 20
     averages = {}
     for length in sorted(set(lengths)):
         batch_mean = jax.jit(
-            jax.vmap(
-                lambda task, key, length=length: task.bayes_risk(length, key=key, n=-(-prompts // batches)), (None, 0)
-            )
+            jax.vmap(lambda task, key, length=length: task.bayes_risk(length, key=key, n=prompts // BATCHES), (None, 0))
         )
-        keys = jr.split(jr.fold_in(key, length), batches)
+        keys = jr.split(jr.fold_in(key, length), BATCHES)
         for law, bug in LAWS.items():
             means = 2 * np.asarray(batch_mean(published_task(bug), keys))
-            error = means.std(ddof=1) / np.sqrt(batches)
-            averages[law, length] = Average(means.mean(), error)
+            averages[law, length] = MeanSquare(means.mean(), standard_error(means))
     return averages
 
 

@@ -12,14 +12,15 @@ import optax
 import pandas as pd
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH
+from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, SeparateWeights, published_head, published_task
 from companion.pieces import Arrays, Pieces, gather
 from lib.flow import History, sgd
-from lib.icl import SeparateWeights, prompt_loss, published_head, published_task
+from lib.icl import prompt_loss
 
-# Tracked results, with their origin; see make.py there.
+# Tracked results, with their origin; see make.py there. They have a row every so many steps.
 DATA = Path(__file__).parent / "data"
-# Rows kept of a training.
+STEPS_A_ROW = 1000
+# Rows kept of a training made here.
 ROWS = 20
 
 
@@ -36,7 +37,7 @@ LongRuns = Mapping[tuple[str, int, int], LongRun]
 
 
 def tracked() -> LongRuns:
-    """The tracked runs of the published length, all under the corrected law; a row every thousand steps."""
+    """The tracked runs of the published length, all under the corrected law."""
     long = {}
     for path in sorted(DATA.glob("*.csv")):
         activation, length, start = path.stem.split("_")
@@ -155,3 +156,18 @@ def short_frame(short: Trainings) -> pd.DataFrame:
         for start in range(len(training.loss))
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def ends_of(short: Trainings) -> pd.DataFrame:
+    """Mean over the last fifth of each run made here, with its standard error."""
+    runs = ["activation", "length", "start"]
+    last = short_frame(short).groupby(runs, sort=False).tail(ROWS // 5)
+    last = last.assign(variance=last["loss_std_error"] ** 2).groupby(runs, sort=False, as_index=False)
+    ends = last.agg({"loss": "mean", "variance": "sum"})
+    return ends.assign(end=ends["loss"], end_std_error=np.sqrt(ends["variance"]) / (ROWS // 5))
+
+
+def long_ends_of(long: LongRuns) -> pd.DataFrame:
+    """Where each tracked run ended."""
+    ends = [(*run, path.risks[-1]) for run, path in sorted(long.items())]
+    return pd.DataFrame(ends, columns=["activation", "length", "start", "long_end"])

@@ -1,7 +1,7 @@
 r"""What the flaw in the published code changes.
 
 Least plain mean squares against the length of the prompt, exact, and ridge regression, under two laws of the
-data. Left: prompt and query of covariance $C=0.5^{|i-j|}$, as the paper describes. Right: as its code draws them,
+data. Left: prompt and query of one covariance $C$, as the paper describes. Right: as its code draws them,
 prompts of covariance $FCF^\top$ with $F$ the Cholesky factor of $C$, queries of covariance $I$.
 
 Alt: Two log-log charts side by side of mean square against length, each with softmax highest, linear attention
@@ -12,9 +12,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE, plain_ticks
-from chapters.published_experiment.optima import Optima, curves_frame
-from chapters.published_experiment.ridge import Ridge, bayes_frame
+from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
+from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
+from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from companion import Alternative, Claim, Column, Numbers, Table
 
 
@@ -27,11 +27,8 @@ def _table(curves: pd.DataFrame, bayes: pd.DataFrame) -> Table:
     """The same curves under both laws."""
     columns = {
         "law": Column("Data law: corrected, or as the published code draws", "name"),
-        "length": Column("Tokens in a prompt, L", "tokens"),
-        "softmax": Column("Least mean square of one softmax head, exact"),
-        "linear": Column("Least mean square of linear attention, exact"),
-        "bayes": Column("Mean square of ridge regression, which is Bayes", std_error="bayes_std_error"),
-        "bayes_std_error": Column("Its standard error", std_error="bayes_std_error"),
+        **CURVE_COLUMNS,
+        **BAYES_COLUMNS,
     }
     return Table(pd.concat([curves, bayes], ignore_index=True).reindex(columns=list(columns)), columns)
 
@@ -46,7 +43,7 @@ def _law_claim(optima: Optima) -> Claim:
             "The law of the published code's prompts makes the task harder: at every length, for softmax and for "
             "linear attention, the least mean square is at least a tenth larger; the smallest ratio."
         ),
-        source="derived here",
+        source="measured here",
         measured=min(ratios),
         expected=1.1,
         tolerance=0.0,
@@ -64,7 +61,7 @@ def draw(table: pd.DataFrame) -> Figure:
         for name, label, style in (
             ("softmax", "softmax, exact optimum", "-"),
             ("linear", "linear, exact optimum", "-"),
-            ("bayes", "ridge (Bayes)", "^"),
+            ("bayes", "ridge (Bayes)", SYMBOLS["bayes"]),
         ):
             drawn = mine[mine[name].notna()]
             panel.plot(drawn["length"], drawn[name], style, color=COLOURS[name], linewidth=2, label=label)

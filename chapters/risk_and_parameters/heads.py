@@ -1,6 +1,6 @@
 """A head of two numbers, A = uI and b: its exact risk at a finite length, and the head of least risk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,23 +10,31 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
-from lib.icl import Blocks, LinearRegression, QueryAverage, ScoreTable, block_risk, radial_average, score_table
+from lib.icl import (
+    LinearRegression,
+    QueryAverage,
+    ScoreTable,
+    block_risk,
+    isotropic_blocks,
+    radial_average,
+    score_table,
+)
 
 # The dimension of the flow and of the two heads.
 DIMENSION = 5
-
-
-def isotropic_head(dimension: int, norm: Float[Array, ""], gain: Float[Array, ""]) -> Blocks:
-    """`A = ‖A‖ I/√d` and b: the flow of (A, b) from a multiple of the identity is the flow of (‖A‖, b)."""
-    return Blocks(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
+# Where the price of one head is compared with its limit.
+LONG = 10**8
 
 
 @partial(jax.jit, static_argnums=0)
 def _risk_and_slope(dimension: int, point: Float[Array, "2"], scores: ScoreTable, queries: QueryAverage):
     task = LinearRegression(jnp.eye(dimension))
-    return jax.value_and_grad(lambda at: block_risk(task, isotropic_head(dimension, at[0], at[1]), scores, queries))(
-        point
-    )
+
+    def risk(point):
+        norm, gain = point
+        return block_risk(task, isotropic_blocks(dimension, norm, gain), scores, queries)
+
+    return jax.value_and_grad(risk)(point)
 
 
 def exact_risk(dimension: int, length: int) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
@@ -41,7 +49,7 @@ def exact_risk(dimension: int, length: int) -> Callable[[np.ndarray], tuple[floa
 
 
 @dataclass(frozen=True)
-class Head:
+class BestHead:
     """The head of least risk found from one start, and its risk over that of the best linear head."""
 
     dimension: int
@@ -51,7 +59,7 @@ class Head:
     ratio: float
 
 
-def best_heads(dimension: int, length: int) -> list[Head]:
+def best_heads(dimension: int, length: int) -> list[BestHead]:
     """The minimum of the exact risk over (u, b), searched from three starts on the curve bu = 1."""
     evaluate = exact_risk(dimension, length)
 
@@ -67,5 +75,15 @@ def best_heads(dimension: int, length: int) -> list[Head]:
         start = np.log([tilt * dimension**0.5, 1 / tilt])
         search = minimize(log_risk, start, jac=True, method="BFGS", options={"gtol": 1e-9})
         norm, gain = np.exp(search.x)
-        found.append(Head(dimension, length, norm / dimension**0.5, gain, float(np.exp(search.fun)) / linear))
+        found.append(BestHead(dimension, length, norm / dimension**0.5, gain, float(np.exp(search.fun)) / linear))
     return found
+
+
+def search(dimensions: Iterable[int], lengths: Iterable[int]) -> list[BestHead]:
+    """The best head from each start, in each dimension, at each length and at `LONG`."""
+    return [
+        found
+        for dimension in sorted(set(dimensions))
+        for length in sorted({*lengths, LONG})
+        for found in best_heads(dimension, length)
+    ]

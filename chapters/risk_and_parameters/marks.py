@@ -1,11 +1,10 @@
 """How the pictures of this chapter draw what they share."""
 
-import numpy as np
+from companion.style import power_of_ten
 
 SIZE = (8.0, 4.5)
 
 
 def tokens(length: int | float) -> str:
     """`L = 10⁴` for a power of ten, the plain number otherwise."""
-    exponent = round(np.log10(length))
-    return f"$L=10^{{{exponent}}}$" if length == 10**exponent else f"$L={length:g}$"
+    return f"$L={power_of_ten(length)}$"

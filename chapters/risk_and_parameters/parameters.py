@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
+from companion.parameters import each_once
 
 
 def reach_small_keys(tilts: list[float]) -> list[float]:
@@ -21,20 +22,24 @@ class Parameters(companion.Parameters):
     alpha: Annotated[float, Field(ge=0.2, le=0.94, description="Scale of the balanced start, A(0) = αI/√d, b(0) = α.")]
     flow_lengths: Annotated[
         list[Annotated[int, Field(ge=50, le=10**9)]],
-        Field(min_length=2, max_length=6, description="Prompt lengths of the flows."),
+        Field(max_length=6, description="Prompt lengths of the flows, at least two of them."),
+        AfterValidator(each_once(2, "the longest prompt is compared with the shortest")),
     ]
     dimensions: Annotated[
         list[Annotated[int, Field(ge=1, le=100)]],
-        Field(min_length=1, max_length=8, description="Dimensions in which the best head is searched."),
+        Field(max_length=8, description="Dimensions in which the best head is searched."),
+        AfterValidator(each_once(1, "the best head is searched in some dimension")),
     ]
     price_lengths: Annotated[
         list[Annotated[int, Field(ge=20, le=10**9)]],
-        Field(min_length=1, max_length=4, description="Prompt lengths of the best heads; 10⁸ is added."),
+        Field(max_length=4, description="Prompt lengths of the best heads; 10⁸ is added."),
+        AfterValidator(each_once(1, "the limit is compared with a shorter prompt")),
     ]
     heads_length: Annotated[int, Field(ge=50, le=2000, description="Length of the simulated prompts.")]
     tilts: Annotated[
         list[Annotated[float, Field(ge=0.02, le=0.6)]],
-        Field(min_length=2, max_length=12, description="Heads u to simulate, A = uI; the smallest at most 0.1."),
+        Field(max_length=12, description="Heads u to simulate, A = uI; the smallest at most 0.1."),
+        AfterValidator(each_once(2, "the curves of theory go from the smallest to the largest")),
         AfterValidator(reach_small_keys),
     ]
     prompts: Annotated[int, Field(ge=2000, le=10**7, description="Prompts simulated.")]

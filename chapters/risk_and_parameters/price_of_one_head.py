@@ -9,62 +9,34 @@ Alt: Two charts against the dimension on a logarithmic axis. Left: a curve falls
 a curve rises from 0.23 towards a dashed line at one.
 """
 
-from collections.abc import Iterable
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.risk_and_parameters.heads import Head, best_heads
+from chapters.risk_and_parameters.heads import LONG, BestHead
 from chapters.risk_and_parameters.marks import SIZE, tokens
-from chapters.risk_and_parameters.valley import best_in_the_valley
+from chapters.risk_and_parameters.valley import best_in_the_valley, price
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
-
-# Where the price of one head is compared with its limit.
-LONG = 10**8
-MARKERS = ("o", "s", "^", "D", "v", "P")
+from companion.style import ink, markers, sequence
 
 
-def search(dimensions: Iterable[int], lengths: Iterable[int]) -> list[Head]:
-    """The best head from each start, in each dimension, at each length and at `LONG`."""
-    return [
-        found
-        for dimension in sorted(set(dimensions))
-        for length in sorted({*lengths, LONG})
-        for found in best_heads(dimension, length)
-    ]
-
-
-def numbers(heads: list[Head]) -> Numbers:
+def numbers(heads: list[BestHead]) -> Numbers:
     """The heads found beside the closed limit, and this beside its own limit."""
-    return Numbers(_table(heads), (_price_claim(heads), _tilt_claim(heads), _large_dimension_claim()))
+    longest = [head for head in heads if head.length == LONG]
+    return Numbers(_table(heads), (_price_claim(longest), _tilt_claim(longest), _large_dimension_claim()))
 
 
-def _table(heads: list[Head]) -> Table:
+def _table(heads: list[BestHead]) -> Table:
     """The closed limit on a fine grid of dimensions, and the best heads found."""
-    dimensions = np.unique(np.round(np.geomspace(1, 1000, 60)).astype(int))
-    limits = np.array([best_in_the_valley(dimension) for dimension in dimensions.tolist()])
-    curve = pd.DataFrame(
-        {
-            "dimension": dimensions,
-            "limit": limits[:, 1] / (dimensions * (dimensions + 1)),
-            "limit_squared": dimensions * limits[:, 0],
-        }
-    )
+    curve = pd.DataFrame({"dimension": np.unique(np.round(np.geomspace(1, 1000, 60)).astype(int))})
+    curve["limit"] = curve["dimension"].map(price)
+    curve["limit_squared"] = [d * best_in_the_valley(d)[0] for d in curve["dimension"].tolist()]
     firsts = {(head.dimension, head.length): head for head in reversed(heads)}
     points = pd.DataFrame(
-        [
-            {
-                "dimension": head.dimension,
-                "length": head.length,
-                "ratio": head.ratio,
-                "squared": head.dimension * head.tilt**2,
-            }
-            for _, head in sorted(firsts.items())
-        ]
+        [(d, length, head.ratio, d * head.tilt**2) for (d, length), head in sorted(firsts.items())],
+        columns=["dimension", "length", "ratio", "squared"],
     )
     frame = pd.concat([points, curve], ignore_index=True)
     columns = {
@@ -78,13 +50,11 @@ def _table(heads: list[Head]) -> Table:
     return Table(frame.reindex(columns=list(columns)), columns)
 
 
-def _price_claim(heads: list[Head]) -> Claim:
+def _price_claim(longest: list[BestHead]) -> Claim:
     """The ratio at the longest prompts against its limit, from every start."""
-    longest = [head for head in heads if head.length == LONG]
 
     def worst(ratios) -> float:
-        limits = [best_in_the_valley(h.dimension)[1] / (h.dimension * (h.dimension + 1)) for h in longest]
-        return max(abs(ratio / limit - 1) for ratio, limit in zip(ratios, limits, strict=True))
+        return max(abs(ratio / price(head.dimension) - 1) for ratio, head in zip(ratios, longest, strict=True))
 
     return Claim(
         id="risk-and-parameters-price",
@@ -94,6 +64,7 @@ def _price_claim(heads: list[Head]) -> Claim:
             "the closed limit: the largest relative distance."
         ),
         source="derived here",
+        box="price-of-one-head",
         measured=worst([head.ratio for head in longest]),
         expected=0.0,
         tolerance=1e-3,
@@ -102,18 +73,14 @@ def _price_claim(heads: list[Head]) -> Claim:
     )
 
 
-def _tilt_claim(heads: list[Head]) -> Claim:
+def _tilt_claim(longest: list[BestHead]) -> Claim:
     """u and b of the same heads."""
-    longest = [head for head in heads if head.length == LONG]
 
-    def worst(points) -> float:
-        limits = [best_in_the_valley(head.dimension)[0] ** 0.5 for head in longest]
-        return max(
-            max(abs(tilt / limit - 1), abs(gain * limit - 1))
-            for (tilt, gain), limit in zip(points, limits, strict=True)
-        )
+    def worst(tilts, gains) -> float:
+        best = np.asarray([best_in_the_valley(head.dimension)[0] ** 0.5 for head in longest])
+        return float(np.max(np.abs([tilts / best - 1, gains * best - 1])))
 
-    at_limit = [(head.dimension**-0.25, head.dimension**0.25) for head in longest]
+    at_limit = np.asarray([head.dimension**0.25 for head in longest])
     return Claim(
         id="risk-and-parameters-best-head",
         statement=(
@@ -121,11 +88,12 @@ def _tilt_claim(heads: list[Head]) -> Claim:
             "largest relative distance."
         ),
         source="derived here",
-        measured=worst([(head.tilt, head.gain) for head in longest]),
+        box="floor-of-the-valley",
+        measured=worst([head.tilt for head in longest], [head.gain for head in longest]),
         expected=0.0,
         tolerance=1e-3,
         relation="≤",
-        alternative=Alternative("the limit of the infinite flow is best", worst(at_limit)),
+        alternative=Alternative("the limit of the infinite flow is best", worst(1 / at_limit, at_limit)),
     )
 
 
@@ -136,24 +104,23 @@ def _large_dimension_claim() -> Claim:
         id="risk-and-parameters-price-e",
         statement=f"The limit of the price tends to e as the dimension grows: its value at d = {power(dimension)}.",
         source="derived here",
-        measured=best_in_the_valley(dimension)[1] / (dimension * (dimension + 1.0)),
+        box="price-in-large-dimensions",
+        measured=price(dimension),
         expected=np.e,
         tolerance=1e-3,
-        alternative=Alternative("it stays what it is at d = 20", best_in_the_valley(20)[1] / (20 * 21)),
+        alternative=Alternative("it stays what it is at d = 20", price(20)),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """The price and the head that pays it, a panel each: points on the limit, and the limit's own limit."""
-    frame = table
-    curve, points = frame[frame["limit"].notna()], frame[frame["ratio"].notna()]
+    curve, points = table[table["limit"].notna()], table[table["ratio"].notna()]
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
     lengths = sorted(points["length"].unique().tolist())
-    for panel, limit, column, level in zip(
-        panels, ("limit", "limit_squared"), ("ratio", "squared"), (np.e, 1.0), strict=True
-    ):
+    drawn = (("ratio", "limit", np.e), ("squared", "limit_squared", 1.0))
+    for panel, (column, limit, level) in zip(panels, drawn, strict=True):
         panel.plot(curve["dimension"], curve[limit], color=ink(), linewidth=2, label=r"$L\to\infty$")
-        for length, colour, marker in zip(lengths, sequence(len(lengths)), MARKERS, strict=False):
+        for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
             found = points[points["length"] == length]
             panel.plot(found["dimension"], found[column], marker, color=colour, markersize=7, label=tokens(length))
         panel.axhline(level, color=ink(), linestyle="--", linewidth=1)

@@ -13,3 +13,8 @@ def best_in_the_valley(dimension: int) -> tuple[float, float]:
     """The s that minimises `valley_law`, and the minimum: s solves (d + 2)s² - (d + 4)s + 1 = 0, and is about 1/d."""
     squared = 2 / (dimension + 4 + np.sqrt(dimension**2 + 4.0 * dimension + 8))
     return float(squared), float(valley_law(squared, dimension))
+
+
+def price(dimension: int) -> float:
+    """The limit of the least risk of one softmax head over that of linear attention, `min valley_law / (d (d + 1))`."""
+    return best_in_the_valley(dimension)[1] / (dimension * (dimension + 1.0))

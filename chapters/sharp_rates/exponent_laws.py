@@ -1,9 +1,9 @@
 r"""One exponent against the size of the head, and what it must not be confused with.
 
-Points: local slope of the exact query-averaged mean square error at $\ln L=300$. Solid: $\beta(H)$, which is 1 up
-to $H^2=\frac12$ and $\frac12(\sqrt{1+4/H^2}-1)$ beyond. Dashed: the form $c_2/\sigma^2$ of Prop. 3.1 with the
-constant that is sharp for large $H$. Dotted: $1/(1+H^2)$, twice the exponent of [TSC], which measures another
-error (see the text).
+Points: local slope of the exact query-averaged mean square error at a length far beyond simulation. Solid:
+$\beta(H)$, which is 1 up to $H^2=\frac12$ and $\frac12(\sqrt{1+4/H^2}-1)$ beyond. Dashed: the form $c_2/\sigma^2$
+of Prop. 3.1 with the constant that is sharp for large $H$. Dotted: $1/(1+H^2)$, twice the exponent of [TSC], which
+measures another error (see the text).
 
 Alt: Log-log chart of exponents against H squared. Exact points follow a solid curve, flat at one and then falling
 like one over H squared; a dashed line joins it from above, a dotted curve runs below it and joins it at the
@@ -19,13 +19,14 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.marks import SIZE
-from chapters.sharp_rates.query_averages import READ_AT, ErrorTable, exponent, radial_density
+from chapters.sharp_rates.parameters import READ_AT
+from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
 
 
 @dataclass(frozen=True)
-class Slopes:
+class SlopesByNorm:
     """Local slope of the query-averaged error of one coordinate at ln L = READ_AT, along H² and at H = 1."""
 
     squared_norms: Float[np.ndarray, " norms"]
@@ -33,25 +34,26 @@ class Slopes:
     at_one: float
 
 
-def read_slopes(errors: ErrorTable, norms: int) -> Slopes:
-    """The slope at ln L = 300 against H², from 1/8 to 8, and at H = 1."""
+def read_slopes(errors: ErrorTable, norms: int) -> SlopesByNorm:
+    """The slope at ln L = READ_AT against H², from 1/8 to 8, and at H = 1."""
     squared = np.geomspace(1 / 8, 8.0, norms)
-    at = int(np.flatnonzero(errors.log_lengths == READ_AT)[0])
-    slopes = [errors.slope(radial_density(errors.taus, np.sqrt(h), 1), 1)[at] for h in squared]
-    at_one = float(errors.slope(radial_density(errors.taus, 1.0, 1), 1)[at])
-    return Slopes(squared, np.asarray(slopes), at_one)
+    there = errors.at_length(READ_AT)
+    slopes = [there.slope(radial_density(errors.taus, np.sqrt(h), 1), 1).item() for h in squared]
+    at_one = there.slope(radial_density(errors.taus, 1.0, 1), 1).item()
+    return SlopesByNorm(squared, np.asarray(slopes), at_one)
 
 
-def numbers(slopes: Slopes) -> Numbers:
+def numbers(slopes: SlopesByNorm) -> Numbers:
     """The slopes beside the law, and the two exponents it is compared with; the golden ratio at H = 1."""
     return Numbers(_table(slopes), (_law_claim(slopes),))
 
 
-def _table(slopes: Slopes) -> Table:
-    """The slope at ln L = 300 against H², the law, and the two exponents it is compared with."""
+def _table(slopes: SlopesByNorm) -> Table:
+    """The slope at ln L = READ_AT against H², the law, and the two exponents it is compared with."""
     squared = slopes.squared_norms
     frame = pd.DataFrame(
         {
+            "log_length": READ_AT,
             "squared_norm": squared,
             "slope": slopes.slope,
             "exponent": exponent(squared),
@@ -60,8 +62,9 @@ def _table(slopes: Slopes) -> Table:
         }
     )
     columns = {
+        "log_length": Column("ln L, where the slope is read"),
         "squared_norm": Column("H² = ‖Γ^{1/2} U Γ_q^{1/2}‖²_op"),
-        "slope": Column(f"Local slope of the query-averaged mean square error at ln L = {READ_AT:g}, exact"),
+        "slope": Column("Local slope of the query-averaged mean square error there, exact"),
         "exponent": Column("β(H) [heuristic]"),
         "inverse": Column("1/H², the form c₂/σ² of Prop. 3.1 with the constant that is sharp for large H; at most 1"),
         "token_complexity": Column(
@@ -71,7 +74,7 @@ def _table(slopes: Slopes) -> Table:
     return Table(frame, columns)
 
 
-def _law_claim(slopes: Slopes) -> Claim:
+def _law_claim(slopes: SlopesByNorm) -> Claim:
     """At the golden ratio: H = 1."""
     return Claim(
         id="sharp-rates-golden",
@@ -79,7 +82,8 @@ def _law_claim(slopes: Slopes) -> Claim:
             f"At H = 1 the error falls like L to the power minus the inverse golden ratio, 0.618…: the local slope at "
             f"ln L = {READ_AT:g}."
         ),
-        source="derived here",
+        source="heuristic",
+        box="average-exponent",
         measured=slopes.at_one,
         expected=(np.sqrt(5) - 1) / 2,
         tolerance=0.005,
@@ -89,13 +93,13 @@ def _law_claim(slopes: Slopes) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """The law, the exact slopes, and the two exponents beside it."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    axes.plot(frame["squared_norm"], frame["exponent"], linewidth=2, color="C0", label=r"$\beta(H)$, heuristic")
-    axes.plot(frame["squared_norm"], frame["slope"], "o", color="C1", markersize=5, label=r"exact, $\ln L=300$")
-    axes.plot(frame["squared_norm"], frame["inverse"], "--", color=ink(), linewidth=1.3, label=r"$\min(1,1/H^2)$")
+    exact = rf"exact, $\ln L={table['log_length'].iloc[0]:g}$"
+    axes.plot(table["squared_norm"], table["exponent"], linewidth=2, color="C0", label=r"$\beta(H)$, heuristic")
+    axes.plot(table["squared_norm"], table["slope"], "o", color="C1", markersize=5, label=exact)
+    axes.plot(table["squared_norm"], table["inverse"], "--", color=ink(), linewidth=1.3, label=r"$\min(1,1/H^2)$")
     axes.plot(
-        frame["squared_norm"], frame["token_complexity"], ":", color="C2", linewidth=2, label=r"$1/(1+H^2)$, [TSC]"
+        table["squared_norm"], table["token_complexity"], ":", color="C2", linewidth=2, label=r"$1/(1+H^2)$, [TSC]"
     )
     axes.set(xscale="log", yscale="log", xlabel=r"$H^2$", ylabel="exponent of the mean square error")
     axes.set_xticks([0.125, 0.25, 0.5, 1, 2, 4, 8], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])

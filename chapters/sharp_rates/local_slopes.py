@@ -1,11 +1,11 @@
 r"""The error averaged over queries: its local slope approaches a power law slowly.
 
 Solid: $-\,d\ln\text{error}/d\ln L$ of the mean square error averaged over standard normal queries, exact, against
-$\ln L$, for four values of $H^2$. Dashed: the limit $\beta(H)$, a heuristic. The largest prompts ever simulated
+$\ln L$, for several values of $H^2$. Dashed: the limit $\beta(H)$, a heuristic. The largest prompts ever simulated
 have $\ln L\approx 16$ (dotted): what a fit would find there is not the exponent.
 
-Alt: Line chart of local slope against logarithm of length, up to 330. Four solid curves settle on four dashed
-levels: 1, 0.62, 0.37 and 0.21. At the left, where simulations end, they are still away from them.
+Alt: Line chart of local slope against logarithm of length. Solid curves, one for each size of the head, settle on
+dashed levels, the lower the larger the head. At the left, where simulations end, they are still away from them.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from chapters.sharp_rates.marks import MARKERS, SIZE
-from chapters.sharp_rates.query_averages import READ_AT, ErrorTable, exponent, radial_density
+from chapters.sharp_rates.marks import SIZE, slope_axes
+from chapters.sharp_rates.parameters import READ_AT
+from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import ink, legend_line, markers, sequence
 
 # Squared norms H² of the claims, one on each side of ½ at least.
 SQUARED_NORMS = (0.25, 1.0, 2.0, 4.0)
@@ -29,28 +29,28 @@ INFLATION = 1.05
 
 
 @dataclass(frozen=True)
-class Slopes:
+class SlopesByLength:
     """Of one head: local slope of the query-averaged error at each length."""
 
     log_lengths: Float[np.ndarray, " lengths"]
     slope: Float[np.ndarray, " lengths"]
 
 
-def average(errors: ErrorTable) -> dict[float, Slopes]:
+def average(errors: ErrorTable) -> dict[float, SlopesByLength]:
     """By H²: local slope of the query-averaged error of one coordinate, at each length."""
     return {
-        squared: Slopes(errors.log_lengths, errors.slope(radial_density(errors.taus, np.sqrt(squared), 1), 1))
+        squared: SlopesByLength(errors.log_lengths, errors.slope(radial_density(errors.taus, np.sqrt(squared), 1), 1))
         for squared in SQUARED_NORMS
     }
 
 
-def numbers(slopes: Mapping[float, Slopes]) -> Numbers:
+def numbers(slopes: Mapping[float, SlopesByLength]) -> Numbers:
     """Slopes beside their limits; at the length where exponents are read the two agree."""
     table = _table(slopes)
     return Numbers(table, (_slope_claim(table.frame),))
 
 
-def _table(slopes: Mapping[float, Slopes]) -> Table:
+def _table(slopes: Mapping[float, SlopesByLength]) -> Table:
     """Slopes against length."""
     frames = [
         pd.DataFrame(
@@ -73,7 +73,7 @@ def _table(slopes: Mapping[float, Slopes]) -> Table:
 
 
 def _slope_claim(frame: pd.DataFrame) -> Claim:
-    """Slopes at ln L = 300 against β."""
+    """Slopes at ln L = READ_AT against β."""
     read = frame[frame["log_length"] == READ_AT]
 
     def worst(exponents) -> float:
@@ -85,7 +85,8 @@ def _slope_claim(frame: pd.DataFrame) -> Claim:
             f"At ln L = {READ_AT:g} the local slopes of the query-averaged error are β(H), for H² = "
             f"{', '.join(f'{squared:g}' for squared in SQUARED_NORMS)}: the largest distance."
         ),
-        source="derived here",
+        source="heuristic",
+        box="average-exponent",
         measured=worst(read["exponent"]),
         expected=0.0,
         tolerance=0.005,
@@ -98,12 +99,11 @@ def _slope_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A curve a head, on its way to its level."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    norms = sorted(frame["squared_norm"].unique().tolist())
-    end = frame["log_length"].max()
-    for squared, colour, marker in zip(norms, sequence(len(norms)), MARKERS, strict=False):
-        curve = frame[frame["squared_norm"] == squared]
+    norms = sorted(table["squared_norm"].unique().tolist())
+    end = table["log_length"].max()
+    for squared, colour, marker in zip(norms, sequence(len(norms)), markers(len(norms)), strict=True):
+        curve = table[table["squared_norm"] == squared]
         level = curve["exponent"].max()
         axes.axhline(level, color=colour, linestyle="--", linewidth=1.2)
         axes.plot(curve["log_length"], curve["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
@@ -111,9 +111,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.annotate(label, (end, level), xytext=(8, 0), textcoords="offset points", va="center", color=ink())
     axes.axvline(16, color=ink(), linestyle=":", linewidth=1.2)
     axes.annotate("simulations end", (16, 1.06), xytext=(4, 0), textcoords="offset points", va="center", color=ink())
-    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="local slope of the error", ylim=(0, 1.1))
-    axes.set_xticks([5, 10, 20, 50, 100, 200, 330], labels=["5", "10", "20", "50", "100", "200", "330"])
-    axes.minorticks_off()
-    solid, dashed = Line2D([], [], color=ink(), linewidth=2), Line2D([], [], color=ink(), linewidth=1.2, linestyle="--")
-    axes.legend([solid, dashed], ["exact", r"$\beta(H)$, heuristic"], loc="upper left", bbox_to_anchor=(0.62, 0.9))
+    slope_axes(axes, 1.1)
+    lines = [legend_line("-"), legend_line("--", 1.2)]
+    axes.legend(lines, ["exact", r"$\beta(H)$, heuristic"], loc="upper left", bbox_to_anchor=(0.62, 0.9))
     return figure

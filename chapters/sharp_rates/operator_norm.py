@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from chapters.sharp_rates.marks import MARKERS, SIZE
-from chapters.sharp_rates.query_averages import READ_AT, ErrorTable, exponent, planar_density, radial_density
+from chapters.sharp_rates.marks import SIZE, slope_axes
+from chapters.sharp_rates.parameters import READ_AT
+from chapters.sharp_rates.query_averages import ErrorTable, exponent, planar_density, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import ink, legend_line, markers
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _frame(name: str, spectrum: Spectrum) -> pd.DataFrame:
 
 
 def _spectrum_claim(frame: pd.DataFrame) -> Claim:
-    """At ln L = 300 each spectrum's slope against β of its operator norm, less m/(2 ln L)."""
+    """At ln L = READ_AT each spectrum's slope against β of its operator norm, less m/(2 ln L)."""
     read = frame[frame["log_length"] == READ_AT]
     correction = read["operator"] - read["predicted"]
 
@@ -99,7 +99,8 @@ def _spectrum_claim(frame: pd.DataFrame) -> Claim:
             "eight dimensions, are β - m/(2 ln L) with β of the largest singular value and m its multiplicity; the "
             "largest distance."
         ),
-        source="derived here",
+        source="heuristic",
+        box="multiple-singular-values",
         measured=worst(read["predicted"]),
         expected=0.0,
         tolerance=0.001,
@@ -110,21 +111,18 @@ def _spectrum_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A curve a spectrum, what is predicted of it, and the limits."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    for spectrum, marker in zip(dict.fromkeys(frame["spectrum"]), MARKERS, strict=False):
-        curve = frame[frame["spectrum"] == spectrum]
-        (line,) = axes.plot(
-            curve["log_length"], curve["slope"], marker=marker, markersize=5, linewidth=2, label=spectrum
-        )
+    spectra = list(dict.fromkeys(table["spectrum"]))
+    for spectrum, marker in zip(spectra, markers(len(spectra)), strict=True):
+        curve = table[table["spectrum"] == spectrum]
+        look = {"marker": marker, "markersize": 5, "linewidth": 2, "label": spectrum}
+        (line,) = axes.plot(curve["log_length"], curve["slope"], **look)
         axes.plot(curve["log_length"], curve["predicted"], color=line.get_color(), linestyle=":", linewidth=1.5)
-    for level in sorted(frame["operator"].unique()):
+    for level in sorted(table["operator"].unique()):
         axes.axhline(level, color=ink(), linestyle="--", linewidth=1)
-    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="local slope of the error", ylim=(0, 0.75))
-    axes.set_xticks([5, 10, 20, 50, 100, 200, 330], labels=["5", "10", "20", "50", "100", "200", "330"])
-    axes.minorticks_off()
+    slope_axes(axes, 0.75)
     handles, labels = axes.get_legend_handles_labels()
-    handles += [Line2D([], [], color=ink(), linestyle=style, linewidth=1.3) for style in (":", "--")]
+    handles += [legend_line(":", 1.3), legend_line("--", 1.3)]
     labels += [r"$\beta-m/(2\,\ln L)$", r"$\beta(H)$"]
     axes.legend(handles, labels, title="singular values", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

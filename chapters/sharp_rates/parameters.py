@@ -2,9 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 import companion
+from companion.parameters import each_once
+
+# Where the exponents are read off: the local slope is then within 1/(2 ln L) or so of its limit.
+READ_AT = 300.0
 
 
 class Parameters(companion.Parameters):
@@ -12,13 +16,17 @@ class Parameters(companion.Parameters):
 
     log_lengths: Annotated[
         list[Annotated[float, Field(ge=2.0, le=330.0)]],
-        Field(min_length=3, max_length=60, description="ln L at which local slopes are computed; 300 is added."),
+        Field(
+            min_length=3, max_length=60, description=f"ln L at which local slopes are computed; {READ_AT:g} is added."
+        ),
+        AfterValidator(each_once(3, "curves are drawn through them")),
     ]
     fixed_ratios: Annotated[
         int, Field(ge=8, le=100, description="Ratios a = τ/√(2 ln L) from 0 to 1.2 at which the exponent is read.")
     ]
     ratio_log_lengths: Annotated[
         list[Annotated[float, Field(ge=5.0, le=330.0)]],
-        Field(min_length=1, max_length=6, description="ln L of the curves at fixed ratio; 300 is added."),
+        Field(min_length=1, max_length=6, description=f"ln L of the curves at fixed ratio; {READ_AT:g} is added."),
+        AfterValidator(each_once(1, "a curve is drawn for each")),
     ]
     norms: Annotated[int, Field(ge=5, le=100, description="Operator norms H² from 1/8 to 8 of the exponent's curve.")]

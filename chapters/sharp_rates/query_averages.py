@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaln, ive
+from scipy.special import ive
 
+from chapters.sharp_rates.parameters import READ_AT
+from lib.batching import tabulate
+from lib.concentration import log_chi_density
 from lib.finite_prompt import LARGEST_TAU, rate_exponent, score_statistics
-from lib.tabulate import tabulate
 
-# Where the exponents are read off: the local slope is then within 1/(2 ln L) or so of its limit.
-READ_AT = 300.0
 # Node spacing in τ. The narrowest integrand has width 0.37: the trapezoid is then exact to e^-40.
 SPACING = 0.25
 
@@ -46,6 +46,12 @@ class ErrorTable:
             slopes.score_error,
         )
 
+    def at_length(self, log_length: float) -> "ErrorTable":
+        """The rows of one length."""
+        mine = self.log_lengths == log_length
+        rows = (self.participation, self.score_error, self.participation_slope, self.score_error_slope)
+        return ErrorTable(self.taus, self.log_lengths[mine], *(row[mine] for row in rows))
+
     def slope(self, density: Float[np.ndarray, " taus"], dimension: int) -> Float[np.ndarray, " lengths"]:
         """`-d ln error / d ln L` of the average over queries whose τ has `density`."""
         error = (self.score_error + (dimension - 1) * self.participation) @ density
@@ -60,9 +66,7 @@ def _with_length_slope(tau_squared, log_length):
 
 def radial_density(taus: Float[np.ndarray, " taus"], norm: float, dimension: int) -> Float[np.ndarray, " taus"]:
     """Trapezoid weights of τ = norm · |x|, x standard normal in `dimension` coordinates."""
-    x = np.maximum(taus, 1e-300) / norm
-    log_density = (dimension - 1) * np.log(x) - x**2 / 2 - (dimension / 2 - 1) * np.log(2) - gammaln(dimension / 2)
-    return _ends_halved(np.exp(log_density))
+    return _ends_halved(np.exp(log_chi_density(np.maximum(taus, 1e-300) / norm, dimension)))
 
 
 def planar_density(taus: Float[np.ndarray, " taus"], major: float, minor: float) -> Float[np.ndarray, " taus"]:

@@ -19,11 +19,11 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.marks import SIZE
-from chapters.sharp_rates.query_averages import READ_AT
+from chapters.sharp_rates.parameters import READ_AT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, sequence
+from lib.batching import tabulate
 from lib.finite_prompt import LARGEST_TAU, score_statistics
-from lib.tabulate import tabulate
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _table(exponents: Mapping[float, LocalExponents]) -> Table:
 
 
 def _ratio_claim(frame: pd.DataFrame) -> Claim:
-    """Local exponents at ln L = 300 against r(a); beyond freezing the error grows like ln L, a slope of -1/ln L."""
+    """Local exponents at ln L = READ_AT against r(a); beyond freezing the error grows like ln L, a slope of -1/ln L."""
     read = frame[(frame["log_length"] == READ_AT) & (frame["ratio"] > 0)]
     annealed = 1 - 2 * read["ratio"] ** 2
 
@@ -102,7 +102,8 @@ def _ratio_claim(frame: pd.DataFrame) -> Claim:
             f"distance of the local exponents at ln L = {READ_AT:g}, over {len(read)} ratios a up to "
             f"{read['ratio'].max():.2g}."
         ),
-        source="derived here",
+        source="heuristic",
+        box="fixed-ratio-exponent",
         measured=worst(read["exponent"]),
         expected=0.0,
         tolerance=2 / READ_AT,
@@ -113,18 +114,17 @@ def _ratio_claim(frame: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """An exact curve a length, the limit, and the two ratios at which it bends."""
-    frame = table
     figure, axes = plt.subplots(figsize=SIZE)
-    lengths = sorted(frame["log_length"].unique().tolist())
+    lengths = sorted(table["log_length"].unique().tolist())
     for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        curve = frame[frame["log_length"] == log_length]
+        curve = table[table["log_length"] == log_length]
         axes.plot(curve["ratio"], curve["slope"], color=colour, linewidth=2, label=rf"exact, $\ln L={log_length:g}$")
-    limit = frame.drop_duplicates("ratio").sort_values("ratio")
+    limit = table.drop_duplicates("ratio").sort_values("ratio")
     axes.plot(limit["ratio"], limit["exponent"], color=ink(), linestyle="--", linewidth=1.5, label="$r(a)$, heuristic")
     for ratio, label in ((1 / np.sqrt(3), r"$a=1/\sqrt{3}$"), (1.0, "$a=1$")):
         axes.axvline(ratio, color=ink(), linewidth=0.8, linestyle=":")
         axes.annotate(label, (ratio, 1.02), xytext=(4, 0), textcoords="offset points", va="top", color=ink())
-    axes.set(xlim=(0, frame["ratio"].max()), ylim=(min(-0.12, frame["slope"].min()), 1.05))
+    axes.set(xlim=(0, table["ratio"].max()), ylim=(min(-0.12, table["slope"].min()), 1.05))
     axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="exponent of the error")
     axes.legend(loc="lower left")
     return figure

@@ -12,12 +12,11 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from companion import Column
-from lib.single_location import Overlaps
+from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.training import (
-    Head,
     Risk,
     Sphere,
     descend,
@@ -49,16 +48,26 @@ def keys(seed: int) -> Keys:
 
 
 @dataclass(frozen=True)
-class Run:
+class Descents:
     """Descents of one head from starts of one kind: what was recorded, and at which steps."""
 
     steps: Int[np.ndarray, " records"]
     risk: Float[np.ndarray, "starts records"]
     overlaps: Overlaps
 
+    @property
+    def learned(self) -> Bool[np.ndarray, " starts"]:
+        """Which starts end with k along k* and v along v*, up to a common sign."""
+        return np.minimum(np.abs(self.overlaps.m_k[:, -1]), np.abs(self.overlaps.m_v[:, -1])) >= LEARNED
+
+    @property
+    def exchanged(self) -> Bool[np.ndarray, " starts"]:
+        """Which starts end with k along v* and v along k*."""
+        return np.minimum(np.abs(self.overlaps.m_kv[:, -1]), np.abs(self.overlaps.m_vk[:, -1])) >= LEARNED
+
 
 # By head, and by kind of start.
-Runs = dict[tuple[str, str], Run]
+Runs = dict[tuple[str, str], Descents]
 
 
 def draw_starts(dimension: int, repeats: int, *, key: PRNGKeyArray) -> dict[str, Head]:
@@ -108,7 +117,7 @@ def _train(
     for i, name in enumerate(sharpness):
         for j, kind in enumerate(starts):
             mine = jax.tree.map(lambda leaf, i=i, j=j: np.asarray(leaf[i, j]), run)
-            runs[name, kind] = Run(recorded, mine.risk, mine.overlaps)
+            runs[name, kind] = Descents(recorded, mine.risk, mine.overlaps)
     return runs
 
 

@@ -4,25 +4,24 @@ Across: steps of projected gradient descent. Up, on a logarithmic axis: the norm
 random starts on the manifold (dashed) and anywhere on the spheres (solid); medians over the starts, bands their
 central four fifths. Values below the spacing of floating-point numbers are drawn there. Starts on the manifold
 stay on it. From anywhere, erf-attention whose $\lambda$ is small in the end mostly comes closer to the manifold,
-but some of its runs end about 1 away from it, where k and v have exchanged their roles. The sharp erf and softmax
+but some of its runs end far away from it, where k and v have exchanged their roles. The sharp erf and softmax
 end about as far from it as they began.
 
 Alt: Four panels, one a head, with a logarithmic axis from ten to the minus seventeen to one. Solid curves start
-near 0.1 in all of them. With the flat erf and the falling schedule they fall at last, while their bands open and
-reach one; with the sharp erf and with softmax they end near where they began. Dashed curves lie flat at rounding
-errors in all panels.
+far above rounding errors in all of them. With the flat erf and the falling schedule they fall at last, while their
+bands open and reach one; with the sharp erf and with softmax they end near where they began. Dashed curves lie flat
+at rounding errors in all panels.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from chapters.single_location_training.descents import BAND, FLAT, LEARNED, SOFT, Run, Runs, band
+from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band
 from chapters.single_location_training.marks import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import legend_line
 from lib.single_location.training import manifold_distance
 
 
@@ -61,16 +60,12 @@ def _invariance_claim(runs: Runs) -> Claim:
         id="single-location-training-manifold",
         statement=f"Descent that starts with zero cross overlaps keeps them ({FLAT}): the largest distance met.",
         source="[M24]",
+        box="invariant-manifold",
         measured=float(inside.max()),
         expected=0.0,
         tolerance=1e-6,
         alternative=Alternative("the start had been anywhere", float(outside.max())),
     )
-
-
-def exchanged(run: Run) -> np.ndarray:
-    """Which starts end with k along v* and v along k*."""
-    return np.minimum(np.abs(run.overlaps.m_kv[:, -1]), np.abs(run.overlaps.m_vk[:, -1])) >= LEARNED
 
 
 def _exchange_claim(runs: Runs) -> Claim:
@@ -81,28 +76,28 @@ def _exchange_claim(runs: Runs) -> Claim:
             f"From random starts anywhere, some runs of erf-attention ({FLAT}) end with the roles exchanged, k along "
             "v* and v along k*: the share that does is above a tenth."
         ),
-        source="derived here",
-        measured=float(exchanged(runs[FLAT, "anywhere"]).mean()),
+        source="heuristic",
+        box="where-and-what",
+        measured=runs[FLAT, "anywhere"].exchanged.mean(),
         expected=0.1,
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("softmax did it as rarely", float(exchanged(runs[SOFT, "anywhere"]).mean())),
+        alternative=Alternative("softmax did it as rarely", runs[SOFT, "anywhere"].exchanged.mean()),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a head: the distance from both kinds of start."""
-    frame = table
-    heads = list(dict.fromkeys(frame["head"]))
+    heads = list(dict.fromkeys(table["head"]))
     figure, panels = plt.subplots(1, len(heads), figsize=(9.0, 3.4), sharey=True)
     for panel, head, colour in zip(panels, heads, colours(heads), strict=True):
-        mine = frame[frame["head"] == head]
+        mine = table[table["head"] == head]
         draw_band(panel, mine[mine["start"] == "anywhere"], colour, "-")
         draw_band(panel, mine[mine["start"] != "anywhere"], colour, "--")
         panel.set(xlabel="steps", yscale="log", ylim=(1e-17, 5))
         panel.set_title(head.replace("λ", "$\\lambda$"), fontsize="small")
         panel.tick_params(axis="x", labelrotation=30)
     panels[0].set_ylabel("distance to the manifold")
-    handles = [Line2D([], [], color=ink(), linestyle=line) for line in ("-", "--")]
+    handles = [legend_line(line, 1.5) for line in ("-", "--")]
     figure.legend(handles, ["starts anywhere", "starts on the manifold"], loc="outside upper center", ncols=2)
     return figure

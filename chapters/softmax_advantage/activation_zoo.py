@@ -10,127 +10,36 @@ sits on the dashed Bayes line, hardmax is next, and linear has the largest risk 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.softmax_advantage.marks import TITLES, WIDE
-from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR, MODELS, bayes_risk, best_scale
+from chapters.softmax_advantage.marks import TITLES, WIDE, dot
+from chapters.softmax_advantage.models import GENERIC_LENGTH
+from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, Slopes
+from chapters.softmax_advantage.zoo import ZOO, Zoo
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
-from lib import single_location as sl
-from lib.single_location.activations import Erf
-from lib.single_location.population import moments
-from lib.statistics import comparison_quantile, standard_error
-
-# Of each activation: is it normalised over the tokens, does it grow exponentially?
-ZOO = {
-    "softmax": (sl.softmax, True, True),
-    "hardmax": (sl.hardmax, True, True),
-    "softplus": (sl.softplus, True, False),
-    "exp": (sl.exp, False, True),
-    "sigmoid": (sl.sigmoid, False, False),
-    "erf": (sl.erf, False, False),
-    "relu": (sl.relu, False, False),
-    "linear": (sl.linear, False, False),
-}
-# The head whose cosine with the posterior is simulated, with erf weights: element-wise, biased, and not the best one.
-COSINE_BIAS, COSINE_LENGTH = -1.0, 5
+from companion.style import ink, legend_line
+from lib.statistics import comparison_quantile
 
 
-@dataclass(frozen=True)
-class Zoo:
-    """Of one model: the Bayes risk, and the lowest risk of each activation."""
-
-    bayes: float
-    risks: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Slopes:
-    """Risks of softmax heads k = c k* in the spiked model by their slopes c, √ν in the middle; and the Bayes risk."""
-
-    slopes: Float[np.ndarray, " slopes"]
-    risks: Float[np.ndarray, " slopes"]
-    bayes: float
-
-
-@dataclass(frozen=True)
-class Cosine:
-    """Of each simulated prompt s·p, |s|² and |p|², for weights s and posterior p; and the exact risks of both."""
-
-    products: Float[np.ndarray, "prompts 3"]
-    risk: float
-    bayes: float
-
-
-def best_risks(length: int, snr: float) -> dict[str, Zoo]:
-    """By model: the best risk of every activation."""
-    return {model: _best_risks(make(length, snr)) for model, make in MODELS.items()}
-
-
-def _best_risks(task: sl.Task) -> Zoo:
-    bayes = float(bayes_risk(task))
-    risks = {
-        name: bayes if name == "softmax" else float(sl.best_risk(task, activation))
-        for name, (activation, _, _) in ZOO.items()
-    }
-    return Zoo(bayes, risks)
-
-
-def try_slopes() -> Slopes:
-    """Softmax heads of the right slope and of wrong ones, by the quadrature of every normalised activation."""
-    generic = sl.Spiked(GENERIC_LENGTH, GENERIC_SNR)
-    slopes = np.asarray([1.6, 1.9, 2.0, 2.1, 2.4])
-    risks = best_scale(moments(generic, sl.softmax, sl.Overlaps(slopes, slopes**2, 1.0, 1.0)))
-    return Slopes(slopes, risks, float(bayes_risk(generic)))
-
-
-def measure_cosine(prompts: int, *, key: PRNGKeyArray) -> Cosine:
-    """The scores of simulated prompts, read by an element-wise head and by the posterior."""
-    task, head = sl.Spiked(COSINE_LENGTH, GENERIC_SNR), Erf(COSINE_BIAS)
-    root = np.sqrt(GENERIC_SNR)
-    scores = jr.normal(key, (prompts, COSINE_LENGTH)).at[:, 0].add(root)
-    p, s = jax.nn.softmax(root * scores, axis=1), head.weights(scores)
-    products = np.stack([np.asarray(jnp.sum(a * b, axis=1)) for a, b in ((s, p), (s, s), (p, p))], axis=1)
-    risk = best_scale(moments(task, head, sl.Overlaps(1.0, 1.0, 1.0, 1.0)))
-    return Cosine(products, float(risk), float(bayes_risk(task)))
-
-
-def numbers(zoos: Mapping[str, Zoo], slopes: Slopes, cosine: Cosine) -> Numbers:
-    """The zoo; only softmax is Bayes, one half of it is not enough, and the rest is an angle."""
-    frame = _frame(zoos)
-    return Numbers(_table(frame), (_bayes_claim(slopes), *_zoo_claims(frame), _cosine_claim(cosine)))
-
-
-def _frame(zoos: Mapping[str, Zoo]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "model": model,
-                "activation": name,
-                "normalised": ZOO[name][1],
-                "exponential": ZOO[name][2],
-                "risk": best,
-                "bayes": zoo.bayes,
-                "cosine_squared": (1.0 - best) / (1.0 - zoo.bayes),
-            }
-            for model, zoo in zoos.items()
-            for name, best in zoo.risks.items()
-        ]
-    )
-
-
-def _table(frame: pd.DataFrame) -> Table:
-    """By model and activation."""
+def numbers(zoos: Mapping[str, Zoo], slopes: Slopes, cosine: Products) -> Numbers:
+    """The zoo, by model and activation; only softmax is Bayes, one half of it is not enough, the rest is an angle."""
+    rows = [
+        {
+            "model": model,
+            "activation": name,
+            "normalised": ZOO[name].normalised,
+            "exponential": ZOO[name].exponential,
+            "risk": best,
+            "bayes": zoo.bayes,
+            "cosine_squared": (1.0 - best) / (1.0 - zoo.bayes),
+        }
+        for model, zoo in zoos.items()
+        for name, best in zoo.risks.items()
+    ]
     columns = {
         "model": Column("How the hidden token stands out: spiked or max", "name"),
         "activation": Column("What a head makes of its scores", "name"),
@@ -140,39 +49,36 @@ def _table(frame: pd.DataFrame) -> Table:
         "bayes": Column("Bayes risk"),
         "cosine_squared": Column("(1 - risk)/(1 - Bayes risk), the squared cosine of weights and posterior"),
     }
-    return Table(frame, columns)
+    return Numbers(Table(pd.DataFrame(rows), columns), _claims(zoos, slopes, cosine))
 
 
-def _bayes_claim(slopes: Slopes) -> Claim:
-    return Claim(
-        id="softmax-advantage-bayes",
-        statement=(
-            f"Softmax with k = √ν k* attains the Bayes risk: at L = {GENERIC_LENGTH} and ν = 4 its risk, from the "
-            "quadrature that serves every normalised activation, less the Bayes risk."
+def _claims(zoos: Mapping[str, Zoo], slopes: Slopes, cosine: Products) -> tuple[Claim, ...]:
+    excess = {name: min(zoo.risks[name] - zoo.bayes for zoo in zoos.values()) for name in ZOO}
+    spiked = zoos["spiked"].risks
+    return (
+        Claim(
+            id="softmax-advantage-bayes",
+            statement=(
+                f"Softmax with k = √ν k* attains the Bayes risk: at L = {GENERIC_LENGTH} and ν = 4 its risk, from the "
+                "quadrature that serves every normalised activation, less the Bayes risk."
+            ),
+            source="[D26, Prop. 4.2]",
+            box="d26-bayes",
+            measured=slopes.right - slopes.bayes,
+            expected=0.0,
+            tolerance=1e-9,
+            alternative=Alternative(f"another slope, {STEEP:g} in place of √ν = 2", slopes.steep - slopes.bayes),
         ),
-        source="[D26, Prop. 4.2]",
-        measured=slopes.risks[2] - slopes.bayes,
-        expected=0.0,
-        tolerance=1e-9,
-        alternative=Alternative("another slope, 2.1 in place of √ν = 2", slopes.risks[3] - slopes.bayes),
-    )
-
-
-def _zoo_claims(frame: pd.DataFrame) -> list[Claim]:
-    """Only softmax is Bayes; one half of it is not enough."""
-    spiked = dict(zip(ZOO, np.asarray(frame.loc[frame["model"] == "spiked", "risk"]), strict=True))
-    excess = np.asarray(frame["risk"] - frame["bayes"])
-    others = excess[np.asarray(frame["activation"] != "softmax")]
-    return [
         Claim(
             id="softmax-advantage-no-other",
             statement="No other activation reaches the Bayes risk: the smallest excess over both models.",
             source="derived here",
-            measured=float(others.min()),
+            box="risk-is-an-angle",
+            measured=min(excess[name] for name in ZOO if name != "softmax"),
             expected=1e-4,
             tolerance=0.0,
             relation="≥",
-            alternative=Alternative("an activation that is as good as softmax", float(excess.min())),
+            alternative=Alternative("an activation that is as good as softmax", excess["softmax"]),
         ),
         Claim(
             id="softmax-advantage-best-elementwise",
@@ -181,38 +87,32 @@ def _zoo_claims(frame: pd.DataFrame) -> list[Claim]:
                 "the sigmoid's risk."
             ),
             source="[D26]",
+            box="best-elementwise",
             measured=min(spiked[name] for name in ("erf", "relu", "linear", "exp")) - spiked["sigmoid"],
             expected=0.0,
             tolerance=1e-9,
             relation="≥",
             alternative=Alternative(
-                "softmax, were it an element-wise activation", min(spiked.values()) - spiked["sigmoid"]
+                "softmax, were it an element-wise activation", spiked["softmax"] - spiked["sigmoid"]
             ),
         ),
-    ]
-
-
-def _cosine_claim(these: Cosine) -> Claim:
-    """`1 - risk = E|p|² cos²` with the cosine from simulated prompts, the risk from the quadrature."""
-    products = these.products
-    both, weights, posterior = products.mean(axis=0)
-    cosine = both**2 / (weights * posterior)
-    # delta method: the relative influence of every prompt on the cosine
-    influence = cosine * (products @ (np.asarray([2.0, -1.0, -1.0]) / products.mean(axis=0)))
-    pointwise = products[:, 0] ** 2 / (products[:, 1] * products[:, 2])
-    std_error = float(standard_error(influence))
-    return Claim(
-        id="softmax-advantage-cosine",
-        statement=(
-            "The risk of a head with the best v is 1 - E|p|² cos², with the cosine of its weights and the posterior in "
-            f"L² of all prompts: for erf weights at L = {COSINE_LENGTH}, cos² from {len(products)} simulated prompts."
+        Claim(
+            id="softmax-advantage-cosine",
+            statement=(
+                "The risk of a head with the best v is 1 - E|p|² cos², with the cosine of its weights and the "
+                f"posterior in L² of all prompts: for erf weights at L = {COSINE_LENGTH}, cos² from "
+                f"{len(cosine.together)} simulated prompts."
+            ),
+            source="derived here",
+            box="risk-is-an-angle",
+            measured=cosine.cosine_squared,
+            expected=(1.0 - cosine.risk) / (1.0 - cosine.bayes),
+            tolerance=comparison_quantile(1) * cosine.std_error,
+            std_error=cosine.std_error,
+            alternative=Alternative(
+                "the mean over prompts of the cosine within a prompt", cosine.cosine_squared_within
+            ),
         ),
-        source="derived here",
-        measured=float(cosine),
-        expected=(1.0 - these.risk) / (1.0 - these.bayes),
-        tolerance=comparison_quantile(1) * std_error,
-        std_error=std_error,
-        alternative=Alternative("the mean over prompts of the cosine within a prompt", float(pointwise.mean())),
     )
 
 
@@ -223,26 +123,17 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
         rows = table[table["model"] == model]
         for row in rows.itertuples():
-            panel.plot(
-                row.risk,
-                names.index(row.activation),
-                "o" if row.exponential else "s",
-                color="C0" if row.normalised else "C1",
-                fillstyle="full" if row.normalised else "none",
-                markersize=9,
-                markeredgewidth=2,
-            )
+            panel.plot(row.risk, names.index(row.activation), **dot(row.normalised, row.exponential))
         panel.axvline(rows["bayes"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
         panel.set(xlim=(0, 1), title=title, xlabel="lowest excess risk")
     panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
     kinds = {
-        "normalised, exponential": {"marker": "o", "color": "C0"},
-        "normalised only": {"marker": "s", "color": "C0"},
-        "exponential only": {"marker": "o", "color": "C1", "fillstyle": "none"},
-        "neither": {"marker": "s", "color": "C1", "fillstyle": "none"},
+        "normalised, exponential": dot(normalised=True, exponential=True),
+        "normalised only": dot(normalised=True, exponential=False),
+        "exponential only": dot(normalised=False, exponential=True),
+        "neither": dot(normalised=False, exponential=False),
     }
-    handles = [Line2D([], [], linestyle="", markersize=9, markeredgewidth=2, **kind) for kind in kinds.values()]
-    handles.append(Line2D([], [], color=ink(), linestyle="--", linewidth=1.5))
+    handles = [*(Line2D([], [], **kind) for kind in kinds.values()), legend_line("--", 1.5)]
     panels[1].legend(handles, [*kinds, "Bayes"], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

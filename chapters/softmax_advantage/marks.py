@@ -3,3 +3,15 @@
 WIDE = (9.5, 4.6)
 DASHES = {"softmax": "-", "sigmoid": "--", "linear": ":"}
 TITLES = {"spiked": "spiked model", "max": "max model"}
+
+
+def dot(normalised: bool, exponential: bool) -> dict:
+    """The mark of an activation: filled if it is normalised, round if it grows exponentially."""
+    return {
+        "marker": "o" if exponential else "s",
+        "color": "C0" if normalised else "C1",
+        "fillstyle": "full" if normalised else "none",
+        "linestyle": "",
+        "markersize": 9,
+        "markeredgewidth": 2,
+    }

@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from lib import single_location as sl
-from lib.single_location.activations import Sigmoid, optimal_risk
+from lib.single_location.activations import optimal_risk
 from lib.single_location.moments import Moments
-from lib.single_location.population import bayes_integrals, moments
+from lib.single_location.population import bayes_integrals
 
 MODELS = {"spiked": sl.Spiked, "max": sl.Max}
 # A prompt and a hint, neither trivial nor hopeless, at which single heads are looked at.
@@ -38,18 +37,15 @@ class Risks:
     by_head: Mapping[str, Float[np.ndarray, " snrs"]]
 
 
-def bayes_risk(task: sl.Task) -> Float[np.ndarray, "*stack"]:
+def bayes_risk(task: sl.LocationTask) -> Float[np.ndarray, "*stack"]:
     """The first of the two integrals: both are asked for somewhere, so one compilation serves."""
     return np.asarray(bayes_integrals(task)[0])
 
 
-def best_sigmoid(model: str, tasks: sl.Task) -> Float[np.ndarray, "*stack"]:
+def best_sigmoid(model: str, tasks: sl.LocationTask) -> Float[np.ndarray, "*stack"]:
     """In the spiked model the best bias and slope are known; in the max model they are searched."""
-    if model == "max":
-        return np.asarray(sl.best_risk(tasks, sl.sigmoid))
-    bias = -0.5 * tasks.snr - jnp.log(tasks.length - 1.0)
-    overlaps = sl.Overlaps(jnp.sqrt(tasks.snr), tasks.snr, 1.0, 1.0)
-    return best_scale(moments(tasks, Sigmoid(bias), overlaps))
+    known = model == "spiked"
+    return np.asarray(sl.best_elementwise_risk(tasks) if known else sl.best_risk(tasks, sl.sigmoid))
 
 
 def best_scale(these: Moments) -> Float[np.ndarray, "*stack"]:

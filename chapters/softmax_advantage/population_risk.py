@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 from chapters.softmax_advantage.marks import DASHES, TITLES, WIDE
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import legend_line, sequence
 from lib import single_location as sl
 from lib.single_location.population import bayes_integrals
 
@@ -46,11 +46,11 @@ def best_risks(lengths: Iterable[int], snrs: Float[np.ndarray, " snrs"]) -> dict
     return {
         (model, length): _best_risks(model, make(length, snrs), snrs)
         for model, make in MODELS.items()
-        for length in sorted(set(lengths))
+        for length in sorted(lengths)
     }
 
 
-def _best_risks(model: str, tasks: sl.Task, snrs: Float[np.ndarray, " snrs"]) -> Risks:
+def _best_risks(model: str, tasks: sl.LocationTask, snrs: Float[np.ndarray, " snrs"]) -> Risks:
     by_head = {
         "softmax": bayes_risk(tasks),
         "sigmoid": best_sigmoid(model, tasks),
@@ -101,6 +101,7 @@ def _integrals_claim(integrals: TwoIntegrals) -> Claim:
             "two integrals without a common term differ at most by rounding, from two tokens to a hundred million."
         ),
         source="[D26, Prop. 4.2]",
+        box="d26-bayes",
         measured=float(np.max(np.abs(integrals.first - integrals.second))),
         expected=0.0,
         tolerance=1e-9,
@@ -124,7 +125,7 @@ def draw(table: pd.DataFrame) -> Figure:
                 panel.plot(curve["snr"], curve[name], dashes, color=colour, linewidth=1.8)
         panel.set(xscale="log", yscale="log", ylim=(1e-4, 1.3), title=title, xlabel=r"strength of the hint, $\nu$")
     panels[0].set_ylabel("excess risk")
-    handles = [Line2D([], [], color=ink(), linestyle=dashes) for dashes in DASHES.values()]
+    handles = [legend_line(dashes, 1.5) for dashes in DASHES.values()]
     handles += [Line2D([], [], color=colour, linewidth=4) for colour in colours]
     labels = [*DASHES, *(f"$L={length}$" for length in lengths)]
     panels[1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))

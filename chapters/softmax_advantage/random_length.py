@@ -9,65 +9,16 @@ softmax falls slightly, along the dashed Bayes curve. Right, all three move, sof
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
+from chapters.softmax_advantage.fixed_heads import MEAN_LENGTH, FixedHead
 from chapters.softmax_advantage.marks import DASHES, TITLES, WIDE
-from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR, MODELS, bayes_risk, best_scale
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
-from lib import single_location as sl
-from lib.single_location.activations import Activation, Sigmoid, affine_fit
-from lib.single_location.moments import Moments
-from lib.single_location.population import moments
-
-# The widest law of lengths: L = mean ± width, with equal chances.
-MEAN_LENGTH = GENERIC_LENGTH
-
-
-@dataclass(frozen=True)
-class FixedHead:
-    """Of one head, along widths of the law of lengths: its risk, and the mean of the Bayes risks of both lengths."""
-
-    widths: Int[np.ndarray, " widths"]
-    risk: Float[np.ndarray, " widths"]
-    bayes: Float[np.ndarray, " widths"]
-
-
-def fix_heads() -> dict[tuple[str, str], FixedHead]:
-    """By model and head: prompts of `MEAN_LENGTH ± width` tokens; heads fixed at what is best for the mean length."""
-    heads = {}
-    for model, make in MODELS.items():
-        for name, (activation, c) in _tuned(model).items():
-            widths = np.arange(MEAN_LENGTH - 1)
-            ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)
-            these = moments(ends, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
-            heads[model, name] = FixedHead(widths, best_scale(_mean(these)), bayes_risk(ends).mean(axis=0))
-    return heads
-
-
-def _tuned(model: str) -> dict[str, tuple[Activation, float]]:
-    """Activations, each with the slope that is best at the mean length."""
-    mean = MODELS[model](MEAN_LENGTH, np.asarray(GENERIC_SNR))
-    slope = float(affine_fit(mean.marginals(jnp.ones(()), jnp.ones(())))[1])
-    sharp = np.sqrt(GENERIC_SNR) if model == "spiked" else GENERIC_SNR
-    return {
-        "softmax": (sl.softmax, sharp),
-        "sigmoid": (Sigmoid(-0.5 * GENERIC_SNR - np.log(MEAN_LENGTH - 1.0)), np.sqrt(GENERIC_SNR)),
-        "linear": (sl.linear, slope),
-    }
-
-
-def _mean(these: Moments) -> Moments:
-    """Over the two lengths."""
-    return jax.tree.map(lambda leaf: leaf.mean(axis=0), these)
+from companion.style import MARKERS, ink
 
 
 def numbers(heads: Mapping[tuple[str, str], FixedHead]) -> Numbers:
@@ -113,6 +64,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
                 "change of its risk with the width of the law."
             ),
             source="derived here",
+            box="one-head-many-lengths",
             measured=float(changes[~soft & spiked].max()),
             expected=0.0,
             tolerance=1e-9,
@@ -126,6 +78,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
                 "of the Bayes risks; the largest difference."
             ),
             source="derived here",
+            box="one-head-many-lengths",
             measured=float(np.abs(risk - bayes)[soft].max()),
             expected=0.0,
             tolerance=1e-9,
@@ -141,9 +94,9 @@ def draw(table: pd.DataFrame) -> Figure:
     """A panel a model: the risk of each head against the width of the law, on the averaged Bayes risk."""
     figure, panels = plt.subplots(1, 2, figsize=WIDE, sharey=True)
     for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
-        for index, name in enumerate(DASHES):
+        for index, (name, marker) in enumerate(zip(DASHES, MARKERS, strict=False)):
             curve = table[(table["model"] == model) & (table["activation"] == name)]
-            panel.plot(curve["width"], curve["risk"], "os^"[index], color=f"C{index}", label=name)
+            panel.plot(curve["width"], curve["risk"], marker, color=f"C{index}", label=name)
         panel.plot(curve["width"], curve["bayes"], color=ink(), linestyle="--", linewidth=1.5, label="Bayes, averaged")
         panel.set(title=title, xlabel="half-width of the law of lengths, $w$", ylim=(0, 1))
         panel.set_xticks(np.arange(0, table["width"].max() + 1, 2))

@@ -7,50 +7,25 @@ Alt: Four panels, for softmax, hardmax, sigmoid and linear attention. In each th
 toward one as the hint gets stronger, first for two tokens, last for the longest prompt.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.models import Risks, bayes_risk, best_sigmoid
+from chapters.softmax_advantage.models import Risks
+from chapters.softmax_advantage.strong_laws import LAWS, STRONG, STRONGEST
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, sequence
-from lib import single_location as sl
 
-# Where the laws at strong hints are read off, and up to where their corrections, of order 1/ν, are looked at.
-STRONG, STRONGEST = 45.0, 90.0
-LAWS = {
-    "softmax": lambda length, snr: (length - 1) * 0.5 * np.sqrt(np.pi / snr) * np.exp(-snr / 4),
-    "hardmax": lambda length, snr: (length - 1) * (2 / np.sqrt(np.pi * snr)) * np.exp(-snr / 4),
-    "sigmoid": lambda length, snr: np.sqrt((length - 1) * np.pi / (2 * snr)) * np.exp(-snr / 8),
-    "linear": lambda length, snr: length / snr,
-}
-# The same laws, as the picture names them.
+# The laws, as the picture names them.
 FORMULAS = {
     "softmax": r"$(L-1)\frac{1}{2}\sqrt{\pi/\nu}\,e^{-\nu/4}$",
     "hardmax": r"$\frac{4}{\pi}\,\times$ the same",
     "sigmoid": r"$\sqrt{(L-1)\,\pi/2\nu}\,e^{-\nu/8}$",
     "linear": r"$L/\nu$",
 }
-
-
-def best_risks(lengths: Iterable[int]) -> dict[int, Risks]:
-    """By length: exact risks in the spiked model along strong hints, always for two tokens too."""
-    snrs = np.sort(np.append(np.geomspace(4.0, STRONGEST, 18), STRONG))
-    return {length: _best_risks(sl.Spiked(length, snrs), snrs) for length in sorted({2, *lengths})}
-
-
-def _best_risks(tasks: sl.Spiked, snrs: Float[np.ndarray, " snrs"]) -> Risks:
-    exact = {
-        "softmax": bayes_risk(tasks),
-        "hardmax": np.asarray(sl.best_risk(tasks, sl.hardmax)),
-        "sigmoid": best_sigmoid("spiked", tasks),
-        "linear": np.asarray(sl.best_risk(tasks, sl.linear)),
-    }
-    return Risks(snrs, exact)
 
 
 def numbers(risks: Mapping[int, Risks]) -> Numbers:
@@ -92,10 +67,6 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
     """Exponents between two strong hints, and the price of a hard decision extrapolated in 1/ν; all at L = 2."""
     short = frame[frame["length"] == 2].pivot(index="snr", columns="activation", values="risk")
     weak, strong = (short.loc[short.index[np.argmin(np.abs(short.index - snr))]] for snr in (STRONG, STRONGEST))
-    exponent = {
-        name: np.log(weak[name] * np.sqrt(STRONG) / (strong[name] * np.sqrt(STRONGEST))) / (STRONGEST - STRONG)
-        for name in ("softmax", "sigmoid", "linear")
-    }
     price = 2 * strong["hardmax"] / strong["softmax"] - weak["hardmax"] / weak["softmax"]
     words = {"softmax": ("of softmax, the Bayes risk,", "1/4", 0.25), "sigmoid": ("of the best sigmoid", "1/8", 0.125)}
     between = f"between ν = {STRONG:g} and {STRONGEST:g} at L = 2"
@@ -104,7 +75,8 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
             id=f"softmax-advantage-{name}-exponent",
             statement=f"The risk {whose} falls like e^(-ν·{fraction})/√ν: the exponent {between}.",
             source="derived here",
-            measured=float(exponent[name]),
+            box="laws-at-strong-hints",
+            measured=np.log(weak[name] * np.sqrt(STRONG) / (strong[name] * np.sqrt(STRONGEST))) / (STRONGEST - STRONG),
             expected=expected,
             tolerance=0.003,
             alternative=Alternative("half of it, or for the sigmoid twice", 0.375 - expected),
@@ -120,6 +92,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
                 "to -1."
             ),
             source="derived here",
+            box="laws-at-strong-hints",
             measured=float(np.log(strong["linear"] / weak["linear"]) / np.log(STRONGEST / STRONG)),
             expected=-1.0,
             tolerance=0.1,
@@ -135,6 +108,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
                 f"{between}."
             ),
             source="derived here",
+            box="laws-at-strong-hints",
             measured=float(price),
             expected=4 / np.pi,
             tolerance=0.005,

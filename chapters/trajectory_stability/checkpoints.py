@@ -1,4 +1,4 @@
-"""Three stops on the trajectory of infinite prompts, and the error of one prompt's gradient there."""
+"""Three stops on the trajectory of infinite prompts: how large tilts are, and the error of one prompt's gradient."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,11 +9,20 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
-from chapters.trajectory_stability.programs import keys_at, read_prompts
-from chapters.trajectory_stability.scenes import ByTask, file_name
-from chapters.trajectory_stability.trajectories import Course, InfinitePath, Plan
+from chapters.trajectory_stability.problems import DIMENSION, ByTask, file_name
+from chapters.trajectory_stability.programs import as_head, keys_at, read_prompts
+from chapters.trajectory_stability.trajectories import Course, InfinitePath, TrainingPlan
 from companion import gather
 from companion.pieces import Arrays, Pieces
+from lib.batching import in_batches
+from lib.concentration import Rate, error_curve, fit_rate, one_over_length
+
+CHECKPOINTS = ("start", "half-way", "end")
+
+# Of every task: H² at the checkpoints.
+Norms = Mapping[str, Float[np.ndarray, " 3"]]
+# Of every task: the exponent at each of them.
+Rates = Mapping[str, list[Rate]]
 
 
 @dataclass(frozen=True)
@@ -30,8 +39,25 @@ def stops(path: InfinitePath) -> Float[np.ndarray, "3 p"]:
     return path.heads[[0, steps // 2, steps]]
 
 
+def squared_norms(courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath]) -> Norms:
+    """By task, H² at the stops: the largest `‖Γ^{1/2} U Γ_q^{1/2}‖²` over the episodes' Γ; queries have Γ_q = I."""
+    return {name: _squared_norms(course, infinite[name]) for name, course in courses.items()}
+
+
+def _squared_norms(course: Course, path: InfinitePath) -> Float[np.ndarray, " 3"]:
+    covs = np.asarray(course.programs.covariances(course.episodes))
+    forms = np.stack([np.asarray(as_head(flat).bilinear)[:, :DIMENSION] for flat in stops(path)])
+    scores = np.einsum("cij,nik,ckl->cnjl", forms, covs, forms)
+    return np.linalg.eigvalsh(scores)[..., -1].max(axis=1)
+
+
 def gradient_errors(
-    courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath], plan: Plan, prompts: int, *, keys: ByTask
+    courses: Mapping[str, Course],
+    infinite: Mapping[str, InfinitePath],
+    plan: TrainingPlan,
+    prompts: int,
+    *,
+    keys: ByTask,
 ) -> dict[str, GradientErrors]:
     """By task: the error of the gradient at the stops, of as many fresh prompts as asked for."""
     return {
@@ -41,7 +67,7 @@ def gradient_errors(
 
 
 def _all_lengths(
-    name: str, course: Course, path: InfinitePath, plan: Plan, prompts: int, *, key: PRNGKeyArray
+    name: str, course: Course, path: InfinitePath, plan: TrainingPlan, prompts: int, *, key: PRNGKeyArray
 ) -> GradientErrors:
     parts = gather(checkpoint_pieces(name, lambda: course, lambda: path, plan, prompts, key=key))
     return GradientErrors(plan.lengths, np.concatenate([part["gaps"] for part in parts], axis=-1))
@@ -51,7 +77,7 @@ def checkpoint_pieces(
     name: str,
     course: Callable[[], Course],
     path: Callable[[], InfinitePath],
-    plan: Plan,
+    plan: TrainingPlan,
     prompts: int,
     *,
     key: PRNGKeyArray,
@@ -68,32 +94,30 @@ def checkpoint_pieces(
 def _squared_gaps(
     ask: Callable[[], Course],
     ask_path: Callable[[], InfinitePath],
-    plan: Plan,
+    plan: TrainingPlan,
     prompts: int,
     group: slice,
     *,
     key: PRNGKeyArray,
 ) -> Arrays:
-    course, heads = ask(), stops(ask_path())
-    size, lengths = plan.episodes, plan.lengths[group]
-    batches = [_batch_of_gaps(course, heads, np.arange(i, i + size), lengths, key=key) for i in range(0, prompts, size)]
-    return {"gaps": np.concatenate(batches)[:prompts]}
+    gaps = partial(_batch_of_gaps, ask(), stops(ask_path()), plan.lengths[group], key=key)
+    return {"gaps": in_batches(gaps, np.arange(prompts), batch=plan.episodes)}
 
 
 def _batch_of_gaps(
     course: Course,
     stopped: Float[np.ndarray, "3 p"],
-    indices: Int[np.ndarray, " n"],
     lengths: tuple[int, ...],
+    indices: Int[np.ndarray, " n"],
     *,
     key: PRNGKeyArray,
 ) -> Float[np.ndarray, "n 3 k"]:
-    loss, mine = course.scene.task.loss, keys_at(key, indices)
+    loss, mine = course.problem.task.loss, keys_at(key, indices)
     episodes = course.programs.episodes(_keys_of(mine, 0))
     tokens = course.programs.tokens(episodes, _keys_of(mine, 1))
     limits = course.programs.read_laws(stopped, episodes)[1]
     gaps = []
-    for checkpoint, limit in zip(stopped, np.moveaxis(limits, 1, 0), strict=True):
+    for checkpoint, limit in zip(stopped, limits, strict=True):
         heads = np.tile(checkpoint, (len(lengths), 1))
         slopes = read_prompts(loss, lengths, heads, tokens, (episodes.query, episodes.target))[1]
         gaps.append(np.sum((np.asarray(slopes) - limit[:, None]) ** 2, axis=-1))
@@ -103,3 +127,13 @@ def _batch_of_gaps(
 def _keys_of(many: Key[Array, " n"], purpose: int) -> Key[Array, " n"]:
     """From each key the one for this purpose."""
     return jax.vmap(lambda key: jr.fold_in(key, purpose))(many)
+
+
+def fit_rates(errors: Mapping[str, GradientErrors]) -> Rates:
+    """By task, the exponent of the mean squared gap at each checkpoint, a term 1/L fitted along."""
+    return {name: _fit_rates(these) for name, these in errors.items()}
+
+
+def _fit_rates(errors: GradientErrors) -> list[Rate]:
+    by_checkpoint = np.moveaxis(errors.squared_gaps, 1, 0)
+    return [fit_rate(error_curve(errors.lengths, gaps), one_over_length) for gaps in by_checkpoint]

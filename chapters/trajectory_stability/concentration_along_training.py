@@ -6,9 +6,9 @@ Right: the exponent $r$ of $L^{-r}$ at the start, half-way and at the end, with 
 correction of order $1/L$ is fitted along. The number beside a task is the largest $H^2$ of its three checkpoints.
 The last task is the control, whose tokens are not sub-Gaussian: its gradient does not concentrate.
 
-Alt: Two panels. Left, a log-log chart: the series of six tasks fall together along a dotted line of slope minus
-one, and the series of the Laplace control stays level or rises. Right, intervals by task: three for each of the
-six tasks lie around one, and those of the control lie near zero, far to the left.
+Alt: Two panels. Left, a log-log chart: the series of the sub-Gaussian tasks fall together along a dotted line of slope
+minus one, and the series of the Laplace control stays level or rises. Right, intervals by task: three for each of the
+sub-Gaussian tasks lie around one, and those of the control lie near zero, far to the left.
 """
 
 from collections.abc import Mapping
@@ -16,49 +16,18 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.checkpoints import GradientErrors, stops
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks, line, series
-from chapters.trajectory_stability.programs import as_head
-from chapters.trajectory_stability.scenes import CONTROL, DIMENSION, sub_gaussian
-from chapters.trajectory_stability.trajectories import Course, InfinitePath
+from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientErrors, Norms, Rates
+from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
+from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
-from lib.concentration import Rate, error_curve, fit_rate, one_over_length
+from companion.style import ink, legend_line, sequence
+from lib.concentration import Rate
 from lib.statistics import comparison_quantile, standard_error
 
-CHECKPOINTS = ("start", "half-way", "end")
 # Of a 95 % interval.
 NORMAL = 1.96
-
-# Of every task: H² at the three checkpoints.
-Norms = Mapping[str, Float[np.ndarray, " 3"]]
-# Of every task: the exponent at each of them.
-Rates = Mapping[str, list[Rate]]
-
-
-def squared_norms(courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath]) -> Norms:
-    """H² at the checkpoints: the largest `‖Γ^{1/2} U Γ_q^{1/2}‖²` over the episodes' Γ; queries have Γ_q = I."""
-    return {name: _squared_norms(course, infinite[name]) for name, course in courses.items()}
-
-
-def _squared_norms(course: Course, path: InfinitePath) -> Float[np.ndarray, " 3"]:
-    covs = np.asarray(course.programs.covariances(course.episodes))
-    forms = np.stack([np.asarray(as_head(flat).bilinear)[:, :DIMENSION] for flat in stops(path)])
-    scores = np.einsum("cij,nik,ckl->cnjl", forms, covs, forms)
-    return np.linalg.eigvalsh(scores)[..., -1].max(axis=1)
-
-
-def fit_rates(errors: Mapping[str, GradientErrors]) -> Rates:
-    """The exponent of the mean squared gap at each checkpoint, a term 1/L fitted along."""
-    return {name: _fit_rates(these) for name, these in errors.items()}
-
-
-def _fit_rates(errors: GradientErrors) -> list[Rate]:
-    curves = [error_curve(errors.lengths, errors.squared_gaps[:, c]) for c in range(len(CHECKPOINTS))]
-    return [fit_rate(curve, one_over_length) for curve in curves]
 
 
 def numbers(norms: Norms, errors: Mapping[str, GradientErrors], rates: Rates) -> Numbers:
@@ -69,31 +38,24 @@ def numbers(norms: Norms, errors: Mapping[str, GradientErrors], rates: Rates) ->
 
 def _table(norms: Norms, errors: Mapping[str, GradientErrors], rates: Rates) -> Table:
     """Squared gap of one prompt's gradient by task, checkpoint and length, and the exponent of its fall."""
-    frames = [
-        pd.DataFrame(
-            {
-                "task": name,
-                "checkpoint": checkpoint,
-                "squared_norm": norms[name][index],
-                "length": these.lengths,
-                "gap": these.squared_gaps[:, index].mean(axis=0),
-                "gap_std_error": standard_error(these.squared_gaps[:, index]),
-                "exponent": rates[name][index].exponent,
-                "exponent_std_error": rates[name][index].std_error,
-            }
-        )
-        for name, these in errors.items()
-        for index, checkpoint in enumerate(CHECKPOINTS)
-    ]
+    frames = []
+    for name, these in errors.items():
+        for checkpoint, norm, gaps, rate in zip(
+            CHECKPOINTS, norms[name], np.moveaxis(these.squared_gaps, 1, 0), rates[name], strict=True
+        ):
+            base = {"task": name, "checkpoint": checkpoint, "squared_norm": norm, "length": these.lengths}
+            gap = {"gap": gaps.mean(axis=0), "gap_std_error": standard_error(gaps)}
+            fitted = {"exponent": rate.exponent, "exponent_std_error": rate.std_error}
+            frames.append(pd.DataFrame({**base, **gap, **fitted}))
     columns = {
         "task": Column("The task; the control's tokens are not sub-Gaussian", "name"),
         "checkpoint": Column("Where on the trajectory of infinite prompts", "name"),
         "squared_norm": Column("H², the largest ‖Γ^{1/2} U Γ_q^{1/2}‖² over the shared episodes"),
         "length": Column("Tokens in the prompt, L", "tokens"),
         "gap": Column("Mean of ‖gradient of one prompt's loss - that of its law‖²", std_error="gap_std_error"),
-        "gap_std_error": Column("Standard error of the mean", std_error="gap_std_error"),
+        "gap_std_error": Column("Standard error of the mean", moves_with="gap"),
         "exponent": Column("r of gap ∝ L^-r, with a correction 1/L fitted along", std_error="exponent_std_error"),
-        "exponent_std_error": Column("Standard error of r", std_error="exponent_std_error"),
+        "exponent_std_error": Column("Standard error of r", moves_with="exponent"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -113,11 +75,11 @@ def _rate_claim(light: Rates) -> Claim:
             "from 1."
         ),
         source="[BB26, Thm 4.3]",
+        box="bb26-thm-4-3",
         measured=worst(1.0),
         expected=0.0,
         tolerance=comparison_quantile(len(rates)),
         relation="≤",
-        std_error=1.0,
         alternative=Alternative("it fell like L^{-1/2}", worst(0.5)),
     )
 
@@ -130,7 +92,7 @@ def _norm_claim(light: Norms) -> Claim:
             "At all checkpoints of the sub-Gaussian tasks H² stays below ½, where averages over queries fall like the "
             "error at one query: the largest H²."
         ),
-        source="derived here",
+        source="measured here",
         measured=max(float(norms.max()) for norms in light.values()),
         expected=0.5,
         tolerance=0.0,
@@ -150,6 +112,7 @@ def _control_claim(control: list[Rate]) -> Claim:
             "more slowly than 1/L, beyond chance, at every checkpoint: the largest of the three exponents."
         ),
         source="derived here",
+        box="laplace-control",
         measured=steepest.exponent,
         expected=bound,
         tolerance=0.0,
@@ -163,7 +126,8 @@ def draw(table: pd.DataFrame) -> Figure:
     """Relative errors at the end against the length; the exponents of all checkpoints by task."""
     tasks = list(dict.fromkeys(table["task"]))
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1, 1.15))
-    end = table[table["checkpoint"] == CHECKPOINTS[-1]]
+    checkpoints = list(dict.fromkeys(table["checkpoint"]))
+    end = table[table["checkpoint"] == checkpoints[-1]]
     firsts = end.groupby("task")["gap"].transform("first")
     end = end.assign(gap=end["gap"] / firsts, gap_std_error=end["gap_std_error"] / firsts)
     series(left, end, "gap")
@@ -172,21 +136,13 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set_ylabel("squared error of the gradient, relative")
     left.set_ylim(bottom=0.4 * end["gap"].min())
     handles, labels = left.get_legend_handles_labels()
-    handles, labels = [*handles, line(":", 1.5)], [*labels, r"$\propto 1/L$"]
+    handles, labels = [*handles, legend_line(":", 1.5)], [*labels, r"$\propto 1/L$"]
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
-    for offset, checkpoint, colour in zip((-0.22, 0.0, 0.22), CHECKPOINTS, sequence(3), strict=True):
+    for offset, checkpoint, colour in zip((-0.22, 0.0, 0.22), checkpoints, sequence(3), strict=True):
         mine = table[table["checkpoint"] == checkpoint].drop_duplicates("task")
-        right.errorbar(
-            mine["exponent"],
-            np.arange(len(mine)) + offset,
-            xerr=NORMAL * mine["exponent_std_error"],
-            color=colour,
-            marker="o",
-            markersize=5,
-            linestyle="",
-            capsize=3,
-            label=checkpoint,
-        )
+        look = {"color": colour, "marker": "o", "markersize": 5, "linestyle": "", "capsize": 3, "label": checkpoint}
+        places, interval = np.arange(len(mine)) + offset, NORMAL * mine["exponent_std_error"]
+        right.errorbar(mine["exponent"], places, xerr=interval, **look)
     right.axvline(1, color=ink(), linewidth=1.5, linestyle=":")
     norms = table.groupby("task")["squared_norm"].max()
     right.set_yticks(range(len(tasks)), [f"{task}\n$H^2={norms[task]:.2f}$" for task in tasks], fontsize="small")

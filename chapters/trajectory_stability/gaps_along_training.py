@@ -6,9 +6,9 @@ the gradients falls like $L^{-1/2}$ (dotted), that of single draws; the gap of t
 (dash-dotted), because fresh prompts at every step average the draws out and leave the bias. The gaps of the
 control hardly fall, or grow.
 
-Alt: Two log-log panels of gap against prompt length. Six series fall in each, on the left with a slope between a
-half and one, on the right with a slope near a half. The series of the Laplace control is level on the left
-and level or rising on the right.
+Alt: Two log-log panels of gap against prompt length. The series of the sub-Gaussian tasks fall in each, on the left
+with a slope between a half and one, on the right with a slope near a half. The series of the Laplace control is level
+on the left and level or rising on the right.
 """
 
 from collections.abc import Mapping
@@ -19,21 +19,18 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks, line, series
-from chapters.trajectory_stability.scenes import sub_gaussian
+from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
+from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
 from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import legend_line, legend_with
+from lib.concentration import straight_exponents
 from lib.statistics import comparison_quantile, standard_error
 
 
 def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Numbers:
     """Both gaps by task and length; the parameters' falls at least like L^{-1/2}."""
     return Numbers(_table(infinite, finite), (_gap_claim(infinite, sub_gaussian(finite)),))
-
-
-def exponents(gaps: Float[np.ndarray, "runs k"], lengths: tuple[int, ...]) -> Float[np.ndarray, " runs"]:
-    """Of each run: minus the slope of a straight line through `ln gap` against `ln L`."""
-    return -np.polyfit(np.log(lengths), np.log(gaps).T, 1)[0]
 
 
 def _gradient_gaps(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs t k"]:
@@ -47,28 +44,18 @@ def _table(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePath
     for name, paths in finite.items():
         for kind, measure in (("parameters", parameter_gaps), ("gradient", _gradient_gaps)):
             largest = measure(infinite[name], paths).max(axis=1)
-            slopes = exponents(largest, paths.lengths)
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "task": name,
-                        "kind": kind,
-                        "length": paths.lengths,
-                        "gap": largest.mean(axis=0),
-                        "gap_std_error": standard_error(largest),
-                        "exponent": slopes.mean(),
-                        "exponent_std_error": float(standard_error(slopes)),
-                    }
-                )
-            )
+            slopes = straight_exponents(paths.lengths, largest)
+            gap = {"gap": largest.mean(axis=0), "gap_std_error": standard_error(largest)}
+            slope = {"exponent": slopes.mean(), "exponent_std_error": float(standard_error(slopes))}
+            frames.append(pd.DataFrame({"task": name, "kind": kind, "length": paths.lengths, **gap, **slope}))
     columns = {
         "task": Column("The task; the control's tokens are not sub-Gaussian", "name"),
         "kind": Column("`parameters`: ‖θ_L(t) - θ_∞(t)‖; `gradient`: that of the two gradients followed", "name"),
         "length": Column("Tokens in the prompt, L", "tokens"),
         "gap": Column("The largest gap over training time, mean over runs", std_error="gap_std_error"),
-        "gap_std_error": Column("Standard error of the mean", std_error="gap_std_error"),
+        "gap_std_error": Column("Standard error of the mean", moves_with="gap"),
         "exponent": Column("r of gap ∝ L^-r, a straight line a run, mean", std_error="exponent_std_error"),
-        "exponent_std_error": Column("Standard error of r, from runs", std_error="exponent_std_error"),
+        "exponent_std_error": Column("Standard error of r, from runs", moves_with="exponent"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -76,7 +63,8 @@ def _table(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePath
 def _gap_claim(infinite: Mapping[str, InfinitePath], light: Mapping[str, FinitePaths]) -> Claim:
     """By how many standard errors the exponent of the parameter gap falls short of ½, worst over tasks."""
     slopes = [
-        exponents(parameter_gaps(infinite[name], paths).max(axis=1), paths.lengths) for name, paths in light.items()
+        straight_exponents(paths.lengths, parameter_gaps(infinite[name], paths).max(axis=1))
+        for name, paths in light.items()
     ]
     errors = np.asarray([float(standard_error(runs)) for runs in slopes])
     means = np.asarray([runs.mean() for runs in slopes])
@@ -88,11 +76,11 @@ def _gap_claim(infinite: Mapping[str, InfinitePath], light: Mapping[str, FiniteP
             "short."
         ),
         source="[BB26, Thm 4.3]",
+        box="bb26-thm-4-3",
         measured=float(np.max((0.5 - means) / errors)),
         expected=0.0,
         tolerance=comparison_quantile(len(light)),
         relation="≤",
-        std_error=1.0,
         alternative=Alternative("it did not fall", float(np.max(0.5 / errors))),
     )
 
@@ -110,8 +98,6 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=title)
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")
-    handles, labels = panels[0].get_legend_handles_labels()
-    handles += [line(":", 1.5), line("-.", 1.5)]
-    labels += [r"$\propto L^{-1/2}$", r"$\propto L^{-1}$"]
-    panels[1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    powers = {r"$\propto L^{-1/2}$": legend_line(":", 1.5), r"$\propto L^{-1}$": legend_line("-.", 1.5)}
+    legend_with(panels[1], powers, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

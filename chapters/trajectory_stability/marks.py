@@ -2,36 +2,22 @@
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from companion.style import ink
+from companion.style import error_bars, ink, markers
 
 SIZE = (9.0, 4.8)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def series(axes: Axes, frame: pd.DataFrame, column: str) -> None:
-    """Against the prompt length, a series a task, with two standard errors."""
+    """Against the prompt length, a series a task, with two standard errors; the control in ink."""
     tasks = list(dict.fromkeys(frame["task"]))
-    for index, (task, colour) in enumerate(zip(tasks, _colours(tasks), strict=True)):
+    for index, (task, marker) in enumerate(zip(tasks, markers(len(tasks)), strict=True)):
         mine = frame[frame["task"] == task]
-        axes.errorbar(
-            mine["length"],
-            mine[column],
-            2 * mine[f"{column}_std_error"],
-            color=colour,
-            marker=MARKERS[index % len(MARKERS)],
-            markersize=5.5,
-            linewidth=1.2,
-            capsize=2,
-            label=task,
+        look = {"color": ink() if "control" in task else f"C{index}", "marker": marker, "label": task}
+        error_bars(
+            axes, mine["length"], mine[column], mine[f"{column}_std_error"], linestyle="-", linewidth=1.2, **look
         )
-
-
-def _colours(tasks: list[str]) -> list:
-    """The cycle for the tasks; ink for the control, which comes last."""
-    return [ink() if "control" in task else f"C{index}" for index, task in enumerate(tasks)]
 
 
 def law(axes: Axes, lengths: pd.Series, height: float, power: float, style: str = ":") -> None:
@@ -45,8 +31,3 @@ def length_ticks(axes: Axes, frame: pd.DataFrame) -> None:
     lengths = sorted(frame["length"].unique().tolist())
     axes.set_xticks(lengths, [f"{length:g}" for length in lengths])
     axes.xaxis.set_minor_locator(NullLocator())
-
-
-def line(style: str, width: float = 2) -> Line2D:
-    """A line for the legend."""
-    return Line2D([], [], color=ink(), linestyle=style, linewidth=width)

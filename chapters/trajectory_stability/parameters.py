@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 import companion
+from companion.parameters import each_once
 
 # The task whose risk is drawn against time.
 SHOWN = "signs"
@@ -28,8 +29,8 @@ class Parameters(companion.Parameters):
     ]
     lengths: Annotated[
         list[Annotated[int, Field(ge=4, le=10**5)]],
-        Field(min_length=4, max_length=12, description="Prompt lengths L; four at least, for slopes with a bend."),
-        AfterValidator(lambda lengths: sorted(set(lengths))),
+        Field(max_length=12, description="Prompt lengths L, at least four of them."),
+        AfterValidator(each_once(4, "slopes are fitted with a bend, and one length is left over to judge the fit")),
     ]
     episodes: Annotated[int, Field(ge=8, le=4096, description="Episodes that all training shares.")]
     steps: Annotated[int, Field(ge=8, le=10**4, description="Steps of gradient descent.")]
@@ -38,7 +39,7 @@ class Parameters(companion.Parameters):
     prompts: Annotated[
         int, Field(ge=256, le=10**6, description="Fresh episodes that measure the gradient's error at a checkpoint.")
     ]
-    shard_lengths: Annotated[
+    piece_lengths: Annotated[
         int,
-        Field(ge=1, le=12, description="Lengths to a shard: more are less work in all, fewer spread it wider."),
+        Field(ge=1, le=12, description="Lengths to a piece: more are less work in all, fewer spread it wider."),
     ]

@@ -13,8 +13,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
-from chapters.trajectory_stability.scenes import DIMENSION
+from chapters.trajectory_stability.problems import DIMENSION
 from lib.attention import Attention
+from lib.batching import in_batches
 from lib.icl.tasks import Episode, Task, episode_loss, predict
 from lib.measures import Empirical, empirical, tilted_cov
 
@@ -70,20 +71,17 @@ class Programs:
         def covariance(episode):
             return tilted_cov(episode.measure, jnp.zeros(DIMENSION + 1))
 
-        both = jax.vmap(jax.vmap(jax.value_and_grad(cost), (0, None)), (None, 0))
+        all_heads = jax.vmap(jax.value_and_grad(cost), (0, None))
         self.episodes = jax.jit(jax.vmap(lambda key: task.draw(key=key)), compiler_options=UNOPTIMISED)
         self.tokens = jax.jit(jax.vmap(prompt), compiler_options=HARDLY_OPTIMISED)
         self.covariances = jax.jit(jax.vmap(covariance), compiler_options=UNOPTIMISED)
-        self._infinite = jax.jit(both, compiler_options=UNOPTIMISED)
+        self._infinite = jax.jit(jax.vmap(all_heads, (None, 0), out_axes=1), compiler_options=UNOPTIMISED)
 
     def read_laws(
         self, heads: Float[np.ndarray, "m p"], episodes: Episode
-    ) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n m p"]]:
+    ) -> tuple[Float[np.ndarray, "m n"], Float[np.ndarray, "m n p"]]:
         """Loss and gradient of each head on the law of each episode."""
-        padded = np.concatenate([heads, np.repeat(heads[-1:], -len(heads) % TOGETHER, axis=0)])
-        parts = [self._infinite(padded[i : i + TOGETHER], episodes) for i in range(0, len(padded), TOGETHER)]
-        values, slopes = (np.concatenate(part, axis=1)[:, : len(heads)] for part in zip(*parts, strict=True))
-        return values, slopes
+        return in_batches(lambda some: self._infinite(some, episodes), heads, batch=TOGETHER)
 
 
 def keys_at(key: PRNGKeyArray, indices: Int[np.ndarray, " n"]) -> Key[Array, " n"]:

@@ -6,8 +6,8 @@ at the end, $\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, mean over th
 standard errors, for all sub-Gaussian tasks. Dotted: $1/L$.
 
 Alt: Two panels. Left, falling curves of risk against time, lower for longer prompts, the longest close to a
-dashed curve. Right, a log-log chart: the excess of six tasks falls with the prompt length, nearly as fast as a
-dotted line of slope minus one.
+dashed curve. Right, a log-log chart: the excess of every task falls with the prompt length, nearly as fast as
+a dotted line of slope minus one.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks, line, series
+from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.parameters import SHOWN
-from chapters.trajectory_stability.scenes import sub_gaussian
+from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import ink, legend_line, legend_with, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 # Of every task: what each run ends above the infinite risk, by length.
@@ -46,39 +46,23 @@ def _excess(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "r
 
 def _table(infinite: InfinitePath, finite: FinitePaths, excess: Excess) -> Table:
     """Risk against time for one task, and the excess at the end for all."""
-    frames = [
-        pd.DataFrame(
-            {
-                "task": SHOWN,
-                "length": length,
-                "time": infinite.times,
-                "risk": finite.risks[..., index].mean(axis=0),
-                "risk_std_error": standard_error(finite.risks[..., index]),
-                "infinite": infinite.risks,
-            }
-        )
-        for index, length in enumerate(finite.lengths)
-    ]
-    frames += [
-        pd.DataFrame(
-            {
-                "task": name,
-                "length": finite.lengths,
-                "excess": runs.mean(axis=0),
-                "excess_std_error": standard_error(runs),
-            }
-        )
-        for name, runs in excess.items()
-    ]
+    frames = []
+    for index, length in enumerate(finite.lengths):
+        risks = finite.risks[..., index]
+        along = {"time": infinite.times, "risk": risks.mean(axis=0), "risk_std_error": standard_error(risks)}
+        frames.append(pd.DataFrame({"task": SHOWN, "length": length, **along, "infinite": infinite.risks}))
+    for name, runs in excess.items():
+        at_end = {"excess": runs.mean(axis=0), "excess_std_error": standard_error(runs)}
+        frames.append(pd.DataFrame({"task": name, "length": finite.lengths, **at_end}))
     columns = {
         "task": Column("The task", "name"),
         "length": Column("Tokens in the prompt, L", "tokens"),
         "time": Column("Step size times step, t; none for the excess at the end"),
         "risk": Column("R_L(θ_L(t)), from the fresh prompts of each step", std_error="risk_std_error"),
-        "risk_std_error": Column("Its standard error, from runs", std_error="risk_std_error"),
+        "risk_std_error": Column("Its standard error, from runs", moves_with="risk"),
         "infinite": Column("R_∞(θ_∞(t))"),
         "excess": Column("R_L(θ_L) - R_∞(θ_∞), mean of the last quarter of training", std_error="excess_std_error"),
-        "excess_std_error": Column("Its standard error, from runs", std_error="excess_std_error"),
+        "excess_std_error": Column("Its standard error, from runs", moves_with="excess"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
@@ -100,6 +84,7 @@ def _risk_claim(excess: Excess, lengths: tuple[int, ...]) -> Claim:
             f"risk falls from L = {lengths[0]} to {lengths[-1]} at least like L^{{-1/2}}: the largest ratio to it."
         ),
         source="[BB26, Thm 4.3]",
+        box="bb26-thm-4-3",
         measured=ratios[worst],
         expected=1.0,
         tolerance=comparison_quantile(len(excess)) * errors[worst],
@@ -125,7 +110,6 @@ def draw(table: pd.DataFrame) -> Figure:
     series(right, ends, "excess")
     law(right, ends["length"], 1.6 * ends["excess"].max(), -1.0)
     right.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
-    handles, labels = right.get_legend_handles_labels()
-    right.legend([*handles, line(":", 1.5)], [*labels, r"$\propto 1/L$"], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    legend_with(right, {r"$\propto 1/L$": legend_line(":", 1.5)}, loc="center left", bbox_to_anchor=(1.0, 0.5))
     length_ticks(right, ends)
     return figure

@@ -12,15 +12,15 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from chapters.trajectory_stability.problems import ByTask, Problem, file_name, problems_of
 from chapters.trajectory_stability.programs import Programs, as_flat, keys_at, read_prompts
-from chapters.trajectory_stability.scenes import ByTask, Scene, file_name, scenes_of
 from companion import gather
 from companion.pieces import Arrays, Pieces
 from lib.icl.tasks import Episode
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """How everything is trained."""
 
     lengths: tuple[int, ...]
@@ -28,12 +28,12 @@ class Plan:
     steps: int
     step_size: float
     runs: int
-    shard_lengths: int
+    piece_lengths: int
 
     @property
     def groups(self) -> list[slice]:
-        """Lengths of one shard, by their places."""
-        return [slice(i, i + self.shard_lengths) for i in range(0, len(self.lengths), self.shard_lengths)]
+        """Lengths of one piece, by their places."""
+        return [slice(i, i + self.piece_lengths) for i in range(0, len(self.lengths), self.piece_lengths)]
 
     @property
     def times(self) -> Float[np.ndarray, " t"]:
@@ -45,15 +45,15 @@ class Plan:
 class Course:
     """What all training of one task shares: the start, the episodes, and the compiled programs."""
 
-    scene: Scene
+    problem: Problem
     programs: Programs
     episodes: Episode
 
     @classmethod
-    def draw(cls, scene: Scene, plan: Plan, *, key: PRNGKeyArray) -> "Course":
+    def draw(cls, problem: Problem, plan: TrainingPlan, *, key: PRNGKeyArray) -> "Course":
         """Episode i from the key folded with i."""
-        programs = Programs(scene.task, max(plan.lengths))
-        return cls(scene, programs, programs.episodes(keys_at(key, np.arange(plan.episodes))))
+        programs = Programs(problem.task, max(plan.lengths))
+        return cls(problem, programs, programs.episodes(keys_at(key, np.arange(plan.episodes))))
 
 
 @dataclass(frozen=True)
@@ -76,38 +76,39 @@ class FinitePaths:
     slopes: Float[np.ndarray, "runs t k p"]
 
 
-def draw_courses(tasks: list[str], plan: Plan, *, keys: ByTask) -> dict[str, Course]:
+def draw_courses(tasks: list[str], plan: TrainingPlan, *, keys: ByTask) -> dict[str, Course]:
     """Of the tasks asked for and of the control."""
-    return {name: Course.draw(scene, plan, key=keys[name]) for name, scene in scenes_of(tasks).items()}
+    return {name: Course.draw(problem, plan, key=keys[name]) for name, problem in problems_of(tasks).items()}
 
 
 # --- infinite prompts -------------------------------------------------------------------------------------
 
 
-def follow_laws(courses: Mapping[str, Course], plan: Plan) -> dict[str, InfinitePath]:
+def follow_laws(courses: Mapping[str, Course], plan: TrainingPlan) -> dict[str, InfinitePath]:
     """By task: training that reads the laws of prompts."""
     return {name: follow_law(course, plan) for name, course in courses.items()}
 
 
-def follow_law(course: Course, plan: Plan) -> InfinitePath:
+def follow_law(course: Course, plan: TrainingPlan) -> InfinitePath:
     """One path: nothing about it is random once the episodes are drawn."""
-    head, path = as_flat(course.scene.start), []
+    head, path = as_flat(course.problem.start), []
     for _ in plan.times:
         values, slopes = course.programs.read_laws(head[None], course.episodes)
-        path.append((head, values.mean(), slopes[:, 0].mean(axis=0)))
-        head = head - plan.step_size * path[-1][2]
+        slope = slopes[0].mean(axis=0)
+        path.append((head, values.mean(), slope))
+        head = head - plan.step_size * slope
     return InfinitePath(plan.times, *map(np.stack, zip(*path, strict=True)))
 
 
 # --- finite prompts ---------------------------------------------------------------------------------------
 
 
-def follow_prompts(courses: Mapping[str, Course], plan: Plan, *, keys: ByTask) -> dict[str, FinitePaths]:
+def follow_prompts(courses: Mapping[str, Course], plan: TrainingPlan, *, keys: ByTask) -> dict[str, FinitePaths]:
     """By task: training that reads fresh prompts at every step, all runs and lengths."""
     return {name: _all_runs(name, course, plan, key=keys[name]) for name, course in courses.items()}
 
 
-def _all_runs(name: str, course: Course, plan: Plan, *, key: PRNGKeyArray) -> FinitePaths:
+def _all_runs(name: str, course: Course, plan: TrainingPlan, *, key: PRNGKeyArray) -> FinitePaths:
     paths = iter(gather(training_pieces(name, lambda: course, plan, key=key)))
     runs = [[next(paths) for _ in plan.groups] for _ in range(plan.runs)]
 
@@ -117,7 +118,7 @@ def _all_runs(name: str, course: Course, plan: Plan, *, key: PRNGKeyArray) -> Fi
     return FinitePaths(plan.lengths, whole("heads"), whole("risks"), whole("slopes"))
 
 
-def training_pieces(name: str, course: Callable[[], Course], plan: Plan, *, key: PRNGKeyArray) -> Pieces:
+def training_pieces(name: str, course: Callable[[], Course], plan: TrainingPlan, *, key: PRNGKeyArray) -> Pieces:
     """A run and a group of lengths each. The course is asked for by the pieces: to list them costs nothing."""
     return {
         f"{file_name(name)}-run-{run}-from-{plan.lengths[group.start]}": partial(
@@ -128,18 +129,19 @@ def training_pieces(name: str, course: Callable[[], Course], plan: Plan, *, key:
     }
 
 
-def _one_run(ask: Callable[[], Course], plan: Plan, run: int, group: slice, *, key: PRNGKeyArray) -> Arrays:
+def _one_run(ask: Callable[[], Course], plan: TrainingPlan, run: int, group: slice, *, key: PRNGKeyArray) -> Arrays:
     """Run r draws prompt i of step t from the key folded with r, t and i; lengths share its first tokens."""
     course, path = ask(), []
     lengths, key = plan.lengths[group], jr.fold_in(key, run)
     asked = course.episodes.query, course.episodes.target
-    heads = np.tile(as_flat(course.scene.start), (len(lengths), 1))
+    heads = np.tile(as_flat(course.problem.start), (len(lengths), 1))
     for step in range(plan.steps + 1):
         drawn = keys_at(jr.fold_in(key, step), np.arange(plan.episodes))
         tokens = course.programs.tokens(course.episodes, drawn)
-        values, slopes = read_prompts(course.scene.task.loss, lengths, heads, tokens, asked)
-        path.append((heads, np.mean(values, axis=0), np.mean(slopes, axis=0)))
-        heads = heads - plan.step_size * path[-1][2]
+        values, slopes = read_prompts(course.problem.task.loss, lengths, heads, tokens, asked)
+        mean_slopes = np.mean(slopes, axis=0)
+        path.append((heads, np.mean(values, axis=0), mean_slopes))
+        heads = heads - plan.step_size * mean_slopes
     return dict(zip(("heads", "risks", "slopes"), map(np.stack, zip(*path, strict=True)), strict=True))
 
 

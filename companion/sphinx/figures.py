@@ -161,7 +161,8 @@ def _file(house: House, module: str) -> str:
 def _column(name: str, column: dict[str, Any]) -> str:
     unit = "" if column["unit"] == "1" else f" ({column['unit']})"
     error = f"; standard error in `{column['std_error']}`" if column["std_error"] not in (None, name) else ""
-    return f"- `{name}`: {column['meaning']}{unit}{error}"
+    together = f"; moves with `{column['moves_with']}`" if column["moves_with"] else ""
+    return f"- `{name}`: {column['meaning']}{unit}{error}{together}"
 
 
 def _head(path: Path) -> str:

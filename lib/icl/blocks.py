@@ -15,8 +15,9 @@ from lib._checks import as_float, require_float64
 from lib.attention import Attention
 from lib.finite_prompt import Scalar
 from lib.icl.averages import QueryAverage, query_average
-from lib.icl.linear_regression import LinearRegression, Moments, covariance_root
+from lib.icl.linear_regression import ErrorTerms, LinearRegression
 from lib.icl.score_table import ScoreTable, score_table
+from lib.measures import covariance_root
 
 
 class Blocks(eqx.Module):
@@ -48,6 +49,11 @@ def balanced_start(theta: Float[Array, "d p"] | Float[np.ndarray, "d p"], alpha:
     return Blocks(alpha * gram / jnp.linalg.norm(gram), alpha)
 
 
+def isotropic_blocks(dimension: int, norm: Scalar, gain: Scalar) -> Blocks:
+    """`A = ‖A‖_F I/√d` and b. Where Σ = I, the flow of (A, b) from such a head is the flow of (‖A‖_F, b)."""
+    return Blocks(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
+
+
 def infinite_limit(task: LinearRegression) -> Blocks:
     """Where the infinite flow ends from a balanced start: `A* = tr(Σ⁻²)^{-1/4} Σ⁻¹`, `b* = tr(Σ⁻²)^{1/4}`.
 
@@ -76,15 +82,32 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
         tau_squared = tilt @ tilt
         predicted = blocks.gain * root @ tilt
         miss = query - predicted
-        moments = Moments(
+        terms = ErrorTerms(
             infinite=power * miss @ miss,
             shrink=power * predicted @ miss,
             along=power * predicted @ predicted / jnp.where(tau_squared > 0, tau_squared, 1.0),
             value=value,
         )
-        return moments.square_error(scores.statistics(tau_squared))
+        return terms.square_error(scores.statistics(tau_squared))
 
     return 0.5 * (queries.weights @ jax.vmap(given_query)(queries.nodes) + task.noise_std**2)
+
+
+def best_gain(
+    task: LinearRegression, matrix: Float[Array, "d d"], scores: ScoreTable, queries: QueryAverage, *, near: Scalar
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """`argmin_b R_L` at the matrix A, and the risk there: closed, because `block_risk` is quadratic in b.
+
+    From the slopes at the gains `near` and twice that, so that near the best gain a risk of 1e-20 keeps its digits:
+    from values at 0 it would be lost in that of predicting 0.
+    """
+
+    def risk(shift):
+        return block_risk(task, Blocks(matrix, (1 + shift) * near), scores, queries)
+
+    (here, _), (slope, further) = jax.vmap(jax.value_and_grad(risk))(jnp.asarray([0.0, 1.0]))
+    curvature = further - slope
+    return near * (1 - slope / curvature), here - slope**2 / (2 * curvature)
 
 
 def best_blocks(

@@ -14,16 +14,25 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
-from lib._checks import as_float, is_concrete, require_count, require_finite, require_float64, require_positive
+from lib._checks import (
+    as_float,
+    is_concrete,
+    require_count,
+    require_covariance,
+    require_finite,
+    require_float64,
+    require_positive,
+)
 from lib.attention import Attention
 from lib.finite_prompt import Scalar, ScoreStatistics
 from lib.icl.averages import PairAverage, pair_average
 from lib.icl.score_table import ScoreTable, score_table
+from lib.measures import covariance_root
 
-Numbers = Num[Array, "..."] | Num[np.ndarray, "..."]
+Numeric = Num[Array, "..."] | Num[np.ndarray, "..."]
 
 
-class Prompts(NamedTuple):
+class RegressionPrompts(NamedTuple):
     """Independent prompts, each of its own task: tokens (x, y), a query (x_q, 0), and the label to predict."""
 
     tokens: Float[Array, "n L e"]
@@ -31,7 +40,7 @@ class Prompts(NamedTuple):
     targets: Float[Array, " n"]
 
 
-class Moments(eqx.Module):
+class ErrorTerms(eqx.Module):
     """What a prompt's mean square error is linear in, besides its score statistics.
 
     With t the tilt, τ² = ⟨t, Γ_w t⟩, c = ⟨v, Γ_w t⟩ the output of the infinite prompt and y the noiseless label:
@@ -53,7 +62,8 @@ class LinearRegression(eqx.Module):
     """The task: covariates of covariance `cov`, queries of `query_cov` (the same, unless given), both d×d.
 
     `task_scale` is τ_w, and `noise_std` the standard deviation of the noise on all labels, the query's included.
-    Covariances may be singular. All risks are half the mean square error, against the noisy label.
+    Covariances may be singular. All risks are half the mean square error, against the noisy label. The same law with
+    covariates, queries and task vectors of any measure is `tasks.GeneralRegression`, whose risks are means of episodes.
     """
 
     cov: Float[Array, "*tasks d d"]
@@ -63,10 +73,10 @@ class LinearRegression(eqx.Module):
 
     def __init__(
         self,
-        cov: Numbers,
-        query_cov: Numbers | None = None,
-        task_scale: float | Numbers = 1.0,
-        noise_std: float | Numbers = 0.0,
+        cov: Numeric,
+        query_cov: Numeric | None = None,
+        task_scale: float | Numeric = 1.0,
+        noise_std: float | Numeric = 0.0,
     ):
         self.cov = as_float(cov)
         self.query_cov = self.cov if query_cov is None else as_float(query_cov)
@@ -76,7 +86,7 @@ class LinearRegression(eqx.Module):
     def __check_init__(self):
         """Two covariances of one dimension, and two scales."""
         for name in ("cov", "query_cov"):
-            _require_covariance(name, getattr(self, name))
+            require_covariance("LinearRegression", name, getattr(self, name))
         if self.cov.shape != self.query_cov.shape:
             raise ValueError(
                 "`LinearRegression(cov, query_cov)` needs two covariances of one dimension, because prompt and query "
@@ -133,7 +143,7 @@ class LinearRegression(eqx.Module):
     ) -> Float[Array, ""]:
         """The risk on prompts of e^{log_length} tokens, any U and V, without drawing a prompt. Derived here.
 
-        Given task and query the error is exact (`Moments.square_error`); their average is taken at fixed nodes, with
+        Given task and query the error is exact (`ErrorTerms.square_error`); their average is taken at fixed nodes, with
         the infinite prompt's error, whose average is known, as control variate. Deterministic and differentiable;
         the error is that of the nodes, see `finite_risk_error`. A new length costs a `ScoreTable`, about a second
         (built again at each call where `log_length` is traced); then a call costs 0.2 s.
@@ -190,7 +200,7 @@ class LinearRegression(eqx.Module):
         errors = jax.lax.map(posterior_error, jr.split(key, n), batch_size=256)
         return 0.5 * (self.task_scale**2 * jnp.mean(errors) + self.noise_std**2)
 
-    def draw(self, length: int, n: int, *, key: PRNGKeyArray) -> Prompts:
+    def draw(self, length: int, n: int, *, key: PRNGKeyArray) -> RegressionPrompts:
         """`n` prompts of `length` tokens, with query and label."""
         length = require_count("draw", "length", length, "an empty prompt defines no probability measure.")
         n = require_count("draw", "n", n, "a draw has a prompt.")
@@ -201,7 +211,8 @@ class LinearRegression(eqx.Module):
         y = jnp.einsum("nld,nd->nl", x, tasks) + self.noise_std * jr.normal(noise_key, (n, length), dtype)
         queries = jr.normal(query_key, (n, d), dtype) @ covariance_root(self.query_cov).T
         targets = jnp.sum(queries * tasks, axis=1) + self.noise_std * jr.normal(label_key, (n,), dtype)
-        return Prompts(jnp.concatenate([x, y[..., None]], axis=-1), jnp.pad(queries, ((0, 0), (0, 1))), targets)
+        tokens = jnp.concatenate([x, y[..., None]], axis=-1)
+        return RegressionPrompts(tokens, jnp.pad(queries, ((0, 0), (0, 1))), targets)
 
     def _response(self, params: Attention) -> tuple[Float[Array, " d"], Float[Array, "d d"], Float[Array, " d"]]:
         """The infinite prompt's output is `⟨x_q, constant + linear w + quadratic ⟨w, Sw⟩⟩`."""
@@ -251,9 +262,9 @@ def _average_error(
 
         def given_radius(radius):
             square = radius**2
-            moments = Moments(square * miss**2, square * output * miss, along, value @ value)
+            terms = ErrorTerms(square * miss**2, square * output * miss, along, value @ value)
             statistics = scores.statistics(square * tau_squared)
-            return jnp.stack([moments.square_error(statistics), moments.infinite, statistics.participation])
+            return jnp.stack([terms.square_error(statistics), terms.infinite, statistics.participation])
 
         return average.query_weights @ jax.vmap(given_radius)(average.query_radii)
 
@@ -266,27 +277,3 @@ def _average_error(
 
     by_ray = jax.lax.map(jax.checkpoint(given_ray), (average.rays, average.frames))
     return tuple(jnp.mean(by_ray, axis=0))
-
-
-def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """A matrix R with `R Rᵀ = cov`, by eigenvalues, so that a singular `cov` is no obstacle."""
-    eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
-    return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
-
-
-def _require_covariance(name: str, cov: Float[Array, "..."]) -> None:
-    rule = f"`LinearRegression({name}=...)` must be a covariance:"
-    if cov.ndim < 2 or cov.shape[-1] != cov.shape[-2] or cov.shape[-1] == 0:
-        raise ValueError(f"{rule} a square matrix of size d ≥ 1. Got shape {cov.shape}.")
-    require_finite("LinearRegression", name, cov, "it is a covariance.")
-    if not is_concrete(cov):
-        return
-    matrix = np.asarray(cov, np.float64)
-    transposed = np.swapaxes(matrix, -1, -2)
-    eigenvalues = np.linalg.eigvalsh(0.5 * (matrix + transposed))
-    tolerance = matrix.shape[-1] * np.finfo(cov.dtype).eps * np.abs(eigenvalues).max()
-    if np.abs(matrix - transposed).max() > tolerance or eigenvalues.min() < -tolerance:
-        raise ValueError(
-            f"{rule} symmetric, without negative eigenvalues. Got |cov - cov.T| up to "
-            f"{np.abs(matrix - transposed).max():.3g} and a smallest eigenvalue of {eigenvalues.min():.3g}."
-        )

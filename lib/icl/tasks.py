@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float
 from lib.attention import Attention, attend
-from lib.measures import Gaussian, Measure, Pushforward, dimension
+from lib.measures import Gaussian, Measure, Pushforward
 
 
 class Episode(eqx.Module):
@@ -74,24 +74,26 @@ def logistic(prediction: Float[Array, ""], target: Float[Array, ""]) -> Float[Ar
 # --- tasks ------------------------------------------------------------------------------------------------
 
 
-class Regression(Task):
-    """Tokens `(x, ⟨w, x⟩ + noise)` with covariates x of any law, w ~ `weights`; half the square error.
+class GeneralRegression(Task):
+    """Tokens `(x, ⟨w, x⟩ + noise)` with covariates x of any law and w ~ `task_vectors`; half the square error.
 
-    The query's covariate is of the law `queries`, by default that of the prompt's. Given w a token is linear in
-    `(x, noise)`, hence `Λ(ξ, η) = Λ_x(ξ + ηw) + ½ noise_std² η²`.
+    The query's covariate is of the law `query_covariates`, by default that of the prompt's. Given w a token is linear
+    in `(x, noise)`, hence `Λ(ξ, η) = Λ_x(ξ + ηw) + ½ noise_std² η²`. Where the three laws are N(0, cov),
+    N(0, task_scale² I) and N(0, query_cov), this is `LinearRegression(cov, query_cov, task_scale, noise_std)`, which
+    knows its risks in closed form; here they are means over episodes.
     """
 
     covariates: Measure
-    weights: Measure
+    task_vectors: Measure
     noise_std: Float[Array, ""] = eqx.field(converter=as_float, default=0.0)
-    queries: Measure | None = None
+    query_covariates: Measure | None = None
 
     def draw(self, *, key):
-        """Weights, then a token like the prompt's, or with a covariate of its own law."""
-        weight_key, token_key = jr.split(key)
-        w = self.weights.sample(1, key=weight_key)[0]
-        query = self._tokens(self.covariates if self.queries is None else self.queries, w)
-        return hide_label(self._tokens(self.covariates, w), query.sample(1, key=token_key)[0])
+        """A task vector, then a token like the prompt's, or with a covariate of its own law."""
+        vector_key, token_key = jr.split(key)
+        w = self.task_vectors.sample(1, key=vector_key)[0]
+        asked = self._tokens(self.covariates if self.query_covariates is None else self.query_covariates, w)
+        return hide_label(self._tokens(self.covariates, w), asked.sample(1, key=token_key)[0])
 
     def _tokens(self, covariates: Measure, w: Float[Array, " d"]) -> Measure:
         d = w.shape[0]
@@ -103,30 +105,30 @@ class Regression(Task):
 
 
 class IndexRegression(Task):
-    """Tokens `(x, f(⟨w, x⟩) + noise)` with x ~ N(0, I) and w ~ `weights`; half the square error."""
+    """Tokens `(x, f(⟨w, x⟩) + noise)` with x ~ N(0, I) and w ~ `task_vectors`; half the square error."""
 
     function: Callable[[Float[Array, ""]], Float[Array, ""]] = eqx.field(static=True)
-    weights: Measure
+    task_vectors: Measure
     noise_std: Float[Array, ""] = eqx.field(converter=as_float, default=0.0)
 
     def draw(self, *, key):
-        """Weights, then one more token."""
-        weight_key, token_key = jr.split(key)
-        measure = SingleIndex(self.weights.sample(1, key=weight_key)[0], Noisy(self.function, self.noise_std))
+        """A task vector, then one more token."""
+        vector_key, token_key = jr.split(key)
+        measure = SingleIndex(self.task_vectors.sample(1, key=vector_key)[0], Noisy(self.function, self.noise_std))
         return hide_label(measure, measure.sample(1, key=token_key)[0])
 
     loss = staticmethod(half_square)
 
 
 class Classification(Task):
-    """Tokens `(x, ±1)`, x ~ N(0, I), the sign 1 with chance `1/(1 + e^{-⟨w, x⟩})`, w ~ `weights`; the logistic loss."""
+    """Tokens `(x, ±1)`, x ~ N(0, I), 1 with chance `1/(1 + e^{-⟨w, x⟩})`, w ~ `task_vectors`; the logistic loss."""
 
-    weights: Measure
+    task_vectors: Measure
 
     def draw(self, *, key):
-        """Weights, then one more token."""
-        weight_key, token_key = jr.split(key)
-        measure = SingleIndex(self.weights.sample(1, key=weight_key)[0], Logistic())
+        """A task vector, then one more token."""
+        vector_key, token_key = jr.split(key)
+        measure = SingleIndex(self.task_vectors.sample(1, key=vector_key)[0], Logistic())
         return hide_label(measure, measure.sample(1, key=token_key)[0])
 
     loss = staticmethod(logistic)
@@ -141,9 +143,14 @@ class Independent(Measure):
     first: Measure
     second: Measure
 
+    @property
+    def dimension(self):
+        """That of both together."""
+        return self.first.dimension + self.second.dimension
+
     def log_mgf(self, tilt):
         """The sum over both."""
-        d = dimension(self.first)
+        d = self.first.dimension
         return self.first.log_mgf(tilt[:d]) + self.second.log_mgf(tilt[d:])
 
     def sample(self, n, *, key):

@@ -1,4 +1,4 @@
-"""Training on fresh prompts: the batch loss of in-context regression, and the published experiment.
+"""Training on fresh prompts: the batch loss of in-context regression.
 
 A step of stochastic gradient descent needs one unbiased gradient of the risk. The plain one draws L tokens of
 R^{d+1}; the collapsed one has the same law and draws 2L normals and two vectors. Both are values to pass as `sampling`.
@@ -19,7 +19,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import require_count
 from lib.attention import Attention
-from lib.icl.linear_regression import LinearRegression, covariance_root
+from lib.icl.linear_regression import LinearRegression
+from lib.measures import covariance_root
 
 # How scores and values become an output: (scores, values) ↦ ŷ.
 Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
@@ -181,37 +182,3 @@ def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -
 _TERMS = np.arange(8, -1, -1)
 _COSINE = (-1.0) ** _TERMS / np.array([math.factorial(2 * n) for n in _TERMS])
 _SINE = (-1.0) ** _TERMS / np.array([math.factorial(2 * n + 1) for n in _TERMS])
-
-
-class SeparateWeights(eqx.Module):
-    """The published model: query, key and value matrices p×p and an output row, without biases, p = d + 1."""
-
-    query: Float[Array, "*rows p p"]
-    key: Float[Array, "*rows p p"]
-    value: Float[Array, "*rows p p"]
-    output: Float[Array, "*rows 1 p"]
-
-    @classmethod
-    def draw(cls, size: int, *, key: PRNGKeyArray, dtype: Any = jnp.float32) -> "SeparateWeights":
-        """PyTorch's default linear layers: uniform in ±1/√fan_in."""
-        shapes = ((size, size), (size, size), (size, size), (1, size))
-        bound = size**-0.5
-        keys = jr.split(key, len(shapes))
-        return cls(*(jr.uniform(k, s, dtype, -bound, bound) for k, s in zip(keys, shapes, strict=True)))
-
-
-def published_head(weights: SeparateWeights) -> Attention:
-    """`U = KᵀQ/√p`, `V = O V`: the published model's head, whose scores are divided by √p."""
-    return Attention(weights.key.T @ weights.query / weights.query.shape[-1] ** 0.5, weights.output @ weights.value)
-
-
-def published_task(covariance_bug: bool = False) -> LinearRegression:
-    """The published experiment's data: d = 5, covariates of covariance 0.5^|i-j|, tasks N(0, I/5), label noise 0.1.
-
-    The published code multiplies the prompt's covariates twice by C = chol(Σ) and the query never: prompts then have
-    covariance CΣCᵀ and queries I. `covariance_bug` brings that law back.
-    """
-    cov = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
-    factor = np.linalg.cholesky(cov)
-    prompt_cov, query_cov = (factor @ cov @ factor.T, np.eye(5)) if covariance_bug else (cov, cov)
-    return LinearRegression(prompt_cov, query_cov, task_scale=5**-0.5, noise_std=0.1**0.5)

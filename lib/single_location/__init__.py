@@ -13,8 +13,9 @@ from lib.single_location.bayes_optimal import bayes_optimal_risk as bayes_optima
 from lib.single_location.overlaps import Overlaps as Overlaps
 from lib.single_location.population import attention_risk as attention_risk
 from lib.single_location.population import bayes_risk as bayes_risk
+from lib.single_location.population import best_elementwise_risk as best_elementwise_risk
 from lib.single_location.population import best_risk as best_risk
 from lib.single_location.replica import replica as replica
+from lib.single_location.tasks import LocationTask as LocationTask
 from lib.single_location.tasks import Max as Max
 from lib.single_location.tasks import Spiked as Spiked
-from lib.single_location.tasks import Task as Task

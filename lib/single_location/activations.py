@@ -9,6 +9,7 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
@@ -24,10 +25,12 @@ from lib.single_location.moments import (
 )
 from lib.single_location.prox import Channel, gauss_newton_scores, linear_scores
 from lib.single_location.search import lowest
-from lib.single_location.tasks import Task
+from lib.single_location.tasks import LocationTask
 
 # The flattest and the steepest scores c χ* that are looked at, besides c = ∞; all are resolved.
 FLATTEST, STEEPEST = 0.01, 30.0
+# NumPy's zero and not JAX's, which would be made, in whatever precision holds, when this module is imported.
+UNBIASED = np.zeros(())
 
 
 class Activation(eqx.Module):
@@ -38,7 +41,7 @@ class Activation(eqx.Module):
         """One weight a token, from the scores of all of them."""
 
     @abc.abstractmethod
-    def law(self, task: Task, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> Crowd:
+    def law(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> Crowd:
         """As much of the law of the scores as averages of these weights need."""
 
     @abc.abstractmethod
@@ -49,7 +52,7 @@ class Activation(eqx.Module):
     def best_of(self, crowd: Crowd) -> Float[Array, ""]:
         """The lowest risk with scores cχ, χ in the crowd: over c > 0, c = ∞ included, the bias, and the length of v."""
 
-    def best_risk(self, task: Task) -> Float[Array, ""]:
+    def best_risk(self, task: LocationTask) -> Float[Array, ""]:
         """The lowest risk along k = c k*, v ∝ v*."""
         return compiled_best(self, self.law(task, jnp.ones(()), jnp.ones(())))
 
@@ -221,7 +224,9 @@ class Exp(Elementwise):
 class Biased(Elementwise):
     """`s_l = shape(χ_l + bias)`."""
 
-    bias: Float[Array, "*stack"] = eqx.field(converter=as_float, default=0.0)
+    bias: Float[Array | np.ndarray, "*stack"] = eqx.field(
+        converter=lambda bias: bias if bias is UNBIASED else as_float(bias), default_factory=lambda: UNBIASED
+    )
 
     @abc.abstractmethod
     def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, require_float64
 from lib.single_location.quasi_random import quasi_normals
-from lib.single_location.tasks import Task, require_setting, static_length
+from lib.single_location.tasks import LocationTask, require_setting, static_length
 
 POINTS, REPLICATES = 4096, 4
 # From nothing known, the overlaps grow monotonically; this change of either counts as none.
@@ -22,7 +22,7 @@ UNINFORMED = 1e-3
 
 
 def bayes_optimal_risk(
-    task: Task, *, noise_std: float | Float[Array, ""], alpha: float | Float[Array, ""]
+    task: LocationTask, *, noise_std: float | Float[Array, ""], alpha: float | Float[Array, ""]
 ) -> Float[Array, ""]:
     """The least excess risk that n = αD prompts allow, in the limit D → ∞, for the spiked task [D26].
 

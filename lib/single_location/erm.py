@@ -16,9 +16,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from lib._checks import require_float64
 from lib.single_location.activations import Activation
-from lib.single_location.overlaps import Overlaps
+from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.quasi_random import quasi_normals
-from lib.single_location.tasks import Task, static_length
+from lib.single_location.tasks import LocationTask, static_length
 
 STEPS = 2000
 # The gradient that ends L-BFGS, relative to the typical gradient √D of one prompt.
@@ -26,14 +26,7 @@ FLAT = 1e-5
 RISK_POINTS = 2**14
 
 
-class Head(eqx.Module):
-    """A single attention head of one output: `f(X) = Σ_l s_l(Xk/√D) (Xv/√D)_l`."""
-
-    key: Float[Array, " D"]
-    value: Float[Array, " D"]
-
-
-class Prompts(eqx.Module):
+class TrainingSet(eqx.Module):
     """n prompts of L tokens in R^D, the hidden token first, and their answers."""
 
     tokens: Float[Array, "n L D"]
@@ -70,7 +63,7 @@ def uninformed(truth: Head, key: PRNGKeyArray) -> Head:
 
 
 def simulate_erm(
-    task: Task,
+    task: LocationTask,
     activation: Activation,
     *,
     noise_std: float | Float[Array, ""],
@@ -113,7 +106,9 @@ def draw_truth(dimension: int, *, key: PRNGKeyArray) -> Head:
     return Head(*(jnp.sqrt(dimension) * frame.T))
 
 
-def draw_prompts(task: Task, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray) -> Prompts:
+def draw_prompts(
+    task: LocationTask, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray
+) -> TrainingSet:
     """`n` prompts of the task. Hidden tokens come first, which no head of this family can notice."""
     token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
     length, dimension = static_length(task), truth.key.size
@@ -122,16 +117,16 @@ def draw_prompts(task: Task, truth: Head, n: int, *, noise_std: float | Float[Ar
     along = hints / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
     tokens = tokens + along[..., None] * truth.key
     labels = tokens[:, 0] @ truth.value / jnp.sqrt(dimension) + noise_std * jr.normal(noise_key, (n,))
-    return Prompts(tokens, labels)
+    return TrainingSet(tokens, labels)
 
 
-def answer(activation: Activation, prompts: Prompts, head: Head) -> Float[Array, " n"]:
+def answer(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, " n"]:
     """The head's answers, `Σ_l s_l(χ) z_l`."""
     fields = prompts.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
     return jnp.sum(activation.weights(fields[..., 0]) * fields[..., 1], axis=1)
 
 
-def train_loss(activation: Activation, prompts: Prompts, head: Head) -> Float[Array, ""]:
+def train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, ""]:
     """Half the mean square of what is missed on the prompts."""
     return 0.5 * jnp.mean((prompts.labels - answer(activation, prompts, head)) ** 2)
 
@@ -170,7 +165,7 @@ def overlaps_of(head: Head, truth: Head) -> Overlaps:
     )
 
 
-def fresh_risk(task: Task, activation: Activation, overlaps: Overlaps) -> Float[Array, ""]:
+def fresh_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, ""]:
     """Excess risk on fresh prompts from the seven overlaps: an average over scores alone, on fixed points.
 
     Given the scores, values and answer are jointly Gaussian, so their part is done by hand [D26; for `Max` derived

@@ -5,17 +5,18 @@ An element-wise activation needs one-token averages. The argmax needs how many o
 κ: one integral over y of products of one-token averages, whatever the number of tokens [D26].
 """
 
-from collections.abc import Callable
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lib.partition import crossing
 from lib.single_location.crowd import Crowd, half_line
 
 # Nodes in y, logarithms that the integrand falls before it is cut, and how far Σ s may miss 1.
 LEVELS, DROP, MASS_ERROR = 224, 40.0, 1e-8
+# Halvings that find where the nodes end: a place, not a number.
+HALVINGS = 25
 # The largest probability below one.
 SURE = 1.0 - 1e-15
 
@@ -176,21 +177,8 @@ def _window(
         away = jnp.minimum(others @ lost, SURE)
         return hidden @ lost + (crowd.length - 1.0) * away, log_token + (crowd.length - 1.0) * jnp.log1p(-away)
 
-    turn = crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span)
+    turn = crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span, halvings=HALVINGS)
     least = expected(turn)[1] - DROP
-    bottom = crossing(lambda y: expected(y)[1] < least, turn - span, turn)
-    top = crossing(lambda y: expected(y)[1] > least, turn, turn + span)
+    bottom = crossing(lambda y: expected(y)[1] < least, turn - span, turn, halvings=HALVINGS)
+    top = crossing(lambda y: expected(y)[1] > least, turn, turn + span, halvings=HALVINGS)
     return jnp.linspace(bottom, top, LEVELS)
-
-
-def crossing(holds: Callable, low: Float[Array, ""], high: Float[Array, ""]) -> Float[Array, ""]:
-    """Where `holds`, true at `low` and false at `high`, turns false."""
-
-    def halve(_, bracket):
-        low, high = bracket
-        middle = 0.5 * (low + high)
-        inside = holds(middle)
-        return jnp.where(inside, middle, low), jnp.where(inside, high, middle)
-
-    low, high = jax.lax.fori_loop(0, 25, halve, (low, high))
-    return 0.5 * (low + high)

@@ -1,9 +1,19 @@
-"""What the risk of an attention head knows of its two vectors: seven scalar products."""
+"""A head is two vectors, and what its risk knows of them is seven scalar products."""
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from lib._checks import as_float
+
+
+class Head(eqx.Module):
+    """A single attention head of one output: it scores tokens by the vector k and reads their values by the vector v.
+
+    Their lengths are the caller's: √D and `Σ_l s_l(Xk/√D) (Xv/√D)_l` in [D26], the unit sphere in [M24].
+    """
+
+    key: Float[Array, " D"]
+    value: Float[Array, " D"]
 
 
 class Overlaps(eqx.Module):

@@ -20,7 +20,7 @@ from lib.single_location.activations import Activation
 from lib.single_location.overlaps import Overlaps
 from lib.single_location.prox import Channel
 from lib.single_location.quasi_random import quasi_normals
-from lib.single_location.tasks import Task, require_setting, static_length
+from lib.single_location.tasks import LocationTask, require_setting, static_length
 
 # Anderson's acceleration: states remembered, steps until all are forgotten (or it may cycle), share of a residual that
 # is taken, longest step.
@@ -84,7 +84,7 @@ class State(eqx.Module):
 class Setting(eqx.Module):
     """Everything that is held fixed: the task, the head, noise, sample ratio and ridges."""
 
-    task: Task
+    task: LocationTask
     activation: Activation
     noise_std: Float[Array, ""] = eqx.field(converter=as_float)
     alpha: Float[Array, ""] = eqx.field(converter=as_float)
@@ -92,7 +92,7 @@ class Setting(eqx.Module):
     ridge_v: Float[Array, ""] = eqx.field(converter=as_float)
 
 
-class Progress(eqx.Module):
+class Iterate(eqx.Module):
     """Where the iteration is: the last few states and their residuals, the best scores known for each prompt."""
 
     states: Float[Array, "memory 6"]
@@ -106,7 +106,7 @@ class Progress(eqx.Module):
         return State.of(self.states[0])
 
 
-class Prompts(eqx.Module):
+class PromptDraws(eqx.Module):
     """The randomness of a set of prompts, in units in which it is standard."""
 
     scores: Float[Array, "points L"]
@@ -116,7 +116,7 @@ class Prompts(eqx.Module):
 
 
 def replica(
-    task: Task,
+    task: LocationTask,
     activation: Activation,
     *,
     noise_std: float | Float[Array, ""],
@@ -160,28 +160,28 @@ def _solve(setting: Setting, normals: Float[Array, "replicates points coordinate
     return Replica(risk, errors[0], overlaps, errors[1], train_loss, errors[2], jnp.all(converged), jnp.max(steps))
 
 
-def _prompts(task: Task, normals: Float[Array, "points coordinates"]) -> Prompts:
+def _prompts(task: LocationTask, normals: Float[Array, "points coordinates"]) -> PromptDraws:
     """Three normals a token, one for the noise, and one whose probability level chooses the hidden token."""
     tokens, noise, level = normals[:, :-2], normals[:, -2], ndtr(normals[:, -1])
     scores, values, geometry = jnp.split(tokens, 3, axis=1)
-    return Prompts(scores, values, jax.vmap(task.hint)(geometry, level), noise)
+    return PromptDraws(scores, values, jax.vmap(task.hint)(geometry, level), noise)
 
 
-def _iterate(setting: Setting, prompts: Prompts, start: Float[Array, " 6"], *, tolerance: float) -> Progress:
+def _iterate(setting: Setting, prompts: PromptDraws, start: Float[Array, " 6"], *, tolerance: float) -> Iterate:
     """The fixed point by Anderson's acceleration, which the scores of the prompts follow."""
 
     def step(at):
         target, chi = update(setting, prompts, at)
         residuals = jnp.roll(at.residuals, 1, axis=0).at[0].set(target.free() - at.states[0])
         states = jnp.roll(at.states, 1, axis=0).at[0].set(accelerate(at.states, residuals, at.steps % RESTART))
-        return Progress(states, residuals, chi, at.steps + 1)
+        return Iterate(states, residuals, chi, at.steps + 1)
 
     def unsettled(at):
         return (change(at) >= tolerance) & (at.steps < STEPS)
 
     states = jnp.broadcast_to(start, (MEMORY, 6))
     return jax.lax.while_loop(
-        unsettled, step, Progress(states, jnp.full((MEMORY, 6), jnp.inf), prompts.scores, jnp.asarray(0))
+        unsettled, step, Iterate(states, jnp.full((MEMORY, 6), jnp.inf), prompts.scores, jnp.asarray(0))
     )
 
 
@@ -204,12 +204,12 @@ def accelerate(
     return ahead.at[:2].set(jnp.abs(ahead[:2]))
 
 
-def change(at: Progress) -> Float[Array, ""]:
+def change(at: Iterate) -> Float[Array, ""]:
     """The largest component of the last residual."""
     return jnp.max(jnp.abs(at.residuals[0]))
 
 
-def fields(setting: Setting, prompts: Prompts, state: State) -> Channel:
+def fields(setting: Setting, prompts: PromptDraws, state: State) -> Channel:
     """The fields of all prompts at the given overlaps: `ω_k` around m_k times the hint, `ω_v`, and `y` given `ω_v`."""
     spread_k = jnp.sqrt(state.q_k - setting.task.ambient * state.m_k**2)
     omega_v = jnp.sqrt(state.q_v) * prompts.values
@@ -233,7 +233,7 @@ def starts(channel: Channel, known: Float[Array, " L"], turn: Int[Array, ""]) ->
     return jnp.stack([known, channel.omega_k, ahead])
 
 
-def update(setting: Setting, prompts: Prompts, at: Progress) -> tuple[State, Float[Array, "points L"]]:
+def update(setting: Setting, prompts: PromptDraws, at: Iterate) -> tuple[State, Float[Array, "points L"]]:
     """One pass of the replica equations, and the minimising scores.
 
     Averages of derivatives with respect to the fields are taken by Stein's identity, so the proximal map is never
@@ -273,7 +273,7 @@ def update(setting: Setting, prompts: Prompts, at: Progress) -> tuple[State, Flo
     return target, chi
 
 
-def measure(setting: Setting, prompts: Prompts, at: Progress) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def measure(setting: Setting, prompts: PromptDraws, at: Iterate) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Excess risk on a fresh prompt, and mean loss on a training prompt, at the end of the iteration."""
     channel = fields(setting, prompts, at.state)
     fresh, trained = setting.activation.weights(channel.omega_k), setting.activation.weights(at.chi)

@@ -24,7 +24,7 @@ from lib.single_location.overlaps import Overlaps
 LONGEST, LARGEST_SNR = 500, 1000.0
 
 
-class Task(eqx.Module):
+class LocationTask(eqx.Module):
     """How the hidden token stands out by its score.
 
     `length` is the number L of tokens, `snr` the strength ν of the hint; both are arrays, so that tasks stack and
@@ -63,7 +63,7 @@ class Task(eqx.Module):
         return 1.0 - 2.0 * overlaps.m_v * moments.hidden + overlaps.q_v * moments.power
 
 
-class Spiked(Task):
+class Spiked(LocationTask):
     """`X_l = Z_l + 1{l = ε}√(ν/D) k*`, ε uniform: the hidden token's score has mean √ν, the others' mean 0 [D26]."""
 
     length: Float[Array, "*stack"] = eqx.field(converter=as_float)
@@ -110,7 +110,7 @@ class Spiked(Task):
         return shifts + rest - 2.0 * aligned * moments.hidden + length * moments.power
 
 
-class Max(Task):
+class Max(LocationTask):
     """`X_l` standard normal, `ε ~ softmax(ν χ*)`: the larger a score, the likelier the token; ν = ∞: argmax [D26]."""
 
     length: Float[Array, "*stack"] = eqx.field(converter=as_float)
@@ -160,7 +160,7 @@ class Max(Task):
             )
 
 
-def static_length(task: Task) -> int:
+def static_length(task: LocationTask) -> int:
     """L as a Python number, for theories that lay out the tokens of a prompt one by one."""
     if not is_concrete(task.length) or np.ndim(task.length) or int(task.length) > LONGEST:
         raise ValueError(

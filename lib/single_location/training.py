@@ -15,7 +15,7 @@ import numpy as np
 from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib.single_location.overlaps import Overlaps
+from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.quasi_random import quasi_normals
 
 # Nodes of Gauss-Hermite quadrature for one score, and quasi-random prompts where all scores matter together.
@@ -35,14 +35,7 @@ class Sphere(eqx.Module):
         return float(np.sqrt(self.dimension / 2))
 
 
-class Head(eqx.Module):
-    """A key and a value direction, both of unit length."""
-
-    key: Float[Array, " d"]
-    value: Float[Array, " d"]
-
-
-class Descent(eqx.Module):
+class LearningCurve(eqx.Module):
     """Excess risk (answering 0 costs 1) and overlaps along projected gradient descent, one entry a recorded step."""
 
     risk: Float[Array, "*times"]
@@ -104,7 +97,9 @@ def score_average_risk(
     return (jnp.mean(missed**2) + rest) / variance
 
 
-def descend(risk: Risk, start: Head, sharpness: Float[Array, " steps"], *, step_size: float, every: int) -> Descent:
+def descend(
+    risk: Risk, start: Head, sharpness: Float[Array, " steps"], *, step_size: float, every: int
+) -> LearningCurve:
     """Projected gradient descent: a step against the gradient of the risk, then back to the sphere [M24].
 
     `sharpness` is λ at each step, one number a step. Recorded before every `every`-th step, and after the last.
@@ -119,11 +114,11 @@ def descend(risk: Risk, start: Head, sharpness: Float[Array, " steps"], *, step_
         return jax.tree.map(lambda at, downhill: unit(at - step_size * downhill), head, slope), None
 
     def stretch(head, lams):
-        record = Descent(overlapping_risk(head, lams[0]), overlaps_on_sphere(head))
+        record = LearningCurve(overlapping_risk(head, lams[0]), overlaps_on_sphere(head))
         return jax.lax.scan(step, head, lams)[0], record
 
     head, records = jax.lax.scan(stretch, start, sharpness.reshape(-1, every))
-    last = Descent(overlapping_risk(head, sharpness[-1]), overlaps_on_sphere(head))
+    last = LearningCurve(overlapping_risk(head, sharpness[-1]), overlaps_on_sphere(head))
     return jax.tree.map(jnp.append, records, last)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 import jax
+import numpy as np
 import pytest
 
 from companion.house import House
@@ -30,6 +31,14 @@ class Run:
     def broken(self) -> list[str]:
         """Claims that do not hold, or would hold if their alternative were true."""
         return [name for name, claim in self.claims.items() if not (claim.holds and claim.catches_alternative)]
+
+    def assert_sound(self) -> None:
+        """All claims hold and could fail, and every cell of every table is filled, with a finite number if any."""
+        assert self.claims
+        assert self.broken == []
+        for table in self.tables.values():
+            assert not table.frame.isna().to_numpy().any()
+            assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
 
 
 def _run_cells(name: str, **overrides: Any) -> Run:

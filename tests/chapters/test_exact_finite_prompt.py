@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from chapters.exact_finite_prompt.finite_prompt_plane import add_weights, evaluate
-from chapters.exact_finite_prompt.freezing import frozen_participation
-from chapters.exact_finite_prompt.plain_prompts import Scene, simulate
+from chapters.exact_finite_prompt.freezing import frozen_participation, participation_curves
+from chapters.exact_finite_prompt.parameters import Parameters
+from chapters.exact_finite_prompt.plain_prompts import query_ray, simulate
+from chapters.exact_finite_prompt.quadrature import add_weights, evaluate
 from lib.finite_prompt import LARGEST_TAU
 from lib.measures import empirical
 
@@ -32,37 +33,52 @@ def test_the_tables_are_finite_but_where_nothing_was_simulated(run):
             assert (frame["simulated"].notna() == simulated).all()
             assert (frame["std_error"].notna() == simulated).all()
             frame = frame.drop(columns=["prompts", "simulated", "std_error"])
-        if name == "freezing":  # τ = 30, the edge of the guaranteed domain, may round to a point beyond it
-            tau = frame["ratio"] * np.sqrt(2 * frame["log_length"])
-            frame = frame[tau < (1 - 1e-12) * LARGEST_TAU]
         assert np.isfinite(frame.to_numpy()).all()
 
 
-@pytest.mark.parametrize("wrong", [{"taus": [0.5, 8.5]}, {"lengths": [1, 100]}, {"prompts": 10}, {"seed": True}])
+@pytest.mark.parametrize("log_length", [80.0, 97.3, 320.0, 330.0])
+def test_curves_reach_the_edge_of_the_domain_and_not_beyond(float64, log_length):
+    """τ = 30 is τ/√(2 ln L) times √(2 ln L), which may round to a larger number: there the answer would be NaN."""
+    (curve,) = participation_curves([log_length]).values()
+    assert np.isfinite(curve.participation).all()
+    assert np.isclose(curve.ratio[-1] * np.sqrt(2 * log_length), LARGEST_TAU)
+
+
+def test_values_given_twice_are_taken_once(smoke_parameters):
+    values = smoke_parameters(NAME) | {"taus": [2.5, 0.5, 0.5], "lengths": [100, 4, 4], "decades": [8, 1, 8]}
+    p = Parameters(**values)
+    assert (p.taus, p.lengths, p.decades) == ([0.5, 2.5], [4, 100], [1, 8])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"taus": [0.5, 8.5]},
+        {"taus": [0.0, 0.0]},
+        {"lengths": [1, 100]},
+        {"prompts": 10},
+        {"seed": True},
+        {"tokens": 10**5, "lengths": [4, 10**4]},
+    ],
+)
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         run_cells(NAME, **wrong)
 
 
 def test_plain_prompts_answer_with_a_numpy_softmax(float64):
-    scene, key, taus = Scene.fixed(), jr.key(5), [0.5, 3.0]
-    outputs = simulate(scene, taus, 20, 4, key=key)
-    bilinear, value = np.asarray(scene.params.bilinear), np.asarray(scene.params.value)
+    ray, key, taus = query_ray(), jr.key(5), [0.5, 3.0]
+    outputs = simulate(ray, taus, 20, 4, key=key)
+    bilinear, value = np.asarray(ray.params.bilinear), np.asarray(ray.params.value)
     for index, output in enumerate(outputs):
-        points = np.asarray(empirical(scene.gaussian, 20, key=jr.fold_in(key, index)).points)
-        weights = [softmax(points @ bilinear @ (tau * np.asarray(scene.direction))) for tau in taus]
+        points = np.asarray(empirical(ray.gaussian, 20, key=jr.fold_in(key, index)).points)
+        weights = [softmax(points @ bilinear @ (tau * np.asarray(ray.direction))) for tau in taus]
         np.testing.assert_allclose(output, weights @ points @ value.T, rtol=1e-12)
 
 
 def test_more_prompts_leave_the_first_as_they_were(float64):
-    few, more = (simulate(Scene.fixed(), [1.0], 10, n, key=jr.key(3)) for n in (5, 9))
+    few, more = (simulate(query_ray(), [1.0], 10, n, key=jr.key(3)) for n in (5, 9))
     np.testing.assert_array_equal(few, more[:5])
-
-
-def test_queries_are_measured_in_standard_deviations_of_a_score(float64):
-    scene = Scene.fixed()
-    tilt = np.asarray(scene.params.bilinear @ scene.direction)
-    assert tilt @ np.asarray(scene.gaussian.cov) @ tilt == pytest.approx(1, rel=1e-12)
 
 
 def test_one_token_has_no_pairs(float64):

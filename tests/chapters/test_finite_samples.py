@@ -1,14 +1,15 @@
 """The chapter on finite samples: tracked training runs are where theory says, above the best, and can be made anew."""
 
-import importlib.util
-
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.finite_samples import risk_against_samples, theory, training
-from chapters.finite_samples.overlaps_against_samples import extrapolate
-from chapters.finite_samples.parameters import ALPHAS
+from chapters.finite_samples import marks, overlaps_against_samples, theory, training
+from chapters.finite_samples.data import make
+from chapters.finite_samples.limits import extrapolate
+from chapters.finite_samples.parameters import ALPHAS, Parameters
+from companion.long_runs import faults
 from lib.statistics import comparison_quantile
 
 NAME = "finite_samples"
@@ -19,24 +20,8 @@ def run(run_chapter):
     return run_chapter(NAME)
 
 
-@pytest.fixture(scope="module")
-def make():
-    """The script that wrote the tracked data."""
-    spec = importlib.util.spec_from_file_location("make_finite_samples", training.DATA / "make.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_no_claim_is_broken(run):
-    assert run.claims
-    assert run.broken == []
-
-
-def test_the_tables_are_finite(run):
-    for table in run.tables.values():
-        assert not table.frame.isna().to_numpy().any()
-        assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
+def test_claims_hold_and_tables_are_finite(run):
+    run.assert_sound()
 
 
 def test_a_head_that_has_seen_the_wrong_number_of_prompts_is_noticed(run):
@@ -72,7 +57,7 @@ def test_trained_heads_are_worse_than_the_best_at_every_setting(float64):
     """By more than their error bars, softmax and linear, at all tracked sample ratios."""
     limits = extrapolate(training.tracked("runs"))
     assert sorted(alpha for _, alpha in limits) == sorted(2 * ALPHAS)
-    optimal = risk_against_samples.bayes_optimal(ALPHAS)
+    optimal = theory.bayes_optimal(ALPHAS)
     for (_, alpha), run in limits.items():
         excess = run["risk"].value - optimal[alpha]
         assert excess > comparison_quantile(len(limits)) * run["risk"].std_error
@@ -88,11 +73,11 @@ def test_the_limit_of_an_exact_straight_line_is_its_end():
     np.testing.assert_allclose([found[quantity].std_error for quantity in theory.QUANTITIES], 0.0, atol=1e-10)
 
 
-def test_tracked_runs_are_those_that_make_writes(float64, make):
+def test_tracked_runs_are_those_that_make_writes(float64):
     """Their columns, their settings in order, and one run as numbers; the chapter does another one again."""
     runs, weak = training.tracked("runs"), training.tracked("weak_ridges")
     last = weak.iloc[-1]
-    again = make.table(
+    again = make.train_all(
         last["head"],
         last["start"],
         alpha=make.WEAK_ALPHA,
@@ -100,7 +85,7 @@ def test_tracked_runs_are_those_that_make_writes(float64, make):
         dimension=make.WEAK_DIMENSION,
         seeds=[int(last["seed"])],
     )
-    assert list(again.columns) == list(weak.columns) == list(runs.columns)
+    assert list(again.columns) == list(weak.columns) == list(runs.columns) == list(make.TRAINED)
     for column in ("risk", "m_k", "q_k", "m_v", "q_v", "train_loss", "objective"):
         np.testing.assert_allclose(again[column].iloc[0], last[column], rtol=1e-3)
     seeds = runs.groupby(["head", "alpha", "dimension"], sort=False)["seed"].apply(list)
@@ -113,6 +98,35 @@ def test_tracked_runs_are_those_that_make_writes(float64, make):
     assert seeds.to_dict() == expected
     assert tuple(weak["ridge_k"].unique()) == make.WEAK_RIDGES
     assert len(weak) == len(make.WEAK_RIDGES) * len(training.STARTS) * make.WEAK_RUNS
+
+
+def test_tracked_tables_are_what_their_records_say():
+    assert faults(training.DATA) == []
+    assert list(training.tracked("best_ridges").columns) == list(make.RIDGES)
+
+
+@pytest.mark.parametrize("tested", range(2, 7))
+def test_as_many_sample_ratios_are_compared_as_were_asked_for(tested):
+    compared = Parameters(alphas=[1.0, 2.0], points=512, tested=tested).compared
+    assert len(compared) == tested
+    assert compared == sorted(set(compared) & set(ALPHAS))
+
+
+def test_where_no_fixed_point_was_found_no_claim_holds_and_no_line_is_drawn():
+    found, lost = theory.Measured(1.0, 0.1), theory.Measured(1.0, 0.1, converged=False)
+    assert found.known == 1.0
+    runs = {("softmax", alpha): dict.fromkeys(theory.QUANTITIES, found) for alpha in (1.0, 2.0)}
+    for second, holds in ((found, True), (lost, False)):
+        curves = {**runs, ("softmax", 2.0): dict.fromkeys(theory.QUANTITIES, second)}
+        claim = overlaps_against_samples._agreement_claim(curves, runs, [1.0, 2.0], "softmax")
+        assert claim.holds == holds
+    curve = pd.DataFrame({"alpha": [1.0, 2.0, 3.0], "risk": [0.3, 0.2, 0.1], "converged": [True, True, False]})
+    axes = plt.figure().subplots()
+    marks.draw_theory(axes, curve, "risk", "C0")
+    line, crosses = (drawn.get_ydata() for drawn in axes.lines)
+    np.testing.assert_array_equal(line, [0.3, 0.2, np.nan])
+    np.testing.assert_array_equal(crosses, [0.1])
+    plt.close()
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ from scipy.integrate import quad
 from scipy.special import softmax
 from scipy.stats import norm
 
-from chapters.gaussian_limit.gaussian_prompts import Scene, participation, respond
-from chapters.gaussian_limit.other_measures import one_coordinate_measures, tilts_of
-from lib import Empirical, attend, empirical
+from chapters.gaussian_limit.gaussian_prompts import query_ray, respond
+from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
+from chapters.gaussian_limit.parameters import Parameters
+from lib.attention import mean_square_weight
+from lib.measures import Empirical, empirical
 
 NAME = "gaussian_limit"
 
@@ -29,9 +31,17 @@ def test_a_rate_five_percent_off_fails(run):
 
 
 def test_the_tables_are_finite(run):
-    for table in run.tables.values():
-        assert not table.frame.isna().to_numpy().any()
-        assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
+    for name, table in run.tables.items():
+        frame = table.frame
+        if name == "laplace_domain":  # a limit before the pole, growth without end beyond it
+            assert (frame["limit"].isna() == (frame["tilt"] > 1)).all()
+            assert (frame["growth"].isna() == (frame["tilt"] < 1)).all()
+            frame = frame.drop(columns=["limit", "growth"])
+        if name == "other_measures":
+            assert set(frame.dropna()["measure"]) == {"Laplace"}
+            frame = frame.drop(columns="pole")
+        assert not frame.isna().to_numpy().any()
+        assert np.isfinite(frame.select_dtypes("number").to_numpy()).all()
 
 
 def test_the_same_seed_gives_the_same_numbers(run, run_cells):
@@ -42,8 +52,8 @@ def test_the_same_seed_gives_the_same_numbers(run, run_cells):
 
 
 def test_more_prompts_leave_the_first_as_they_were(float64):
-    scene, taus, key = Scene.fixed(), jnp.linspace(0.0, 4.0, 3), jr.key(3)
-    few, more = (respond(scene, taus, {10: n}, key=key)[10] for n in (5, 9))
+    taus, key = jnp.linspace(0.0, 4.0, 3), jr.key(3)
+    few, more = (respond(query_ray(), taus, {10: n}, key=key)[10] for n in (5, 9))
     np.testing.assert_array_equal(few.response, more.response[:5])
 
 
@@ -53,17 +63,24 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
         run_cells(NAME, **wrong)
 
 
-def test_participation_and_response_are_those_of_a_numpy_softmax(float64):
-    scene = Scene.fixed()
-    prompt = empirical(scene.gaussian, 50, key=jr.key(1))
-    query = 3.0 * np.asarray(scene.direction)
-    points, value = np.asarray(prompt.points), np.asarray(scene.params.value)
-    weights = softmax(points @ np.asarray(scene.params.bilinear) @ query)
-    np.testing.assert_allclose(participation(scene.params, prompt, jnp.asarray(query)), np.sum(weights**2), rtol=1e-12)
-    cov, bilinear = np.asarray(scene.gaussian.cov), np.asarray(scene.params.bilinear)
-    line = value @ cov @ bilinear @ np.asarray(scene.direction)
-    along = value @ (weights @ points - np.asarray(scene.gaussian.mean)) @ line / (line @ line)
-    np.testing.assert_allclose(scene.read(attend(scene.params, prompt, jnp.asarray(query))), along, rtol=1e-12)
+def test_weights_and_response_are_those_of_a_numpy_softmax(float64):
+    ray, key = query_ray(), jr.key(1)
+    answered = respond(ray, jnp.asarray([3.0]), {50: 1}, key=key)[50]
+    points = np.asarray(empirical(ray.gaussian, 50, key=jr.fold_in(jr.fold_in(key, 50), 0)).points)
+    query, value = 3.0 * np.asarray(ray.direction), np.asarray(ray.params.value)
+    weights = softmax(points @ np.asarray(ray.params.bilinear) @ query)
+    np.testing.assert_allclose(answered.squared_weights, [[np.sum(weights**2)]], rtol=1e-12)
+    cov, bilinear, mean = (np.asarray(each) for each in (ray.gaussian.cov, ray.params.bilinear, ray.gaussian.mean))
+    line = value @ cov @ bilinear @ np.asarray(ray.direction)
+    along = value @ (weights @ points - mean) @ line / (line @ line)
+    np.testing.assert_allclose(answered.response, [[along]], rtol=1e-12)
+    largest = np.max((points - mean) @ value.T @ line) / (line @ line)
+    np.testing.assert_allclose(answered.largest_token, [largest], rtol=1e-12)
+
+
+def test_lengths_given_twice_are_taken_once(smoke_parameters):
+    p = Parameters(**smoke_parameters(NAME) | {"lengths": [3000, 10, 100, 100]})
+    assert p.lengths == list(p.counts) == [10, 100, 3000]
 
 
 def test_the_mean_of_prompts_of_two_tokens_equals_quadrature(float64, assert_monte_carlo):
@@ -74,9 +91,9 @@ def test_the_mean_of_prompts_of_two_tokens_equals_quadrature(float64, assert_mon
         quad(lambda x, t=tau: root * x * np.tanh(t * root * x / 2) / 2 * norm.pdf(x), -12, 12, points=[0])[0]
         for tau in taus
     ]
-    responses = respond(Scene.fixed(), jnp.asarray(taus), {2: 20000}, key=jr.key(11))[2]
+    responses = respond(query_ray(), jnp.asarray(taus), {2: 20000}, key=jr.key(11))[2]
     assert_monte_carlo(responses.response, np.asarray(exact))
-    assert_monte_carlo(taus * (1 - responses.participation), np.asarray(exact))
+    assert_monte_carlo(taus * (1 - responses.squared_weights), np.asarray(exact))
 
 
 @pytest.mark.parametrize("name", ["Gaussian", "Rademacher", "uniform", "Laplace", "mixture"])
@@ -90,7 +107,7 @@ def test_tilts_stay_inside_the_laplace_domain():
     assert np.abs(tilts_of("Laplace")).max() < np.sqrt(2.0)
 
 
-def test_participation_of_equal_tokens_is_one_over_their_number(float64):
-    scene = Scene.fixed()
+def test_equal_tokens_weigh_the_same(float64):
+    ray = query_ray()
     prompt = Empirical(jnp.ones((8, 3)))
-    np.testing.assert_allclose(participation(scene.params, prompt, scene.direction), 1 / 8, rtol=1e-12)
+    assert float(mean_square_weight(ray.params, prompt, ray.direction)) == pytest.approx(1, rel=1e-12)

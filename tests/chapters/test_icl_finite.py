@@ -5,10 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from chapters.icl_finite.exact_flows import INFINITE, Isotropic, Scene
-from chapters.icl_finite.finite_training import student_quantile
-from lib.icl import LinearRegression, block_head, score_table
-from lib.statistics import comparison_quantile
+from chapters.icl_finite.exact_flows import INFINITE, Flow, Isotropic, IsotropicProblem
+from lib.icl import block_head, score_table
 
 NAME = "icl_finite"
 
@@ -19,21 +17,32 @@ def run(run_chapter):
 
 
 def test_the_longest_prompt_is_the_infinite_one(float64):
-    scene = Scene(LinearRegression(np.eye(3)), 0.5)
+    problem = IsotropicProblem.of_dimension(3, 0.5)
     params = Isotropic(jnp.asarray(0.9), jnp.asarray(1.3))
-    exact = scene.task.infinite_risk(block_head(params.blocks(3)))
-    np.testing.assert_allclose(jax.jit(scene.risk)(params, score_table(INFINITE)), exact, rtol=1e-10)
+    exact = problem.task.infinite_risk(block_head(params.blocks(3)))
+    np.testing.assert_allclose(jax.jit(problem.risk)(params, score_table(INFINITE)), exact, rtol=1e-10)
 
 
-def test_few_seeds_ask_for_a_wider_interval():
-    normal = comparison_quantile(40)
-    assert student_quantile(40, 8) > student_quantile(40, 100) > normal
-    assert student_quantile(40, 10**6) == pytest.approx(normal, rel=1e-3)
+def test_a_risk_between_two_times_is_on_the_line_between_their_logarithms():
+    flow = Flow(2.0, np.asarray([1.0, 4.0]), np.zeros(2), np.zeros(2), np.asarray([8.0, 2.0]))
+    assert flow.risk_at(2.0) == pytest.approx(4.0)
+    assert flow.risk_at(4.0) == pytest.approx(2.0)
 
 
-def test_points_that_miss_the_end_of_the_descent_are_refused(run_cells):
-    with pytest.raises(ValueError, match="every"):
-        run_cells(NAME, every=30)
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"every": 30}, "every"),
+        ({"lengths": [64, 64]}, "at least 2 different"),
+        ({"log_lengths": [17.0, 20.0, 20.0]}, "at least 3 different"),
+        ({"lengths": [64, 512], "horizon": 200.0}, "no flow ends"),
+        ({"steps": 10**6}, "followed from"),
+        ({"step": 1e-4}, "followed from"),
+    ],
+)
+def test_what_would_fail_after_the_computation_is_refused_before(run_cells, changed, rule):
+    with pytest.raises(ValueError, match=rule):
+        run_cells(NAME, **changed)
 
 
 def test_longer_prompts_cost_less_risk(run):

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from chapters.measures import scene
+from chapters.measures.parameters import Parameters
 from chapters.measures.prefixes import prefix_outputs
-from chapters.measures.single_token import bound_constants
 from chapters.measures.token_laws import laws, log_tilted_density
 from lib.attention import attend
+from lib.concentration import fit_bound
 from lib.finite_prompt import score_error
 from lib.measures import Empirical
 
@@ -46,8 +47,14 @@ def test_lengths_without_a_single_token_are_refused(run_cells):
 
 
 def test_a_prompt_longer_than_what_is_drawn_is_refused(run_cells):
-    with pytest.raises(ValueError, match=r"must be at least `tokens` \+ `changes`, 10010"):
+    with pytest.raises(ValueError, match=r"`mean_tokens` must be at least `tokens` \+ `changes`, 10010"):
         run_cells(NAME, tokens=10_000, changes=10, mean_tokens=10_000)
+
+
+def test_values_given_twice_are_taken_once(smoke_parameters):
+    values = smoke_parameters(NAME)
+    p = Parameters(**values | {"taus": [1.5, 0.5, 1.5], "spread_lengths": [300, 10, 10], "short_lengths": [4, 1, 2, 2]})
+    assert (p.taus, p.spread_lengths, p.short_lengths) == ([0.5, 1.5], [10, 300], [1, 2, 4])
 
 
 def test_prefix_outputs_are_attention_on_prefixes(float64, assert_exact):
@@ -68,10 +75,9 @@ def test_the_tilted_density_has_mass_one(float64, name):
 
 
 def test_the_bound_drawn_bounds_from_two_tokens_on(float64):
-    lengths = [1, 2, 4, 8, 64, 512]
+    lengths = np.asarray([1, 2, 4, 8, 64, 512])
     errors = np.asarray(score_error(1.0, np.log(lengths)))
-    constant, power = bound_constants(lengths, errors)
-    bound = constant * np.log(lengths) / np.asarray(lengths) ** power
+    bound = fit_bound([1.0], lengths[1:], errors[None, 1:])(1.0, lengths)
     assert (bound[1:] >= errors[1:] * (1 - 1e-12)).all()
     assert np.isclose(bound[1:] / errors[1:], 1).any()
     assert bound[0] == 0

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from chapters.output_concentration.anatomy import Anatomy
-from chapters.output_concentration.output_error_by_law import law_limits, token_laws
-from chapters.output_concentration.output_proof import partition_functions, share_above
-from chapters.output_concentration.scene import DIMENSION, clusters, head, isotropic
+from chapters.output_concentration import partition_functions
+from chapters.output_concentration.anatomy import TakeApart, share_above
+from chapters.output_concentration.error_curves import simulate_errors
+from chapters.output_concentration.scene import DIMENSION, QUERIES, clusters, head, isotropic
+from chapters.output_concentration.token_laws import law_limits, token_laws
 from lib.attention import attend
 from lib.concentration import sample_gaps
 from lib.measures import Empirical, Gaussian, Rademacher
@@ -29,6 +30,9 @@ def test_claims_hold_for_other_seeds(seed, run_chapter):
         {"scales": [0.5, 1.0]},
         {"lengths": [16, 64]},
         {"lengths": [16, 16, 64, 64]},
+        {"scales": [2.0, 2.0]},
+        {"dimensions": [4, 4]},
+        {"dimension_lengths": []},
         {"gain": 1.0},
         {"truncation": 2.0},
     ],
@@ -64,8 +68,13 @@ def test_anatomy_is_that_of_numpy(float64, assert_exact):
         above = scores.max() > truncation * np.log(12)
         bound = (largest + np.linalg.norm(limit)) ** 2
         excess = max(np.linalg.norm(limit) - largest, 0.0)
-        actual = Anatomy(truncation)(params, Empirical(points), law, jnp.asarray(query))
-        assert_exact(actual, [gap, above, gap * above, bound * above, 0.0, excess])
+        actual = TakeApart(truncation)(params, Empirical(points), law, jnp.asarray(query))._asdict()
+        assert_exact(jnp.stack([actual.pop(name) for name in ("gap", "above")]), [gap, above])
+        assert_exact(
+            jnp.stack([actual.pop(f"{name}_above") for name in ("gap", "ceiling")]), [gap * above, bound * above]
+        )
+        assert_exact(jnp.stack([actual.pop("excess"), actual.pop("limit_excess")]), [0.0, excess])
+        assert actual == {}
 
 
 def test_share_above_is_that_of_nested_quadrature():
@@ -92,15 +101,25 @@ def test_limits_are_means_of_the_two_dimensional_fluctuation(float64):
 
 def test_partition_functions_have_mean_one_and_lognormal_terms(float64, assert_monte_carlo):
     """At τ = 1/3: `E W = 1` and `Var W = (e^{τ²} - 1)/L`."""
-    logs = partition_functions(64, 4000, key=jr.key(3)).logs
+    logs = partition_functions.simulate(64, 4000, key=jr.key(3)).logs
     np.testing.assert_allclose(logs[:, 0], 0.0, atol=1e-12)
     values = np.exp(logs[:, 1])
     assert_monte_carlo(np.stack([values, (values - 1) ** 2], axis=1), np.asarray([1.0, np.expm1(1 / 9) / 64]))
 
 
+def test_quantiles_know_how_far_they_move():
+    """Spread over repeated experiments, against what each of them reports."""
+    rng, taus = np.random.default_rng(5), np.zeros(3)
+    drawn = [partition_functions.Partitions(8, taus, rng.lognormal(size=(800, 3))) for _ in range(300)]
+    for level in (0.05, 0.5, 0.95):
+        values, errors = (np.asarray(part) for part in zip(*(one.quantile(level) for one in drawn), strict=True))
+        np.testing.assert_allclose(values.mean(axis=0), stats.lognorm.ppf(level, 1.0), rtol=0.05)
+        np.testing.assert_allclose(errors.mean(axis=0), values.std(axis=0), rtol=0.2)
+
+
 def test_the_anatomy_of_one_query_asks_the_same_gap_as_attend(float64, assert_exact):
     query = Empirical(jnp.asarray([[0.4, 0.8]]))
-    samples = sample_gaps(Anatomy(0.5), head(0.4), isotropic(2), query, [5], prompts=3, key=jr.key(4))
+    samples = sample_gaps(TakeApart(0.5), head(0.4), isotropic(2), query, [5], prompts=3, key=jr.key(4))
 
     @eqx.filter_vmap
     def gap(index):
@@ -108,4 +127,11 @@ def test_the_anatomy_of_one_query_asks_the_same_gap_as_attend(float64, assert_ex
         prompt = Empirical(isotropic(2).sample(5, key=prompt_key))
         return jnp.sum((attend(head(0.4), prompt, query.points[0]) - 0.4 * query.points[0]) ** 2)
 
-    assert_exact(samples[:, 0, 0], gap(jnp.arange(3)))
+    assert_exact(samples.gap[:, 0], gap(jnp.arange(3)))
+
+
+def test_errors_are_those_of_the_anatomy(float64, assert_exact):
+    """Whoever asks: the same prompts, the same queries."""
+    law, options = isotropic(2), {"prompts": 6, "key": jr.key(6)}
+    taken = sample_gaps(TakeApart(0.5), head(0.4), law, law, [2, 5], queries_per_prompt=QUERIES, **options)
+    assert_exact(simulate_errors(head(0.4), law, law, [2, 5], **options).mean, np.mean(taken.gap, axis=0))

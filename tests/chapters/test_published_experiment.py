@@ -1,25 +1,36 @@
 """The published experiment: its exact numbers are exact, and its tracked runs what their records say."""
 
 import inspect
-from hashlib import sha256
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.stats
 
 from chapters.published_experiment import runs
-from chapters.published_experiment.minima import alignment, least_curvature, linear_square, settle
+from chapters.published_experiment.data.make import DRAWN, judged, published_training
+from chapters.published_experiment.minima import alignment, head_at, least_curvature, linear_square, points_of, settle
 from chapters.published_experiment.optima import exact
 from chapters.published_experiment.pieces import pieces
-from chapters.published_experiment.protocol import LAWS, keys, law_of
-from chapters.published_experiment.published_optimum import ends_of
+from chapters.published_experiment.protocol import (
+    LAWS,
+    POOLS,
+    SeparateWeights,
+    keys,
+    law_of,
+    published_head,
+    published_task,
+)
 from chapters.published_experiment.ridge import average
-from chapters.published_experiment.runs import DATA, Plan, Schedule, short_frame, tracked, train
+from chapters.published_experiment.runs import DATA, Plan, Schedule, ends_of, short_frame, tracked, train
+from companion import long_runs
+from companion.checkpoints import Checkpoint
 from companion.pieces import FOLDER
 from lib.attention import Attention
-from lib.icl import published_task
+from lib.statistics import comparison_quantile
 
 NAME = "published_experiment"
 pytestmark = pytest.mark.usefixtures("float64")
@@ -31,11 +42,44 @@ def ridge(float64):
 
 
 def test_tracked_runs_are_what_their_records_say():
-    """Of the published length, and not edited since."""
-    assert {activation for activation, _, _ in tracked()} == {"softmax", "linear"}
+    """Of the published length, all that `make.py` draws, and not edited since."""
+    assert sorted(tracked()) == sorted(DRAWN)
     assert all(run.steps.max() == 300_000 for run in tracked().values())
-    for path in DATA.glob("*.csv"):
-        assert sha256(path.read_bytes()).hexdigest() in path.with_suffix(".json").read_text(encoding="utf-8")
+    assert long_runs.faults(DATA) == []
+
+
+def test_tracked_runs_begin_as_they_would_today(tmp_path):
+    """To the byte where they were made; elsewhere up to the rounding of single precision along a thousand steps."""
+    history = published_training("softmax", 20, 0, checkpoint=Checkpoint(tmp_path / "run.npz", "first row"), steps=1000)
+    first = pd.read_csv(DATA / "softmax_20_0.csv", nrows=1)
+    pd.testing.assert_frame_equal(judged(history, "softmax", 20).frame, first, check_dtype=False, rtol=1e-4)
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
+    """Killed while it saved its second row, and started again."""
+
+    def result(file):
+        checkpoint = Checkpoint(tmp_path / file, "a short run")
+        history = published_training("linear", 5, 3, checkpoint=checkpoint, steps=12, every=3)
+        long_runs.keep(tmp_path, file, long_runs.Result(judged(history, "linear", 5), {}), {})
+        return (tmp_path / f"{file}.csv").read_bytes()
+
+    whole = result("whole")
+    save, saved = Checkpoint.save, []
+
+    def killed(self, arrays):
+        if len(saved) == 2:
+            raise RuntimeError("killed")
+        saved.append(save(self, arrays))
+
+    monkeypatch.setattr(Checkpoint, "save", killed)
+    with pytest.raises(RuntimeError, match="killed"):
+        result("resumed")
+    assert not (tmp_path / "resumed.csv").exists()
+    steps = []
+    monkeypatch.setattr(Checkpoint, "save", lambda self, arrays: steps.append(int(arrays[1])) or save(self, arrays))
+    assert result("resumed") == whole
+    assert steps == [3, 6, 9, 12]
 
 
 def test_optima_lie_between_ridge_and_answering_zero(ridge):
@@ -62,8 +106,8 @@ def test_ridge_is_ridge(ridge):
 
 
 def test_ends_are_means_over_the_last_fifth():
-    short = short_frame(train(Plan("corrected", [20], 2, Schedule(500, 0.05, 8)), key=jr.key(1)))
-    ends = ends_of(short)
+    trained = train(Plan("corrected", [20], 2, Schedule(500, 0.05, 8)), key=jr.key(1))
+    short, ends = short_frame(trained), ends_of(trained)
     assert len(ends) == 4
     run = short[(short["activation"] == "linear") & (short["start"] == 1)]
     mine = ends[(ends["activation"] == "linear") & (ends["start"] == 1)]
@@ -94,7 +138,16 @@ def test_pieces_computed_elsewhere_are_those_of_the_notebook(monkeypatch, tmp_pa
 
 
 def test_parameters_out_of_range_are_refused(run_cells):
-    for wrong in ({"sgd_steps": 550}, {"lengths": []}, {"starts": 4}, {"covariance_bug": 1}):
+    for wrong in (
+        {"sgd_steps": 550},
+        {"lengths": []},
+        {"lengths": [20, 100, 20]},
+        {"bayes_lengths": [20, 20]},
+        {"sgd_lengths": [20, 20]},
+        {"bayes_prompts": 1001},
+        {"starts": 4},
+        {"covariance_bug": 1},
+    ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             run_cells(NAME, **wrong)
 
@@ -124,7 +177,58 @@ def test_alignment_is_a_cosine_with_the_first_principal_axis():
     assert alignment(point) == pytest.approx(np.sqrt(0.5))
 
 
+def test_points_and_heads_are_each_other(assert_exact):
+    """But for the last column of U, which a query never sees."""
+    rng = np.random.default_rng(4)
+    heads = jax.vmap(jax.vmap(Attention))(rng.normal(size=(3, 2, 6, 6)), rng.normal(size=(3, 2, 1, 6)))
+    points = points_of(heads)
+    assert points.shape == (3, 2, 36)
+    back = jax.vmap(jax.vmap(head_at))(points)
+    assert_exact(back.bilinear[..., :-1], heads.bilinear[..., :-1])
+    assert_exact(back.bilinear[..., -1], np.zeros((3, 2, 6)))
+    assert_exact(back.value, heads.value)
+
+
 def test_no_tracked_run_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(runs, "DATA", tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no training run"):
         tracked()
+
+
+# --- the published protocol ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("activation", POOLS)
+def test_published_head_is_the_layers_it_was_published_as(activation):
+    """Query, key and value layers, scores over √6, an output layer: written out in NumPy."""
+    weights = SeparateWeights.draw(6, key=jr.key(3), dtype=float)
+    rng = np.random.default_rng(0)
+    tokens, query = rng.normal(size=(7, 6)), np.append(rng.normal(size=5), 0.0)
+    keys, values = tokens @ np.asarray(weights.key).T, tokens @ np.asarray(weights.value).T
+    scores = keys @ (np.asarray(weights.query) @ query) / np.sqrt(6)
+    shares = np.exp(scores) / np.exp(scores).sum() if activation == "softmax" else scores / 7
+    expected = np.asarray(weights.output) @ (shares @ values)
+    head = published_head(weights)
+    found = POOLS[activation](tokens @ head.bilinear @ query, tokens @ head.value[-1])
+    np.testing.assert_allclose(found, expected[0], rtol=1e-12)
+
+
+def test_weights_start_as_default_layers():
+    """Uniform in ±1/√6, each matrix of its own."""
+    drawn = jax.vmap(lambda key: SeparateWeights.draw(6, key=key, dtype=float))(jr.split(jr.key(0), 2000))
+    flat = np.concatenate([np.reshape(leaf, (2000, -1)) for leaf in jax.tree.leaves(drawn)], axis=1)
+    assert flat.shape == (2000, 3 * 36 + 6)
+    assert scipy.stats.kstest(flat.ravel() * np.sqrt(6), scipy.stats.uniform(-1, 2).cdf).pvalue > 1e-3
+    correlations = np.corrcoef(flat.T)[np.triu_indices(114, 1)]
+    assert np.abs(correlations).max() < comparison_quantile(correlations.size) / np.sqrt(2000)
+
+
+def test_published_data_have_two_laws(assert_exact):
+    cov = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    right, wrong = published_task(), published_task(covariance_bug=True)
+    assert_exact(right.cov, cov)
+    assert_exact(right.query_cov, cov)
+    assert_exact(wrong.cov, np.linalg.cholesky(cov) @ cov @ np.linalg.cholesky(cov).T)
+    assert_exact(wrong.query_cov, np.eye(5))
+    for task in (right, wrong):
+        assert_exact(jnp.stack([task.task_scale, task.noise_std]) ** 2, np.array([0.2, 0.1]))

@@ -6,10 +6,10 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import minimize_scalar
 
-from chapters.risk_and_parameters.drift_along_the_valley import infinite_product, valley_duration
+from chapters.risk_and_parameters.drifts import infinite_product, valley_duration
 from chapters.risk_and_parameters.heads import DIMENSION, exact_risk
-from chapters.risk_and_parameters.two_opposite_heads import opposite_law
-from chapters.risk_and_parameters.valley import best_in_the_valley, valley_law
+from chapters.risk_and_parameters.opposite_heads import opposite_law
+from chapters.risk_and_parameters.valley import best_in_the_valley, price, valley_law
 
 NAME = "risk_and_parameters"
 
@@ -17,6 +17,12 @@ NAME = "risk_and_parameters"
 def test_two_heads_are_compared_at_small_keys(run_cells):
     with pytest.raises(ValueError, match=r"must reach 0\.1"):
         run_cells(NAME, tilts=[0.3, 0.4])
+
+
+@pytest.mark.parametrize("name", ["flow_lengths", "tilts"])
+def test_what_would_be_compared_with_itself_is_refused(run_cells, name):
+    with pytest.raises(ValueError, match=f"{name}.*at least 2 different"):
+        run_cells(NAME, **{name: {"flow_lengths": [100, 100], "tilts": [0.1, 0.1]}[name]})
 
 
 @pytest.mark.parametrize("dimension", [1, 5, 20])
@@ -30,8 +36,7 @@ def test_the_root_minimises_the_law_of_the_valley(dimension):
 
 
 def test_the_price_is_the_known_one():
-    prices = [best_in_the_valley(d)[1] / (d * (d + 1)) for d in (1, 5, 10)]
-    np.testing.assert_allclose(prices, [4.2179, 3.1926, 2.9722], atol=1e-4)
+    np.testing.assert_allclose([price(d) for d in (1, 5, 10)], [4.2179, 3.1926, 2.9722], atol=1e-4)
 
 
 def test_opposite_law_is_the_average_over_queries():

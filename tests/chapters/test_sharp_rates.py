@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from chapters.sharp_rates.query_averages import READ_AT, planar_density, radial_density
+from chapters.sharp_rates.parameters import READ_AT, Parameters
+from chapters.sharp_rates.query_averages import planar_density, radial_density
 from chapters.sharp_rates.rate_at_fixed_ratio import ratio_exponent
 from lib.finite_prompt import rate_exponent
 
@@ -35,6 +36,11 @@ def test_one_head_has_one_slope_in_every_table(run):
     by_spectrum = spectra[spectra["spectrum"] == "(1)"].set_index("log_length")["slope"]
     pd.testing.assert_series_equal(by_norm, by_spectrum)
     assert by_norm[READ_AT] == run.claims["sharp-rates-golden"].measured
+
+
+def test_lengths_given_twice_are_taken_once(smoke_parameters):
+    p = Parameters(**smoke_parameters(NAME) | {"log_lengths": [40.0, 5.0, 5.0, 330.0]})
+    assert p.log_lengths == [5.0, 40.0, 330.0]
 
 
 @pytest.mark.parametrize("wrong", [{"log_lengths": [5.0, 331.0]}, {"fixed_ratios": 7}, {"norms": 25.0}])

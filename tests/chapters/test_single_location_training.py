@@ -4,11 +4,10 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from chapters.single_location_training.descents import LEARNED, SOFT, Run, draw_starts, train_softmax
-from chapters.single_location_training.manifold_distance_in_training import exchanged
-from chapters.single_location_training.order_parameters_in_training import learned
+from chapters.single_location_training.closed_form import real_errors, try_closed_form
+from chapters.single_location_training.descents import LEARNED, SOFT, Descents, draw_starts, train_softmax
 from lib.single_location import Overlaps
-from lib.single_location.training import Sphere
+from lib.single_location.training import Sphere, random_head
 
 NAME = "single_location_training"
 
@@ -42,6 +41,20 @@ def test_a_head_learns_both_directions_or_exchanges_them():
         np.array(column)[:, None]
         for column in ([high, -high, low, high], [high, -high, 0, low], [0, 0, -high, low], [0, 0, high, 0])
     )
-    run = Run(np.array([0]), none, Overlaps(m_k, ones, m_v, ones, m_kv, m_vk, none))
-    np.testing.assert_array_equal(learned(run), [True, True, False, False])
-    np.testing.assert_array_equal(exchanged(run), [False, False, True, False])
+    run = Descents(np.array([0]), none, Overlaps(m_k, ones, m_v, ones, m_kv, m_vk, none))
+    np.testing.assert_array_equal(run.learned, [True, True, False, False])
+    np.testing.assert_array_equal(run.exchanged, [False, False, True, False])
+
+
+def test_real_prompts_are_the_same_in_batches_of_any_size(float64):
+    """More prompts than fit a batch, and the first of them alone."""
+    task, head = Sphere(400, 20, 0.5), random_head(400, key=jr.key(6))
+    many, few = (real_errors(task, head, n, key=jr.key(7)) for n in (25, 3))
+    assert many.shape == (25,)
+    np.testing.assert_allclose(many[:3], few, rtol=1e-12)
+
+
+def test_the_exchanged_value_vector_is_another_head(float64):
+    """Its prediction is far from that of the head that the prompts meet."""
+    test = try_closed_form(Sphere(100, 5, 0.5), 200, key=jr.key(8))
+    assert abs(np.log(test.flipped / test.predicted)) > 0.5

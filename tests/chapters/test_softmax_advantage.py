@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy.special import erf, softmax
 
-from chapters.softmax_advantage.activation_zoo import COSINE_BIAS, COSINE_LENGTH, ZOO, measure_cosine
 from chapters.softmax_advantage.models import GENERIC_SNR
 from chapters.softmax_advantage.population_risk import strengths
+from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, measure_cosine
+from chapters.softmax_advantage.zoo import ZOO
 
 NAME = "softmax_advantage"
 
@@ -17,15 +18,8 @@ def run(run_chapter):
     return run_chapter(NAME)
 
 
-def test_no_claim_is_broken(run):
-    assert run.claims
-    assert run.broken == []
-
-
-def test_the_tables_are_finite(run):
-    for table in run.tables.values():
-        assert not table.frame.isna().to_numpy().any()
-        assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
+def test_claims_hold_and_tables_are_finite(run):
+    run.assert_sound()
 
 
 def test_no_head_is_below_bayes_and_none_above_answering_zero(run):
@@ -57,8 +51,19 @@ def test_products_of_weights_and_posterior_are_those_of_scipy(float64):
     scores = np.array(jr.normal(key, (7, COSINE_LENGTH)))
     scores[:, 0] += root
     p, s = softmax(root * scores, axis=1), 1 + erf(scores + COSINE_BIAS)
-    expected = np.stack([np.sum(s * p, axis=1), np.sum(s**2, axis=1), np.sum(p**2, axis=1)], axis=1)
-    np.testing.assert_allclose(measure_cosine(7, key=key).products, expected, rtol=1e-10)
+    found = measure_cosine(7, key=key)
+    for products, expected in ((found.together, s * p), (found.weights, s**2), (found.posterior, p**2)):
+        np.testing.assert_allclose(products, np.sum(expected, axis=1), rtol=1e-10)
+
+
+def test_the_error_of_the_cosine_is_the_scatter_of_cosines():
+    """Of a thousand sets of prompts, each with products that depend on each other."""
+    a, b = np.random.default_rng(1).uniform(0.5, 1.5, size=(2, 1000, 400))
+    sets = [Products(x * y, x**2, y**2, 0.0, 0.0) for x, y in zip(a, b, strict=True)]
+    cosines = np.asarray([these.cosine_squared for these in sets])
+    np.testing.assert_allclose(np.mean([these.std_error for these in sets]), cosines.std(), rtol=0.1)
+    np.testing.assert_allclose([these.cosine_squared_within for these in sets], 1.0, rtol=1e-12)
+    assert cosines.max() < 1.0
 
 
 def test_strengths_span_the_hints_that_the_text_speaks_of():
@@ -68,7 +73,16 @@ def test_strengths_span_the_hints_that_the_text_speaks_of():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"lengths": [1]}, {"snrs": 4}, {"zoo_length": 2}, {"zoo_snr": 30.0}, {"prompts": 100}, {"seed": -1}]
+    "wrong",
+    [
+        {"lengths": [1]},
+        {"lengths": [10, 10]},
+        {"snrs": 4},
+        {"zoo_length": 2},
+        {"zoo_snr": 30.0},
+        {"prompts": 100},
+        {"seed": -1},
+    ],
 )
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):

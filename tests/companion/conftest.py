@@ -1,7 +1,7 @@
 """What the tests of the publishing machine share: clones to try things on, and a list of what was forgotten.
 
-A clone is the repository with one scaffolded notebook, `toy`, in place of its own. It is made once, run once, and
-copied for every test that changes something.
+A clone is a book of one notebook, `toy`, as `companion new --book` lays it out. It is made once, run once, and copied
+for every test that changes something.
 """
 
 import ast
@@ -14,29 +14,31 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from companion import address, figure_set, scaffold
-from companion.address import BOOTSTRAP_TAG
+from companion.drawing import caption_and_alt
 from companion.house import OUT, PROFILE, House
 from companion.mistakes import Mistake
-from companion.notebooks import Notebook
+from companion.notebooks import BOOTSTRAP_TAG, Notebook
+from companion.pieces import FOLDER
+from companion.sources import Library
 
-ROOT = Path(__file__).resolve().parents[2]
+INHERITED = {name: value for name, value in os.environ.items() if name not in (OUT, PROFILE, FOLDER, "FORCE_COLOR")}
 
 
 class Clone:
-    """A copy of the repository whose only notebook is `toy`, and what one does with it."""
+    """A book whose only notebook is `toy`, and what one does with it."""
 
     def __init__(self, root: Path):
         self.root, self.house = root, House(root)
-        inherited = {name: value for name, value in os.environ.items() if name not in (OUT, PROFILE, "FORCE_COLOR")}
         # no bytecode: two edits of one size within one second would otherwise run the older one
         own = {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200", "NO_COLOR": "1"}
-        self.environment = inherited | own
+        self.environment = INHERITED | own
 
     def python(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -59,6 +61,10 @@ class Clone:
         assert old in text, f"{path} has no {old!r}: the template changed, change this test with it"
         (self.root / path).write_text(text.replace(old, new, 1), encoding="utf-8")
 
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text, encoding="utf-8")
+
     def rewrite_cell(self, first_line: str, source: str, **metadata: Any) -> None:
         """Replace the source, and update the metadata, of the code cell of toy that starts with `first_line`."""
         path = self.house.notebook("toy")
@@ -66,7 +72,7 @@ class Clone:
         (cell,) = [cell for cell in notebook["cells"] if "".join(cell["source"]).startswith(first_line)]
         cell["source"] = source.splitlines(keepends=True)
         cell["metadata"].update(metadata)
-        path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
+        path.write_text(address.dump_notebook(notebook), encoding="utf-8")
 
     def tree(self, *below: str) -> dict[str, str]:
         """Every file of these folders (all of them by default), with the digest of its content."""
@@ -78,24 +84,23 @@ class Clone:
         }
 
 
+@pytest.fixture(autouse=True)
+def _own_packages(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every test imports the packages of its own clone: what another imported, under the same names, is forgotten."""
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield
+    temporary = tmp_path_factory.getbasetemp()
+    for name, module in list(sys.modules.items()):
+        if Path(vars(module).get("__file__") or "/").is_relative_to(temporary):
+            del sys.modules[name]
+
+
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """The clone as it was laid out, for reading only."""
+    """The book as it was laid out, for reading only: its package is `clone`, its notebook `toy`."""
     root = tmp_path_factory.mktemp("pristine") / "clone"
-    experiments = (ROOT / "lib/experiments").glob("*.py")
-    own = [path.stem for path in experiments if any(map(_is_experiment, _functions(path).values()))]
-    own += House(ROOT).notebooks()
-    homes = [f"{folder}/{name}" for name in own for folder in ("book", "lib/experiments", "lib/plotting")]
-    for path in _repository_files():
-        if str(Path(path).with_suffix("")) not in homes and Path(path).parts[0] not in ("figures", "data", "tests"):
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / path, root / path)
-    for package in ("experiments", "plotting"):
-        _forget_reexports(root / "lib" / package / "__init__.py", own)
-    for profile in (root / "profiles").glob("*.yml"):
-        profile.write_text("# what each notebook overrides\n", encoding="utf-8")
-    _forget_rows(root / "_toc.yml", own)
-    scaffold.lay_out(House(root), "toy")
+    scaffold.lay_out_book(root, "toy")
     return Clone(root)
 
 
@@ -121,6 +126,54 @@ def ran_clone(ran: Clone, tmp_path: Path) -> Clone:
     return ran.copy_to(tmp_path / "clone")
 
 
+# What the lengths of toy come to, a piece each. Where there could be pieces, which is in a kernel, none is computed.
+PIECES = '''"""Squared errors of means, a piece a length."""
+
+import os
+from functools import partial
+
+import numpy as np
+
+from companion.pieces import FOLDER
+
+
+def pieces(*, seed, lengths):
+    """A length each; the number of repeats stands here, so that it is no parameter of the pieces."""
+    return {f"length-{length}": partial(one, seed, length) for length in lengths}
+
+
+def one(seed, length):
+    """What a length comes to."""
+    if FOLDER in os.environ:
+        raise RuntimeError(f"nobody left length {length}")
+    return {"errors": np.random.default_rng([seed, length]).uniform(-1, 1, (500, length)).mean(axis=1) ** 2}
+'''
+
+
+@pytest.fixture(scope="session")
+def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """The book as it was laid out, but `simulate` puts pieces together, for reading only; the numbers are the same."""
+    clone = pristine.copy_to(tmp_path_factory.mktemp("in_pieces") / "clone")
+    clone.write("clone/toy/pieces.py", PIECES)
+    figure = "clone/toy/toy_error.py"
+    clone.replace(figure, "from companion import Alt", "from clone.toy.pieces import pieces\nfrom companion import Alt")
+    clone.replace(figure, "Numbers, Table\n", "Numbers, Table, gather\n")
+    text = (clone.root / figure).read_text(encoding="utf-8")
+    start, end = text.index("    return {\n        length: np.random"), text.index("def numbers(")
+    body = (
+        "    values = gather(pieces(seed=seed, lengths=lengths))\n"
+        '    return {length: value["errors"] for length, value in zip(lengths, values, strict=True)}\n\n\n'
+    )
+    clone.write(figure, text[:start] + body + text[end:])
+    return clone
+
+
+@pytest.fixture
+def pieced(in_pieces: Clone, tmp_path: Path) -> Clone:
+    """A clone in pieces to change, in which nothing was run."""
+    return in_pieces.copy_to(tmp_path / "clone")
+
+
 @pytest.fixture(scope="session")
 def forgotten() -> Callable[[House], list[str]]:
     """What a contributor forgot, all but the published figures: a sentence each."""
@@ -136,33 +189,8 @@ def unpublished() -> Callable[[House], list[str]]:
     return lambda house: [*_unpublished(house)]
 
 
-def _repository_files() -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.split("\0")
-    return [path for path in listed if path and (ROOT / path).is_file()]
-
-
-def _forget_reexports(init: Path, names: list[str]) -> None:
-    lines = init.read_text(encoding="utf-8").splitlines(keepends=True)
-    for node in reversed(ast.parse("".join(lines)).body):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] in names:
-            del lines[node.lineno - 1 : node.end_lineno]
-    init.write_text("".join(lines), encoding="utf-8")
-
-
-def _forget_rows(contents: Path, names: list[str]) -> None:
-    yaml = YAML()
-    toc = yaml.load(contents.read_text(encoding="utf-8"))
-    for part in toc["parts"]:
-        part["chapters"] = [row for row in part["chapters"] if Path(row["file"]).name not in names]
-    with contents.open("w", encoding="utf-8") as file:
-        yaml.dump(toc, file)
-
-
 def _missing(house: House, name: str) -> Iterator[str]:
     """What notebook `name` needs and does not have."""
-    experiment, plots = f"lib/experiments/{name}.py", f"lib/plotting/{name}.py"
     try:
         notebook = Notebook.named(house, name)
         defaults, figures = set(notebook.defaults), notebook.figures
@@ -170,23 +198,20 @@ def _missing(house: House, name: str) -> Iterator[str]:
     except Mistake as mistake:
         yield str(mistake)
         return
-    if (function := _functions(house.root / experiment).get(name)) is None or not _is_experiment(function):
-        yield f"Write {experiment} with a function `{name}` decorated with @experiment."
-    elif (taken := {argument.arg for argument in function.args.kwonlyargs}) != defaults:
+    folder = f"{house.settings.chapters}/{name}"
+    if not (house.root / folder / "__init__.py").is_file():
+        yield f"Write {folder}/__init__.py, with a line that says what the chapter is about."
+    if (parameters := _classes(house.root / folder / "parameters.py").get("Parameters")) is None:
+        yield f"Write {folder}/parameters.py with a class `Parameters(companion.Parameters)`."
+    elif (taken := _fields(parameters)) != defaults:
         yield (
-            f"The parameters cell of book/{name}.ipynb and the signature of {experiment} must name the same "
-            f"parameters; they differ in {sorted(taken ^ defaults)}."
+            f"The parameters cell of book/{name}.ipynb and the class `Parameters` of {folder}/parameters.py must name "
+            f"the same parameters; they differ in {sorted(taken ^ defaults)}."
         )
-    if (f"lib.experiments.{name}", name) not in _reexports(house.root / "lib/experiments/__init__.py"):
-        yield f"Re-export it: add `from lib.experiments.{name} import {name} as {name}` to lib/experiments/__init__.py."
     if not figures:
-        yield f"book/{name}.ipynb shows nothing: end it with `publish(plotting.NAME, result)`."
+        yield f"book/{name}.ipynb publishes nothing: end a cell with `publish(FIGURE, …)`."
     for figure in figures:
-        if figure not in _functions(house.root / plots):
-            yield f"Write a function `{figure}` in {plots}: book/{name}.ipynb publishes it."
-        if (f"lib.plotting.{name}", figure) not in _reexports(house.root / "lib/plotting/__init__.py"):
-            row = f"from lib.plotting.{name} import {figure} as {figure}"
-            yield f"Re-export the plot: add `{row}` to lib/plotting/__init__.py."
+        yield from _missing_of_figure(house, name, figure)
     for profile in ("smoke", "full"):
         if name not in _yaml(house.profiles / f"{profile}.yml"):
             yield f"Say what profile {profile} overrides: add an entry `{name}:` to profiles/{profile}.yml."
@@ -194,11 +219,26 @@ def _missing(house: House, name: str) -> Iterator[str]:
         yield f"Put it into the table of contents: add `- file: book/{name}` to _toc.yml."
     if f"book/{name}.ipynb" in address.differing(house):
         yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion address`."
-    yield from _too_thick(notebook)
+    yield from _too_thick(house, notebook)
 
 
-def _too_thick(notebook: Notebook) -> Iterator[str]:
+def _missing_of_figure(house: House, name: str, figure: str) -> Iterator[str]:
+    file = f"{house.settings.chapters}/{name}/{figure}.py"
+    if not (house.root / file).is_file():
+        yield f"Write {file}: book/{name}.ipynb publishes it."
+        return
+    for function in ("numbers", "draw"):
+        if function not in _functions(house.root / file):
+            yield f"Write a function `{function}` in {file}: book/{name}.ipynb publishes it."
+    try:
+        caption_and_alt(ModuleType(file, _docstring(house.root / file)))
+    except ValueError as error:
+        yield str(error)
+
+
+def _too_thick(house: House, notebook: Notebook) -> Iterator[str]:
     """What stands in a notebook and belongs elsewhere."""
+    package = f"{house.settings.chapters}.{notebook.name}"
     for index, cell in enumerate(notebook.cells):
         if cell["cell_type"] != "code":
             continue
@@ -213,78 +253,91 @@ def _too_thick(notebook: Notebook) -> Iterator[str]:
             yield f"{where}: is not plain Python ({error.msg})."
             continue
         for node in nodes:
-            match node:
-                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                    yield f"{where}: move `{node.name}` to lib/experiments/{notebook.name}.py."
-                case ast.For() | ast.While() | ast.comprehension():
-                    yield f"{where}: move the loop to lib/experiments/{notebook.name}.py."
-                case ast.Import(names=names):
-                    yield f"{where}: `import {names[0].name}` belongs to lib; a notebook imports companion and lib."
-                case ast.ImportFrom(module=module) if module not in ("companion", "lib"):
-                    yield f"{where}: `from {module} import` belongs to lib; a notebook imports companion and lib."
-                case ast.Call(func=ast.Name(id="open" | "print" | "exec")):
-                    yield f"{where}: a notebook neither opens files nor prints."
-                case ast.Constant(value=str(text)) if "/" in text or "\\" in text:
-                    yield f"{where}: {text!r} looks like a path, which another machine does not have."
+            yield from (f"{where}: {sentence}" for sentence in _out_of_place(node, package))
+
+
+def _out_of_place(node: ast.AST, package: str) -> Iterator[str]:
+    """What this piece of a cell should be instead, if it does not belong into a notebook."""
+    folder = package.replace(".", "/") + "/"
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield f"move `{name}` to {folder}."
+        case ast.Lambda():
+            yield f"move the lambda to {folder}."
+        case ast.For() | ast.While() | ast.comprehension():
+            yield f"move the loop to {folder}."
+        case ast.Import(names=names):
+            yield f"`import {names[0].name}` belongs to {folder}; a notebook imports companion and its own chapter."
+        case ast.ImportFrom(module=module) if not f"{module}.".startswith(("companion.", f"{package}.")):
+            yield f"`from {module} import` belongs to {folder}; a notebook imports companion and its own chapter."
+        case ast.Call(func=ast.Name(id="open" | "print" | "exec")):
+            yield "a notebook neither opens files nor prints."
+        case ast.Constant(value=str(text)) if "/" in text or "\\" in text:
+            yield f"{text!r} looks like a path, which another machine does not have."
 
 
 def _orphans(house: House) -> Iterator[str]:
     """What is there for a notebook that is not."""
-    names = house.notebooks()
-    yield from _orphaned_modules(house, names)
-    for package in ("experiments", "plotting"):
-        for module, name in sorted(_reexports(house.root / f"lib/{package}/__init__.py")):
-            if not (house.root / (module.replace(".", "/") + ".py")).is_file():
-                yield f"lib/{package}/__init__.py re-exports `{name}` from {module}, which is not there."
+    names, chapters = house.notebooks(), house.settings.chapters
+    for folder in sorted((house.root / chapters).glob("*/")):
+        if folder.name not in names and any("__pycache__" not in path.parts for path in folder.rglob("*.*")):
+            yield f"{chapters}/{folder.name}/ has no notebook: write book/{folder.name}.ipynb, or remove it."
+        elif folder.name in names:
+            yield from _unpublishable(house, folder.name)
     for profile in sorted(house.profiles.glob("*.yml")):
         for name in sorted(set(_yaml(profile)) - set(names)):
             yield f"profiles/{profile.name} has an entry `{name}`, and there is no such notebook."
     for row in _rows(_yaml(house.root / "_toc.yml")):
         if not any((house.root / f"{row}{ending}").is_file() for ending in (".md", ".ipynb")):
             yield f"_toc.yml has a row `{row}`, and there is no such page."
-    for folder in sorted([*house.published.glob("*/"), *(house.root / "data").glob("*/")]):
+    for folder in sorted(house.published.glob("*/")):
         if folder.name not in names:
             yield f"{folder.relative_to(house.root)}/ belongs to no notebook: remove it."
 
 
-def _orphaned_modules(house: House, names: list[str]) -> Iterator[str]:
-    for path in sorted((house.root / "lib/experiments").glob("*.py")):
-        if path.stem not in names and any(map(_is_experiment, _functions(path).values())):
-            yield f"lib/experiments/{path.name} has no notebook: write book/{path.stem}.ipynb, or remove it."
-    for path in sorted((house.root / "lib/plotting").glob("*.py")):
-        drawn = [name for name, node in _functions(path).items() if "Alt:" in (ast.get_docstring(node) or "")]
-        if drawn and path.stem not in names:
-            yield f"lib/plotting/{path.name} has no notebook: write book/{path.stem}.ipynb, or remove it."
-        elif drawn:
-            for figure in sorted(set(drawn) - set(Notebook.named(house, path.stem).figures)):
-                yield f"book/{path.stem}.ipynb does not publish `{figure}` of lib/plotting/{path.name}."
+def _unpublishable(house: House, name: str) -> Iterator[str]:
+    """Figure files that their notebook does not publish."""
+    for path in sorted(house.chapter(name).glob("*.py")):
+        is_figure = {"numbers", "draw"} <= set(_functions(path)) or "Alt:" in _docstring(path)
+        if is_figure and path.stem not in Notebook.named(house, name).figures:
+            yield f"book/{name}.ipynb does not publish `{path.stem}` of {path.relative_to(house.root)}."
 
 
 def _unpublished(house: House) -> Iterator[str]:
+    library = Library.at(house.root, house.settings.science)
     for name in house.notebooks():
         figures, folder = Notebook.named(house, name).figures, house.published / name
         for figure in figures:
-            for fault in figure_set.faults(folder, figure):
+            faults = figure_set.faults(folder, figure)
+            for fault in faults:
                 yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
+            drawn_by = library.picture_digest(f"{house.settings.chapters}.{name}.{figure}")
+            if not faults and figure_set.read_record(folder, figure).get("picture") != drawn_by:
+                yield f"figures/{name}/{figure}: drawn by other code. Run `companion draw {name}/{figure}` and commit."
         for extra in sorted(set(figure_set.names_in(folder)) - set(figures)):
             yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."
 
 
+def _body(path: Path) -> list[ast.stmt]:
+    return ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
+
+
 def _functions(path: Path) -> dict[str, ast.FunctionDef]:
-    body = ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
-    return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in _body(path) if isinstance(node, ast.FunctionDef)}
 
 
-def _is_experiment(function: ast.FunctionDef) -> bool:
-    return any(
-        isinstance(decorator, ast.Name) and decorator.id == "experiment" for decorator in function.decorator_list
-    )
+def _classes(path: Path) -> dict[str, ast.ClassDef]:
+    return {node.name: node for node in _body(path) if isinstance(node, ast.ClassDef)}
 
 
-def _reexports(init: Path) -> set[tuple[str, str]]:
-    body = ast.parse(init.read_text(encoding="utf-8")).body
-    imports = [node for node in body if isinstance(node, ast.ImportFrom)]
-    return {(node.module or "", alias.name) for node in imports for alias in node.names if alias.asname == alias.name}
+def _fields(model: ast.ClassDef) -> set[str]:
+    return {
+        node.target.id for node in model.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+
+
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
 def _yaml(path: Path) -> dict[str, Any]:

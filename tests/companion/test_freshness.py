@@ -1,15 +1,19 @@
-"""What is stale: `companion list`, Snakemake and the keys themselves say the same."""
+"""What is stale: `companion list`, Snakemake and the keys themselves say the same; an edit costs what it changes."""
 
 import os
+import shutil
 
 import pytest
 
-from companion import freshness
+from companion import freshness, sources
 from companion.house import House
+from companion.mistakes import Mistake
+
+FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
 
 
 def verdicts(clone):
-    """Is `toy` fresh, as the key, the list and the build graph say?"""
+    """Is `toy` fresh, to be redrawn or stale, as the keys, the list and the build graph say?"""
     listed = clone.companion("list")
     assert listed.returncode == 0, listed.stderr
     (row,) = [line for line in listed.stdout.splitlines() if "toy_error" in line]
@@ -18,10 +22,12 @@ def verdicts(clone):
         *("--rerun-triggers", "mtime"),
     )
     assert planned.returncode == 0, planned.stderr
+    rules = planned.stdout + planned.stderr
+    numbers, picture = (freshness.is_fresh(clone.house, name, "laptop") for name in ("toy", "toy-toy_error"))
     return {
-        "key": freshness.is_fresh(clone.house, "toy", "laptop"),
-        "list": "fresh" in row,
-        "graph": "rule notebook_toy:" not in planned.stdout + planned.stderr,
+        "keys": "fresh" if numbers and picture else "redraw" if numbers else "stale",
+        "list": next(word for word in ("fresh", "redraw", "stale") if word in row),
+        "graph": "stale" if "rule notebook_toy:" in rules else "redraw" if "rule pictures_toy:" in rules else "fresh",
     }
 
 
@@ -35,16 +41,24 @@ def touched(clone):
             os.utime(path)
 
 
-def reworded_docstring(clone):
-    clone.replace("lib/measures.py", '"""', '"""Reworded. ')
+def reworded(clone):
+    """Prose, comments and docstrings."""
+    clone.replace(NOTEBOOK, "measures the", "is about the")
+    clone.replace(NOTEBOOK, "# means of", "# averages of")
+    clone.replace(FIGURE, "# the 99.9 %", "# a 99.9 %")
+    clone.replace(FIGURE, "A row a length", "Each length has a row")
+
+
+def recaptioned(clone):
+    clone.replace(FIGURE, "Points are means", "Points are averages")
 
 
 def edited_parameter(clone):
-    clone.replace("book/toy.ipynb", "prompts = 500", "prompts = 501")
+    clone.replace(NOTEBOOK, "repeats = 500", "repeats = 501")
 
 
-def unrelated_module(clone):
-    clone.replace("lib/attention.py", '"""', '"""Reworded. ')
+def edited_claim(clone):
+    clone.replace(FIGURE, "expected=1.0", "expected=1.00001")
 
 
 def removed_picture(clone):
@@ -56,134 +70,212 @@ def altered_data(clone):
     path.write_text(path.read_text().replace("10,", "11,", 1))
 
 
+def altered_numbers(clone):
+    path = clone.house.build("laptop").tables / "toy/toy_error.csv"
+    path.write_text(path.read_text().replace("10,", "11,", 1))
+
+
 STATES = {
-    nothing: True,
-    touched: True,
-    unrelated_module: True,
-    reworded_docstring: False,
-    edited_parameter: False,
-    removed_picture: False,
-    altered_data: False,
+    nothing: "fresh",
+    touched: "fresh",
+    reworded: "fresh",
+    recaptioned: "redraw",
+    removed_picture: "redraw",
+    altered_data: "redraw",
+    edited_parameter: "stale",
+    edited_claim: "stale",
+    altered_numbers: "stale",
 }
 
 
-@pytest.mark.parametrize(("change", "fresh"), STATES.items(), ids=lambda value: getattr(value, "__name__", ""))
-def test_all_agree_on_what_is_fresh(ran_clone, change, fresh):
+@pytest.mark.parametrize(("change", "state"), STATES.items(), ids=lambda value: getattr(value, "__name__", value))
+def test_all_agree_on_what_is_fresh(ran_clone, change, state):
     """After each change: content counts, times do not; what the notebook uses counts, the rest does not."""
     change(ran_clone)
-    assert verdicts(ran_clone) == {"key": fresh, "list": fresh, "graph": fresh}
+    assert verdicts(ran_clone) == {"keys": state, "list": state, "graph": state}
 
 
-def key_of(house: House, profile="laptop") -> str:
-    return freshness.notebook_key(house, "toy", profile)
+def keys(house: House, profile="laptop") -> dict[str, str | None]:
+    return {
+        "numbers": freshness.numbers_key(house, "toy", profile),
+        "picture": freshness.picture_key(house, "toy", "toy_error", profile),
+        "piece": freshness.piece_key(house, "toy", profile),
+        "book": freshness.book_key(house, profile),
+    }
 
 
-@pytest.mark.parametrize(
-    ("path", "content"),
-    [
-        ("book/toy.ipynb", None),
-        ("lib/experiments/toy.py", None),
-        ("lib/plotting/toy.py", None),
-        ("lib/plotting/style.py", None),
-        ("lib/experiments/registry.py", None),
-        ("companion/publishing.py", None),
-        ("requirements.lock", None),
-        ("data/toy/long.csv", "x\n1\n"),
-    ],
-    ids=lambda value: value,
-)
-def test_key_changes_with_everything_a_figure_is_made_from(clone, path, content):
-    """A byte more in any of them is another key."""
-    before = key_of(clone.house)
-    target = clone.root / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text((content or target.read_text(encoding="utf-8")) + "\n", encoding="utf-8")
-    assert key_of(clone.house) != before
+def changed(house: House, before: dict[str, str | None], profile="laptop") -> set[str]:
+    return {name for name, key in keys(house, profile).items() if key != before[name]}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "README.md",
-        "lib/attention.py",
-        "lib/__init__.py",
-        "lib/experiments/__init__.py",
-        "book/references.md",
-        "_toc.yml",
-    ],
-)
-def test_key_stays_with_everything_else(clone, path):
-    """Pages, tables of contents and other modules are not what it is made from."""
-    before = key_of(clone.house)
-    target = clone.root / path
-    target.write_text(target.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert key_of(clone.house) == before
+BOOK = {"book"}
+PICTURE = {"picture", "book"}
+NUMBERS = {"numbers", "picture", "book"}
+EVERYTHING = {"numbers", "picture", "book", "piece"}
+
+EDITS = {
+    "prose": (NOTEBOOK, "measures the", "is about the", BOOK),
+    "comment in a cell": (NOTEBOOK, "# means of", "# averages of", BOOK),
+    "code in a cell": (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", NUMBERS),
+    "parameter of a piece": (NOTEBOOK, "seed = 0", "seed = 1", EVERYTHING),
+    "parameter of none": (NOTEBOOK, "repeats = 500", "repeats = 501", NUMBERS),
+    "comment in the code": (FIGURE, "# the 99.9 %", "# a 99.9 %", BOOK),
+    "docstring": (FIGURE, "A row a length", "Each length has a row", BOOK),
+    "caption": (FIGURE, "Points are means", "Points are averages", PICTURE),
+    "alt text": (FIGURE, "Log-log plot", "Plot", PICTURE),
+    "drawing": (FIGURE, 'fmt="o"', 'fmt="s"', PICTURE),
+    "claim": (FIGURE, "expected=1.0", "expected=2.0", NUMBERS),
+    "wording of a claim": (FIGURE, "the ratio at the worst length", "the worst ratio", NUMBERS),
+    "numbers": (FIGURE, "these.mean()", "these.max()", NUMBERS),
+    "piece": ("clone/toy/pieces.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
+    "comment on a piece": ("clone/toy/pieces.py", "What a length comes to", "What is left of a length", BOOK),
+    "range of a parameter": ("clone/toy/parameters.py", "ge=2", "ge=3", NUMBERS),
+    "lock": ("requirements.lock", "# Pin", "numpy==2.4\n# Pin", EVERYTHING),
+    "configuration": ("_config.yml", "Its authors", "Nobody", BOOK),
+    "contents": ("_toc.yml", "caption: Figures", "caption: Pictures", BOOK),
+    "page": ("book/index.md", "Every figure", "Each figure", BOOK),
+    "reference": ("book/references.bib", "2026", "2027", BOOK),
+    "README": ("README.md", "whose figures", "where figures", set()),
+    "other profile": ("profiles/full.yml", "repeats: 5000", "repeats: 6000", set()),
+    "comment of the package": ("clone/__init__.py", "a folder a notebook", "one folder a notebook", BOOK),
+}
 
 
-def test_profile_changes_its_own_key_alone(clone):
-    """Editing smoke.yml leaves the default profile and the full one fresh."""
-    before = {profile: key_of(clone.house, profile) for profile in ("laptop", "smoke", "full")}
-    clone.replace("profiles/smoke.yml", "prompts: ", "prompts: 1")
-    after = {profile: key_of(clone.house, profile) for profile in before}
-    assert [profile for profile in before if after[profile] != before[profile]] == ["smoke"]
+@pytest.mark.parametrize(("path", "old", "new", "expected"), EDITS.values(), ids=EDITS)
+def test_an_edit_costs_what_it_changes(pieced, path, old, new, expected):
+    """And is forgotten when it is undone."""
+    before = keys(pieced.house)
+    pieced.replace(path, old, new)
+    assert changed(pieced.house, before) == expected
+    pieced.replace(path, new, old)
+    assert keys(pieced.house) == before
 
 
-def test_comment_in_a_profile_changes_no_key(clone):
-    """Nor does what it overrides elsewhere: the values count."""
-    before = key_of(clone.house, "smoke")
-    clone.replace("profiles/smoke.yml", "toy:", "# why\ntoy:")
-    assert key_of(clone.house, "smoke") == before
+ADDED = {
+    "clone/toy/data/long.csv": EVERYTHING,
+    "clone/toy/data/README.md": BOOK,
+    "clone/toy/data/make.py": BOOK,
+    "clone/toy/spare.py": BOOK,
+    "book/added.md": BOOK,
+    "book/.ipynb_checkpoints/toy.ipynb": set(),
+    "clone/toy/__pycache__/toy_error.pyc": set(),
+    "tests/test_x.py": set(),
+    "notes.md": set(),
+}
+
+
+@pytest.mark.parametrize(("path", "expected"), ADDED.items())
+def test_a_new_file_costs_what_it_changes(pieced, path, expected):
+    """Data count, what made them and tells of them does not; what an editor or Python leaves behind is no page."""
+    before = keys(pieced.house)
+    pieced.write(path, "x = 1\n")
+    assert changed(pieced.house, before) == expected
+
+
+def test_a_science_package_counts_as_far_as_it_is_used(pieced):
+    """One function is imported, by way of a re-export: its file counts, its neighbour's does not."""
+    pieced.replace("pyproject.toml", "science = []", 'science = ["laws"]')
+    pieced.write("laws/__init__.py", "from laws.falling import rate as rate\nfrom laws.rising import more as more\n")
+    pieced.write("laws/falling.py", "def rate(): return 1\n")
+    pieced.write("laws/rising.py", "def more(): return 1\n")
+    pieced.replace(FIGURE, "import numpy as np\n", "import numpy as np\nfrom laws import rate\n")
+    pieced.replace(FIGURE, "these.mean()", "rate() * these.mean()")
+    before = keys(pieced.house)
+    pieced.replace("laws/rising.py", "1", "2")
+    assert changed(pieced.house, before) == BOOK
+    before = keys(pieced.house)
+    pieced.replace("laws/falling.py", "1", "2")
+    assert changed(pieced.house, before) == NUMBERS
+
+
+def test_the_context_counts(pieced):
+    """Which function it is, and what that does: in it all numbers are computed."""
+    pieced.write("clone/__init__.py", "def single(): ...\ndef double(): ...\n")
+    before = keys(pieced.house)
+    for edit in (
+        ("pyproject.toml", "# context = ", "context = "),
+        ("pyproject.toml", '"clone:prepare"', '"clone:single"'),
+        ("pyproject.toml", '"clone:single"', '"clone:double"'),
+        ("clone/__init__.py", "def double(): ...", "def double(): return 2"),
+    ):
+        pieced.replace(*edit)
+        assert changed(pieced.house, before) == EVERYTHING
+        before = keys(pieced.house)
 
 
 @pytest.fixture
-def assembled(clone):
-    """A clone whose site counts as built."""
-    freshness.leave_stamp(clone.house, freshness.stamp(clone.house, freshness.BOOK, "laptop"), [])
-    assert freshness.is_fresh(clone.house, freshness.BOOK, "laptop")
-    return clone
+def machine(tmp_path, monkeypatch):
+    """A copy of this machine to edit, in place of the one that runs."""
+    copy = tmp_path / "machine" / "companion"
+    shutil.copytree(sources.MACHINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(sources, "MACHINE", copy)
+    return copy
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "expected"),
     [
-        "book/references.md",
-        "book/references.bib",
-        "book/toy.ipynb",
-        "_toc.yml",
-        "_config.yml",
-        "book/_assets/companion.css",
-        "companion/sphinx/figures.py",
-        "lib/attention.py",
+        ("pieces.py", EVERYTHING),
+        ("records.py", NUMBERS),
+        ("publishing.py", NUMBERS),
+        ("drawing.py", PICTURE),
+        ("style.py", PICTURE),
+        ("sphinx/figures.py", BOOK),
+        ("sphinx/assets/companion.css", BOOK),
+        ("templates/404.html.txt", BOOK),
     ],
 )
-def test_book_is_stale_whenever_a_page_changes(assembled, path):
-    """Or anything a page shows, or is shown by."""
-    target = assembled.root / path
-    target.write_text(target.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert not freshness.is_fresh(assembled.house, freshness.BOOK, "laptop")
+def test_the_machine_costs_what_it_decides(pieced, machine, path, expected):
+    """What writes numbers, what draws, what shows."""
+    before = keys(pieced.house)
+    (machine / path).write_text((machine / path).read_text(encoding="utf-8") + "\nx = 1\n", encoding="utf-8")
+    assert changed(pieced.house, before) == expected
 
 
-def test_book_is_stale_when_a_page_is_added(assembled):
-    """And fresh again when it is gone."""
-    page = assembled.root / "book/added.md"
-    page.write_text("# Added\n", encoding="utf-8")
-    assert not freshness.is_fresh(assembled.house, freshness.BOOK, "laptop")
-    page.unlink()
-    assert freshness.is_fresh(assembled.house, freshness.BOOK, "laptop")
+def test_most_notebooks_have_no_pieces(clone):
+    """And so no key for them."""
+    assert freshness.piece_key(clone.house, "toy", "laptop") is None
 
 
-def test_book_stays_fresh_when_no_page_changes(assembled):
-    """What an editor or Python leaves behind is no page."""
-    for path in ("book/.ipynb_checkpoints/toy.ipynb", "lib/__pycache__/attention.pyc", "tests/test_x.py", "notes.md"):
-        (assembled.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (assembled.root / path).write_text("x", encoding="utf-8")
-    assert freshness.is_fresh(assembled.house, freshness.BOOK, "laptop")
+def test_profile_changes_its_own_keys_alone(pieced):
+    """Editing smoke.yml leaves the default profile and the full one fresh, and what is no parameter of the pieces."""
+    before = {profile: keys(pieced.house, profile) for profile in ("laptop", "smoke", "full")}
+    pieced.replace("profiles/smoke.yml", "repeats: ", "repeats: 1")
+    after = {profile: changed(pieced.house, before[profile], profile) for profile in before}
+    assert after == {"laptop": set(), "smoke": NUMBERS, "full": set()}
+
+
+def test_comment_in_a_profile_changes_no_key(pieced):
+    """Nor does what it overrides elsewhere: the values count."""
+    before = keys(pieced.house, "smoke")
+    pieced.replace("profiles/smoke.yml", "toy:", "# why\ntoy:")
+    assert keys(pieced.house, "smoke") == before
+
+
+def test_lock_that_is_not_there_is_missed(clone):
+    """In a sentence: what the numbers depend on is pinned nowhere."""
+    clone.house.lock.unlink()
+    with pytest.raises(Mistake, match=r"requirements\.lock, which pins what the numbers depend on"):
+        freshness.numbers_key(clone.house, "toy", "laptop")
+
+
+def test_stamp_of_a_file_that_changed_is_none(ran_clone):
+    """Nor one that is no stamp; what is discarded is only what is damaged."""
+    house, build = ran_clone.house, ran_clone.house.build("laptop")
+    numbers, picture = (freshness.stamp(house, name, "laptop") for name in ("toy", "toy-toy_error"))
+    removed_picture(ran_clone)
+    (build.stamps / "other.0123.json").write_text("[1]")
+    freshness.discard_damaged(house, "laptop")
+    assert list(build.stamps.iterdir()) == [numbers]
+    assert freshness.is_fresh(house, "toy", "laptop")
+    assert not picture.exists()
 
 
 def test_forgetting_one_target_keeps_the_others(clone):
-    """Also one whose name begins alike."""
+    """Also one whose name begins alike, and the pictures."""
     build = clone.house.build("laptop")
-    for stamp in ("toy.0123.json", "toy_two.0123.json", "book.0123.json"):
+    for stamp in ("toy.0123.json", "toy-toy_error.0123.json", "toy_two.0123.json", "book.0123.json"):
         freshness.leave_stamp(clone.house, build.stamps / stamp, [])
     freshness.forget(build, "toy")
-    assert sorted(path.name for path in build.stamps.iterdir()) == ["book.0123.json", "toy_two.0123.json"]
+    kept = ["book.0123.json", "toy-toy_error.0123.json", "toy_two.0123.json"]
+    assert sorted(path.name for path in build.stamps.iterdir()) == kept

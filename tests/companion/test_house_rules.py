@@ -7,12 +7,14 @@ import json
 import re
 import shutil
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from companion import figure_set, publication
 from companion.house import House
 from companion.notebooks import Notebook
+from companion.parameters import parameters_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSE = House(ROOT)
@@ -42,12 +44,12 @@ def test_every_figure_is_published(unpublished):
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_names_in_the_code_are_importable(name):
-    """`experiments.NAME` and `plotting.FIGURE` are what the notebook finds."""
-    from lib import experiments, plotting
-
-    assert getattr(experiments, name).parameters_model
+    """The parameters and every figure are what the notebook finds."""
+    assert parameters_of(HOUSE, name).__module__ == f"chapters.{name}.parameters"
     for figure in Notebook.named(HOUSE, name).figures:
-        assert getattr(plotting, figure).__module__ == f"lib.plotting.{name}"
+        module = HOUSE.import_module(f"chapters.{name}.{figure}")
+        assert callable(module.numbers)
+        assert callable(module.draw)
 
 
 @needs_figures
@@ -108,7 +110,7 @@ def test_claims_of_the_house_have_different_names():
 
 
 def test_figures_of_the_house_have_different_names():
-    """They share one namespace in `lib.plotting`, and one on the pages."""
+    """They share one namespace on the pages, and one on the command line."""
     figures = [figure for _, figure in FIGURES]
     assert sorted(figures) == sorted(set(figures))
 
@@ -153,51 +155,71 @@ def drop_notebook(clone):
 
 
 def setup_cell(addition):
-    return lambda clone: clone.rewrite_cell("# setup", f"# setup\nfrom lib import experiments\n{addition}\n")
+    return lambda clone: clone.rewrite_cell("# setup", f"# setup\nfrom companion import begin\n{addition}\n")
 
 
-REEXPORT = "from lib.experiments.toy import toy as toy"
-PLOT_REEXPORT = "from lib.plotting.toy import toy_error as toy_error"
+def rename(function):
+    return lambda clone: clone.replace(FIGURE, f"def {function}(", f"def {function}_of(")
+
+
+def leave(path, text="x"):
+    return lambda clone: clone.write(path, text)
+
+
+FIGURE, PARAMETERS = "clone/toy/toy_error.py", "clone/toy/parameters.py"
+SEED = '    seed: Annotated[int, Field(ge=0, description="Every random number follows from it.")]\n'
+OLD_FIGURE = dedent("""
+    \"\"\"A caption.
+
+    Alt: A line.\"\"\"
+    def numbers(): ...
+    def draw(table): ...
+""")
 
 # what is taken away; the words by which the contributor is told
 PIECES = {
-    "experiment": (lambda c: drop(c, "lib/experiments/toy.py"), ["Write lib/experiments/toy.py", "@experiment"]),
-    "decorator": (lambda c: remove_line(c, "lib/experiments/toy.py", "@experiment\n"), ["`toy`", "@experiment"]),
-    "experiment's name": (lambda c: c.replace("lib/experiments/toy.py", "def toy(", "def tou("), ["function `toy`"]),
-    "re-export": (lambda c: remove_line(c, "lib/experiments/__init__.py", REEXPORT), [f"add `{REEXPORT}`"]),
-    "plot": (lambda c: drop(c, "lib/plotting/toy.py"), ["`toy_error` in lib/plotting/toy.py"]),
-    "plot's re-export": (lambda c: remove_line(c, "lib/plotting/__init__.py", PLOT_REEXPORT), [PLOT_REEXPORT]),
+    "chapter": (lambda c: shutil.rmtree(c.root / "clone/toy"), ["Write clone/toy/parameters.py"]),
+    "init": (lambda c: drop(c, "clone/toy/__init__.py"), ["Write clone/toy/__init__.py"]),
+    "parameters' file": (lambda c: drop(c, PARAMETERS), ["class `Parameters(companion.Parameters)`"]),
+    "parameters' class": (lambda c: c.replace(PARAMETERS, "class Parameters", "class Params"), ["class `Parameters("]),
+    "figure": (lambda c: drop(c, FIGURE), ["Write clone/toy/toy_error.py", "publishes it"]),
+    "numbers": (rename("numbers"), ["Write a function `numbers` in clone/toy/toy_error.py"]),
+    "draw": (rename("draw"), ["Write a function `draw` in clone/toy/toy_error.py"]),
+    "caption": (lambda c: c.write(FIGURE, "def numbers(): ...\n"), ["clone/toy/toy_error.py", "needs a caption"]),
+    "alt": (lambda c: c.replace(FIGURE, "Alt: Log-log", "Log-log"), ["clone/toy/toy_error.py", "0 alt texts"]),
     "smoke": (lambda c: c.replace("profiles/smoke.yml", "toy:", "tou:"), ["entry `toy:` to profiles/smoke.yml"]),
     "full": (lambda c: c.replace("profiles/full.yml", "toy:", "tou:"), ["entry `toy:` to profiles/full.yml"]),
     "contents": (lambda c: remove_line(c, "_toc.yml", "      - file: book/toy\n"), ["`- file: book/toy` to _toc.yml"]),
-    "parameter": (lambda c: remove_line(c, "book/toy.ipynb", '"seed = 0\\n",'), ["same parameters", "['seed']"]),
+    "default": (lambda c: remove_line(c, "book/toy.ipynb", '"seed = 0\\n",'), ["same parameters", "['seed']"]),
+    "meaning": (lambda c: remove_line(c, PARAMETERS, SEED), ["same parameters", "['seed']"]),
     "parameters": (lambda c: c.rewrite_cell("# parameters", "x = 1", tags=[]), ["exactly one cell tagged"]),
-    "picture": (lambda c: c.rewrite_cell("# show", "result\n"), ["shows nothing", "publish(plotting.NAME, result)"]),
+    "picture": (lambda c: c.rewrite_cell("# means", "p\n"), ["publishes nothing", "`publish(FIGURE, …)`"]),
     "bootstrap": (lambda c: c.replace("book/toy.ipynb", "%pip install", "%pip  install"), ["`companion address`"]),
     "stripped": (leave_outputs, ["strip the outputs", "nbstripout book/toy.ipynb"]),
-    "thin: def": (setup_cell("def f(x): return x"), ["move `f` to lib/experiments/toy.py"]),
-    "thin: for": (setup_cell("for seed in range(3): pass"), ["move the loop to lib/experiments/toy.py"]),
+    "thin: def": (setup_cell("def f(x): return x"), ["move `f` to clone/toy/"]),
+    "thin: class": (setup_cell("class F: ..."), ["move `F` to clone/toy/"]),
+    "thin: lambda": (setup_cell("f = lambda x: x"), ["move the lambda to clone/toy/"]),
+    "thin: for": (setup_cell("for seed in range(3): pass"), ["move the loop to clone/toy/"]),
     "thin: list": (setup_cell("x = [seed for seed in (1, 2)]"), ["move the loop"]),
-    "thin: numpy": (setup_cell("import numpy as np"), ["`import numpy` belongs to lib"]),
-    "thin: rc": (setup_cell("from matplotlib import pyplot"), ["`from matplotlib import` belongs to lib"]),
+    "thin: dict": (setup_cell("x = {seed: 1 for seed in (1, 2)}"), ["move the loop"]),
+    "thin: numpy": (setup_cell("import numpy as np"), ["`import numpy` belongs to clone/toy/"]),
+    "thin: rc": (setup_cell("from matplotlib import pyplot"), ["`from matplotlib import` belongs to clone/toy/"]),
+    "thin: lib": (setup_cell("from lib import attend"), ["`from lib import` belongs to clone/toy/"]),
+    "thin: sister": (setup_cell("from clone.toys import x"), ["`from clone.toys import` belongs to clone/toy/"]),
+    "thin: package": (setup_cell("from clone import toy"), ["`from clone import` belongs to clone/toy/"]),
     "thin: path": (setup_cell("x = '/home/me/data.csv'"), ["'/home/me/data.csv' looks like a path"]),
+    "thin: open": (setup_cell("x = open('data.csv')"), ["neither opens files nor prints"]),
     "thin: print": (setup_cell("print(1)"), ["neither opens files nor prints"]),
     "thin: magic": (setup_cell("%matplotlib inline"), ["not plain Python"]),
     # and the inverse: what is left of a notebook that is gone
-    "orphaned experiment": (drop_notebook, ["lib/experiments/toy.py has no notebook"]),
-    "orphaned plots": (drop_notebook, ["lib/plotting/toy.py has no notebook"]),
+    "orphaned chapter": (drop_notebook, ["clone/toy/ has no notebook", "write book/toy.ipynb"]),
+    "orphaned data": (leave("clone/gone/data/laws.csv"), ["clone/gone/ has no notebook"]),
     "orphaned entry": (drop_notebook, ["profiles/smoke.yml has an entry `toy`"]),
     "orphaned row": (drop_notebook, ["_toc.yml has a row `book/toy`"]),
     "row without a page": (add_page, ["_toc.yml has a row `book/gone`"]),
-    "orphaned plot": (
-        lambda c: c.replace(
-            "lib/plotting/toy.py", "def toy_error", 'def old():\n    """A.\n\n    Alt: B."""\n\n\ndef toy_error'
-        ),
-        ["book/toy.ipynb does not publish `old`"],
-    ),
-    "orphaned re-export": (lambda c: drop(c, "lib/plotting/toy.py"), ["re-exports `toy_error`", "not there"]),
+    "orphaned figure": (leave("clone/toy/old.py", OLD_FIGURE), ["does not publish `old` of clone/toy/old.py"]),
+    "orphaned caption": (leave("clone/toy/old.py", '"""A.\n\nAlt: B."""\n'), ["does not publish `old`"]),
     "orphaned figures": (lambda c: (c.root / "figures/gone").mkdir(parents=True), ["figures/gone/", "no notebook"]),
-    "orphaned data": (lambda c: (c.root / "data/gone").mkdir(parents=True), ["data/gone/", "no notebook"]),
 }
 
 
@@ -208,6 +230,28 @@ def test_forgotten_piece_is_named(forgotten, clone, piece):
     take_away(clone)
     said = forgotten(clone.house)
     assert [sentence for sentence in said if all(word in sentence for word in words)], said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from companion import begin\nfrom clone.toy import toy_error, runs",
+        "from clone.toy.parameters import Parameters",
+        "keys = toy_error.keys(p.seed)\nlong, short = p.lengths[-1], p.lengths[:2]",
+    ],
+    ids=["machine and chapter", "parameters", "steps"],
+)
+def test_thin_notebook_is_left_in_peace(forgotten, clone, text):
+    """Imports of the machine and of its own chapter, and named steps."""
+    clone.rewrite_cell("# setup", text)
+    assert forgotten(clone.house) == []
+
+
+def test_shared_files_and_what_python_leaves_are_no_orphans(forgotten, clone):
+    """Drawing that several figures share, a folder that holds nothing but bytecode."""
+    clone.write("clone/toy/marks.py", '"""How this chapter draws."""\ndef draw(table): ...\n')
+    clone.write("clone/gone/__pycache__/old.cpython-311.pyc", "x")
+    assert forgotten(clone.house) == []
 
 
 @pytest.mark.parametrize("suffix", figure_set.SUFFIXES)
@@ -222,3 +266,10 @@ def test_published_figure_of_the_past_is_named(unpublished, ran_clone):
     folder = ran_clone.house.published / "toy"
     shutil.copyfile(folder / "toy_error.csv", folder / "toy_old.csv")
     assert any("figures/toy/toy_old: no longer published" in sentence for sentence in unpublished(ran_clone.house))
+
+
+def test_picture_of_other_code_is_named(unpublished, ran_clone):
+    """Of another caption, too: the sentence says which to draw again."""
+    ran_clone.replace(FIGURE, "Points are means", "Points are averages")
+    (sentence,) = unpublished(ran_clone.house)
+    assert "companion draw toy/toy_error" in sentence

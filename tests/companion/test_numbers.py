@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from companion import numbers
-from lib.experiments.result import Alternative, Claim, Column
+from companion.records import Alternative, Claim, Column
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def moved(tmp_path):
         published, unrounded = tmp_path / "published.csv", tmp_path / "unrounded.csv"
         numbers.write_csv(pd.DataFrame(old), published, numbers.SIGNIFICANT_DIGITS)
         numbers.write_csv(pd.DataFrame(new), unrounded, numbers.EXACT_DIGITS)
-        record = {"columns": {name: asdict(columns.get(name, Column("x"))) for name in new}}
+        record = {"columns": {name: asdict(columns.get(name, Column("x"))) | {"kind": "number"} for name in new}}
         return numbers.moved(published, unrounded, record)
 
     return compare
@@ -110,6 +110,15 @@ def test_absolute_tolerance_is_for_zeros_up_to_rounding(moved):
     assert moved({"x": [0.0]}, {"x": [2e-9]}, x=column) == ["x"]
 
 
+def test_column_that_moves_with_another_is_not_compared_by_itself(moved):
+    """But for where it is finite; and the other one is."""
+    columns = {"x": Column("x"), "fit": Column("fit", moves_with="x")}
+    assert moved({"x": [1.0], "fit": [1.0]}, {"x": [1.0], "fit": [3.0]}, **columns) == []
+    assert moved({"x": [1.0], "fit": [1.0]}, {"x": [2.0], "fit": [1.0]}, **columns) == ["x"]
+    assert moved({"x": [1.0], "fit": [1.0]}, {"x": [1.0], "fit": [np.nan]}, **columns) == ["fit"]
+    assert moved({"x": [1.0], "fit": [np.inf]}, {"x": [1.0], "fit": [2.0]}, **columns) == ["fit"]
+
+
 def test_only_the_columns_that_moved_are_named(moved):
     """In the order of the table."""
     assert moved({"a": [1.0], "b": [1.0], "c": [1.0]}, {"a": [2.0], "b": [1.0], "c": [2.0]}) == ["a", "c"]
@@ -131,9 +140,83 @@ def test_unrounded_csv_gives_back_every_bit(tmp_path):
     np.testing.assert_array_equal(read, values)
 
 
+FRAME = pd.DataFrame(
+    {
+        "number": [1 / 3, -0.0, 5e-324, 1.7976931348623157e308, np.nan, np.inf, -np.inf],
+        "integer": [0, -1, 2**63 - 1, -(2**63), 10**15, 7, 8],
+        "flag": [True, False, True, True, False, False, True],
+        "text": ["a", "", None, "nan", "True", 'with "quotes", commas', "two\nlines é"],
+    }
+)
+KINDS = {name: name for name in FRAME}
+
+
+def test_plain_table_says_what_its_columns_are():
+    """Also of numbers in half the precision, and of text that pandas calls an object or a category."""
+    assert numbers.plain(FRAME, "here")[1] == KINDS
+    other = {
+        "number": FRAME["number"].iloc[:3].astype(np.float32),
+        "integer": FRAME["integer"].iloc[:2].astype(np.int8),
+        "flag": FRAME["flag"].to_numpy(bool)[:2],
+        "text": FRAME["text"].iloc[:2].astype("category"),
+    }
+    assert {
+        kind: numbers.plain(pd.DataFrame({kind: column}), "here")[1][kind] for kind, column in other.items()
+    } == KINDS
+
+
+def test_plain_table_keeps_every_bit():
+    """Of numbers, whole numbers and flags; text that is missing, or empty, is None."""
+    frame, _ = numbers.plain(FRAME, "here")
+    for name in ("number", "integer", "flag"):
+        assert frame[name].dtype == FRAME[name].dtype
+        np.testing.assert_array_equal(frame[name], FRAME[name])
+    assert np.signbit(frame["number"][1])
+    assert list(frame["text"]) == ["a", None, None, "nan", "True", 'with "quotes", commas', "two\nlines é"]
+
+
+def test_plain_table_is_what_anyone_reads_from_its_file(tmp_path):
+    """So that what is drawn at once and what is drawn later are the same picture; again and again."""
+    frame, kinds = numbers.plain(FRAME, "here")
+    columns = {name: {"meaning": "x", "kind": kind} for name, kind in kinds.items()}
+    for _ in range(2):
+        numbers.write_csv(frame, tmp_path / "x.csv", numbers.EXACT_DIGITS)
+        read = numbers.read_csv(tmp_path / "x.csv", columns)
+        pd.testing.assert_frame_equal(read, frame, check_exact=True)
+        frame = numbers.plain(read, "here")[0]
+
+
+def test_published_table_is_read_as_it_was_rounded(tmp_path):
+    """Its six digits, its whole numbers, its gaps."""
+    frame, kinds = numbers.plain(FRAME, "here")
+    numbers.write_csv(frame, tmp_path / "x.csv", numbers.SIGNIFICANT_DIGITS)
+    read = numbers.read_csv(tmp_path / "x.csv", {name: {"kind": kind} for name, kind in kinds.items()})
+    assert read["number"][0] == 0.333333
+    pd.testing.assert_frame_equal(read.drop(columns="number"), frame.drop(columns="number"))
+
+
+def test_table_without_rows_keeps_its_columns(tmp_path):
+    """Nothing is still of some kind."""
+    frame, kinds = numbers.plain(FRAME.iloc[:0], "here")
+    assert list(frame.columns) == list(FRAME.columns)
+    assert len(frame) == 0
+    assert kinds["integer"] == "integer"
+
+
+ODD = [[1, 2], {"a": 1}, 1j, np.datetime64("2026-01-01"), np.array(1.0), object()]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+def test_what_no_csv_holds_is_refused(odd):
+    """The error names the figure, the column and the value."""
+    column = pd.Series(["a", odd], dtype=object)
+    with pytest.raises(TypeError, match=r"here: column 'x' must hold numbers.*Got "):
+        numbers.plain(pd.DataFrame({"x": column}), "here")
+
+
 def test_claim_record_holds_six_digits_and_the_verdict():
     """What is not finite becomes text, because JSON has no word for it."""
-    claim = Claim("a", "A.", "derived here", "f", 1 / 3, np.inf, 0.1, Alternative("b", 2 / 3), std_error=1e-9 / 3)
+    claim = Claim("a", "A.", "derived here", 1 / 3, np.inf, 0.1, Alternative("b", 2 / 3), std_error=1e-9 / 3)
     record = numbers.claim_record(claim)
     assert record["measured"] == 0.333333
     assert record["expected"] == "inf"

@@ -1,46 +1,37 @@
 """Parameters are checked by name, type and range before any kernel starts, wherever they come from."""
 
-import importlib.util
 import json
-import sys
 from typing import Annotated
 
 import pytest
-from pydantic import Field
+from pydantic import Field, ValidationError
 from typer.testing import CliRunner
 
+import companion
 from companion import cli, runner
 from companion.mistakes import Mistake
 from companion.notebooks import Notebook
-from companion.parameters import check, check_profiles, parse_assignment, resolve
-from lib.experiments.registry import experiment
-from lib.experiments.result import Result
+from companion.parameters import check, check_profiles, parameters_of, parse_assignment, resolve
 
 SEED_MEANS = "Every random number follows from it."
 
 # what is wrong, as it is typed; what the answer must say
 WRONG = {
-    "misspelt": ("sede: 1", ["'sede'", "Did you mean 'seed'?", "Known: lengths, prompts, seed."]),
+    "misspelt": ("sede: 1", ["'sede'", "Did you mean 'seed'?", "Known: lengths, repeats, seed."]),
     "True for an integer": ("seed: True", ["`seed`", "integer", "Got True", SEED_MEANS]),
     "quoted integer": ('seed: "1"', ["`seed`", "integer", "Got '1'", SEED_MEANS]),
-    "fraction for an integer": ("prompts: 1.5", ["`prompts`", "integer", "Got 1.5", "prompts a length"]),
-    "string for a list": ("lengths: ten", ["`lengths`", "list", "Got 'ten'", "Prompt lengths L"]),
-    "wrong entry of a list": ("lengths: [10, ten]", ["`lengths[1]`", "integer", "Prompt lengths L"]),
+    "fraction for an integer": ("repeats: 1.5", ["`repeats`", "integer", "Got 1.5", "Independent averages"]),
+    "string for a list": ("lengths: ten", ["`lengths`", "list", "Got 'ten'", "How many numbers are averaged, L."]),
+    "wrong entry of a list": ("lengths: [10, ten]", ["`lengths[1]`", "integer", "How many numbers are averaged, L."]),
     "below the range": ("seed: -1", ["`seed`", "greater than or equal to 0", "Got -1", SEED_MEANS]),
-    "empty list": ("lengths: []", ["`lengths`", "at least 1 item", "Prompt lengths L"]),
-    "infinite": ("prompts: .inf", ["`prompts`", "Got inf"]),
+    "empty list": ("lengths: []", ["`lengths`", "at least 1 item", "How many numbers are averaged, L."]),
+    "infinite": ("repeats: .inf", ["`repeats`", "Got inf"]),
 }
 
 
 @pytest.fixture
 def toy(clone, monkeypatch):
-    """The clone as the working folder, its experiment importable, and a runner that would be noticed."""
-    spec = importlib.util.spec_from_file_location("lib.experiments.toy", clone.root / "lib/experiments/toy.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "lib.experiments.toy", module)
-    spec.loader.exec_module(module)
+    """The clone as the working folder, and a runner that would be noticed."""
     monkeypatch.chdir(clone.root)
     monkeypatch.setattr(runner, "_execute", lambda *_, **__: pytest.fail("a kernel would have been started"))
     return clone
@@ -121,58 +112,67 @@ def test_profile_that_is_not_a_mapping_is_refused(toy, content):
         check_profiles(toy.house)
 
 
+RATE = """\
+from typing import Annotated
+
+from pydantic import Field
+
+import companion
+
+
+class Parameters(companion.Parameters):
+    rate: Annotated[float, Field(gt=0, description="A rate.")]
+"""
+
+
 @pytest.fixture
-def rate(toy, monkeypatch):
-    """toy with one parameter, a float."""
-
-    @experiment
-    def toy_with_rate(*, rate: Annotated[float, Field(gt=0, description="A rate.")]) -> Result:
-        return Result({}, ())
-
-    monkeypatch.setattr(sys.modules["lib.experiments.toy"], "toy", toy_with_rate)
+def rate(toy):
+    """toy with one parameter, a float; what it comes to with what else was said."""
+    toy.write("clone/toy/parameters.py", RATE)
     toy.rewrite_cell("# parameters", "# parameters\nrate = 0.5\n")
-    return toy
+    notebook = Notebook.named(toy.house, "toy")
+
+    def read(profile="laptop", overrides=None):
+        return check(toy.house, notebook, resolve(toy.house, notebook, profile, overrides)).model_dump()
+
+    return read
 
 
-def test_scientific_notation_is_a_float_in_a_profile(rate):
+def test_scientific_notation_is_a_float_in_a_profile(rate, toy):
     """YAML 1.1 would read `1e-3` as a string."""
-    (rate.root / "profiles/smoke.yml").write_text("toy: {rate: 1e-3}\n", encoding="utf-8")
-    notebook = Notebook.named(rate.house, "toy")
-    assert check(notebook, resolve(rate.house, notebook, "smoke")) == {"rate": 0.001}
+    toy.write("profiles/smoke.yml", "toy: {rate: 1e-3}\n")
+    assert rate("smoke") == {"rate": 0.001}
 
 
 def test_scientific_notation_is_a_float_on_the_command_line(rate):
     """`-p rate=1e-3` is the number."""
-    notebook = Notebook.named(rate.house, "toy")
-    overrides = dict([parse_assignment("rate=1e-3")])
-    assert check(notebook, resolve(rate.house, notebook, "laptop", overrides)) == {"rate": 0.001}
+    assert rate(overrides=dict([parse_assignment("rate=1e-3")])) == {"rate": 0.001}
 
 
 def test_whole_number_is_a_float(rate):
     """`rate=2` needs no decimal point."""
-    notebook = Notebook.named(rate.house, "toy")
-    assert check(notebook, {"rate": 2}) == {"rate": 2.0}
+    assert rate(overrides={"rate": 2}) == {"rate": 2.0}
 
 
 def test_command_line_wins_over_profile_over_cell(toy):
     """The order of the three origins."""
-    (toy.root / "profiles/smoke.yml").write_text("toy: {seed: 1, prompts: 50}\n", encoding="utf-8")
+    (toy.root / "profiles/smoke.yml").write_text("toy: {seed: 1, repeats: 50}\n", encoding="utf-8")
     values = resolve(toy.house, Notebook.named(toy.house, "toy"), "smoke", {"seed": 2})
-    assert values == {"seed": 2, "lengths": [10, 100, 1000], "prompts": 50}
+    assert values == {"seed": 2, "lengths": [10, 100, 1000], "repeats": 50}
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "seed = 0; prompts = 500\nlengths = [10]\n",
-        "seed = prompts = 500\nlengths = [10]\n",
-        "seed, prompts = 0, 500\nlengths = [10]\n",
-        "seed: int = 0\nprompts = 500\nlengths = [10]\n",
-        "seed = 0\nseed += 1\nprompts = 500\nlengths = [10]\n",
-        "seed = 0\nprompts = int(500)\nlengths = [10]\n",
-        "seed = 0\nprompts = 5 * 100\nlengths = [10]\n",
-        "seed = 0\nprompts = seed\nlengths = [10]\n",
-        "import os\nseed = 0\nprompts = 500\nlengths = [10]\n",
+        "seed = 0; repeats = 500\nlengths = [10]\n",
+        "seed = repeats = 500\nlengths = [10]\n",
+        "seed, repeats = 0, 500\nlengths = [10]\n",
+        "seed: int = 0\nrepeats = 500\nlengths = [10]\n",
+        "seed = 0\nseed += 1\nrepeats = 500\nlengths = [10]\n",
+        "seed = 0\nrepeats = int(500)\nlengths = [10]\n",
+        "seed = 0\nrepeats = 5 * 100\nlengths = [10]\n",
+        "seed = 0\nrepeats = seed\nlengths = [10]\n",
+        "import os\nseed = 0\nrepeats = 500\nlengths = [10]\n",
         "seed =\n",
     ],
 )
@@ -185,8 +185,8 @@ def test_parameters_cell_is_one_plain_value_a_line(clone, source):
 
 def test_value_over_several_lines_is_read(clone):
     """A long list may be broken."""
-    clone.rewrite_cell("# parameters", "seed = -1\nlengths = [\n    10,\n    100,\n]\nprompts = 500\n")
-    assert Notebook.named(clone.house, "toy").defaults == {"seed": -1, "lengths": [10, 100], "prompts": 500}
+    clone.rewrite_cell("# parameters", "seed = -1\nlengths = [\n    10,\n    100,\n]\nrepeats = 500\n")
+    assert Notebook.named(clone.house, "toy").defaults == {"seed": -1, "lengths": [10, 100], "repeats": 500}
 
 
 @pytest.mark.parametrize(("other", "count"), [([], 0), (["parameters"], 2)])
@@ -201,24 +201,52 @@ def test_parameters_tag_stands_once(clone, other, count):
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("seed = 0\nlengths = [10]\n", r"Missing in the cell: \['prompts'\]"),
-        ("seed = 0\nlengths = [10]\nprompts = 5\ntau = 1\n", r"unknown to the experiment: \['tau'\]"),
+        ("seed = 0\nlengths = [10]\n", r"Missing in the cell: \['repeats'\]"),
+        ("seed = 0\nlengths = [10]\nrepeats = 5\ntau = 1\n", r"unknown to the chapter: \['tau'\]"),
     ],
 )
-def test_cell_and_signature_name_the_same_parameters(toy, source, words):
+def test_cell_and_class_name_the_same_parameters(toy, source, words):
     """A parameter in one place only is refused, and named."""
     toy.rewrite_cell("# parameters", source)
     notebook = Notebook.named(toy.house, "toy")
     with pytest.raises(Mistake, match=words):
-        check(notebook, notebook.defaults)
+        check(toy.house, notebook, notebook.defaults)
 
 
-def test_notebook_without_experiment_is_refused(toy, monkeypatch):
-    """The answer says which function is missing, and where."""
-    monkeypatch.delattr(sys.modules["lib.experiments.toy"], "toy")
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "Parameters = 1\n", "class Parameters: ...\n", "from pydantic import BaseModel as Parameters\n"],
+    ids=["no file", "empty", "no class", "of nobody", "of pydantic"],
+)
+def test_chapter_without_parameters_is_refused(toy, text):
+    """The answer says which class is missing, and where."""
+    toy.write("clone/toy/parameters.py", text) if text is not None else drop(toy, "clone/toy/parameters.py")
     notebook = Notebook.named(toy.house, "toy")
-    with pytest.raises(Mistake, match=r"`toy` decorated with `@experiment` in lib/experiments/toy\.py"):
-        check(notebook, notebook.defaults)
+    with pytest.raises(Mistake, match=r"class `Parameters\(companion\.Parameters\)` in clone/toy/parameters\.py"):
+        check(toy.house, notebook, notebook.defaults)
+
+
+def drop(clone, path):
+    (clone.root / path).unlink()
+
+
+def test_package_that_parameters_miss_is_not_taken_for_them(toy):
+    """What the file imports in vain is said as Python says it."""
+    toy.write("clone/toy/parameters.py", "import limb_of_nobody\n")
+    with pytest.raises(ModuleNotFoundError, match="limb_of_nobody"):
+        parameters_of(toy.house, "toy")
+
+
+def test_rule_about_several_parameters_is_told_as_it_is(toy):
+    """It has no single parameter whose meaning could be said."""
+    rule = (
+        "\n\n    @model_validator(mode='after')\n    def _both(self):\n        raise ValueError('too much of both')\n"
+    )
+    text = (toy.root / "clone/toy/parameters.py").read_text(encoding="utf-8")
+    toy.write("clone/toy/parameters.py", text.replace("import Field", "import Field, model_validator") + rule)
+    notebook = Notebook.named(toy.house, "toy")
+    with pytest.raises(Mistake, match=r"Parameters of 'toy' are not right\.\n  Value error, too much of both\."):
+        check(toy.house, notebook, notebook.defaults)
 
 
 def test_file_that_is_no_notebook_is_refused(clone):
@@ -226,3 +254,56 @@ def test_file_that_is_no_notebook_is_refused(clone):
     clone.house.notebook("toy").write_text(json.dumps({}), encoding="utf-8")
     with pytest.raises(Mistake, match=r"toy\.ipynb is not a notebook"):
         _ = Notebook.named(clone.house, "toy").cells
+
+
+class Wave(companion.Parameters):
+    """What a chapter might take."""
+
+    seed: Annotated[int, Field(ge=0)]
+    lengths: Annotated[list[int], Field(min_length=1)]
+    step: Annotated[float, Field(gt=0, le=1)]
+
+
+GOOD = {"seed": 1, "lengths": [16, 64], "step": 1e-3}
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"sed": 1}, "sed"),
+        ({"seed": True}, "seed"),
+        ({"seed": "1"}, "seed"),
+        ({"seed": 1.0}, "seed"),
+        ({"seed": -1}, "seed"),
+        ({"seed": None}, "seed"),
+        ({"lengths": []}, "lengths"),
+        ({"lengths": [16, "64"]}, "lengths"),
+        ({"lengths": [16, True]}, "lengths"),
+        ({"lengths": 16}, "lengths"),
+        ({"step": 0.0}, "step"),
+        ({"step": 1.5}, "step"),
+        ({"step": float("nan")}, "step"),
+        ({"step": float("inf")}, "step"),
+        ({"step": "1e-3"}, "step"),
+    ],
+    ids=str,
+)
+def test_parameters_refuse_what_their_class_does_not_say(change, names):
+    """Nothing is converted, nothing unknown passes."""
+    with pytest.raises(ValidationError, match=names):
+        Wave(**{**GOOD, **change})
+
+
+@pytest.mark.parametrize("missing", GOOD)
+def test_parameters_have_no_default_of_their_own(missing):
+    """Defaults stand in the notebook."""
+    with pytest.raises(ValidationError, match=rf"{missing}\n.*required"):
+        Wave(**{name: value for name, value in GOOD.items() if name != missing})
+
+
+def test_parameters_do_not_change_later():
+    """What was checked is what is computed with, and recorded; a whole number may stand for a real one."""
+    parameters = Wave(**{**GOOD, "step": 1})
+    assert parameters.model_dump() == {**GOOD, "step": 1.0}
+    with pytest.raises(ValidationError, match="frozen"):
+        parameters.seed = 2

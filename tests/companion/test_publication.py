@@ -16,28 +16,44 @@ from companion import atomic, figure_set, publication
 from companion.house import House
 
 COLUMNS = {
-    "length": {"meaning": "L", "unit": "1", "std_error": None, "absolute": 0.0},
-    "x": {"meaning": "x", "unit": "1", "std_error": "se", "absolute": 0.0},
-    "se": {"meaning": "se", "unit": "1", "std_error": "se", "absolute": 0.0},
-    "exact": {"meaning": "exact", "unit": "1", "std_error": None, "absolute": 0.0},
+    name: {"meaning": name, "unit": "1", "std_error": error, "absolute": 0.0, "kind": kind}
+    for name, error, kind in [
+        ("length", None, "integer"),
+        ("x", "se", "number"),
+        ("se", "se", "number"),
+        ("exact", None, "number"),
+    ]
+}
+CLAIM = {
+    "id": "demo-rate",
+    "statement": "It falls.",
+    "source": "derived here",
+    "relation": "=",
+    "measured": 1.0,
+    "alternative": {"says": "it rises", "measured": 2.0},
+    "holds": True,
 }
 
 
-def write_set(folder: Path, figure: str, picture="<svg/>", **changes) -> None:
+def write_set(folder: Path, figure: str, pixels="<svg/>", **changes) -> None:
     """Five files that belong together; `changes` go into the record."""
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in figure_set.PICTURES:
-        (folder / f"{figure}{suffix}").write_text(picture, encoding="utf-8")
+        (folder / f"{figure}{suffix}").write_text(pixels, encoding="utf-8")
     (folder / f"{figure}.csv").write_text(changes.pop("csv", CSV), encoding="utf-8")
     record = {
         "figure": figure,
         "notebook": "demo",
         "profile": "laptop",
         "parameters": {"seed": 0},
-        "sources": {"lib/demo.py": "1234"},
+        "sources": ["lib/demo.py"],
+        "functions": ["papers.demo.one.numbers"],
+        "steps": ["publish(one, x)"],
         "columns": COLUMNS,
-        "claims": [{"id": "demo-rate", "holds": True}],
+        "claims": [CLAIM],
         "caption": "A caption.",
+        "alt": "A line.",
+        "picture": "1234",
         **changes,
         "files": {s: figure_set.digest((folder / f"{figure}{s}").read_bytes()) for s in figure_set.SUFFIXES[:-1]},
     }
@@ -78,9 +94,10 @@ def desk(tmp_path):
 
 
 def test_reproduced_figure_is_left_alone_to_the_byte(desk):
-    """Within tolerance, whatever this machine's fonts made of the picture and its rounding of the CSV."""
+    """Within tolerance, whatever this machine's fonts made of the picture, its rounding of the CSV and of a claim."""
     before = desk.bytes(desk.published)
-    desk.build("one", x=2.3, exact=9.5 * (1 + 4e-7), picture="<svg>other fonts</svg>", caption="Reworded.")
+    claim = CLAIM | {"measured": 1.01, "alternative": CLAIM["alternative"] | {"measured": 2.02}}
+    desk.build("one", x=2.3, exact=9.5 * (1 + 4e-7), pixels="<svg>other fonts</svg>", claims=[claim])
     assert desk.publish() == []
     assert desk.bytes(desk.published) == before
 
@@ -91,18 +108,29 @@ def test_reproduced_figure_is_left_alone_to_the_byte(desk):
         {"x": 2.6},
         {"exact": 9.5 * (1 + 3e-6)},
         {"parameters": {"seed": 1}},
-        {"sources": {"lib/demo.py": "5678"}},
+        {"sources": ["lib/demo.py", "lib/more.py"]},
+        {"functions": ["papers.demo.one.draw"]},
+        {"steps": ["publish(one, y)"]},
         {"columns": COLUMNS | {"x": COLUMNS["x"] | {"meaning": "y"}}},
-        {"claims": [{"id": "demo-other", "holds": True}]},
+        {"claims": [CLAIM | {"id": "demo-other"}]},
+        {"claims": [CLAIM | {"statement": "It falls fast."}]},
+        {"claims": [CLAIM | {"source": "[BB26, Lemma 2.1]"}]},
+        {"claims": [CLAIM | {"relation": "≤"}]},
+        {"claims": [CLAIM | {"box": "lemma-rate"}]},
+        {"claims": [CLAIM | {"alternative": {"says": "it stays", "measured": 2.0}}]},
+        {"claims": []},
+        {"caption": "Reworded."},
+        {"alt": "Two lines."},
+        {"picture": "5678"},
         {"profile": "full"},
         {"more": "a key that older records have not"},
     ],
     ids=lambda change: next(iter(change)),
 )
 def test_figure_that_changed_is_replaced(desk, change):
-    """Numbers, parameters or sources; all five files of it, and none of the other."""
+    """Numbers, parameters, words, code; all five files of it, and none of the other."""
     other = desk.bytes(desk.published, "two")
-    desk.build("one", picture="<svg>new</svg>", **change)
+    desk.build("one", pixels="<svg>new</svg>", **change)
     assert desk.publish() == ["one"]
     assert desk.bytes(desk.published, "one") == desk.bytes(desk.built, "one")
     assert desk.bytes(desk.published, "two") == other

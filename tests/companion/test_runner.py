@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,26 +11,28 @@ import time
 
 import pytest
 
-from companion import figure_set
+from companion import figure_set, freshness, runner
+from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import resolve
 
-FIGURE = "toy_error"
+FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
 SET = {f"{FIGURE}{suffix}" for suffix in figure_set.SUFFIXES}
 
 
-def test_run_leaves_figures_notebook_provenance_and_stamp(ran):
+def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
     """Each where it belongs, whole; the command says what it did."""
     build = ran.house.build("laptop")
     for folder in (ran.house.published / "toy", build.figures / "toy"):
         assert {path.name for path in folder.iterdir()} == SET
         assert figure_set.faults(folder, FIGURE) == []
-    executed = json.loads((build.notebooks / "toy.ipynb").read_text())
+    assert {path.name for path in (build.tables / "toy").iterdir()} == {f"{FIGURE}.csv", f"{FIGURE}.json"}
+    executed = json.loads((build.executed / "toy.ipynb").read_text())
     assert any(cell.get("outputs") for cell in executed["cells"])
     assert {"started", "seconds", "device", "versions", "git"} <= set(
         json.loads((build.provenance / "toy.json").read_text())
     )
-    assert [path.name.split(".")[0] for path in build.stamps.iterdir()] == ["toy"]
+    assert sorted(path.name.split(".")[0] for path in build.stamps.iterdir()) == ["toy", f"toy-{FIGURE}"]
     assert "toy: 1 figures, 1 claims hold" in ran.said
     assert f"replaced in figures/toy: {FIGURE}" in ran.said
 
@@ -46,11 +49,16 @@ def test_run_leaves_no_staging(ran):
 
 
 def test_record_names_profile_and_sources(ran):
-    """The default profile, and the science it was computed with, not the machine."""
+    """The default profile, the steps of the notebook, and the science it was computed with, not the machine."""
     record = figure_set.read_record(ran.house.published / "toy", FIGURE)
     assert record["profile"] == "laptop"
-    assert {"lib/experiments/toy.py", "lib/plotting/toy.py", "lib/measures.py"} <= set(record["sources"])
-    assert not [path for path in record["sources"] if path.startswith("companion")]
+    assert record["sources"] == ["clone/toy/parameters.py", CODE]
+    assert record["steps"][-2:] == [
+        "errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)",
+        "publish(toy_error, errors)",
+    ]
+    own = [name.removeprefix("clone.toy.toy_error.") for name in record["functions"]]
+    assert own == ["simulate", "numbers", "_claim", "draw"]
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +133,7 @@ def test_run_with_own_parameters_changes_nothing_else(ran, varied):
 def disproved(ran, tmp_path_factory):
     """A clone whose notebook was run well, and again after its claim was made to expect what is not true."""
     clone = ran.copy_to(tmp_path_factory.mktemp("disproved") / "clone")
-    clone.replace("lib/experiments/toy.py", "expected=1.0", "expected=2.0")
+    clone.replace(CODE, "expected=1.0", "expected=2.0")
     clone.finished = clone.companion("run", "toy")
     return clone
 
@@ -141,7 +149,8 @@ def test_failing_claim_stops_the_run(disproved):
 
 def test_failing_claim_publishes_nothing(ran, disproved):
     """Neither `figures/` nor what was built before is touched; the executed notebook is kept beside."""
-    for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables", "_build/laptop/notebooks"):
+    for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables", "_build/laptop/executed"):
+        assert ran.tree(folder)
         assert disproved.tree(folder) == ran.tree(folder)
     kept = json.loads((disproved.house.build("laptop").failed / "toy.ipynb").read_text())
     assert "✗" in json.dumps(kept, ensure_ascii=False)
@@ -178,11 +187,11 @@ def test_failing_claim_is_a_cross_by_hand(by_hand):
 
 def test_claim_that_its_alternative_would_pass_stops_the_run(ran_clone):
     """A claim that cannot fail claims nothing: exit code 3, and the alternative is named."""
-    ran_clone.replace("lib/experiments/toy.py", "(1 + deviations[worst]) / 2", "1 + deviations[worst]")
+    ran_clone.replace(CODE, ", 3 * ratios[worst]", ", ratios[worst]")
     before = ran_clone.tree("figures")
     finished = ran_clone.companion("run", "toy")
     assert finished.returncode == 3
-    assert "does not catch its alternative, tokens of twice the variance" in finished.stderr
+    assert "does not catch its alternative, numbers of mean square 1" in finished.stderr
     assert ran_clone.tree("figures") == before
 
 
@@ -210,3 +219,54 @@ def test_other_profile_leaves_published_figures_alone(ran_clone):
     record = figure_set.read_record(ran_clone.house.build("smoke").figures / "toy", FIGURE)
     assert record["profile"] == "smoke"
     assert record["parameters"] == resolve(ran_clone.house, Notebook.named(ran_clone.house, "toy"), "smoke")
+
+
+@pytest.fixture
+def rerun(ran, ran_clone, monkeypatch):
+    """Run the notebook again, without a kernel: it leaves what the first run left, after something else happened."""
+
+    def run(meanwhile=lambda: None):
+        def execute(house, notebook, changed, staging, *, environment, failed):
+            build = ran.house.build("laptop")
+            for kind, folder in (("figures", build.figures), ("tables", build.tables)):
+                shutil.copytree(folder, staging / kind)
+            shutil.copyfile(build.executed / "toy.ipynb", staging / "toy.ipynb")
+            (staging / "device.json").write_text("null")
+            meanwhile()
+
+        monkeypatch.setattr(runner, "_execute", execute)
+        return runner.run(ran_clone.house, "toy")
+
+    return run
+
+
+def test_run_that_changes_nothing_replaces_nothing(ran_clone, rerun):
+    """And all is fresh."""
+    before = ran_clone.tree("figures")
+    assert rerun().replaced == []
+    assert ran_clone.tree("figures") == before
+    assert all(freshness.is_fresh(ran_clone.house, target, "laptop") for target in ("toy", f"toy-{FIGURE}"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fresh"),
+    [
+        ("# the 99.9", "# a 99.9", {"toy", f"toy-{FIGURE}"}),
+        ("Points are means", "Points are averages", {"toy"}),
+        ("expected=1.0", "expected=1", set()),
+    ],
+)
+def test_what_is_edited_during_a_run_is_stale_after_it(ran_clone, rerun, old, new, fresh):
+    """What was computed is not what stands there now: a comment does not matter, a caption does, a number more so."""
+    rerun(meanwhile=lambda: ran_clone.replace(CODE, old, new))
+    assert {name for name in ("toy", f"toy-{FIGURE}") if freshness.is_fresh(ran_clone.house, name, "laptop")} == fresh
+
+
+def test_run_that_does_not_publish_what_it_should_is_not_accepted(ran_clone, rerun):
+    """The figures named in the notebook, all of them and no others; what was there stays."""
+    before = ran_clone.tree("figures", "_build/laptop/figures")
+    shutil.copyfile(ran_clone.root / CODE, ran_clone.root / "clone/toy/another.py")
+    ran_clone.rewrite_cell("# means", "from clone.toy import another\npublish(another, 1)\npublish(toy_error, 1)\n")
+    with pytest.raises(Mistake, match=r"should publish \['another', 'toy_error'\] and published \['toy_error'\]"):
+        rerun()
+    assert ran_clone.tree("figures", "_build/laptop/figures") == before

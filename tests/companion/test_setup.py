@@ -19,6 +19,7 @@ from companion import address, cli
 from companion.house import House
 from companion.notebooks import Notebook
 from companion.parameters import check, check_profiles, resolve
+from companion.scaffold import lay_out_book
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -31,6 +32,7 @@ def bounds(requirements):
 
 
 NEEDED = bounds([*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["book"]])
+PACKAGES = {"lib", "companion", "chapters"}
 DIRECT = NEEDED | bounds(PROJECT["dependency-groups"]["dev"])
 
 
@@ -127,20 +129,30 @@ def wheel(tmp_path_factory):
 
 
 def test_wheel_contains_all_code(wheel):
-    """Every module of `lib` and `companion`, and what `companion new` copies."""
+    """Every module and every file of data, and what `companion new` copies, hidden files too."""
     code = {
         path.relative_to(ROOT).as_posix()
-        for package in ("lib", "companion")
+        for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"lib/measures.py", "companion/cli.py", "companion/templates/notebook.md.txt"} <= code
+    assert {"lib/measures.py", "companion/cli.py", "chapters/gaussian_limit/laplace_domain.py"} <= code
+    assert {"companion/templates/chapter/figure.py.txt", "companion/templates/book/.gitignore.txt"} <= code
+    assert {"companion/workflow.smk", "companion/sphinx/assets/companion.css"} <= code
+    assert [path for path in code if path.startswith("chapters/") and path.endswith(".csv")]
     assert code - wheel == set()
 
 
 def test_wheel_contains_nothing_else(wheel):
-    """No tests, no pages, no figures: only the two packages and the metadata."""
-    assert {path.split("/")[0] for path in wheel if ".dist-info/" not in path} == {"lib", "companion"}
+    """No tests, no pages, no figures: only the packages, the book's settings and the metadata."""
+    own = {path for path in wheel if ".dist-info/" not in path}
+    assert {path.split("/")[0] for path in own} == PACKAGES
+    assert {path for path in own if not (ROOT / path).exists()} == {"chapters/pyproject.toml"}
+
+
+def test_wheel_knows_the_settings_of_its_book(wheel):
+    """A notebook that runs from it finds them in the chapters package."""
+    assert f"{House(ROOT).settings.chapters}/pyproject.toml" in wheel
 
 
 def test_lib_is_tracked():
@@ -155,14 +167,14 @@ def test_public_address_is_the_same_everywhere():
 
 
 def test_profiles_are_right():
-    """Every profile names notebooks that are, and values their experiments take."""
+    """Every profile names notebooks that are, and values their chapters take."""
     house = House(ROOT)
     assert {"laptop", "smoke", "full"} <= set(house.profile_names())
     check_profiles(house)
     for profile in house.profile_names():
         for name in house.notebooks():
             notebook = Notebook.named(house, name)
-            assert check(notebook, resolve(house, notebook, profile))
+            assert check(house, notebook, resolve(house, notebook, profile))
 
 
 def invoke(*arguments):
@@ -194,11 +206,18 @@ def test_new_notebook_is_left_alone_by_the_commit_hook(clone):
     assert path.read_text(encoding="utf-8") == before
 
 
-def test_new_writes_what_ruff_accepts(clone):
-    """Layout and rules, before a word was changed."""
-    files = ["lib/experiments/toy.py", "lib/plotting/toy.py", "book/toy.ipynb", "lib/plotting/__init__.py"]
-    checked = clone.python("-m", "ruff", "check", "--no-cache", *files)
-    formatted = clone.python("-m", "ruff", "format", "--no-cache", "--check", *files)
+@pytest.mark.parametrize("package", ["clone", "zebras"])
+def test_new_writes_what_ruff_accepts(tmp_path, package):
+    """Layout and rules of this repository, before a word was changed, however the chapters package is called."""
+    lay_out_book(tmp_path / package, "toy")
+    files = [package, "book/toy.ipynb"]
+    rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
+
+    def ruff(*arguments):
+        command = [sys.executable, "-m", "ruff", *arguments, *rules, *files]
+        return subprocess.run(command, cwd=tmp_path / package, check=False, capture_output=True, text=True)
+
+    checked, formatted = ruff("check"), ruff("format", "--check")
     assert checked.returncode == 0, checked.stdout
     assert formatted.returncode == 0, formatted.stdout
 
@@ -216,9 +235,9 @@ def test_new_refuses_what_is_no_name(clone, monkeypatch, name):
     assert clone.tree() == before
 
 
-@pytest.mark.parametrize("name", ["toy", "result", "registry", "style", "references", "book", "class", "lambda"])
+@pytest.mark.parametrize("name", ["toy", "references", "claims", "book", "clone", "class", "lambda"])
 def test_new_refuses_what_is_taken(clone, monkeypatch, name):
-    """By a notebook, a module, a page, the build's own target or the language."""
+    """By a notebook, a page, the build's own target, the chapters package or the language."""
     monkeypatch.chdir(clone.root)
     before = clone.tree()
     result = invoke("new", name)
@@ -230,10 +249,14 @@ def test_new_refuses_what_is_taken(clone, monkeypatch, name):
 OPTIONS = {
     "list": ["--profile"],
     "run": ["NOTEBOOK", "--parameter", "-p", "--profile"],
-    "build": ["--profile", "--cores", "--target"],
+    "draw": ["FIGURE", "--profile"],
+    "compare": ["OLD", "NEW"],
+    "piece": ["NOTEBOOK", "PIECE", "--profile"],
+    "build": ["--profile", "--cores", "--target", "--pieces"],
     "book": ["--profile"],
     "serve": ["--profile", "--port"],
-    "new": ["NAME"],
+    "new": ["NAME", "--book"],
+    "address": ["URL"],
 }
 
 
@@ -269,5 +292,5 @@ def test_outside_a_clone_the_installed_one_is_found(tmp_path, monkeypatch):
 
 def test_from_within_the_clone_its_root_is_found(clone, monkeypatch):
     """As git does."""
-    monkeypatch.chdir(clone.root / "lib" / "plotting")
+    monkeypatch.chdir(clone.root / "clone" / "toy")
     assert House.here().root == clone.root

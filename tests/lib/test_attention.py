@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lib.attention import Attention, attend, fluctuation, linear_attend, stream_attend
-from lib.experiments.result import comparison_quantile, standard_error
+from lib.attention import Attention, attend, fluctuation, linear_attend, mean_square_weight, stream_attend
 from lib.measures import (
     Empirical,
     Gaussian,
@@ -25,10 +24,10 @@ from lib.measures import (
     Pushforward,
     Rademacher,
     Uniform,
-    dimension,
     empirical,
     tilted_cov,
 )
+from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
 
@@ -47,12 +46,12 @@ def head(d, e=2, seed=0, scale=0.5):
 
 
 def query_for(measure):
-    return jnp.asarray(np.random.default_rng(1).uniform(-1, 1, dimension(measure)))
+    return jnp.asarray(np.random.default_rng(1).uniform(-1, 1, measure.dimension))
 
 
 def small_head_and_query(measure):
     """A tilt with every entry at most a half, so that twice the tilt is in the domain of the registry's Laplace."""
-    d = dimension(measure)
+    d = measure.dimension
     tilt = np.random.default_rng(2).uniform(-0.5, 0.5, d)
     value = np.random.default_rng(3).normal(size=(2, d))
     return Attention(np.outer(tilt, np.eye(d)[0]) + np.outer(tilt, np.eye(d)[-1]), value), jnp.full(d, 0.5)
@@ -160,7 +159,7 @@ def test_product_measures_have_their_response_curves(assert_exact):
 
 @pytest.mark.parametrize("make_measure", ["mixture", "empirical", "laplace"], indirect=True)
 def test_attend_is_linear_in_the_value(measure, assert_exact):
-    one, two = head(dimension(measure), seed=1), head(dimension(measure), seed=2)
+    one, two = head(measure.dimension, seed=1), head(measure.dimension, seed=2)
     mixed = Attention(one.bilinear, 2.0 * one.value - 3.0 * two.value)
     query = query_for(measure)
     parts = [attend_once(Attention(one.bilinear, value), measure, query) for value in (one.value, two.value)]
@@ -188,7 +187,7 @@ def derivatives_of_attention(params, measure, query, direction):
 @pytest.mark.parametrize("make_measure", ["singular_gaussian", "mixture", "uniform", "pushforward"], indirect=True)
 def test_derivatives_of_attention_are_tilted_covariances(measure, assert_exact):
     """`∂T/∂z = V ∇²Λ(ξ) U`, and in direction dU of U it is `V ∇²Λ(ξ) dU z`."""
-    params, query = head(dimension(measure)), query_for(measure)
+    params, query = head(measure.dimension), query_for(measure)
     direction = jnp.asarray(np.random.default_rng(5).normal(size=params.bilinear.shape))
     by_query, by_bilinear, cov = derivatives_of_attention(params, measure, query, direction)
     assert_exact(by_query, params.value @ cov @ params.bilinear)
@@ -248,7 +247,7 @@ def _(law: Pushforward):
 def test_linear_attention_is_the_second_moment(measure, assert_exact):
     """`V E[z zᵀ] U z`, the moments taken by hand in NumPy."""
     mean, cov = mean_and_cov(measure)
-    params, query = head(dimension(measure)), query_for(measure)
+    params, query = head(measure.dimension), query_for(measure)
     expected = params.value @ (cov + np.outer(mean, mean)) @ params.bilinear @ query
     assert_exact(linear_once(params, measure, query), expected)
 
@@ -304,10 +303,21 @@ def test_fluctuation_of_a_finite_law_is_a_finite_sum(assert_exact):
         assert_exact(fluctuation_once(params, law, jnp.asarray(query)), expected)
 
 
+def test_mean_square_weight_counts_the_tokens_that_matter(assert_exact):
+    """`L Σ p²` of a prompt, by NumPy; `e^{τ²}` of a Gaussian; infinite for Laplace tokens past half the pole."""
+    points, query = np.random.default_rng(0).normal(size=(7, 3)), jnp.asarray([0.5, -0.2, 0.8])
+    params, square = head(3, scale=1.5), np.random.default_rng(1).normal(size=(3, 3))
+    weights, _ = softmax_by_hand(np.asarray(params.bilinear), np.asarray(params.value), points, np.asarray(query))
+    assert_exact(mean_square_weight(params, Empirical(points), query), 7 * np.sum(weights**2))
+    tilt, cov = np.asarray(params.bilinear @ query), square @ square.T
+    assert_exact(mean_square_weight(params, Gaussian(np.ones(3), cov), query), np.exp(tilt @ cov @ tilt))
+    assert mean_square_weight(params, Laplace(0.7 / np.abs(tilt)), query) == np.inf
+
+
 @pytest.mark.parametrize("make_measure", [*SETTLING, "point", "empirical"], indirect=True)
 def test_fluctuation_at_zero_query_is_the_covariance(measure, assert_exact):
-    params = head(dimension(measure))
-    zero = jnp.zeros(dimension(measure))
+    params = head(measure.dimension)
+    zero = jnp.zeros(measure.dimension)
     assert_exact(fluctuation_once(params, measure, zero), params.value @ mean_and_cov(measure)[1] @ params.value.T)
 
 
@@ -359,7 +369,7 @@ def test_stream_attends_to_the_very_tokens(n, block, assert_exact):
 
 @pytest.mark.parametrize("make_measure", ["mixture", "empirical"], indirect=True)
 def test_stream_attends_to_any_measure(measure, assert_exact):
-    params, query = head(dimension(measure)), query_for(measure)
+    params, query = head(measure.dimension), query_for(measure)
     prompt = Empirical(streamed_tokens(measure, 13, 4, jr.key(6)))
     actual = stream_attend(params, measure, query, 13, key=jr.key(6), block=4)
     assert_exact(actual, attend_once(params, prompt, query), rtol=SOFTMAX)

@@ -16,11 +16,13 @@ from lib.concentration import (
     fit_bound,
     fit_rate,
     isotropic_error,
+    log_chi_density,
     log_log_length,
     one_over_length,
     output_gap,
+    radial_table,
     sample_gaps,
-    score_table,
+    straight_exponents,
     value_gap,
 )
 from lib.finite_prompt import output_error
@@ -120,6 +122,17 @@ def test_rows_are_prompts_whatever_their_number_and_their_batches(assert_exact):
     assert_exact(sample_gaps(*arguments, prompts=8, key=jr.key(1), together=1)[:5], few)
 
 
+def test_several_gaps_of_one_prompt_may_be_a_pytree(assert_exact):
+    """Of the same prompts and queries as each alone, whether stacked or by name."""
+
+    def by_name(*of_one):
+        return {name: gap(*of_one) for name, gap in GAPS.items()}
+
+    arguments, options = (params(), gaussian(), queries(), [2, 5]), {"prompts": 5, "key": jr.key(1)}
+    named = sample_gaps(by_name, *arguments, **options)
+    assert_exact(np.stack([named[name] for name in GAPS], axis=-1), sample_gaps(all_gaps, *arguments, **options))
+
+
 def test_lengths_are_prefixes_of_one_prompt(assert_exact):
     """The longest prompt decides what is drawn: the columns of a shorter list are among those of a longer one."""
     arguments = (output_gap, params(), gaussian(), queries())
@@ -172,6 +185,7 @@ def test_the_curve_is_the_mean_and_its_covariance_that_of_numpy(assert_exact):
     assert_exact(curve.mean, samples.mean(axis=0))
     assert_exact(curve.cov, np.cov(samples.T) / 40)
     assert_exact(curve.std_error, stats.sem(samples, axis=0))
+    assert_exact(curve.deviations(np.ones(3)), np.abs(stats.ttest_1samp(samples, 1.0).statistic))
 
 
 # --- rates ------------------------------------------------------------------------------------------------
@@ -245,6 +259,14 @@ def test_a_rate_is_that_of_scipy_and_its_interval_symmetric(assert_exact):
     assert_exact(rate.interval(2.0), [rate.exponent - 2 * rate.std_error, rate.exponent + 2 * rate.std_error])
 
 
+def test_straight_exponents_are_those_of_straight_lines(assert_exact):
+    """Row by row: powers exactly, and what is bent by least squares."""
+    powers = np.asarray([[2.0], [3.0]]) * LENGTHS ** -np.asarray([[0.5], [0.8]])
+    assert_exact(straight_exponents(SIZES, powers), np.asarray([0.5, 0.8]))
+    bent = np.exp(BENDS["log log"][1])
+    assert_exact(straight_exponents(SIZES, bent), -np.polyfit(np.log(SIZES), np.log(bent), 1)[0])
+
+
 # --- the bound --------------------------------------------------------------------------------------------
 
 
@@ -269,12 +291,18 @@ def test_the_shape_is_the_papers_and_zero_for_one_token():
 
 @pytest.fixture(scope="module")
 def table(float64):
-    return score_table(np.log([1.0, 64.0, 1e8]))
+    return radial_table(np.log([1.0, 64.0, 1e8]))
 
 
 @pytest.fixture(scope="module")
 def finer_table(float64):
-    return score_table(np.log([1.0, 64.0, 1e8]), largest_tau=28.0, nodes=160)
+    return radial_table(np.log([1.0, 64.0, 1e8]), largest_tau=28.0, nodes=160)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 16])
+def test_the_chi_density_is_that_of_scipy(dimension, assert_exact):
+    radius = np.asarray([1e-3, 0.7, 4.0, 30.0])
+    assert_exact(log_chi_density(radius, dimension), stats.chi.logpdf(radius, dimension))
 
 
 @pytest.mark.parametrize(("norm", "dimension"), [(0.4, 1), (0.8, 2), (1.6, 2), (0.6, 16)])

@@ -11,7 +11,6 @@ from scipy.optimize import minimize as scipy_minimize
 
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import (
-    Head,
     answer,
     draw_prompts,
     draw_truth,
@@ -23,6 +22,7 @@ from lib.single_location.erm import (
     train_loss,
     uninformed,
 )
+from lib.single_location.overlaps import Head
 from lib.single_location.population import attention_risk
 from lib.single_location.tasks import Max, Spiked
 

@@ -13,7 +13,9 @@ import pytest
 from scipy import special, stats
 
 from lib.attention import Attention, attend, fluctuation, linear_attend
+from lib.batching import tabulate
 from lib.finite_prompt import (
+    QueryRay,
     mean_output,
     output_error,
     participation,
@@ -30,21 +32,11 @@ from lib.statistics import comparison_quantile, standard_error
 pytestmark = pytest.mark.usefixtures("float64")
 
 REFERENCES = Path(__file__).parent / "references" / "finite_prompt.json"
-BATCH = 64  # pairs that the functions below take at once, so that each is compiled once
 
 
 def in_batches(function):
-    """`function` of two arrays of one length, compiled for BATCH entries."""
-    compiled = jax.jit(function)
-
-    def call(tau, log_length):
-        pairs = np.stack(np.broadcast_arrays(tau, log_length), dtype=float)
-        size = pairs.shape[1]
-        padded = np.resize(pairs.T, (-(-size // BATCH) * BATCH, 2)).T
-        parts = [compiled(*padded[:, i : i + BATCH]) for i in range(0, padded.shape[1], BATCH)]
-        return jax.tree.map(lambda *part: np.concatenate(part)[:size], *parts)
-
-    return call
+    """`function` of two arrays of one length, compiled once for all lengths."""
+    return partial(tabulate, function)
 
 
 @in_batches
@@ -541,6 +533,25 @@ def test_gradients_of_the_error_are_finite_differences_and_vanish_at_no_query(as
     np.testing.assert_array_equal(by_query[1], 0)
     assert np.isfinite(by_size).all()
     assert_exact(by_size[1], 3 * errors[1])
+
+
+def test_a_ray_of_queries_is_measured_in_scores_and_answered_on_a_line(assert_exact):
+    """τ is the standard deviation of a score; the infinite prompt answers τ units along the line from Vm."""
+    params, law, query, _ = head_and_law("flat")
+    ray = QueryRay.through(params, law, 7 * query)
+    taus = np.asarray([0.0, 0.5, 3.0])
+    tilts = ray.queries(taus) @ params.bilinear.T
+    assert_exact(jnp.sqrt(jnp.einsum("ni,ij,nj->n", tilts, law.cov, tilts)), taus)
+    answers = jnp.stack([attend(params, law, query) for query in ray.queries(taus)])
+    assert_exact(answers, params.value @ law.mean + taus[:, None] * ray.line)
+    assert_exact(ray.read(answers), taus)
+    assert_exact(ray.queries(2.0), 2 * ray.direction)
+
+
+def test_a_ray_needs_scores_that_differ():
+    params, law, query, _ = head_and_law("no tilt")
+    with pytest.raises(ValueError, match="standard deviation"):
+        QueryRay.through(params, law, query)
 
 
 # --- rates -------------------------------------------------------------------------------------------------

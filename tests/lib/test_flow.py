@@ -1,11 +1,5 @@
 """The gradient flow against closed solutions, and descents that stop, go on, and agree with the flow."""
 
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import diffrax
 import equinox as eqx
 import jax
@@ -15,7 +9,7 @@ import numpy as np
 import optax
 import pytest
 
-from lib.flow import Checkpoint, Descent, descend, gradient_flow, sgd, train
+from lib.flow import Descent, descend, gradient_flow, sgd, train
 from lib.icl import Blocks, LinearRegression, balanced_start, block_head, infinite_limit
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -124,13 +118,25 @@ def test_sgd_is_the_recursion_it_says():
     np.testing.assert_allclose(history.loss_std_error, rows.std(axis=1) / np.sqrt(10), rtol=1e-12)
 
 
+def last(stages):
+    *_, end = stages
+    return end
+
+
 def test_train_is_sgd():
-    seen = []
-    history = train(noisy, start(), **RUN, report=lambda step, loss: seen.append((step, loss)))
-    for a, b in zip(jax.tree.leaves(history), jax.tree.leaves(sgd(noisy, start(), **RUN)), strict=True):
+    stages = list(train(noisy, start(), **RUN))
+    for a, b in zip(jax.tree.leaves(stages[-1].history), jax.tree.leaves(sgd(noisy, start(), **RUN)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
-    assert [step for step, _ in seen] == [10, 20, 30, 40]
-    np.testing.assert_array_equal([loss for _, loss in seen], history.loss)
+    assert [int(progress.state.step) for progress in stages] == [0, 10, 20, 30, 40]
+    np.testing.assert_array_equal([progress.loss for progress in stages], [np.nan, *stages[-1].history.loss])
+
+
+def test_rows_not_reached_are_not_numbers():
+    stages = train(noisy, start(), **RUN)
+    assert np.isnan(next(stages).history.loss).all()
+    history = next(stages).history
+    np.testing.assert_array_equal(np.isnan(history.params["x"]).any(axis=1), [False, True, True, True])
+    np.testing.assert_array_equal(history.steps, [10, 0, 0, 0])
 
 
 def test_descent_of_many_seeds():
@@ -142,84 +148,20 @@ def test_descent_of_many_seeds():
     np.testing.assert_allclose(ends.params["x"][1], alone.params["x"], rtol=1e-12)
 
 
-def test_a_stopped_run_goes_on_to_the_bit(tmp_path):
-    """Stopped after any row; optimiser memory (momentum here) and history are in the file."""
-    whole = train(noisy, start(), **RUN)
-    for stop in (10, 30):
-        checkpoint = Checkpoint(tmp_path / f"stopped_{stop}.npz", "a run")
-
-        def report(step, loss, stop=stop):
-            if step == stop:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            train(noisy, start(), **RUN, checkpoint=checkpoint, report=report)
-        seen = []
-        resumed = train(
-            noisy, start(), **RUN, checkpoint=checkpoint, report=lambda step, loss, seen=seen: seen.append(step)
-        )
-        assert seen == [step for step in (10, 20, 30, 40) if step > stop]
-        assert_same(resumed, whole)
+def test_a_stopped_run_goes_on_to_the_bit():
+    """Stopped after any row, the end included; optimiser memory (momentum here) and history are in the arrays."""
+    whole = last(train(noisy, start(), **RUN))
+    for stopped in train(noisy, start(), **RUN):
+        kept = [np.asarray(array) for array in stopped.arrays]
+        stages = list(train(noisy, start(), **RUN, resume=lambda start, kept=kept: kept))
+        assert [int(progress.state.step) for progress in stages] == [*range(int(stopped.state.step), 41, 10)]
+        assert_same(stages[-1].arrays, whole.arrays)
 
 
-KILLED = """
-import os, signal, sys
-import jax, jax.numpy as jnp, jax.random as jr, optax
-from lib.flow import Checkpoint, train
-
-jax.config.update("jax_enable_x64", True)
-def report(step, loss):
-    if step == 20:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-train(lambda params, key: 0.5 * jnp.sum((params["x"] - jr.normal(key, (3,))) ** 2), {"x": jnp.arange(3.0)},
-      optimiser=optax.sgd(0.1, momentum=0.5), steps=40, every=10, key=jr.key(5),
-      checkpoint=Checkpoint(sys.argv[1], "a run"), report=report)
-"""
-
-
-def test_a_killed_run_goes_on_to_the_bit(tmp_path):
-    """Killed by the system, with no chance to tidy up."""
-    path = tmp_path / "killed.npz"
-    root = Path(__file__).resolve().parents[2]
-    environment = os.environ | {"PYTHONPATH": str(root), "JAX_PLATFORMS": "cpu"}
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=tmp_path, env=environment, check=False)
-    assert ended.returncode == -signal.SIGKILL
-    assert os.listdir(tmp_path) == ["killed.npz"]
-    assert_same(train(noisy, start(), **RUN, checkpoint=Checkpoint(path, "a run")), train(noisy, start(), **RUN))
-
-
-def test_a_checkpoint_is_replaced_whole(tmp_path, monkeypatch):
-    """A save that dies half way leaves the file before it."""
-    checkpoint = Checkpoint(tmp_path / "run.npz", "a run")
-    train(noisy, start(), **RUN | {"steps": 10}, checkpoint=checkpoint)
-    before = checkpoint.path.read_bytes()
-
-    def die(file, *leaves, **named):
-        file.write(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(np, "savez", die)
-    state = Descent.start(RUN["optimiser"], start(), key=RUN["key"])
-    with pytest.raises(OSError, match="disk full"):
-        checkpoint.save(state, sgd(noisy, start(), **RUN))
-    assert checkpoint.path.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("changed", "rule"),
-    [
-        ({"checkpoint": "another run"}, "another run"),
-        ({"key": jr.key(6)}, "another key"),
-        ({"steps": 50}, "another run"),
-    ],
-)
-def test_the_checkpoint_of_another_run_is_refused(tmp_path, changed, rule):
-    path = tmp_path / "run.npz"
-    train(noisy, start(), **RUN, checkpoint=Checkpoint(path, "a run"))
-    arguments = RUN | changed | {"checkpoint": Checkpoint(path, changed.get("checkpoint", "a run"))}
-    with pytest.raises(ValueError, match=rule):
-        train(noisy, start(), **arguments)
+def test_another_key_is_refused():
+    kept = last(train(noisy, start(), **RUN)).arrays
+    with pytest.raises(ValueError, match="another key"):
+        next(train(noisy, start(), **RUN | {"key": jr.key(6)}, resume=lambda start: kept))
 
 
 @pytest.mark.parametrize(("steps", "every"), [(10, 3), (0, 1), (10, 0)])

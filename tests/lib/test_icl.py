@@ -17,12 +17,13 @@ from lib.icl import (
     LinearRegression,
     ScoreTable,
     best_blocks,
+    best_gain,
     block_attention,
     block_head,
     block_risk,
     infinite_limit,
+    isotropic_blocks,
     pair_average,
-    published_task,
     query_average,
     radial_average,
     score_table,
@@ -43,6 +44,13 @@ def a_task(d):
     narrow, square = rng.normal(size=(d, d - 1)), rng.normal(size=(d, d))
     covs = (narrow @ narrow.T / d, square @ square.T / d)
     return LinearRegression(*(covs if d == 5 else covs[::-1]), task_scale=0.8, noise_std=0.4)
+
+
+def correlated_task(isotropic_queries=False):
+    """Neighbours correlated by a half, on prompt and query alike; or more so on the prompt, and the query isotropic."""
+    cov = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    covs = (cov @ cov, np.eye(5)) if isotropic_queries else (cov, cov)
+    return LinearRegression(*covs, task_scale=5**-0.5, noise_std=0.1**0.5)
 
 
 def a_head(d):
@@ -148,7 +156,7 @@ def test_best_linear_risk_without_noise_is_known(d, assert_exact):
         assert_exact(risk, 0.5 * d * (d + 1) / (length + d + 1))
 
 
-@pytest.mark.parametrize("make", [lambda: a_task(2), lambda: a_task(5), published_task])
+@pytest.mark.parametrize("make", [lambda: a_task(2), lambda: a_task(5), correlated_task])
 def test_best_linear_risk_is_a_minimum_of_linear_risk(make, assert_exact):
     task = make()
     d, length = task.dimension, 12
@@ -256,9 +264,37 @@ def test_price_of_one_softmax_head(d):
     np.testing.assert_allclose(task.finite_risk(block_head(blocks), log_length), risk, rtol=1e-5)
 
 
-@pytest.mark.parametrize("covariance_bug", [False, True])
-def test_best_blocks_do_not_depend_on_the_start(covariance_bug):
-    task, log_length = published_task(covariance_bug), math.log(50)
+@pytest.mark.parametrize("near", [0.5, 2.0])
+def test_best_gain_is_the_least_over_gains(near):
+    """From any gain to start at; at the best one the slope vanishes."""
+    task, scores, queries = a_task(5), score_table(math.log(30)), query_average(5, frames=16, radii=24)
+    matrix = 0.3 * np.eye(5) + 0.05 * np.arange(25.0).reshape(5, 5) / 25
+    gain, least = best_gain(task, jnp.asarray(matrix), scores, queries, near=near)
+    found = scipy.optimize.minimize_scalar(lambda b: float(block_risk(task, Blocks(matrix, b), scores, queries)))
+    assert float(least) == pytest.approx(found.fun, rel=1e-12)
+    assert float(gain) == pytest.approx(found.x, rel=1e-6)
+    np.testing.assert_allclose(block_risk(task, Blocks(matrix, gain), scores, queries), least, rtol=1e-12)
+
+
+def test_best_gain_keeps_the_digits_of_a_tiny_risk():
+    """`2 R L → d (1-2s)^(-d/2) (1/(1-2s) + 1/s)` on the valley, where predicting 0 costs 10²⁴ times as much."""
+    d, u, log_length = 3, 0.4, 55.0
+    task, scores, queries = LinearRegression(np.eye(d)), score_table(log_length), radial_average(d)
+    _, least = best_gain(task, u * jnp.eye(d), scores, queries, near=1 / u)
+    law = d * (1 - 2 * u**2) ** (-d / 2) * (1 / (1 - 2 * u**2) + 1 / u**2)
+    assert 2 * float(least) * math.exp(log_length) == pytest.approx(law, rel=1e-9)
+
+
+def test_isotropic_blocks_have_the_norm_they_are_given():
+    blocks = isotropic_blocks(4, 1.5, 2.0)
+    np.testing.assert_allclose(blocks.matrix, blocks.matrix[0, 0] * np.eye(4), rtol=1e-15)
+    assert float(jnp.linalg.norm(blocks.matrix)) == pytest.approx(1.5)
+    assert float(blocks.gain) == 2.0
+
+
+@pytest.mark.parametrize("isotropic_queries", [False, True])
+def test_best_blocks_do_not_depend_on_the_start(isotropic_queries):
+    task, log_length = correlated_task(isotropic_queries), math.log(50)
     queries = query_average(5, frames=16, radii=24)
     starts = [None, Blocks(np.eye(5), 1.0), Blocks(np.diag(np.arange(1.0, 6.0)) / 3, -2.0)]
     risks = [
@@ -351,7 +387,7 @@ def test_batches_and_transforms():
     [
         ({"cov": np.ones((2, 3))}, "square matrix"),
         ({"cov": np.array([[1.0, 0.5], [0.0, 1.0]])}, "symmetric"),
-        ({"cov": -np.eye(2)}, "negative eigenvalues"),
+        ({"cov": -np.eye(2)}, "negative eigenvalue"),
         ({"cov": np.eye(2), "query_cov": np.eye(3)}, "one dimension"),
         ({"cov": np.eye(2), "task_scale": 0.0}, "positive"),
         ({"cov": np.eye(2), "noise_std": -1.0}, "≥ 0"),

@@ -8,15 +8,14 @@ import pytest
 
 from lib.attention import Attention, fluctuation
 from lib.concentration import error_curve, fit_rate, one_over_length
-from lib.experiments.result import comparison_quantile
 from lib.icl.linear_regression import LinearRegression
 from lib.icl.tasks import (
     Classification,
+    GeneralRegression,
     Independent,
     IndexRegression,
     Logistic,
     Noisy,
-    Regression,
     SingleIndex,
     Task,
     episode_loss,
@@ -26,6 +25,7 @@ from lib.icl.tasks import (
     predict,
 )
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Rademacher, Uniform, empirical, tilted_cov
+from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -44,19 +44,19 @@ class Echo(Task):
     loss = staticmethod(half_square)
 
 
-def weights():
+def task_vectors():
     return Uniform(ONES)
 
 
 # The registry: one row a task, and all the laws below hold of it.
 TASKS = {
-    "gaussian": lambda: Regression(Gaussian(0 * ONES, EYE), weights(), 0.3),
-    "rademacher": lambda: Regression(Rademacher(ONES), weights(), 0.3),
-    "uniform": lambda: Regression(Uniform(np.sqrt(3) * ONES), weights(), 0.3),
-    "mixture": lambda: Regression(mixture(), weights()),
-    "tanh": lambda: IndexRegression(jnp.tanh, weights(), 0.2),
-    "classification": lambda: Classification(weights()),
-    "laplace, well inside": lambda: Regression(Laplace(0.3 * ONES), weights(), 0.3, Rademacher(ONES)),
+    "gaussian": lambda: GeneralRegression(Gaussian(0 * ONES, EYE), task_vectors(), 0.3),
+    "rademacher": lambda: GeneralRegression(Rademacher(ONES), task_vectors(), 0.3),
+    "uniform": lambda: GeneralRegression(Uniform(np.sqrt(3) * ONES), task_vectors(), 0.3),
+    "mixture": lambda: GeneralRegression(mixture(), task_vectors()),
+    "tanh": lambda: IndexRegression(jnp.tanh, task_vectors(), 0.2),
+    "classification": lambda: Classification(task_vectors()),
+    "laplace, well inside": lambda: GeneralRegression(Laplace(0.3 * ONES), task_vectors(), 0.3, Rademacher(ONES)),
     "added by a reader": Echo,
 }
 LENGTHS = (16, 48, 144, 432)
@@ -189,26 +189,58 @@ def test_the_law_of_an_index_model_is_a_plane_integral(name, assert_exact):
 
 
 def test_regression_tokens_have_the_log_mgf_of_their_covariates(assert_exact):
-    task = Regression(mixture(), Empirical(W[None]), 0.7)
+    task = GeneralRegression(mixture(), Empirical(W[None]), 0.7)
     tilt = np.asarray([0.3, -0.8, 0.6])
     desired = mixture().log_mgf(jnp.asarray(tilt[:2] + tilt[2] * W)) + 0.5 * (0.7 * tilt[2]) ** 2
     assert_exact(task.draw(key=jr.key(7)).measure.log_mgf(jnp.asarray(tilt)), desired)
 
 
-def test_gaussian_regression_is_the_linear_regression_of_the_closed_forms(assert_monte_carlo):
-    cov = np.asarray([[1.0, 0.4], [0.4, 0.7]])
-    task = Regression(Gaussian(0 * ONES, cov), Gaussian(0 * ONES, EYE), 0.5)
+COV, QUERY_COV = np.asarray([[1.0, 0.4], [0.4, 0.7]]), np.diag([0.5, 1.6])
+TASK_SCALE, NOISE_STD = 1.3, 0.5
+
+
+@pytest.fixture(scope="module")
+def both_regressions(float64):
+    """The general task with Gaussian laws throughout, and the one in closed form that its docstring names."""
+    of_task_vectors = Gaussian(0 * ONES, TASK_SCALE**2 * EYE)
+    general = GeneralRegression(Gaussian(0 * ONES, COV), of_task_vectors, NOISE_STD, Gaussian(0 * ONES, QUERY_COV))
+    return general, LinearRegression(COV, QUERY_COV, TASK_SCALE, NOISE_STD)
+
+
+def test_gaussian_regression_has_the_infinite_risk_of_the_closed_form(both_regressions, assert_monte_carlo):
+    general, closed = both_regressions
 
     def loss(key):
-        episode = task.draw(key=key)
-        return episode_loss(head(), episode.measure, task, episode)
+        episode = general.draw(key=key)
+        return episode_loss(head(), episode.measure, general, episode)
 
     samples = jax.jit(jax.vmap(loss))(jr.split(jr.key(8), 20_000))
-    assert_monte_carlo(samples, LinearRegression(cov, noise_std=0.5).infinite_risk(head()))
+    assert_monte_carlo(samples, closed.infinite_risk(head()))
+
+
+def test_gaussian_regression_is_linear_regression_in_law(both_regressions):
+    """Second moments of two tokens, query and label, and the fourth ones that know that labels share a task vector."""
+    general, closed = both_regressions
+
+    def moments(tokens, query, target):
+        numbers = jnp.concatenate([tokens.ravel(), query[:-1], target[None]])
+        first, second = jnp.outer(*tokens[:, :-1]).ravel(), jnp.outer(tokens[0, :-1], query[:-1]).ravel()
+        shared = jnp.concatenate([tokens[0, -1] * tokens[1, -1] * first, tokens[0, -1] * target * second])
+        return jnp.concatenate([jnp.outer(numbers, numbers)[jnp.triu_indices(numbers.size)], shared])
+
+    def general_moments(key):
+        episode_key, prompt_key = jr.split(key)
+        episode = general.draw(key=episode_key)
+        return moments(episode.measure.sample(2, key=prompt_key), episode.query, episode.target)
+
+    here = np.asarray(jax.jit(jax.vmap(general_moments))(jr.split(jr.key(10), 40_000)))
+    there = np.asarray(jax.jit(jax.vmap(moments))(*closed.draw(2, 40_000, key=jr.key(11))))
+    away = np.abs(here.mean(axis=0) - there.mean(axis=0)) / np.hypot(standard_error(here), standard_error(there))
+    assert away.max() < comparison_quantile(away.size)
 
 
 def test_queries_may_have_a_law_of_their_own(assert_exact):
-    task = Regression(Gaussian(0 * ONES, EYE), Empirical(W[None]), queries=Rademacher(ONES))
+    task = GeneralRegression(Gaussian(0 * ONES, EYE), Empirical(W[None]), query_covariates=Rademacher(ONES))
     episodes = jax.vmap(lambda key: task.draw(key=key))(jr.split(jr.key(9), 20))
     assert_exact(np.abs(episodes.query[:, :2]), np.ones((20, 2)))
     assert_exact(episodes.target, np.asarray(episodes.query[:, :2]) @ W)

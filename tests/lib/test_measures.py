@@ -18,10 +18,10 @@ from lib.measures import (
     Gaussian,
     GaussianMixture,
     Laplace,
+    Measure,
     Pushforward,
     Rademacher,
     Uniform,
-    dimension,
     empirical,
     tilted_cov,
     tilted_mean,
@@ -87,7 +87,7 @@ def mean_and_sample_of_rows(stack, tilts, keys):
 
 def tilts_for(measure, n=3, size=0.8):
     """`n` tilts of entries below `size`, so small that twice a tilt is in the domain of the registry's Laplace."""
-    return np.random.default_rng(n).uniform(-size, size, (n, dimension(measure)))
+    return np.random.default_rng(n).uniform(-size, size, (n, measure.dimension))
 
 
 def differences(function, tilts, step=1e-3):
@@ -109,7 +109,7 @@ def assert_same_law(left, right, assert_exact):
 
 
 def test_log_mgf_is_zero_at_zero(measure):
-    assert abs(derivatives(measure, np.zeros((1, dimension(measure)))).log_mgf) < 1e-14
+    assert abs(derivatives(measure, np.zeros((1, measure.dimension))).log_mgf) < 1e-14
 
 
 def test_log_mgf_is_convex(measure):
@@ -137,7 +137,7 @@ def test_tilted_cov_is_the_derivative_of_the_tilted_mean(measure):
 
 
 def test_three_derivatives_at_zero_tilt_are_finite_and_right(measure):
-    zero = np.zeros((1, dimension(measure)))
+    zero = np.zeros((1, measure.dimension))
     third = np.asarray(third_derivative(measure, jnp.asarray(zero[0])))
     for value in (*derivatives(measure, zero), third):
         assert np.isfinite(value).all()
@@ -148,13 +148,13 @@ def test_three_derivatives_at_zero_tilt_are_finite_and_right(measure):
 @pytest.mark.parametrize("make_measure", KINDS, indirect=True)
 def test_derivatives_by_the_measure_are_finite_at_zero_tilt(measure):
     """Prompts are optimised too: no leaf may receive a NaN where nothing is singular."""
-    zero = jnp.zeros(dimension(measure))
+    zero = jnp.zeros(measure.dimension)
     slopes = slope_by_measure(measure, zero)
     assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
 
 
 def test_samples_have_the_mean_and_covariance_of_zero_tilt(measure, assert_monte_carlo):
-    _, (mean,), (cov,) = derivatives(measure, np.zeros((1, dimension(measure))))
+    _, (mean,), (cov,) = derivatives(measure, np.zeros((1, measure.dimension)))
     tokens = np.asarray(draw(measure, MANY, jr.key(0)))
     assert_monte_carlo(tokens, mean, LAWS)
     assert_monte_carlo((tokens - mean)[:, :, None] * (tokens - mean)[:, None, :], cov, LAWS)
@@ -168,9 +168,9 @@ def test_log_mgf_is_the_log_mean_exponential_of_samples(measure, assert_monte_ca
 
 def test_samples_are_rows_and_depend_on_the_key_alone(measure):
     first, again, other = (np.asarray(draw(measure, MANY, jr.key(seed))) for seed in (0, 0, 1))
-    assert first.shape == (MANY, dimension(measure))
+    assert first.shape == (MANY, measure.dimension)
     np.testing.assert_array_equal(first, again)
-    if derivatives(measure, np.zeros((1, dimension(measure)))).cov.max() > 0:
+    if derivatives(measure, np.zeros((1, measure.dimension))).cov.max() > 0:
         assert (first != other).any()
         assert (first[0] != first[1:]).any()
 
@@ -196,7 +196,7 @@ def test_stacks_of_measures_batch_under_vmap(measure, assert_exact):
 
 
 def test_a_float32_session_agrees_with_float64(make_measure, measure):
-    tilts = np.vstack([np.zeros((1, dimension(measure))), tilts_for(measure)])
+    tilts = np.vstack([np.zeros((1, measure.dimension)), tilts_for(measure)])
     with jax.enable_x64(False):
         rough = derivatives(make_measure(), tilts.astype(np.float32))
     for value, precise in zip(rough, derivatives(measure, tilts), strict=True):
@@ -206,12 +206,34 @@ def test_a_float32_session_agrees_with_float64(make_measure, measure):
 
 def test_float32_leaves_stay_float32_in_a_float64_session(measure):
     single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), measure)
-    tilt = jnp.zeros(dimension(measure), jnp.float32)
+    tilt = jnp.zeros(measure.dimension, jnp.float32)
     for verb in (lambda m, tilt: m.log_mgf(tilt), tilted_mean, tilted_cov, lambda m, _: m.sample(2, key=jr.key(0))):
         assert eqx.filter_eval_shape(verb, single, tilt).dtype == jnp.float32
 
 
+def test_the_dimension_is_that_of_a_token(measure):
+    assert measure.dimension == measure.sample(1, key=jr.key(0)).shape[1]
+
+
 # ----------------------------------------------------------------------------------- what each measure is
+
+
+class Unsaid(Measure):
+    """A law of log-mgf and sampler alone: standard normal tokens of R^2."""
+
+    scale: jax.Array
+
+    def log_mgf(self, tilt):
+        return 0.5 * self.scale**2 * tilt @ tilt
+
+    def sample(self, n, *, key):
+        return self.scale * jr.normal(key, (n, 2))
+
+
+def test_a_measure_need_not_say_its_dimension(assert_exact):
+    law = Unsaid(jnp.asarray(0.7))
+    assert law.dimension == 2
+    assert_same_law(law, Gaussian(np.zeros(2), 0.49 * np.eye(2)), assert_exact)
 
 
 def test_empirical_ignores_order_and_duplication(assert_exact):

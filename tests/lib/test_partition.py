@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from lib.partition import DEFAULT, Resolution, levels, log_survival, log_tilted, log_tilted_square
+from lib.partition import DEFAULT, Resolution, crossing, levels, log_survival, log_tilted, log_tilted_square
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -180,6 +180,16 @@ def test_nodes_are_constants_to_derivatives():
 
     by_all = jax.jit(jax.grad(ends, argnums=(0, 1, 2)))(2.0, 5.0, 1.0)
     np.testing.assert_array_equal(by_all, 0.0)
+
+
+@pytest.mark.parametrize("halvings", [10, 30])
+def test_a_crossing_is_found_to_as_many_halvings_as_asked(halvings):
+    """Between brackets of any sign, under vmap; where it holds throughout, at the upper end."""
+    low, high = jnp.asarray(-5.0), jnp.asarray(1e3)
+    ends = jnp.asarray([-3.0, 0.1, 700.0])
+    found = jax.vmap(lambda end: crossing(lambda y: y < end, low, high, halvings=halvings))(ends)
+    assert np.max(np.abs(found - ends)) <= 1005 / 2**halvings
+    assert high - crossing(lambda y: y < 2e3, low, high, halvings=halvings) <= 1005 / 2**halvings
 
 
 def test_levels_say_how_to_get_the_precision_they_need():

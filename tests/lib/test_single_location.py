@@ -1,5 +1,9 @@
 """Population risks: two Bayes integrals, closed forms, simulated scores and tokens, searches, and the domain."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -9,7 +13,7 @@ from scipy import integrate, optimize, special, stats
 
 from lib import single_location as sl
 from lib.single_location.activations import Erf, Relu, Sigmoid, optimal_risk
-from lib.single_location.population import bayes_integrals, moments
+from lib.single_location.population import bayes_integrals, lone_posterior, moments
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -242,6 +246,23 @@ def test_biased_activations_searched_from_several_starts(name):
     np.testing.assert_allclose(found, sl.best_risk(task, getattr(sl, name)), rtol=0, atol=1e-8)
 
 
+def test_the_weight_that_knows_one_token_only_is_its_posterior(assert_exact):
+    """Bayes' rule for a score drawn from one of two normal laws."""
+    length, snr, scores = 7, 3.0, np.linspace(-3.0, 5.0, 9)
+    hidden, other = stats.norm.pdf(scores, np.sqrt(snr)), stats.norm.pdf(scores)
+    weights = lone_posterior(sl.Spiked(length, snr)).weights(jnp.asarray(np.sqrt(snr) * scores))
+    assert_exact(weights, hidden / (hidden + (length - 1) * other))
+
+
+def test_no_element_wise_search_finds_less_than_the_lone_posterior():
+    """The sigmoid's own search finds as little, at its best; the others more."""
+    tasks = sl.Spiked([2.0, 30.0, 1e5], [3.0, 6.0, 20.0])
+    known = np.asarray(sl.best_elementwise_risk(tasks))
+    np.testing.assert_allclose(sl.best_risk(tasks, sl.sigmoid), known, atol=1e-8)
+    for activation in (sl.erf, sl.relu, sl.linear, sl.exp):
+        assert (np.asarray(sl.best_risk(tasks, activation)) > known).all()
+
+
 @pytest.mark.parametrize(("length", "snr"), [(2, 5.0), (50, 8.0)])
 def test_softplus_searched_from_several_starts(length, snr):
     """The best c is finite for two tokens and infinite for fifty."""
@@ -307,3 +328,31 @@ def test_cross_overlaps_in_the_max_model_raise():
 def test_single_precision_raises():
     with jax.enable_x64(False), pytest.raises(ValueError, match="enable_x64"):
         sl.bayes_risk(sl.Spiked(2, 1.0))
+
+
+IMPORT_AND_COUNT = """
+import importlib, sys
+import jax
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+print(len(jax.live_arrays()))
+"""
+
+
+def test_importing_makes_no_array_of_jax():
+    """It would be one of the precision that held at import, on the device that was there."""
+    folder = Path(sl.__file__).parent
+    names = ["lib", *(f"lib.single_location.{path.stem}" for path in folder.glob("[a-z]*.py"))]
+    run = subprocess.run([sys.executable, "-c", IMPORT_AND_COUNT, *names], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "0"
+    assert "lib.single_location.activations" in names
+
+
+@pytest.mark.parametrize("name", ["erf", "sigmoid", "relu"])
+def test_no_bias_and_a_bias_of_zero_are_one(assert_exact, name):
+    activation = getattr(sl, name)
+    biased = type(activation)(0.0)
+    task, overlaps = sl.Spiked(5, 2.0), sl.Overlaps(*ALIGNED)
+    assert activation.bias.shape == biased.bias.shape == ()
+    for risk in (sl.attention_risk, jax.jit(sl.attention_risk)):
+        assert_exact(risk(task, activation, overlaps), risk(task, biased, overlaps))

@@ -10,9 +10,8 @@ import pytest
 from scipy.special import erf, softmax
 from scipy.stats import beta
 
-from lib.single_location.overlaps import Overlaps
+from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.training import (
-    Head,
     Sphere,
     descend,
     erf_risk,

@@ -1,63 +1,33 @@
-"""What must fail the build does: each test breaks one thing in a small clone of the book."""
+"""What must fail the build does: each test breaks one thing in a small book."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from companion import figure_set
 from companion.house import House
-from companion.scaffold import figure_of, lay_out
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"index.md": "# Toy\n\nA page.\n", "claims.md": "# Claims\n\n```{companion-ledger}\n```\n"}
-CONTENTS = """\
-format: jb-book
-root: book/index
-parts:
-  - caption: Toy
-    chapters: []
-  - caption: Reference
-    chapters:
-      - file: book/claims
-      - file: book/references
-"""
+from companion.scaffold import figure_of, lay_out_book
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> House:
-    """A clone with one scaffolded notebook, run and built."""
-    house = House(tmp_path_factory.mktemp("book"))
-    for name in ("lib", "companion", "_config.yml", "Snakefile", "requirements.lock", "pyproject.toml"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
-        copy(ROOT / name, house.root / name)
-    for package in ("experiments", "plotting"):
-        (house.root / "lib" / package / "__init__.py").write_text('"""Contents."""\n')
-    house.book.mkdir()
-    for name in ("_assets", "_extra", "_images"):
-        shutil.copytree(ROOT / "book" / name, house.book / name)
-    for name in ("references.bib", "references.md"):
-        shutil.copyfile(ROOT / "book" / name, house.book / name)
-    for name, text in PAGES.items():
-        (house.book / name).write_text(text)
-    (house.root / "_toc.yml").write_text(CONTENTS)
-    house.profiles.mkdir()
-    for profile in ("smoke", "full"):
-        (house.profiles / f"{profile}.yml").write_text("# sizes\n")
-    lay_out(house, "toy")
-    assert companion(house, "build").returncode == 0
+    """A book of one notebook, as it is laid out, run and built."""
+    house = House(tmp_path_factory.mktemp("books") / "paper")
+    lay_out_book(house.root, "toy")
+    finished = companion(house, "build")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
     return house
 
 
 @pytest.fixture
 def book(built: House, tmp_path) -> House:
     """A copy of it, to break."""
-    shutil.copytree(built.root, tmp_path / "book", ignore=shutil.ignore_patterns(".doctrees", ".snakemake"))
-    return House(tmp_path / "book")
+    shutil.copytree(built.root, tmp_path / "paper", ignore=shutil.ignore_patterns(".doctrees", ".snakemake"))
+    return House(tmp_path / "paper")
 
 
 def companion(house: House, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -69,6 +39,12 @@ def companion(house: House, *arguments: str) -> subprocess.CompletedProcess[str]
         text=True,
         check=False,
     )
+
+
+def say(house: House, sentence: str) -> None:
+    """Add a sentence to the front page."""
+    page = house.book / "index.md"
+    page.write_text(f"{page.read_text()}\n{sentence}\n")
 
 
 def edit_record(house: House, change) -> None:
@@ -85,17 +61,19 @@ def test_unbroken_book_builds_again(book: House):
 
 
 def test_broken_link_fails(book: House):
-    (book.book / "index.md").write_text(PAGES["index.md"] + "\nSee {doc}`nowhere`.\n")
+    say(book, "See {doc}`nowhere`.")
     finished = companion(book, "book")
     assert finished.returncode == 2
     assert "nowhere" in finished.stderr
 
 
 def test_missing_figure_fails(book: House):
-    (book.published / "toy" / f"{figure_of('toy')}.dark.svg").unlink()
+    for suffix in (".dark.svg", ".png"):
+        (book.published / "toy" / f"{figure_of('toy')}{suffix}").unlink()
     finished = companion(book, "book")
     assert finished.returncode == 2
     assert f"{figure_of('toy')}.dark.svg is missing" in finished.stderr
+    assert f"{figure_of('toy')}.png is missing" in finished.stderr
 
 
 def test_altered_data_fails(book: House):
@@ -122,22 +100,32 @@ def test_claim_without_source_fails(book: House):
 
 
 def test_unknown_claim_in_prose_fails(book: House):
-    (book.book / "index.md").write_text(PAGES["index.md"] + "\nMeasured: {claim}`toy-rat`.\n")
+    say(book, "Measured: {claim}`toy-rat`.")
     finished = companion(book, "book")
     assert finished.returncode == 2
     assert "Did you mean 'toy-rate'" in finished.stderr
 
 
 def test_notebook_not_run_fails(book: House):
-    """A page whose executed copy is missing cannot be shown as if it had been run."""
-    (book.build("laptop").notebooks / "toy.ipynb").unlink()
+    """A page whose executed copy is missing cannot be shown as if it had been run, whatever was woven from it."""
+    assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
+    (book.build("laptop").executed / "toy.ipynb").unlink()
     finished = companion(book, "book")
     assert finished.returncode == 2
     assert "has not been run" in finished.stderr
 
 
+def test_other_code_than_was_run_fails(book: House):
+    """Outputs are not shown below code that did not give them."""
+    path = book.notebook("toy")
+    path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
+    finished = companion(book, "book")
+    assert finished.returncode == 2
+    assert "has other code than when it was run" in finished.stderr
+
+
 def test_failure_is_not_forgotten(book: House):
     """The same command fails again: Sphinx must not remember the page it warned about as read."""
-    (book.book / "index.md").write_text(PAGES["index.md"] + "\nSee {doc}`nowhere`.\n")
+    say(book, "See {doc}`nowhere`.")
     assert companion(book, "book").returncode == 2
     assert companion(book, "book").returncode == 2

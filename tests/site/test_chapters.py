@@ -3,25 +3,23 @@
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import pandas as pd
 import pytest
 
-from companion import figure_set
+from companion import figure_set, numbers
 from companion.house import House
 from companion.notebooks import Notebook
-from lib import plotting
-from lib.experiments.result import Alternative, Claim, Column, Result, Table
-from lib.plotting.style import style
+from companion.records import Alternative, Claim
+from companion.style import style
 
 HOUSE = House(Path(__file__).resolve().parents[2])
 FIGURES = [(name, figure) for name in HOUSE.notebooks() for figure in Notebook.named(HOUSE, name).figures]
 
 
-def claim_of(record: dict, figure: str, **changes) -> Claim:
-    """The claim as the experiment stated it."""
+def claim_of(record: dict, **changes) -> Claim:
+    """The claim as the chapter stated it."""
     computed = ("holds", "catches_alternative")
     fields = {name: value for name, value in record.items() if name not in computed}
-    return Claim(**fields | {"alternative": Alternative(**record["alternative"]), "figure": figure} | changes)
+    return Claim(**fields | {"alternative": Alternative(**record["alternative"])} | changes)
 
 
 @pytest.fixture
@@ -33,8 +31,8 @@ def folder(site, request) -> Path:
 def test_claims_hold_and_fail_with_the_number_of_their_alternative(folder, figure):
     """What the record says of itself is not believed, but worked out again."""
     for record in figure_set.read_record(folder, figure)["claims"]:
-        assert claim_of(record, figure).holds, record
-        assert not claim_of(record, figure, measured=record["alternative"]["measured"]).holds, record
+        assert claim_of(record).holds, record
+        assert not claim_of(record, measured=record["alternative"]["measured"]).holds, record
 
 
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
@@ -49,11 +47,9 @@ def test_captions_say_what_to_see_and_alt_texts_what_is_drawn(folder, figure):
 def test_picture_can_be_drawn_from_what_a_reader_downloads(folder, figure, theme):
     """The CSV of six digits, and the record; nothing else is needed. Every axis holds something."""
     record = figure_set.read_record(folder, figure)
-    columns = {name: Column(**column) for name, column in record["columns"].items()}
-    table = Table(pd.read_csv(folder / f"{figure}.csv"), columns)
-    claims = tuple(claim_of(claim, figure) for claim in record["claims"])
+    module = HOUSE.import_module(f"chapters.{folder.name}.{figure}")
     with style(theme):
-        drawn = getattr(plotting, figure)(Result({figure: table}, claims, record["notebook"], record["parameters"]))
+        drawn = module.draw(numbers.read_csv(folder / f"{figure}.csv", record["columns"]))
         drawn.canvas.draw()
         plt.close(drawn)
     assert drawn.axes

@@ -1,17 +1,23 @@
-"""The house: who may know whom, and that importing changes nothing."""
+"""The house: who may know whom, how large its rooms are, and that importing changes nothing."""
 
 import ast
 import importlib
 import inspect
 import json
-import shutil
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from companion import sources
+from companion.house import House
+from companion.notebooks import Notebook
+
+ROOT = Path(__file__).parents[1]
+CHAPTERS = House(ROOT).notebooks()
+FIGURES = [(name, figure) for name in CHAPTERS for figure in Notebook.named(House(ROOT), name).figures]
 
 
 def files(package):
@@ -25,8 +31,12 @@ def module_name(path):
 
 def imported(path):
     """Full names of everything a file imports anywhere, inside functions too."""
+    yield from imported_by(ast.parse(path.read_text(encoding="utf-8")), path)
+
+
+def imported_by(tree, path):
     package = path.relative_to(ROOT).parent.parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -40,9 +50,9 @@ def reaches(path, forbidden):
 
 
 RULES = {
-    "lib knows nothing of companion": ("lib", ["companion"]),
-    "numbers know nothing of pictures": ("lib/experiments", ["matplotlib", "seaborn", "lib.plotting"]),
-    "pictures hold no mathematics": ("lib/plotting", ["jax", "equinox", "scipy"]),
+    "the science knows neither machine nor book": ("lib", ["companion", "chapters"]),
+    "the science draws nothing, and has no tables of its own": ("lib", ["matplotlib", "seaborn", "pandas", "pydantic"]),
+    "the machine knows papers, not this paper": ("companion", ["lib", "chapters"]),
     "only the command line knows Snakemake": ("companion", ["snakemake"]),
 }
 
@@ -55,9 +65,54 @@ def test_no_module_reaches_up(rule):
     assert {str(path): names for path in mine if (names := reaches(path, forbidden))} == {}
 
 
-@pytest.mark.parametrize("path", ["lib/measures.py", "lib/attention.py", "lib/_checks.py"])
-def test_the_heart_knows_neither_experiments_nor_pictures(path):
-    assert reaches(ROOT / path, ["lib.experiments", "lib.plotting", "matplotlib", "seaborn", "pandas"]) == []
+def test_a_chapter_imports_no_other():
+    for path in files("chapters"):
+        if len(path.relative_to(ROOT).parts) > 2:
+            others = [f"chapters.{name}" for name in CHAPTERS if name != path.relative_to(ROOT).parts[1]]
+            assert reaches(path, others) == [], path
+
+
+def test_a_figure_file_imports_no_sister():
+    for name, figure in FIGURES:
+        sisters = [f"chapters.{name}.{other}" for chapter, other in FIGURES if chapter == name and other != figure]
+        for path in (ROOT / "chapters" / name).glob("*.py"):
+            mine = sisters if path.stem == figure else [*sisters, f"chapters.{name}.{figure}"]
+            assert reaches(path, mine) == [], path
+
+
+@pytest.mark.parametrize(("name", "figure"), FIGURES)
+def test_pictures_hold_no_mathematics(name, figure):
+    """What draws a figure comes from the chapter's drawing and from the machine: no science, no JAX, no SciPy."""
+    library = sources.Library.at(ROOT, ["lib", "chapters"])
+    parts = library._closure([f"chapters.{name}.{figure}"], "picture", machine=())
+    for path, part in parts:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree.body = sources._statements(tree, part)
+        heavy = {
+            heavy for heavy in imported_by(tree, path) if heavy.split(".")[0] in ("lib", "jax", "scipy", "equinox")
+        }
+        assert heavy == set(), path
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_parameters_are_checked_without_anything_slow(name):
+    allowed = {"typing", "collections", "itertools", "math", "pydantic", "annotated_types", "companion", "chapters"}
+    path = ROOT / "chapters" / name / "parameters.py"
+    assert {module.split(".")[0] for module in imported(path)} <= allowed
+
+
+def test_files_can_be_read_in_one_sitting():
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in [*files("lib"), *files("chapters")]}
+    assert {str(path): length for path, length in lengths.items() if length > 350} == {}
+    figures = [lengths[ROOT / "chapters" / name / f"{figure}.py"] for name, figure in FIGURES]
+    assert statistics.median(figures) < 140
+
+
+def test_the_old_floor_is_gone():
+    """Neither code nor prose nor data names it."""
+    words = ["lib." + "experiments", "lib." + "plotting", "lib/" + "experiments", "lib/" + "plotting"]
+    said = [path for path in repository_files() if any(word in read(path) for word in words)]
+    assert [path for path in said if path != "CHANGELOG.md"] == []
 
 
 def test_measures_do_not_know_attention():
@@ -67,34 +122,34 @@ def test_measures_do_not_know_attention():
 def test_the_rules_can_be_broken(tmp_path, monkeypatch):
     """The reader of imports sees every way to write one."""
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    (tmp_path / "lib/experiments").mkdir(parents=True)
-    sinner = tmp_path / "lib/experiments/sinner.py"
-    ways = [
-        "import lib.plotting.style",
-        "from lib import plotting",
-        "from .. import plotting",
-        "from ..plotting import x",
-    ]
-    for way in ways:
+    (tmp_path / "lib/icl").mkdir(parents=True)
+    sinner = tmp_path / "lib/icl/sinner.py"
+    for way in ("import lib.flow.x", "from lib import flow", "from .. import flow", "from ..flow import x"):
         sinner.write_text(f"def late():\n    {way}\n")
-        assert reaches(sinner, ["lib.plotting"]), way
-    sinner.write_text("from lib import plotting_free\nfrom . import result\n")
-    assert reaches(sinner, ["lib.plotting"]) == []
+        assert reaches(sinner, ["lib.flow"]), way
+    sinner.write_text("from lib import flowing\nfrom . import result\n")
+    assert reaches(sinner, ["lib.flow"]) == []
 
 
 def test_git_does_not_ignore_lib():
     """The stock Python .gitignore does. Files not added yet count; ignored ones do not."""
+    assert set(repository_files()) >= {str(path.relative_to(ROOT)) for path in files("lib")}
+
+
+def repository_files():
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
-    listed = subprocess.run(
-        [shutil.which("git"), "ls-files", "--cached", "--others", "--exclude-standard", "lib"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     assert listed
-    assert set(listed) >= {str(path.relative_to(ROOT)) for path in files("lib")}
+    return [path for path in listed if (ROOT / path).is_file()]
+
+
+def read(path):
+    try:
+        return (ROOT / path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:  # a picture
+        return ""
 
 
 IMPORT_ALL = """
@@ -124,8 +179,9 @@ def python(code, *arguments, folder):
 
 
 def test_importing_lib_changes_nothing_global(tmp_path):
-    """No precision, no style, no print option: not by any module of it."""
-    names = [module_name(path) for path in files("lib")]
+    """No precision, no style, no print option: not by any module of it, nor of the chapters."""
+    made = [path for path in files("chapters") if path.name == "make.py"]
+    names = [module_name(path) for path in [*files("lib"), *files("chapters")] if path not in made]
     assert "lib.measures" in names
     assert python(IMPORT_ALL, json.dumps(names), folder=tmp_path) == {}
 

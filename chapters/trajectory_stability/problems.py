@@ -12,7 +12,7 @@ from jaxtyping import PRNGKeyArray
 
 from lib.attention import Attention
 from lib.icl.blocks import block_attention
-from lib.icl.tasks import Classification, IndexRegression, Regression, Task
+from lib.icl.tasks import Classification, GeneralRegression, IndexRegression, Task
 from lib.measures import Gaussian, GaussianMixture, Laplace, Rademacher, Uniform
 
 # Covariates are in R², tokens in R³.
@@ -24,14 +24,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Scene:
+class Problem:
     """A task and the head that training starts from."""
 
     task: Task
     start: Attention
 
 
-def scenes() -> dict[str, Scene]:
+def problems() -> dict[str, Problem]:
     """Six sub-Gaussian tasks, covariates of covariance I, and the control.
 
     The gain starts large and the bilinear form small, and since the flow of regression keeps ‖A‖² - b² it ends with A
@@ -39,28 +39,28 @@ def scenes() -> dict[str, Scene]:
     """
     ones, eye = np.ones(DIMENSION), np.eye(DIMENSION)
     # bounded tasks, so that all labels share one sub-Gaussian constant; E ‖w‖² = 1
-    weights = Uniform(np.sqrt(3 / DIMENSION) * ones)
+    vectors = Uniform(np.sqrt(3 / DIMENSION) * ones)
     apart = np.diag([0.64, 0.0])
     halves = GaussianMixture(np.zeros(2), Gaussian([[0.8, 0.0], [-0.8, 0.0]], np.stack([eye - apart] * 2)))
     tasks = {
-        "Gaussian": Regression(Gaussian(0 * ones, eye), weights, NOISE),
-        "signs": Regression(Rademacher(ones), weights, NOISE),
-        "uniform": Regression(Uniform(np.sqrt(3) * ones), weights, NOISE),
-        "mixture": Regression(halves, weights, NOISE),
-        "tanh target": IndexRegression(jnp.tanh, weights, NOISE),
-        "classification": Classification(weights),
+        "Gaussian": GeneralRegression(Gaussian(0 * ones, eye), vectors, NOISE),
+        "signs": GeneralRegression(Rademacher(ones), vectors, NOISE),
+        "uniform": GeneralRegression(Uniform(np.sqrt(3) * ones), vectors, NOISE),
+        "mixture": GeneralRegression(halves, vectors, NOISE),
+        "tanh target": IndexRegression(jnp.tanh, vectors, NOISE),
+        "classification": Classification(vectors),
     }
     start = block_attention(0.1 * eye, 3.5)
     # unit variance; queries are signs, so that tilts are bounded: they stay between half the pole and the pole, √2
-    control = Regression(Laplace(np.sqrt(0.5) * ones), weights, NOISE, Rademacher(ones))
-    return {name: Scene(task, start) for name, task in tasks.items()} | {
-        CONTROL: Scene(control, block_attention(0.9 * eye, 0.1))
+    control = GeneralRegression(Laplace(np.sqrt(0.5) * ones), vectors, NOISE, Rademacher(ones))
+    return {name: Problem(task, start) for name, task in tasks.items()} | {
+        CONTROL: Problem(control, block_attention(0.9 * eye, 0.1))
     }
 
 
-def scenes_of(tasks: list[str]) -> dict[str, Scene]:
+def problems_of(tasks: list[str]) -> dict[str, Problem]:
     """The tasks asked for and the control."""
-    return {name: scene for name, scene in scenes().items() if name in (*tasks, CONTROL)}
+    return {name: problem for name, problem in problems().items() if name in (*tasks, CONTROL)}
 
 
 def sub_gaussian(by_task: Mapping[str, T]) -> dict[str, T]:
@@ -87,6 +87,6 @@ class Keys(NamedTuple):
 
 def keys(seed: int) -> Keys:
     """The chapter's keys, all from `seed`: those of a task do not depend on which others are asked for."""
-    key, names = jr.key(seed), list(scenes())
+    key, names = jr.key(seed), list(problems())
     split = [jr.split(jr.fold_in(key, index), len(Keys._fields)) for index in range(len(names))]
     return Keys(*(dict(zip(names, of_tasks, strict=True)) for of_tasks in zip(*split, strict=True)))

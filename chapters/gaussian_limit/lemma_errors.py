@@ -1,0 +1,82 @@
+"""How far attention is from Lemma 2.1: by rounding on the law, by the fluctuation on finite prompts."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from lib.attention import Attention, attend, fluctuation
+from lib.batching import map_batched
+from lib.finite_prompt import QueryRay
+from lib.measures import Gaussian, empirical
+
+# The wrong theory that the exact claims and the rate must tell from the right one.
+INFLATION = 1.05
+RATE_TAU = 0.5
+
+
+@dataclass(frozen=True)
+class LemmaErrors:
+    """Relative errors on random Gaussians: of the lemma, and of the lemma with a covariance too large."""
+
+    dims: tuple[int, ...]
+    right: Float[np.ndarray, " n"]
+    wrong: Float[np.ndarray, " n"]
+
+
+@dataclass(frozen=True)
+class RateErrors:
+    """L times the squared errors of prompts of one length, and their mean as `fluctuation` predicts it."""
+
+    length: int
+    errors: Float[np.ndarray, " prompts"]
+    predicted: float
+    wrong: float
+
+
+def try_lemma(gaussians: int, *, key: PRNGKeyArray) -> LemmaErrors:
+    """`attend` against `V(m + ΓUz)` in NumPy, on random Gaussians of every rank."""
+    dims = (1, 2, 5)
+    normals = np.asarray(jr.normal(key, (len(dims), gaussians, 3 * max(dims) + 2, max(dims))))
+    errors = [_lemma_errors(these[:, : 3 * d + 2, :d]) for d, these in zip(dims, normals, strict=True)]
+    right, wrong = (np.concatenate([error[case] for error in errors]) for case in (0, 1))
+    return LemmaErrors(dims, right, wrong)
+
+
+def _lemma_errors(normals: Float[np.ndarray, "n entries d"]) -> tuple[np.ndarray, np.ndarray]:
+    n, _, d = normals.shape
+    root, bilinear, value, vectors = np.split(normals, (d, 2 * d, 3 * d), axis=1)
+    root = root * (np.arange(d) < np.arange(n)[:, None] % (d + 1))[:, None, :]
+    cov, mean, query = root @ np.swapaxes(root, 1, 2), vectors[:, 0], vectors[:, 1]
+
+    def one(bilinear, value, mean, cov, query):
+        return attend(Attention(bilinear, value), Gaussian(mean, cov), query)
+
+    outputs = np.asarray(jax.jit(jax.vmap(one))(bilinear, value, mean, cov, query))
+    constant = np.einsum("nij,nj->ni", value, mean)
+    slope = np.einsum("nij,njk,nkl,nl->ni", value, cov, bilinear, query)
+    size = np.linalg.norm(constant, axis=1) + np.linalg.norm(slope, axis=1)
+    right = np.linalg.norm(outputs - constant - slope, axis=1) / size
+    wrong = np.linalg.norm(outputs - constant - INFLATION * slope, axis=1) / size
+    return right, wrong
+
+
+def measure_rate(ray: QueryRay, length: int, prompts: int, *, key: PRNGKeyArray) -> RateErrors:
+    """L · squared error of finite prompts around the lemma, beside `tr fluctuation`."""
+    query = ray.queries(RATE_TAU)
+    limit = attend(ray.params, ray.gaussian, query)
+
+    @jax.jit
+    def predict(scale):
+        law = Gaussian(ray.gaussian.mean, scale * ray.gaussian.cov)
+        return jnp.trace(fluctuation(ray.params, law, query))
+
+    def one(index):
+        prompt = empirical(ray.gaussian, length, key=jr.fold_in(key, index))
+        return jnp.sum((attend(ray.params, prompt, query) - limit) ** 2)
+
+    errors = length * np.asarray(map_batched(one, jnp.arange(prompts), size=length))
+    return RateErrors(length, errors, float(predict(1.0)), float(predict(INFLATION)))

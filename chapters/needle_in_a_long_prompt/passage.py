@@ -1,0 +1,63 @@
+"""From blindness to success, and from averaging to freezing: risk with a needle, participation of hay without one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from chapters.needle_in_a_long_prompt.parameters import LONGER
+from lib import single_location as sl
+from lib.finite_prompt import participation
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Of one length: Bayes risk with a needle, and participation without one, at scores of the same variance ν.
+
+    `ratios` are ν/(2 ln L), and `frozen` is the participation that the random-energy model gives for L = ∞.
+    """
+
+    ratios: Float[np.ndarray, " n"]
+    snrs: Float[np.ndarray, " n"]
+    risk: Float[np.ndarray, " n"]
+    participation: Float[np.ndarray, " n"]
+    frozen: Float[np.ndarray, " n"]
+
+
+@dataclass(frozen=True)
+class Hay:
+    """Participation without a needle at one length, at so many times the threshold, and what it is for L = ∞."""
+
+    decade: int
+    excess: float
+    participation: float
+    frozen: float
+
+
+def trace(decades: list[int], ratios: int) -> dict[int, Passage]:
+    """The passage of each length L = 10^decade, at that many hint strengths ν/(2 ln L) from 0.05 to 2.4."""
+    return {decade: _passage(decade, np.linspace(0.05, 2.4, ratios)) for decade in decades}
+
+
+def _passage(decade: int, ratios: Float[np.ndarray, " n"]) -> Passage:
+    log_length = decade * np.log(10.0)
+    snrs = 2.0 * log_length * ratios
+    return Passage(
+        ratios=ratios,
+        snrs=snrs,
+        risk=np.asarray(sl.bayes_risk(sl.Spiked(10.0**decade, snrs))),
+        participation=np.asarray(participation(np.sqrt(snrs), log_length)),
+        frozen=frozen(ratios),
+    )
+
+
+def freeze_hay() -> Hay:
+    """The longest hay at twice the threshold."""
+    log_length, excess = LONGER * np.log(10.0), 2.0
+    snr = 2.0 * log_length * excess
+    return Hay(LONGER, excess, float(participation(np.sqrt(snr), log_length)), float(frozen(excess)))
+
+
+def frozen(ratio: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"] | float:
+    """The random-energy model's participation for L = ∞, at ν/(2 ln L): zero up to the threshold. A heuristic."""
+    return 1.0 - np.sqrt(1.0 / np.maximum(ratio, 1.0))

@@ -1,0 +1,71 @@
+"""The hint that halves the risk of a head, and the two lines that it is compared with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from scipy.optimize import bisect
+
+from lib import single_location as sl
+
+HALF = 0.5
+# The length at which linear attention is put to the test.
+SHORT = 100.0
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The hint ν at each length L = 10^decade: what halves the risk of an activation, or a line of reference."""
+
+    decades: Float[np.ndarray, " n"]
+    snrs: Mapping[str, Float[np.ndarray, " n"]]
+
+    @property
+    def lengths(self) -> Float[np.ndarray, " n"]:
+        """L."""
+        return 10.0**self.decades
+
+
+@dataclass(frozen=True)
+class LinearTest:
+    """Risk of linear attention at one length: at its own threshold, and at a hint of 2 ln L."""
+
+    length: float
+    risk: float
+    blind: float
+
+
+def find_thresholds(decades: list[int]) -> Thresholds:
+    """The hint that halves the risk, by bisection; for linear attention in closed form."""
+    at = np.asarray(decades, float)
+    risks = {"softmax": sl.bayes_risk, "sigmoid": sl.best_elementwise_risk}
+    snrs = {name: halving(risk, 10.0**at) for name, risk in risks.items()}
+    return Thresholds(at, {**snrs, "linear": linear_threshold(10.0**at)})
+
+
+def halving(risk: Callable[[sl.Spiked], ArrayLike], lengths: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """The ν at which `risk(task)`, falling in ν, is one half, at every length."""
+
+    def one(length):
+        return bisect(lambda snr: float(risk(sl.Spiked(length, snr))) - HALF, 0.5, 3.0 * np.log(length) + 4.0)
+
+    return np.asarray([one(length) for length in lengths])
+
+
+def linear_threshold(lengths: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"] | float:
+    """The root of `1/(L/(L - 1) + ν/L) = ½`."""
+    return lengths * (2.0 - lengths / (lengths - 1.0))
+
+
+def reference_lines(decades: list[int]) -> Thresholds:
+    """The lines `2 ln L` and `L`, at every quarter of a decade."""
+    at = np.arange(4 * min(decades), 4 * max(decades) + 1) / 4
+    return Thresholds(at, {"2 ln L": 2.0 * np.log(10.0**at), "L": 10.0**at})
+
+
+def try_linear() -> LinearTest:
+    """The best linear head, by quadrature, at the closed form of its threshold and at that of softmax."""
+    snrs = np.asarray([linear_threshold(SHORT), 2.0 * np.log(SHORT)])
+    return LinearTest(SHORT, *map(float, np.asarray(sl.best_risk(sl.Spiked(SHORT, snrs), sl.linear))))

@@ -1,0 +1,95 @@
+"""Descents from the random starts of the published model, as long as its training, judged exactly on the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+import pandas as pd
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from chapters.published_experiment.minima import linear_square, points_of, softmax_square
+from chapters.published_experiment.parameters import SECOND_LENGTH
+from chapters.published_experiment.protocol import (
+    LAWS,
+    PUBLISHED_STEP_SIZE,
+    PUBLISHED_STEPS,
+    WIDTH,
+    SeparateWeights,
+    published_head,
+    published_task,
+)
+from chapters.published_experiment.runs import ROWS, Plan, Schedule, histories
+from lib.attention import Attention
+from lib.flow import sgd
+from lib.icl import LinearRegression
+
+STEP_SIZE, BATCH = 0.05, 64
+# As long as the published training.
+STEPS = round(PUBLISHED_STEPS * PUBLISHED_STEP_SIZE / STEP_SIZE)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Of descents from random starts: time, exact mean square, and the head there as a point of the landscape."""
+
+    times: Float[np.ndarray, "starts rows"]
+    risks: Float[np.ndarray, "starts rows"]
+    points: Float[np.ndarray, "starts rows n"]
+
+
+# Descents by (activation, law).
+Descents = Mapping[tuple[str, str], Paths]
+
+
+def descend_linear(starts: int, *, key: PRNGKeyArray) -> Descents:
+    """Linear attention by exact gradient descent, from the same starts under both laws."""
+    return {("linear", law): _paths(*_descend(published_task(bug), starts, key)) for law, bug in LAWS.items()}
+
+
+@partial(jax.jit, static_argnums=1)
+def _descend(task: LinearRegression, starts: int, key: PRNGKeyArray):
+    def risk(weights, key=None):
+        return linear_square(task, published_head(weights))
+
+    def run(key):
+        start = SeparateWeights.draw(WIDTH, key=key, dtype=float)
+        path = sgd(risk, start, optimiser=optax.sgd(STEP_SIZE), steps=STEPS, every=STEPS // ROWS, key=key)
+        return path.steps, jax.vmap(risk)(path.params), jax.vmap(published_head)(path.params)
+
+    return jax.vmap(run)(jr.split(key, starts))
+
+
+def descend_softmax(starts: int, *, key: PRNGKeyArray) -> Descents:
+    """Softmax by stochastic descent, since the exact one is slow here; what it passes through is judged exactly."""
+    plan = Plan("corrected", [SECOND_LENGTH], starts, Schedule(STEPS, STEP_SIZE, BATCH))
+    history = histories(plan, "softmax", SECOND_LENGTH, key=key)
+    weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), history.params)
+    heads = jax.vmap(jax.vmap(published_head))(weights)
+    risks = jax.jit(partial(jax.lax.map, lambda path: jax.lax.map(partial(softmax_square, published_task()), path)))
+    return {("softmax", "corrected"): _paths(history.steps, risks(heads), heads)}
+
+
+def _paths(steps: Int[Array, "starts rows"], risks: Float[Array, "starts rows"], heads: Attention) -> Paths:
+    return Paths(np.asarray(steps) * STEP_SIZE, np.asarray(risks), points_of(heads))
+
+
+def descents_frame(descents: Descents) -> pd.DataFrame:
+    """A row each start and recorded time."""
+    frames = [
+        pd.DataFrame(
+            {
+                "activation": activation,
+                "law": law,
+                "start": np.repeat(np.arange(len(paths.risks)), paths.risks.shape[1]),
+                "time": paths.times.ravel(),
+                "risk": paths.risks.ravel(),
+            }
+        )
+        for (activation, law), paths in descents.items()
+    ]
+    return pd.concat(frames, ignore_index=True)

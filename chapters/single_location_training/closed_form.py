@@ -1,0 +1,53 @@
+"""The risk of a head on prompts of real tokens, beside the risk that its overlaps predict."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jax.scipy.special import erf
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from lib.batching import map_batched
+from lib.single_location.overlaps import Head
+from lib.single_location.training import Sphere, erf_risk, overlaps_on_sphere, random_head
+
+SHARPNESS = 0.5
+
+
+@dataclass(frozen=True)
+class RealPrompts:
+    """A head with large overlaps on real prompts, and the risk that its overlaps predict.
+
+    `flipped` is the prediction for a value vector whose overlaps with k* and v* were exchanged.
+    """
+
+    errors: Float[np.ndarray, " prompts"]
+    predicted: float
+    flipped: float
+
+
+def try_closed_form(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> RealPrompts:
+    """The risk of a random head with large overlaps, on real prompts and from its overlaps."""
+    head_key, token_key = jr.split(key)
+    head = random_head(4, key=head_key)
+    k, v = (jnp.zeros(task.dimension).at[:4].set(vector) for vector in (head.key, head.value))
+    errors = np.asarray(real_errors(task, Head(k, v), prompts, key=token_key))
+    predicted, flipped = (
+        float(erf_risk(task, overlaps_on_sphere(Head(head.key, value)), jnp.asarray(SHARPNESS)))
+        for value in (head.value, head.value[jnp.asarray([1, 0, 2, 3])])
+    )
+    return RealPrompts(errors, predicted, flipped)
+
+
+def real_errors(task: Sphere, head: Head, prompts: int, *, key: PRNGKeyArray) -> Float[Array, " prompts"]:
+    """Squared errors over γ² of erf-attention on prompts of real tokens, k* and v* being the first two axes."""
+    spreads = jnp.ones(task.length).at[0].set(np.sqrt(task.variance))
+
+    def one(index):
+        tokens = spreads[:, None] * jr.normal(jr.fold_in(key, index), (task.length, task.dimension))
+        tokens = tokens.at[0, 0].add(task.signal)
+        weights = erf(SHARPNESS * tokens @ head.key)
+        return (tokens[0, 1] - weights @ (tokens @ head.value)) ** 2 / task.variance
+
+    return map_batched(one, jnp.arange(prompts), size=task.length * task.dimension)

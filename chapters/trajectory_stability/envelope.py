@@ -1,0 +1,81 @@
+"""The distance between the two trajectories, and what Grönwall's envelope of it is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from chapters.trajectory_stability.problems import sub_gaussian
+from chapters.trajectory_stability.trajectories import Course, FinitePaths, InfinitePath, parameter_gaps
+from lib.statistics import standard_error
+
+# Central differences of the gradient, in double precision.
+DIFFERENCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """Of one task, from the first step on: how far each run is from the infinite path, and its envelope."""
+
+    times: Float[np.ndarray, " t"]
+    lengths: tuple[int, ...]
+    gaps: Float[np.ndarray, "runs t k"]
+    prompt_noise: Float[np.ndarray, " k"]
+    curvature: float
+
+    @property
+    def distance(self) -> Float[np.ndarray, "t k"]:
+        """Root mean square over runs."""
+        return _root_mean_square(self.gaps)
+
+    @property
+    def std_error(self) -> Float[np.ndarray, "t k"]:
+        """Of the distance, from runs."""
+        return np.asarray(standard_error(self.gaps**2)) / (2 * self.distance)
+
+    @property
+    def bound(self) -> Float[np.ndarray, "t k"]:
+        """`g(L) t e^{βt}`."""
+        times = self.times[:, None]
+        return self.prompt_noise * times * np.exp(self.curvature * times)
+
+
+def compute(
+    courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]
+) -> dict[str, Envelope]:
+    """By sub-Gaussian task: g(L) from the prompts drawn, β from the infinite path."""
+    return {
+        name: Envelope(
+            infinite[name].times[1:],
+            finite[name].lengths,
+            parameter_gaps(infinite[name], finite[name])[:, 1:],
+            prompt_noise(course, finite[name]),
+            curvature(course, infinite[name]),
+        )
+        for name, course in sub_gaussian(courses).items()
+    }
+
+
+def prompt_noise(course: Course, finite: FinitePaths) -> Float[np.ndarray, " k"]:
+    """g(L): `‖∇R̂_L - ∇R_∞‖` at θ_L(t), root mean square over runs, the largest over time."""
+    heads = finite.heads
+    slopes = course.programs.read_laws(heads.reshape(-1, heads.shape[-1]), course.episodes)[1].mean(axis=1)
+    gaps = np.linalg.norm(finite.slopes - slopes.reshape(heads.shape), axis=-1)
+    return _root_mean_square(gaps).max(axis=0)
+
+
+def curvature(course: Course, path: InfinitePath) -> float:
+    """β: the largest norm of the Hessian of R_∞ along θ_∞, at nine times, by central differences."""
+    times = np.linspace(0, len(path.times) - 1, 9).round().astype(int)
+    centres = path.heads[times]
+    moves = DIFFERENCE * np.eye(centres.shape[1])
+    probes = (centres[:, None, None] + np.stack([moves, -moves])).reshape(-1, centres.shape[1])
+    slopes = course.programs.read_laws(probes, course.episodes)[1].mean(axis=1)
+    up, down = np.moveaxis(slopes.reshape(len(times), 2, len(moves), -1), 1, 0)
+    return float(np.linalg.norm((up - down) / (2 * DIFFERENCE), ord=2, axis=(1, 2)).max())
+
+
+def _root_mean_square(gaps: Float[np.ndarray, "runs ..."]) -> Float[np.ndarray, "..."]:
+    """Over runs."""
+    return np.sqrt(np.mean(gaps**2, axis=0))

@@ -1,0 +1,99 @@
+"""Tracked results of runs too long for a notebook: one command, and one way to say where a table comes from.
+
+A chapter's `data/make.py` names its tables, each with the function that computes it, and hands them to `make`. Then
+
+    python -m <chapters>.<notebook>.data.make [TABLE]...
+
+computes the tables that are named, or all, one after another, and keeps each as `<table>.csv` and, last,
+`<table>.json`: what its columns mean, which parameters decide it, which command made it, when, from which commit, with
+which versions, on what kind of machine. No names of people or hosts and no folders of theirs.
+"""
+
+import argparse
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from companion import provenance
+from companion.atomic import dump_json, write_text
+from companion.figure_set import DATA, RECORD, read
+from companion.house import House, relative
+from companion.mistakes import did_you_mean
+from companion.numbers import write_csv
+from companion.records import Table
+from companion.sources import digest
+
+
+@dataclass(frozen=True)
+class Result:
+    """The table that a long run comes to, the plain values that decide it, and the significant digits to keep of it."""
+
+    table: Table
+    parameters: Mapping[str, Any]
+    digits: int = 6
+
+
+def make(script: str, description: str | None, tables: Mapping[str, Callable[[], Result]]) -> None:
+    """The command line of the `make.py` whose file is `script`: compute tables by name, in the book's context."""
+    folder, house = Path(script).resolve().parent, House.here()
+    command = f"python -m {relative(folder / Path(script).stem, house.root).replace('/', '.')}"
+    parser = argparse.ArgumentParser(
+        prog=command, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(tables)}; without names, all")
+    asked = parser.parse_args().tables or list(tables)
+    for name in asked:
+        if name not in tables:
+            parser.error(f"there is no table {name!r}. {did_you_mean(name, tables)}")
+    house.settings.open_context()
+    origin = origin_of(house)  # before the first table is written, which git would see
+    for name in asked:
+        keep(folder, name, tables[name](), {"command": f"{command} {name}", **origin})
+
+
+def origin_of(house: House) -> dict[str, Any]:
+    """Where what is computed now comes from."""
+    return {
+        "made": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": f"{platform.machine()}, {platform.system()}",
+        "device": house.settings.device_in_words(),
+        **provenance.software(house),
+    }
+
+
+def keep(folder: Path, name: str, result: Result, origin: Mapping[str, Any]) -> None:
+    """Write the table `name` of `folder`, then its record: a record without its table, or with another, is a fault."""
+    path = folder / f"{name}{DATA}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_csv(result.table.frame, path, result.digits)
+    record = {
+        "table": name,
+        "rows": len(result.table.frame),
+        "columns": {title: {"meaning": c.meaning, "unit": c.unit} for title, c in result.table.columns.items()},
+        "parameters": dict(result.parameters),
+        **origin,
+        "sha256": digest(path.read_bytes()),
+    }
+    write_text(path.with_suffix(RECORD), dump_json(record))
+
+
+def faults(folder: Path) -> list[str]:
+    """What is wrong with the tables below `folder`, a sentence each: no record, other bytes, other columns."""
+    return [sentence for path in sorted(folder.rglob(f"*{DATA}")) for sentence in _faults(path, folder)]
+
+
+def _faults(path: Path, folder: Path) -> list[str]:
+    name = relative(path, folder)
+    if not path.with_suffix(RECORD).is_file():
+        return [f"{name} has no record beside it"]
+    record = read(path.with_suffix(RECORD))
+    found = []
+    if record.get("sha256") != digest(path.read_bytes()):
+        found.append(f"{name} is not the file its record names")
+    if list(record.get("columns", ())) != path.read_text(encoding="utf-8").partition("\n")[0].split(","):
+        found.append(f"{name} has other columns than its record")
+    missing = [part for part in ("table", "parameters", "command", "made", "machine", "versions") if part not in record]
+    return found + [f"the record of {name} lacks `{part}`" for part in missing]

@@ -1,0 +1,1 @@
+"""How far random walks go, and how often they are back."""

@@ -1,0 +1,17 @@
+"""The walks of this chapter, which both figures look at."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from companion.pieces import gather
+from episodes.walks.pieces import pieces
+
+# By number of steps: where the walkers are at the end.
+Ends = Mapping[int, np.ndarray]
+
+
+def walk(steps: Sequence[int], walkers: int, *, seed: int) -> Ends:
+    """Walks of every number of steps."""
+    values = gather(pieces(seed=seed, steps=steps, walkers=walkers))
+    return {n: value["ends"] for n, value in zip(steps, values, strict=True)}

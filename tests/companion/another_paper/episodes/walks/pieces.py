@@ -1,0 +1,17 @@
+"""The walks, a piece for each number of steps."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from walkers import ends
+
+from companion.pieces import Arrays, Pieces
+
+
+def pieces(*, seed: int, steps: Sequence[int], walkers: int) -> Pieces:
+    """What decides the walks; the claim's quantile does not."""
+    return {f"steps-{n}": partial(_walks, n, walkers, seed) for n in steps}
+
+
+def _walks(n: int, walkers: int, seed: int) -> Arrays:
+    return {"ends": ends(n, walkers, seed=seed)}

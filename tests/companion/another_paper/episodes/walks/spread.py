@@ -1,0 +1,68 @@
+r"""The mean square distance of a random walk is its number of steps.
+
+Points are means over walkers; bars are two standard errors; the line is the law.
+
+Alt: Log-log plot of the mean square distance against the number of steps, points on a rising straight line.
+"""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink
+from episodes.walks.paths import Ends
+
+# The sheet and the points; no number depends on them.
+SIZE = (7, 4)
+COLOUR = "C0"
+
+
+def numbers(ends: Ends, quantile: float) -> Numbers:
+    """A row a number of steps, and the tracked law."""
+    law = pd.read_csv(Path(__file__).parent / "data" / "laws.csv").set_index("law")["exponent"]["diffusion"]
+    rows = [
+        {
+            "steps": n,
+            "mean_square": np.mean(these**2.0),
+            "std_error": np.std(these**2.0, ddof=1) / np.sqrt(len(these)),
+            "law": float(n) ** law,
+        }
+        for n, these in ends.items()
+    ]
+    columns = {
+        "steps": Column("Steps of the walk, n", "steps"),
+        "mean_square": Column("Mean square distance from the start", std_error="std_error"),
+        "std_error": Column("Its standard error", std_error="std_error"),
+        "law": Column("The tracked law, n"),
+    }
+    table = pd.DataFrame(rows)
+    return Numbers(Table(table, columns), (_claim(table, quantile),))
+
+
+def _claim(table: pd.DataFrame, quantile: float) -> Claim:
+    deviations = (table["mean_square"] - table["law"]) / table["std_error"]
+    worst = int(np.argmax(np.abs(deviations)))
+    ratio, error = (table[name][worst] / table["law"][worst] for name in ("mean_square", "std_error"))
+    return Claim(
+        id="walks-spread",
+        statement="The mean square distance after n steps is n: the ratio at the worst n.",
+        source="derived here",
+        measured=ratio,
+        expected=1.0,
+        tolerance=quantile * error,
+        std_error=error,
+        alternative=Alternative("walkers that never turn", ratio * table["steps"][worst]),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Points with bars, and the law."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    axes.errorbar(table["steps"], table["mean_square"], yerr=2 * table["std_error"], fmt="o", color=COLOUR)
+    axes.plot(table["steps"], table["law"], color=ink(), linestyle="--")
+    axes.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="mean square distance")
+    return figure

@@ -1,0 +1,138 @@
+"""Tracked results of long runs: one command line, a table and where it came from, and what is wrong with them."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from companion import Column, Table
+from companion.house import House
+from companion.long_runs import Result, faults, keep, make, origin_of
+
+ORIGIN = {"command": "python -m toy", "made": "2026-01-01", "machine": "any", "versions": {}}
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """A book of one chapter, whose context says that it was opened."""
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "toy"\n[tool.companion]\nchapters = "toys"\nscience = []\n'
+        'context = "toys_context:opened"\nreport = ["numpy"]\n'
+    )
+    (tmp_path / "_config.yml").touch()
+    (tmp_path / "toys_context.py").write_text("calls = []\ndef opened():\n    calls.append(1)\n")
+    (tmp_path / "toys/walks/data").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield House.here()
+    sys.modules.pop("toys_context", None)
+
+
+def a_result(value=1.0):
+    frame = pd.DataFrame({"step": [1, 2], "risk": [value, 2.0 / 3]})
+    return Result(Table(frame, {"step": Column("Steps taken"), "risk": Column("Risk", "nats")}), {"seed": 3})
+
+
+def ask(house, monkeypatch, *arguments):
+    """Run the command line of a `make.py` of three tables; which were computed."""
+    computed = []
+
+    def compute(name):
+        from toys_context import calls
+
+        assert calls  # the book's context was open
+        computed.append(name)
+        return a_result()
+
+    monkeypatch.setattr(sys, "argv", ["make.py", *arguments])
+    tables = {name: lambda name=name: compute(name) for name in ("short", "long", "apart/long")}
+    make(str(house.data("walks") / "make.py"), "What is made.", tables)
+    return computed
+
+
+def test_tables_are_made_by_name_or_all_in_order(house, monkeypatch):
+    assert ask(house, monkeypatch, "apart/long") == ["apart/long"]
+    assert ask(house, monkeypatch) == ["short", "long", "apart/long"]
+    found = sorted(path.relative_to(house.data("walks")).as_posix() for path in house.data("walks").rglob("*.*"))
+    assert found == ["apart/long.csv", "apart/long.json", "long.csv", "long.json", "short.csv", "short.json"]
+    assert faults(house.data("walks")) == []
+
+
+def test_an_unknown_table_is_refused_before_anything_is_computed(house, monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        ask(house, monkeypatch, "short", "lnog")
+    assert "there is no table 'lnog'. Did you mean 'long'?" in capsys.readouterr().err
+    assert list(house.data("walks").iterdir()) == []
+
+
+def test_a_record_says_where_a_table_came_from(house, monkeypatch):
+    ask(house, monkeypatch, "long")
+    record = json.loads((house.data("walks") / "long.json").read_text())
+    assert record["table"] == "long"
+    assert record["command"] == "python -m toys.walks.data.make long"
+    assert record["columns"] == {
+        "step": {"meaning": "Steps taken", "unit": "1"},
+        "risk": {"meaning": "Risk", "unit": "nats"},
+    }
+    assert (record["rows"], record["parameters"], list(record["versions"])) == (2, {"seed": 3}, ["numpy"])
+
+
+def test_a_record_names_no_host_no_user_and_no_folder(house, monkeypatch):
+    """Of these, what git, the environment or the platform would tell."""
+    monkeypatch.setenv("USER", "somebody-here")
+    monkeypatch.setattr("platform.node", lambda: "a-host-of-ours")
+    subprocess.run(["git", "init", "-q"], check=True)
+    identity = ["-c", "user.name=somebody-here", "-c", "user.email=somebody-here@a-host-of-ours"]
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    said = json.dumps(origin_of(house))
+    assert '"modified": true' in said
+    assert not any(name in said for name in ("somebody-here", "a-host-of-ours", str(house.root)))
+
+
+def test_the_state_of_the_checkout_is_that_before_the_first_table(house, monkeypatch):
+    """Or every table but the first would be said to come from altered sources."""
+    identity = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    (house.root / ".gitignore").write_text("__pycache__/\n")
+    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *command], check=True)
+    ask(house, monkeypatch)
+    records = [json.loads(path.read_text()) for path in house.data("walks").rglob("*.json")]
+    assert [record["git"]["modified"] for record in records] == [False] * 3
+
+
+def test_a_table_keeps_as_many_digits_as_it_says(tmp_path):
+    keep(tmp_path, "few", a_result(), ORIGIN)
+    keep(tmp_path, "many", Result(a_result().table, {}, digits=10), ORIGIN)
+    assert (tmp_path / "few.csv").read_bytes() == b"step,risk\n1,1\n2,0.666667\n"
+    assert (tmp_path / "many.csv").read_bytes() == b"step,risk\n1,1\n2,0.6666666667\n"
+
+
+def forget_record(folder):
+    (folder / "toy.json").unlink()
+
+
+def edit_table(folder):
+    (folder / "toy.csv").write_text("step,risk\n1,1\n2,0.7\n")
+
+
+def edit_record(folder):
+    record = json.loads((folder / "toy.json").read_text())
+    del record["made"], record["columns"]["risk"]
+    (folder / "toy.json").write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (forget_record, ["toy.csv has no record beside it"]),
+        (edit_table, ["toy.csv is not the file its record names"]),
+        (edit_record, ["toy.csv has other columns than its record", "the record of toy.csv lacks `made`"]),
+    ],
+)
+def test_what_is_wrong_with_tracked_tables_is_said(wrong, said, tmp_path):
+    keep(tmp_path, "toy", a_result(), ORIGIN)
+    assert faults(tmp_path) == []
+    wrong(tmp_path)
+    assert faults(tmp_path) == said

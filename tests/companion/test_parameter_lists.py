@@ -1,0 +1,24 @@
+"""Lists of parameters are checked by one rule, whatever they list."""
+
+from typing import Annotated
+
+import pytest
+from pydantic import AfterValidator, ValidationError
+
+from companion import Parameters
+from companion.parameters import each_once
+
+
+class Toy(Parameters):
+    """Two lengths at least."""
+
+    lengths: Annotated[list[int], AfterValidator(each_once(2, "a line goes through them"))]
+
+
+def test_a_list_has_each_value_once_and_in_order():
+    assert Toy(lengths=[3, 1, 3]).lengths == [1, 3]
+
+
+def test_too_few_different_values_are_refused_with_the_reason():
+    with pytest.raises(ValidationError, match="at least 2 different values, because a line goes through them"):
+        Toy(lengths=[3, 3])

@@ -1,0 +1,149 @@
+"""Pieces of heavy computations: computed beforehand, found by the notebook, forgotten when they no longer apply."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion import figure_set, gather, precomputing
+from companion.mistakes import Mistake
+from companion.pieces import FOLDER
+
+NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/toy_error.py", "clone/toy/pieces.py"
+
+
+def there(clone):
+    """Of each piece, whether it is there."""
+    return {name: file.is_file() for name, file in precomputing.files(clone.house, "toy", "laptop").items()}
+
+
+def leave(clone):
+    """Files in place of every piece, as if all had been computed."""
+    for file in precomputing.files(clone.house, "toy", "laptop").values():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(file, errors=np.zeros(3))
+    assert all(there(clone).values())
+
+
+@pytest.fixture(scope="module")
+def built(in_pieces, tmp_path_factory):
+    """A clone in which `companion build --pieces` ended well, for reading only; its kernel may compute no piece."""
+    clone = in_pieces.copy_to(tmp_path_factory.mktemp("built") / "clone")
+    finished = clone.companion("build", "--target", "figures", "--pieces")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    clone.said = finished.stdout
+    return clone
+
+
+@pytest.fixture
+def precomputed(built, tmp_path):
+    """A copy of it, to change."""
+    return built.copy_to(tmp_path / "clone")
+
+
+def test_build_computes_pieces_first_and_the_notebook_takes_them(built):
+    """A process each, which says so; the kernel, which may compute none, found them all."""
+    assert set(there(built)) == {"length-10", "length-100", "length-1000"}
+    assert all(there(built).values())
+    assert all(f"✓ toy/{name}" in built.said for name in there(built))
+    listed = built.companion("piece", "toy").stdout
+    assert listed.splitlines() == [*(f"✓ {name}" for name in there(built)), "3 of 3 pieces are there."]
+
+
+def test_numbers_are_the_same_with_and_without(built, ran):
+    """To the byte, and so are the pictures; the records differ in what the code is called."""
+    for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
+        first, second = ran.tree(folder), built.tree(folder)
+        assert [path for path in first if path.endswith(figure_set.DATA)]
+        assert set(first) == set(second)
+        assert {path for path in first if first[path] != second[path] and not path.endswith(".json")} == set()
+
+
+def test_pieces_outlive_what_does_not_decide_them(precomputed):
+    """Prose, a caption, a claim, a colour, code of the figure, a parameter that is not theirs: nothing is lost."""
+    before = precomputed.tree("_build/laptop/pieces")
+    precomputed.replace(NOTEBOOK, "measures the", "is about the")
+    precomputed.replace(NOTEBOOK, "repeats = 500", "repeats = 400")
+    precomputed.replace(FIGURE, "Points are means", "Points are averages")
+    precomputed.replace(FIGURE, "the ratio at the worst length", "the worst ratio")
+    precomputed.replace(FIGURE, 'fmt="o"', 'fmt="s"')
+    precomputed.replace(FIGURE, "these.mean()", "1.0 * these.mean()")
+    precomputed.replace(CODE, "What a length comes to", "What is left of a length")
+    assert all(there(precomputed).values())
+    finished = precomputed.companion("build", "--target", "figures", "--pieces")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "✓ toy/length" not in finished.stdout
+    assert precomputed.tree("_build/laptop/pieces") == before
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        (NOTEBOOK, "seed = 0", "seed = 1"),
+        (CODE, "uniform(-1, 1", "uniform(-2, 2"),
+        (CODE, "repeats stands", "repeats"),
+        ("requirements.lock", "# Pin", "numpy==2.4\n# Pin"),
+    ],
+    ids=["parameter", "source", "comment", "lock"],
+)
+def test_pieces_die_with_what_decides_them(pieced, path, old, new):
+    """And are there again when that is undone; words about them decide nothing."""
+    leave(pieced)
+    pieced.replace(path, old, new)
+    assert any(there(pieced).values()) == (old == "repeats stands")
+    pieced.replace(path, new, old)
+    assert all(there(pieced).values())
+
+
+def test_a_missing_piece_is_computed_by_the_notebook(pieced):
+    """Here it may not: the run stops, and says which was wanted."""
+    leave(pieced)
+    precomputing.files(pieced.house, "toy", "laptop")["length-100"].unlink()
+    finished = pieced.companion("run", "toy")
+    assert finished.returncode == 2
+    assert "nobody left length 100" in finished.stderr
+
+
+def test_run_with_own_parameters_takes_no_pieces_of_the_profile(precomputed):
+    """They were computed from others, whatever they are called: each is computed in place."""
+    finished = precomputed.companion("run", "toy", "-p", "seed=1")
+    assert finished.returncode == 0, finished.stderr
+    (folder,) = (precomputed.house.generated / "runs").iterdir()
+    own, profile = (
+        pd.read_csv(build / "tables/toy/toy_error.csv") for build in (folder, precomputed.house.build("laptop").folder)
+    )
+    assert (own["squared_error"] != profile["squared_error"]).all()
+
+
+def test_one_piece_is_computed_whole_or_not_at_all(pieced):
+    """In a process of its own, which says how long it took; the others stay away."""
+    computed = pieced.companion("piece", "toy", "length-100")
+    assert computed.returncode == 0, computed.stderr
+    assert "✓ toy/length-100" in computed.stdout
+    assert there(pieced) == {"length-10": False, "length-100": True, "length-1000": False}
+    (file,) = [path for path in pieced.house.build("laptop").pieces.rglob("*") if path.is_file()]
+    with np.load(file) as arrays:
+        assert arrays["errors"].shape == (500,)
+
+
+def test_unknown_piece_names_those_there_are(pieced):
+    """As everywhere: what was meant, perhaps."""
+    with pytest.raises(Mistake, match=r"has no piece 'length-'.*Did you mean"):
+        precomputing.compute(pieced.house, "toy", "length-", "laptop")
+
+
+def test_most_notebooks_have_none(clone):
+    """The scaffolded one, as it is laid out; asked for one, the answer says where they would be listed."""
+    assert clone.companion("piece", "toy").stdout == "0 of 0 pieces are there.\n"
+    with pytest.raises(Mistake, match=r"'toy' has no pieces: there is no .*clone/toy/pieces\.py"):
+        precomputing.compute(clone.house, "toy", "length-10", "laptop")
+
+
+def test_gathering_reads_what_was_left_and_computes_the_rest(tmp_path, monkeypatch):
+    """In the order asked for; without a folder everything is computed."""
+    np.savez(tmp_path / "b.npz", x=np.arange(3))
+    pieces = {name: lambda name=name: {"x": np.array(name)} for name in "abc"}
+    assert [str(value["x"]) for value in gather(pieces)] == ["a", "b", "c"]
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    a, b, c = gather(pieces)
+    assert (str(a["x"]), str(c["x"])) == ("a", "c")
+    np.testing.assert_array_equal(b["x"], np.arange(3))

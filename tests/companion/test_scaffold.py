@@ -1,0 +1,93 @@
+"""`companion new --book`: a whole book of one notebook, in a new folder, under the folder's name."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from companion import cli, scaffold
+from companion.house import House
+from companion.mistakes import Mistake
+from companion.notebooks import Notebook
+from companion.settings import Settings
+
+
+def invoke(*arguments):
+    return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}).invoke(cli.app, list(arguments))
+
+
+def test_new_book_is_laid_out_where_one_asks(tmp_path, forgotten):
+    """All that a book needs; it is said which files were written, and what to type."""
+    folder = tmp_path / "deep" / "random-walks"
+    result = invoke("new", "--book", str(folder))
+    assert result.exit_code == 0, result.output
+    written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert written == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
+    assert {"_config.yml", "_toc.yml", "Snakefile", ".gitignore", "requirements.lock", "README.md"} <= written
+    assert f"cd {folder} && companion run first_figure" in result.output
+    assert forgotten(House(folder)) == []
+
+
+def test_book_bears_the_name_of_its_folder(tmp_path):
+    """As a package, as a distribution and in words; no mark of the template is left."""
+    folder = tmp_path / "Random walks"
+    scaffold.lay_out_book(folder)
+    assert House(folder).settings == Settings("random_walks", ("random_walks",), report=("numpy", "matplotlib"))
+    assert House(folder).distribution == "random_walks"
+    assert (folder / "README.md").read_text().startswith("# Random walks\n")
+    marks = re.compile(r"\$\{?(package|words|name|chapters|figure|dashes|imports)\b")
+    assert [path for path in folder.rglob("*") if path.is_file() and marks.search(path.read_text())] == []
+
+
+def test_book_has_one_notebook_by_name(tmp_path):
+    """The first figure, if nobody says otherwise."""
+    scaffold.lay_out_book(tmp_path / "one")
+    scaffold.lay_out_book(tmp_path / "two", "how_far")
+    assert House(tmp_path / "one").notebooks() == ["first_figure"]
+    assert Notebook.named(House(tmp_path / "two"), "how_far").figures == ["how_far_error"]
+
+
+def test_book_in_the_working_folder(tmp_path, monkeypatch):
+    """A dot has a name too."""
+    (tmp_path / "walks").mkdir()
+    monkeypatch.chdir(tmp_path / "walks")
+    assert invoke("new", "--book", ".").exit_code == 0
+    assert House(tmp_path / "walks").settings.chapters == "walks"
+
+
+def test_folder_that_holds_something_is_refused(tmp_path):
+    """And left as it was."""
+    (tmp_path / "walks").mkdir()
+    (tmp_path / "walks/notes.md").write_text("mine")
+    result = invoke("new", "--book", str(tmp_path / "walks"))
+    assert result.exit_code == 2
+    assert "is not empty: a new book begins in a new folder" in result.output
+    assert [path.name for path in (tmp_path / "walks").iterdir()] == ["notes.md"]
+
+
+@pytest.mark.parametrize("name", ["2nd paper", "class", "__", "book", "figures", "profiles", "companion"])
+def test_folder_whose_name_is_no_package_is_refused(tmp_path, name):
+    """Nor one that is a room of every book, or this machine; nothing is written."""
+    with pytest.raises(Mistake):
+        scaffold.lay_out_book(tmp_path / name)
+    assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["walks", "--book", "there"]], ids=["neither", "both"])
+def test_either_a_notebook_or_a_book(tmp_path, monkeypatch, arguments):
+    """The answer shows both."""
+    monkeypatch.chdir(tmp_path)
+    result = invoke("new", *arguments)
+    assert result.exit_code == 2
+    assert "`companion new NAME`" in result.output
+    assert "`companion new --book FOLDER`" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_second_notebook_stands_before_the_reference_pages(clone, monkeypatch):
+    """In the last part of the contents that is not those; the first one stays."""
+    monkeypatch.chdir(clone.root)
+    assert invoke("new", "second_toy").exit_code == 0
+    rows = re.findall(r"- file: (\S+)", (clone.root / "_toc.yml").read_text())
+    assert rows == ["book/toy", "book/second_toy", "book/claims", "book/references"]
+    assert clone.house.notebooks() == ["toy", "second_toy"]

@@ -1,0 +1,136 @@
+"""What the machine knows of a book is its `[tool.companion]` table, in the checkout and in the wheel alike."""
+
+import os
+import sys
+
+import pytest
+
+from companion.house import House
+from companion.mistakes import Mistake
+from companion.settings import Settings, has_table
+
+FULL = """\
+[project]
+name = "walks"
+
+[tool.companion]
+chapters = "episodes"
+science = ["walkers", "episodes"]
+context = "episodes:quiet"
+device = "episodes:device"
+report = ["numpy"]
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a pyproject.toml; its settings."""
+
+    def read(text):
+        (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+        return Settings.read(tmp_path / "pyproject.toml")
+
+    return read
+
+
+def test_table_is_read(table):
+    """The chapters are part of the science, named or not, and stand there once."""
+    settings = table(FULL)
+    assert settings == Settings("episodes", ("walkers", "episodes"), "episodes:quiet", "episodes:device", ("numpy",))
+    assert table('[tool.companion]\nchapters = "episodes"\n') == Settings("episodes", ("episodes",))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[project]\n", r"needs a table \[tool\.companion\]"),
+        ("[tool.companion\n", r"needs a table \[tool\.companion\]"),
+        ("[tool.companion]\nscience = []\n", r"needs `chapters`, the package with a folder a notebook"),
+        ('[tool.companion]\nchapter = "episodes"\n', r"no entry 'chapter'\. Did you mean 'chapters'\?"),
+        ("[tool.companion]\nchapters = 1\n", r"`chapters` in \[tool\.companion\] is text\. Got 1"),
+        ('[tool.companion]\nchapters = "a"\nscience = "b"\n', r"`science` .* is a list of texts\. Got 'b'"),
+    ],
+    ids=["no table", "no toml", "no chapters", "misspelt", "no text", "no list"],
+)
+def test_wrong_table_is_told_in_a_sentence(table, text, words):
+    """Which file, which entry, what it should be."""
+    with pytest.raises(Mistake, match=r"pyproject\.toml.*" + words):
+        table(text)
+
+
+def test_edited_table_is_read_again(table, tmp_path):
+    """Within one process, too."""
+    assert table(FULL).chapters == "episodes"
+    path = tmp_path / "pyproject.toml"
+    path.write_text(FULL.replace('chapters = "episodes"', 'chapters = "chapters"'), encoding="utf-8")
+    os.utime(path, ns=(1, 1))
+    assert Settings.read(path).chapters == "chapters"
+
+
+def test_table_is_recognised_by_its_head(tmp_path):
+    """A file that only speaks of it has none."""
+    path = tmp_path / "pyproject.toml"
+    assert not has_table(path)
+    path.write_text("# see [tool.companion]\n")
+    assert not has_table(path)
+    path.write_text(FULL)
+    assert has_table(path)
+
+
+def test_a_book_is_where_both_files_are(tmp_path, monkeypatch):
+    """`_config.yml` and a table; from a folder below the nearest such folder is found."""
+    (tmp_path / "a/b/c").mkdir(parents=True)
+    for folder in ("a", "a/b"):
+        (tmp_path / folder / "_config.yml").touch()
+    (tmp_path / "a/pyproject.toml").write_text(FULL)
+    monkeypatch.chdir(tmp_path / "a/b/c")
+    assert House.here().root == tmp_path / "a"
+
+
+@pytest.fixture
+def episodes(tmp_path, monkeypatch):
+    """A book's chapters package, imported; its folder."""
+    package = tmp_path / "somewhere/episodes"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "opened = []\ndef quiet(): opened.append(1)\ndef device(): return 17\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(str(package.parent))
+    __import__("episodes")
+    return package
+
+
+@pytest.mark.parametrize("place", ["..", "."], ids=["checkout", "wheel"])
+def test_notebook_finds_the_table_of_its_book(episodes, place):
+    """Beside the package, or in it."""
+    (episodes / place / "pyproject.toml").write_text(FULL)
+    assert Settings.of_package("episodes").chapters == "episodes"
+
+
+def test_checkout_comes_before_wheel(episodes):
+    """An editable install has both, and people edit the one."""
+    (episodes / "pyproject.toml").write_text(FULL.replace('["numpy"]', '["scipy"]'))
+    (episodes / "../pyproject.toml").write_text(FULL)
+    assert Settings.of_package("episodes").report == ("numpy",)
+
+
+def test_package_of_no_book_is_named(episodes):
+    """And the place where a table was looked for; a neighbour's pyproject.toml is none."""
+    (episodes / "../pyproject.toml").write_text("[project]\n")
+    with pytest.raises(Mistake, match=r"`episodes` stands in .*somewhere.*\[tool\.companion\]"):
+        Settings.of_package("episodes")
+
+
+def test_context_is_opened_and_the_device_described(episodes, table):
+    """By the functions the table names; whatever the second says becomes text."""
+    settings = table(FULL)
+    settings.open_context()
+    assert sys.modules["episodes"].opened == [1]
+    assert settings.device_in_words() == "17"
+
+
+def test_a_book_may_need_neither(table):
+    """Then nothing is called, and nothing said."""
+    settings = table('[tool.companion]\nchapters = "episodes"\n')
+    settings.open_context()
+    assert settings.device_in_words() is None

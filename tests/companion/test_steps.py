@@ -1,0 +1,70 @@
+"""A notebook's cells are read as a program: what they publish and import, and which steps lead to a figure."""
+
+import pytest
+
+from companion import steps
+
+CELLS = [
+    "%matplotlib inline\nfrom companion import begin\nfrom book.one import line, runs as r\nimport lib.lung as lung",
+    "p, publish = begin(Parameters, globals())\nkeys = r.keys(p.seed)",
+    "# long runs\nlong = r.run(p.lengths, key=keys.long)\nother = r.run(p.others)",
+    "publish(line, long)",
+    "if True:\n    publish(r.curve, other, scale=lung.volume)",
+]
+
+
+def test_figures_are_the_first_arguments_of_publish():
+    """In order, by their last name; what is published otherwise is no figure."""
+    assert steps.published(CELLS) == ["line", "curve"]
+    assert steps.published(["publish()", "publish('line')", "publish", "republish(line)"]) == []
+
+
+def test_everything_imported_is_a_dotted_name():
+    """Under its own name, whatever the notebook calls it; magics are no Python."""
+    assert steps.modules(CELLS) == ["book.one.line", "book.one.runs", "companion.begin", "lib.lung"]
+
+
+def test_steps_are_those_that_lead_to_the_figure():
+    """In order, without comments and without what leads elsewhere; functions of the book only, in order."""
+    found = steps.behind(CELLS, "line", ["book"])
+    assert found.lines == [
+        "p, publish = begin(Parameters, globals())",
+        "keys = r.keys(p.seed)",
+        "long = r.run(p.lengths, key=keys.long)",
+        "publish(line, long)",
+    ]
+    assert found.functions == ["book.one.runs.keys", "book.one.runs.run", "book.one.line"]
+
+
+def test_functions_are_of_the_packages_asked_for():
+    """Also one that is only named."""
+    assert "lib.lung.volume" in steps.behind(CELLS, "curve", ["book", "lib"]).functions
+    assert "lib.lung.volume" not in steps.behind(CELLS, "curve", ["book"]).functions
+
+
+@pytest.mark.parametrize(
+    ("cells", "lines"),
+    [
+        (["x = 1", "x = 2", "publish(line, x)"], ["x = 2", "publish(line, x)"]),
+        (["x = 1", "x += 2", "publish(line, x)"], ["x = 1", "x += 2", "publish(line, x)"]),
+        (["x = y = 1", "publish(line, y)"], ["x = y = 1", "publish(line, y)"]),
+        (["x: int = 1", "publish(line, x)"], ["x: int = 1", "publish(line, x)"]),
+        (["publish(line, x)", "x = 2"], ["publish(line, x)"]),
+        (["x = 1", "publish(line, x)", "x = 2", "publish(line, x)"], ["x = 2", "publish(line, x)"]),
+    ],
+    ids="; ".join,
+)
+def test_the_last_value_counts(cells, lines):
+    """Of what is assigned again, and of a figure that is published again."""
+    assert steps.behind(cells, "line", []).lines == lines
+
+
+def test_figure_that_no_cell_publishes_has_no_steps():
+    """As by hand, where there are no cells."""
+    assert steps.behind([], "line", ["book"]) == steps.Steps([], [])
+    assert steps.behind(CELLS, "lines", ["book"]) == steps.Steps([], [])
+
+
+def test_what_somebody_typed_beside_is_passed_over():
+    """A cell that is no Python hides no step."""
+    assert steps.behind(["x = 1", "help me?", "publish(line, x)"], "line", []).lines == ["x = 1", "publish(line, x)"]

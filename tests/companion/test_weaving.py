@@ -1,0 +1,182 @@
+"""Executed notebooks for readers: the prose of today, what the last run gave, the pictures as they are shown."""
+
+import base64
+import json
+import os
+
+import pytest
+
+from companion import atomic, figure_set
+from companion.house import MIME
+from companion.mistakes import Mistake
+from companion.weaving import weave
+
+NOTEBOOK = "book/toy.ipynb"
+
+
+@pytest.fixture
+def woven(ran_clone):
+    """The woven copy of `toy`, read."""
+    return lambda profile="laptop": json.loads(weave(ran_clone.house, "toy", profile).read_text(encoding="utf-8"))
+
+
+def code(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def shown(notebook):
+    """What the output says in which the figure is shown, its lines joined."""
+    (data,) = [out["data"] for cell in code(notebook) for out in cell["outputs"] if MIME in out.get("data", {})]
+    return {kind: "".join(text) for kind, text in data.items()}
+
+
+def executed(clone):
+    return clone.house.build("laptop").executed / "toy.ipynb"
+
+
+def edit_executed(clone, change):
+    notebook = json.loads(executed(clone).read_text(encoding="utf-8"))
+    change(notebook)
+    executed(clone).write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def edit_shown(folder, **changes):
+    """Other words in the record of the figure, and another picture."""
+    (folder / "toy_error.png").write_bytes(b"a picture of today")
+    record = figure_set.read_record(folder, "toy_error")
+    files = record["files"] | {".png": figure_set.digest(b"a picture of today")}
+    (folder / "toy_error.json").write_text(atomic.dump_json({**record, **changes, "files": files}), encoding="utf-8")
+
+
+def test_what_was_run_is_woven_as_it_is(ran_clone, woven):
+    """Where readers find it: sources, outputs and their order."""
+    notebook, last = woven(), json.loads(executed(ran_clone).read_text(encoding="utf-8"))
+    assert weave(ran_clone.house, "toy", "laptop") == ran_clone.house.build("laptop").notebooks / "toy.ipynb"
+    assert ["".join(cell["source"]) for cell in notebook["cells"]] == [
+        "".join(cell["source"]) for cell in last["cells"]
+    ]
+    assert [len(cell["outputs"]) for cell in code(notebook)] == [0, 0, 0, 1]
+    assert shown(notebook) == shown(last)
+    assert [cell["execution_count"] for cell in code(notebook)] == [1, 2, 3, 4]
+
+
+def test_prose_is_that_of_today(ran_clone, woven):
+    """And so are comments; what came out stays, though nothing was run again."""
+    before = woven()
+    ran_clone.replace(NOTEBOOK, "measures the", "is about the")
+    ran_clone.replace(NOTEBOOK, "# means of", "# averages of")
+    after = woven()
+    assert "is about the" in "".join(after["cells"][0]["source"])
+    assert "# averages of" in "".join(after["cells"][-1]["source"])
+    assert [cell["outputs"] for cell in code(after)] == [cell["outputs"] for cell in code(before)]
+
+
+def test_pages_of_prose_come_and_go(ran_clone, woven):
+    """Outputs belong to steps, not to places."""
+    path = ran_clone.root / NOTEBOOK
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    said = {"cell_type": "markdown", "id": "said", "metadata": {}, "source": ["In between."]}
+    notebook["cells"] = [*notebook["cells"][1:-1], said, notebook["cells"][-1]]
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    after = woven()
+    assert [cell["id"] for cell in after["cells"]] == [cell["id"] for cell in notebook["cells"]]
+    assert MIME in after["cells"][-1]["outputs"][0]["data"]
+
+
+def test_picture_claims_and_alt_text_are_those_shown_today(ran_clone, woven):
+    """As published; what the kernel drew is in no page."""
+    published = ran_clone.house.published / "toy"
+    (claim,) = figure_set.read_record(published, "toy_error")["claims"]
+    edit_shown(published, alt="A line, redrawn.", claims=[claim | {"statement": "Reworded & <short>."}])
+    html = shown(woven())["text/html"]
+    assert base64.b64encode(b"a picture of today").decode() in html
+    assert 'alt="A line, redrawn."' in html
+    assert "Reworded &amp; &lt;short&gt;." in html
+    assert html.count("data:image/png") == 1
+
+
+def test_other_profile_shows_what_it_built(ran_clone, woven):
+    """Not what is published, which is the default profile's."""
+    build = ran_clone.house.build("smoke")
+    ran_clone.house.build("laptop").folder.rename(build.folder)
+    edit_shown(ran_clone.house.published / "toy", alt="Published.")
+    edit_shown(build.figures / "toy", alt="Built.")
+    assert 'alt="Built."' in shown(woven("smoke"))["text/html"]
+
+
+@pytest.mark.parametrize("suffix", figure_set.SUFFIXES)
+def test_figure_that_is_not_whole_is_left_as_it_came_out(ran_clone, woven, suffix):
+    """No page shows half of one: that is said when the site is built, and not here by a traceback."""
+    before = shown(woven())
+    (ran_clone.house.published / f"toy/toy_error{suffix}").unlink()
+    assert shown(woven()) == before
+
+
+def test_parameters_of_a_profile_are_shown_after_those_of_the_notebook(ran_clone, woven):
+    """Where papermill put them; they are no step, and take nobody's output."""
+    injected = {"cell_type": "code", "id": "injected", "metadata": {"tags": ["injected-parameters"]}}
+    injected |= {"source": ["# Parameters\n", "seed = 1\n"], "outputs": [], "execution_count": 9}
+    edit_executed(ran_clone, lambda notebook: notebook["cells"].insert(3, injected))
+    cells = woven()["cells"]
+    tags = [cell["metadata"].get("tags", []) for cell in cells]
+    assert tags.index(["injected-parameters"]) == tags.index(["parameters"]) + 1
+    assert MIME in cells[-1]["outputs"][0]["data"]
+
+
+def test_cell_that_only_installs_is_no_step(ran_clone, woven):
+    """It may be mended, or come later, and takes nobody's output."""
+
+    def without_bootstrap(notebook):
+        tagged = [cell for cell in notebook["cells"] if "bootstrap" not in cell["metadata"].get("tags", [])]
+        notebook["cells"] = tagged
+
+    edit_executed(ran_clone, without_bootstrap)
+    notebook = woven()
+    assert len([cell for cell in notebook["cells"] if "bootstrap" in cell["metadata"].get("tags", [])]) == 1
+    assert MIME in notebook["cells"][-1]["outputs"][0]["data"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "# means\nerrors = toy_error.simulate(p.lengths, 7, seed=p.seed)\npublish(toy_error, errors)\n",
+        "# nothing\n",
+    ],
+    ids=["edited", "gone"],
+)
+def test_other_code_is_not_shown_with_outputs_it_did_not_give(ran_clone, woven, source):
+    """The answer says what to run."""
+    ran_clone.rewrite_cell("# means", source)
+    with pytest.raises(Mistake, match=r"other code than when it was run .*`companion run toy --profile laptop`"):
+        woven()
+
+
+def test_step_that_was_added_is_not_shown_without_its_outputs(ran_clone, woven):
+    """Nor are the outputs of the others moved to it."""
+    path = ran_clone.root / NOTEBOOK
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    step = {"cell_type": "code", "id": "step", "metadata": {}, "source": ["1"], "outputs": [], "execution_count": None}
+    notebook["cells"].append(step)
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    with pytest.raises(Mistake, match="other code"):
+        woven()
+
+
+def test_nothing_is_written_if_nothing_changed(ran_clone, woven):
+    """So that Sphinx reads no page again."""
+    woven()
+    path = ran_clone.house.build("laptop").notebooks / "toy.ipynb"
+    os.utime(path, ns=(1, 1))
+    woven()
+    assert path.stat().st_mtime_ns == 1
+    ran_clone.replace(NOTEBOOK, "measures the", "is about the")
+    woven()
+    assert path.stat().st_mtime_ns != 1
+
+
+def test_last_run_is_left_as_it_was(ran_clone, woven):
+    """It is what fresh numbers are known by."""
+    before = executed(ran_clone).read_bytes()
+    edit_shown(ran_clone.house.published / "toy", alt="Another.")
+    woven()
+    assert executed(ran_clone).read_bytes() == before

@@ -1,0 +1,58 @@
+"""Batches change nothing: neither values nor shapes, whatever the number of rows."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from lib.batching import BATCH, in_batches, map_batched, tabulate
+
+
+@pytest.mark.parametrize("size", [1, BATCH, BATCH + 1, 3 * BATCH - 1])
+def test_a_table_does_not_depend_on_its_batches(float64, size):
+    points = np.linspace(0.0, 1.0, size)
+    square, cube = tabulate(lambda x, y: (x**2 + y, x**3), points, 2.0)
+    np.testing.assert_allclose(square, points**2 + 2)
+    np.testing.assert_allclose(cube, points**3)
+
+
+def test_a_table_has_the_broadcast_shape_of_its_arguments(float64):
+    table = tabulate(jnp.add, np.arange(3.0)[:, None], np.arange(70.0))
+    np.testing.assert_array_equal(table, np.arange(3.0)[:, None] + np.arange(70.0))
+
+
+@pytest.mark.parametrize("together", [1, 30, 40, 10**6])
+@pytest.mark.parametrize("rows", [1, 4, 13])
+def test_mapping_in_batches_is_mapping_one_by_one(float64, rows, together):
+    """Also inside jit, also of pytrees and of keys, also where the last batch is not full."""
+    table = {"key": jr.split(jr.key(0), rows), "scale": jnp.arange(float(rows))}
+
+    def one(row):
+        return row["scale"] * jr.normal(row["key"], (10,)), row["scale"]
+
+    drawn, scales = jax.jit(lambda table: map_batched(one, table, size=10, together=together))(table)
+    again, _ = map_batched(one, table, size=10, together=together)
+    desired = np.stack([one(jax.tree.map(lambda leaf, i=i: leaf[i], table))[0] for i in range(rows)])
+    np.testing.assert_allclose(drawn, desired, rtol=1e-14)
+    np.testing.assert_allclose(again, desired, rtol=1e-14)
+    np.testing.assert_array_equal(scales, np.arange(rows))
+
+
+def test_a_batch_holds_no_more_than_it_may():
+    """Never more than `together` numbers, but at least one row; and one shape throughout."""
+    seen = []
+
+    def program(column):
+        seen.append(len(column))
+        return column
+
+    np.testing.assert_array_equal(in_batches(program, np.arange(10), batch=4), np.arange(10))
+    assert seen == [4, 4, 4]
+    shapes = jax.make_jaxpr(lambda rows: map_batched(jnp.sin, rows, size=5, together=12))(jnp.arange(7.0))
+    assert "f32[2] = sin" in str(shapes) or "f64[2] = sin" in str(shapes)
+
+
+def test_programs_take_all_columns_at_once():
+    total = in_batches(lambda x, y: {"sum": x + y}, np.arange(5), np.ones((5, 2))[:, 0], batch=3)
+    np.testing.assert_array_equal(total["sum"], np.arange(5) + 1)

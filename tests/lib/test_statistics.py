@@ -1,0 +1,52 @@
+"""Error bars: of a mean, and of the worst among many comparisons."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lib.statistics import comparison_quantile, standard_error, student_quantile, weighted_slope, worst_deviation
+
+
+@pytest.mark.parametrize("comparisons", [1, 7, 100])
+def test_comparison_quantile_is_exceeded_as_often_as_it_says(comparisons):
+    """At 90 % confidence the worst of N normal errors exceeds it in a tenth of 20,000 trials."""
+    worst = np.abs(np.random.default_rng(0).normal(size=(20_000, comparisons))).max(axis=1)
+    exceeded = worst[:, None] > comparison_quantile(comparisons, confidence=0.9)
+    assert abs(exceeded.mean() - 0.1) < comparison_quantile(3) * standard_error(exceeded)
+
+
+def test_comparison_quantile_is_textbook_for_one_comparison():
+    assert comparison_quantile(1) == pytest.approx(3.290526731, abs=1e-8)
+    assert comparison_quantile(1, confidence=0.95) == pytest.approx(1.959963985, abs=1e-8)
+
+
+def test_few_samples_ask_for_a_wider_interval():
+    normal = comparison_quantile(40)
+    assert student_quantile(40, 8) > student_quantile(40, 100) > normal
+    assert student_quantile(40, 10**6) == pytest.approx(normal, rel=1e-3)
+    assert student_quantile(1, 8) == pytest.approx(stats.t.ppf(0.9995, 7))
+
+
+def test_standard_error_is_the_spread_of_the_mean():
+    samples = np.random.default_rng(1).normal(scale=3.0, size=(4000, 25))
+    np.testing.assert_allclose(standard_error(samples, axis=1), 3.0 / 5, rtol=0.8)
+    np.testing.assert_allclose(standard_error(samples), 3.0 / np.sqrt(4000), rtol=0.1)
+    assert samples.mean(axis=1).std() == pytest.approx(standard_error(samples, axis=1).mean(), rel=0.05)
+
+
+def test_the_worst_deviation_is_that_of_the_column_furthest_from_zero():
+    samples = np.random.default_rng(2).normal([0.0, 0.0, -1.0, 0.5], size=(500, 4))
+    assert worst_deviation(samples) == pytest.approx(-stats.ttest_1samp(samples[:, 2], 0).statistic)
+
+
+def test_the_weighted_slope_is_that_of_weighted_least_squares():
+    """Against NumPy's, whose covariance is unscaled; and it covers as often as it says."""
+    x, errors = np.asarray([0.0, 1.0, 2.5, 4.0]), np.asarray([0.1, 0.4, 0.2, 0.3])
+    noise = np.random.default_rng(3).normal(size=(2000, 4))
+    slopes = []
+    for draws in noise:
+        slope, error = weighted_slope(x, 2 * x + 1 + errors * draws, errors)
+        slopes.append(slope)
+    coefficients, cov = np.polyfit(x, 2 * x + 1 + errors * noise[-1], 1, w=1 / errors, cov="unscaled")
+    assert (slope, error) == pytest.approx((coefficients[0], np.sqrt(cov[0, 0])))
+    assert np.std(slopes) == pytest.approx(error, rel=0.1)
