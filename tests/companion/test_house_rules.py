@@ -15,6 +15,7 @@ from companion import figure_set, publication
 from companion.house import House
 from companion.notebooks import Notebook
 from companion.parameters import parameters_of
+from companion.sphinx.ledger import theorem_labels
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSE = House(ROOT)
@@ -65,13 +66,15 @@ def test_published_claims_hold_and_could_fail(name, figure):
 @needs_figures
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_claims_have_a_source(name, figure):
-    """A key of the bibliography, in square brackets, or `derived here`."""
+    """A key of the bibliography, in square brackets; or derived in a box of the book; or measured; or a heuristic."""
     keys = re.findall(r"^@\w+\{(\w+),", (HOUSE.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
     assert keys
     for claim in figure_set.read_record(HOUSE.published / name, figure)["claims"]:
         cited = re.findall(r"\[(\w+)(?:, [^\]]+)?\]", claim["source"])
-        assert cited or claim["source"].startswith("derived here"), claim
+        assert cited or claim["source"] in ("derived here", "measured here", "heuristic"), claim
         assert set(cited) <= set(keys), claim
+        assert claim["box"] or claim["source"] != "derived here", claim
+        assert claim["box"] is None or claim["box"] in theorem_labels(HOUSE), claim
 
 
 @needs_figures

@@ -13,7 +13,7 @@ import pytest
 from scipy import special, stats
 
 from lib.attention import Attention, attend, fluctuation, linear_attend
-from lib.batching import tabulate
+from lib.batching import BATCH, tabulate
 from lib.finite_prompt import (
     QueryRay,
     mean_output,
