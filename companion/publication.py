@@ -1,6 +1,7 @@
 """The rule by which a rebuild replaces a published figure: only if its numbers moved, or what made them changed."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
     if figure_set.faults(published, figure):
         return False
     old, new = figure_set.read_record(published, figure), figure_set.read_record(built, figure)
-    if _words(old) != _words(new):
+    if _words(old) != _words(new) or not all(map(_same_bounds, old["claims"], new["claims"])):
         return False
     from companion import numbers  # pandas takes a second to import, and most calls end above
 
@@ -55,6 +56,24 @@ def _words(record: dict[str, Any]) -> dict[str, Any]:
         for claim in record["claims"]
     ]
     return {**said, "claims": claims}
+
+
+def _same_bounds(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether a claim asks for the same: its bound, in standard errors where it has one, and what it expects.
+
+    Some bounds are measured themselves, so what another machine rounds does not count.
+    """
+
+    def near(one: Any, other: Any) -> bool:
+        if isinstance(one, float) and isinstance(other, float):
+            return math.isclose(one, other, rel_tol=1e-3, abs_tol=1e-12)
+        return one == other
+
+    if (old["std_error"] is None) != (new["std_error"] is None):
+        return False
+    if old["std_error"] and new["std_error"]:  # what is expected may be measured along
+        return near(old["tolerance"] / old["std_error"], new["tolerance"] / new["std_error"])
+    return near(old["expected"], new["expected"]) and near(old["tolerance"], new["tolerance"])
 
 
 def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:

@@ -48,6 +48,11 @@ class Table:
                     raise ValueError(
                         f"`Column({role}=...)` of {name!r} must name a column of the table. Got {other!r}."
                     )
+            if column.moves_with is not None and self.columns[column.moves_with].moves_with is not None:
+                raise ValueError(
+                    f"`Column(moves_with=...)` of {name!r} must name a column that is compared by itself. Got "
+                    f"{column.moves_with!r}."
+                )
             if column.std_error is not None and column.moves_with is not None:
                 raise ValueError(
                     f"Column {name!r} has a standard error of its own, or moves with another column: not both."

@@ -12,6 +12,7 @@ import jaxtyping
 # before anything imports them; users pay nothing
 jaxtyping.install_import_hook(["lib", "chapters"], "beartype.beartype")
 
+import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
@@ -21,6 +22,22 @@ from lib.statistics import comparison_quantile, standard_error  # noqa: E402
 EXACT = 1e-10
 # What a mean of samples that do not vary may miss, relative to the largest.
 ROUNDING = 1e-12
+
+
+@pytest.fixture(scope="module")
+def float64():
+    """JAX computes in float64 for the whole test module, and only there."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_compilation():
+    """For modules of many small laws, where XLA would spend its time on optimising what runs once."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture(scope="session")

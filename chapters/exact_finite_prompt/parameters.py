@@ -1,6 +1,6 @@
 """What `exact_finite_prompt` can be rerun with."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -48,7 +48,7 @@ class Parameters(companion.Parameters):
         return {length: min(self.prompts, -(-self.tokens // length)) for length in self.lengths}
 
     @model_validator(mode="after")
-    def prompts_for_every_length(self) -> Self:
+    def prompts_for_every_length(self) -> "Parameters":
         """The budget of tokens must leave some of the longest prompts."""
         if self.tokens < FEWEST_PROMPTS * max(self.lengths):
             raise ValueError(

@@ -1,9 +1,9 @@
 """What `icl_finite` can be rerun with."""
 
 import math
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 import companion
 from companion.parameters import each_once
@@ -16,7 +16,7 @@ WAITED = 4.0
 LONGEST_GAP = 21.0
 
 
-def divides_steps(every: int, info: ValidationInfo) -> int:
+def divides_steps(every: int, info) -> int:
     """The last point is then the end of the descent."""
     steps = info.data.get("steps")
     if steps is not None and steps % every:
@@ -66,7 +66,7 @@ class Parameters(companion.Parameters):
     ]
 
     @model_validator(mode="after")
-    def descents_end_within_the_flows(self) -> Self:
+    def descents_end_within_the_flows(self) -> "Parameters":
         """Or the risk of a flow where the descents stopped would be that at another time."""
         stop = self.step * (self.steps - (self.every + 1) / 2)
         if not EARLIEST <= stop <= self.horizon:
@@ -77,7 +77,7 @@ class Parameters(companion.Parameters):
         return self
 
     @model_validator(mode="after")
-    def some_flow_ends(self) -> Self:
+    def some_flow_ends(self) -> "Parameters":
         """Its last risk is compared with the least one."""
         shortest = min(*self.lengths, *map(math.exp, self.log_lengths))
         if WAITED * shortest > self.horizon:

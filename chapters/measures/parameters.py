@@ -1,6 +1,6 @@
 """What `measures` can be rerun with."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -49,7 +49,7 @@ class Parameters(companion.Parameters):
     short_prompts: Annotated[int, Field(ge=1000, le=10**6, description="Prompts of each of these lengths.")]
 
     @model_validator(mode="after")
-    def enough_for_the_prompt(self) -> Self:
+    def enough_for_the_prompt(self) -> "Parameters":
         """The first of these tokens are the prompt that is shuffled, the next replace some of it."""
         if self.mean_tokens < (needed := self.tokens + self.changes):
             raise ValueError(

@@ -84,13 +84,6 @@ def run_chapter():
     return run
 
 
-@pytest.fixture(scope="module")
-def float64():
-    """JAX computes in float64 for the whole test module, and only there."""
-    with jax.enable_x64(True):
-        yield
-
-
 @pytest.fixture(scope="session")
 def smoke_parameters():
     """Of a notebook, what the smoke profile runs it with."""

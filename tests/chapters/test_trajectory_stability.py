@@ -27,15 +27,6 @@ TASK = "signs"
 PROMPTS = 64
 
 
-@pytest.fixture(scope="module")
-def quick_compilation():
-    """XLA would spend its time on optimising what runs once."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-
-
 @dataclass(frozen=True)
 class Study:
     """One task by the notebook's steps, each taken when a test first asks for what it comes to."""

@@ -238,7 +238,9 @@ def _missing_of_figure(house: House, name: str, figure: str) -> Iterator[str]:
 
 def _too_thick(house: House, notebook: Notebook) -> Iterator[str]:
     """What stands in a notebook and belongs elsewhere."""
-    package = f"{house.settings.chapters}.{notebook.name}"
+    chapters, science = house.settings.chapters, house.settings.science
+    package = f"{chapters}.{notebook.name}"
+    known = tuple(f"{name}." for name in ("companion", package, *science) if name != chapters)
     for index, cell in enumerate(notebook.cells):
         if cell["cell_type"] != "code":
             continue
@@ -253,10 +255,13 @@ def _too_thick(house: House, notebook: Notebook) -> Iterator[str]:
             yield f"{where}: is not plain Python ({error.msg})."
             continue
         for node in nodes:
-            yield from (f"{where}: {sentence}" for sentence in _out_of_place(node, package))
+            yield from (f"{where}: {sentence}" for sentence in _out_of_place(node, package, known))
 
 
-def _out_of_place(node: ast.AST, package: str) -> Iterator[str]:
+IMPORTS = "a notebook imports companion, the science, and its own chapter."
+
+
+def _out_of_place(node: ast.AST, package: str, known: tuple[str, ...]) -> Iterator[str]:
     """What this piece of a cell should be instead, if it does not belong into a notebook."""
     folder = package.replace(".", "/") + "/"
     match node:
@@ -267,9 +272,9 @@ def _out_of_place(node: ast.AST, package: str) -> Iterator[str]:
         case ast.For() | ast.While() | ast.comprehension():
             yield f"move the loop to {folder}."
         case ast.Import(names=names):
-            yield f"`import {names[0].name}` belongs to {folder}; a notebook imports companion and its own chapter."
-        case ast.ImportFrom(module=module) if not f"{module}.".startswith(("companion.", f"{package}.")):
-            yield f"`from {module} import` belongs to {folder}; a notebook imports companion and its own chapter."
+            yield f"`import {names[0].name}` belongs to {folder}; {IMPORTS}"
+        case ast.ImportFrom(module=module) if not f"{module}.".startswith(known):
+            yield f"`from {module} import` belongs to {folder}; {IMPORTS}"
         case ast.Call(func=ast.Name(id="open" | "print" | "exec")):
             yield "a notebook neither opens files nor prints."
         case ast.Constant(value=str(text)) if "/" in text or "\\" in text:

@@ -30,6 +30,9 @@ CLAIM = {
     "source": "derived here",
     "relation": "=",
     "measured": 1.0,
+    "expected": 1.0,
+    "tolerance": 0.3,
+    "std_error": 0.1,
     "alternative": {"says": "it rises", "measured": 2.0},
     "holds": True,
 }
@@ -96,7 +99,12 @@ def desk(tmp_path):
 def test_reproduced_figure_is_left_alone_to_the_byte(desk):
     """Within tolerance, whatever this machine's fonts made of the picture, its rounding of the CSV and of a claim."""
     before = desk.bytes(desk.published)
-    claim = CLAIM | {"measured": 1.01, "alternative": CLAIM["alternative"] | {"measured": 2.02}}
+    claim = CLAIM | {
+        "measured": 1.01,
+        "tolerance": 0.33,
+        "std_error": 0.11,
+        "alternative": CLAIM["alternative"] | {"measured": 2.02},
+    }
     desk.build("one", x=2.3, exact=9.5 * (1 + 4e-7), pixels="<svg>other fonts</svg>", claims=[claim])
     assert desk.publish() == []
     assert desk.bytes(desk.published) == before
@@ -118,6 +126,8 @@ def test_reproduced_figure_is_left_alone_to_the_byte(desk):
         {"claims": [CLAIM | {"relation": "≤"}]},
         {"claims": [CLAIM | {"box": "lemma-rate"}]},
         {"claims": [CLAIM | {"alternative": {"says": "it stays", "measured": 2.0}}]},
+        {"claims": [CLAIM | {"tolerance": 0.4}]},
+        {"claims": [CLAIM | {"std_error": None}]},
         {"claims": []},
         {"caption": "Reworded."},
         {"alt": "Two lines."},
@@ -134,6 +144,17 @@ def test_figure_that_changed_is_replaced(desk, change):
     assert desk.publish() == ["one"]
     assert desk.bytes(desk.published, "one") == desk.bytes(desk.built, "one")
     assert desk.bytes(desk.published, "two") == other
+
+
+@pytest.mark.parametrize("bound", [{"expected": 0.1}, {"tolerance": 0.4}])
+def test_claim_that_is_exact_keeps_its_bounds(desk, bound):
+    exact = CLAIM | {"std_error": None}
+    desk.build("one", claims=[exact])
+    assert desk.publish() == ["one"]
+    desk.build("one", claims=[exact | {"tolerance": 0.3 * (1 + 1e-9)}])
+    assert desk.publish() == []
+    desk.build("one", claims=[exact | bound])
+    assert desk.publish() == ["one"]
 
 
 @pytest.mark.parametrize("suffix", figure_set.SUFFIXES)

@@ -23,6 +23,9 @@ def claim(measured=1.0, relation="=", tolerance=0.1, **changes):
     return Claim(**{**fields, **changes})
 
 
+TWO = pd.DataFrame({"x": [1.0], "y": [2.0]})
+
+
 def table(**changes):
     fields = {"frame": pd.DataFrame({"x": [1, 2]}), "columns": {"x": Column("abscissa")}}
     return Table(**{**fields, **changes})
@@ -113,4 +116,12 @@ def test_a_standard_error_is_a_column_too(role):
 def test_a_column_has_its_own_error_or_moves_with_another():
     """One that had both could excuse itself twice."""
     with pytest.raises(ValueError, match=r"'x'.*not both"):
-        table(columns={"x": Column("abscissa", std_error="x", moves_with="x")})
+        table(frame=TWO, columns={"x": Column("a", std_error="y", moves_with="y"), "y": Column("b")})
+
+
+def test_a_column_moves_with_one_that_is_compared():
+    """Not with itself, nor with another that only moves along: nobody would look at either."""
+    for other in ("x", "y"):
+        columns = {"x": Column("a", moves_with=other), "y": Column("b", moves_with="x" if other == "y" else None)}
+        with pytest.raises(ValueError, match="compared by itself"):
+            table(frame=TWO, columns=columns)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -38,22 +37,6 @@ MAKERS = {
     "pushforward": lambda: Pushforward(Laplace(np.array([0.1, 0.2, 0.2])), _WIDE, _SHORT),
     "nested_pushforward": lambda: Pushforward(Pushforward(_mixture(), _WIDE, _SHORT), 0.5 * _WIDE.T, _OFFSET),
 }
-
-
-@pytest.fixture(scope="module")
-def float64():
-    """JAX computes in float64 for the whole test module, and only there."""
-    with jax.enable_x64(True):
-        yield
-
-
-@pytest.fixture(scope="module")
-def quick_compilation():
-    """For modules of many small laws, where XLA would spend its time on optimising what runs once."""
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture(params=MAKERS)
