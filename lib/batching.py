@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Num
 
 # How many numbers one batch may hold unless told otherwise: a few fit a cache, all of them no memory.
 TOGETHER = 2**16
@@ -36,7 +36,7 @@ def in_batches(program: Callable, *columns: np.ndarray, batch: int = BATCH) -> A
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:n], *parts)
 
 
-def tabulate(function: Callable, *arguments: float | Float[np.ndarray, "..."]) -> Any:
+def tabulate(function: Callable, *arguments: float | Num[Array, "..."] | Num[np.ndarray, "..."]) -> Any:
     """`function`, which is vectorised, jitted over the broadcast `arguments`; a pytree of arrays of that shape."""
     columns = np.broadcast_arrays(*(np.asarray(argument, np.float64) for argument in arguments))
     values = in_batches(jax.jit(function), *(column.ravel() for column in columns))
