@@ -9,8 +9,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import jaxtyping
 
-# before anything imports them; users pay nothing
-jaxtyping.install_import_hook(["lib", "chapters"], "beartype.beartype")
+# before anything imports it; users pay nothing
+jaxtyping.install_import_hook("lib", "beartype.beartype")
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
