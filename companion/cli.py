@@ -338,9 +338,9 @@ def new(
     if (notebook is None) == (book is None):
         raise Mistake("Name a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`.")
     for path in lay_out_book(book) if book else lay_out(House.here(), str(notebook)):
-        console.print(f"[green]+[/] {path}")
+        console.print(f"[green]+[/] {path}", soft_wrap=True)
     inside = f"cd {book} && " if book else ""
-    console.print(f"It runs as it is: {inside}companion run {notebook or FIRST_NOTEBOOK}")
+    console.print(f"It runs as it is: {inside}companion run {notebook or FIRST_NOTEBOOK}", soft_wrap=True)
 
 
 @app.command()
