@@ -103,7 +103,7 @@ def _freezing_claim(longest: Frozen) -> Claim:
             f"τ = {ratio:.2f}·√(2 ln L), participation is near its limit 1 - √(2 ln L)/τ."
         ),
         source="heuristic",
-        box="freezing",
+        box="frozen-participation",
         measured=longest.participation,
         expected=float(frozen_participation(np.asarray(ratio))),
         # the largest of L normals falls short of √(2 ln L) by this fraction

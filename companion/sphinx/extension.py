@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -24,6 +25,8 @@ from companion.sphinx.ledger import LEDGER, LedgerDirective, all_claims, link_th
 # The style of what hangs under a figure, and the ledger's filter.
 ASSETS = Path(__file__).with_name("assets")
 logger = logging.getLogger(__name__)
+# Anchors that sphinx-proof gives to the inside of every box and to every proof; nothing links to them.
+REPEATED = {"proof", "proof-content"}
 MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
@@ -40,6 +43,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-get-outdated", _pages_that_show_claims)
     app.connect("source-read", _read_executed_copy)
     app.connect("doctree-read", link_theorems)
+    app.connect("doctree-read", name_once)
     app.connect("html-page-context", _mend_page)
     app.connect("build-finished", _complete_site)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
@@ -67,6 +71,20 @@ def _mend_page(app: Sphinx, pagename: str, templatename: str, context, doctree) 
         context["body"] = context["body"].replace(
             '<div role="list" class="citation-list">', '<div class="citation-list">'
         )
+
+
+def name_once(app: Sphinx, doctree: nodes.document) -> None:
+    """Every anchor of a page once: those sphinx-proof repeats are numbered, any other repetition is reported."""
+    seen: set[str] = set()
+    for place, element in enumerate(doctree.findall(nodes.Element)):
+        element["ids"] = [f"{anchor}-{place}" if anchor in REPEATED else anchor for anchor in element["ids"]]
+        for anchor in seen.intersection(element["ids"]):
+            logger.warning(
+                "Two things on this page have the anchor %r, a heading and a theorem box perhaps: "
+                "a link to it finds only one. Give the box another `:label:`, or the heading other words.",
+                anchor, location=element,
+            )  # fmt: skip
+        seen.update(element["ids"])
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -106,6 +106,14 @@ def test_unknown_claim_in_prose_fails(book: House):
     assert "Did you mean 'toy-rate'" in finished.stderr
 
 
+def test_anchor_used_twice_fails(book: House):
+    """A theorem box labelled as a heading of its page is called: a link to it would find one of the two."""
+    say(book, "## Slow words\n\n```{prf:remark}\n:label: slow-words\n\nSlow.\n```")
+    finished = companion(book, "book")
+    assert finished.returncode == 2
+    assert "have the anchor 'slow-words'" in finished.stderr
+
+
 def test_notebook_not_run_fails(book: House):
     """A page whose executed copy is missing cannot be shown as if it had been run, whatever was woven from it."""
     assert (book.build("laptop").notebooks / "toy.ipynb").is_file()

@@ -1,5 +1,9 @@
 """The ledger of claims: complete, filterable, linked both ways with theorem boxes."""
 
+import re
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Browser, Page
 
@@ -43,19 +47,32 @@ def test_filters_by_source_and_verdict(ledger: Page, claims: list[dict]):
     assert ledger.locator(".companion-entry:visible").count() == len(claims)
 
 
-def test_theorems_and_ledger_link_each_other(
-    browser: Browser, address: str, ledger: Page, claims: list[dict], house: House
-):
+def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, ledger: Page, claims: list[dict]):
     """From a claim to the box that states its theorem, and from the box back to the claim."""
-    boxed = [claim for claim in claims if claim["box"]]
-    assert boxed
-    for claim in boxed:
-        label = claim["box"]
-        row = ledger.locator(f".companion-entry:has(#{ledger_anchor(claim['id'])})")
-        target = row.locator(f"a[href*='#{label}']").first.evaluate("link => link.href")
-        page = browser.new_page()
-        page.goto(target)
-        box = page.locator(f"#{label}")
-        assert box.is_visible()
-        assert box.locator(f"a[href*='#{ledger_anchor(claim['id'])}']").count() == 1
+    boxes: dict[str, list[tuple[str, str]]] = {}
+    for claim in claims:
+        if claim["box"]:
+            row = ledger.locator(f".companion-entry:has(#{ledger_anchor(claim['id'])})")
+            target = row.locator(f"a[href*='#{claim['box']}']").first.evaluate("link => link.href")
+            boxes.setdefault(target, []).append((claim["box"], ledger_anchor(claim["id"])))
+    assert boxes
+    pages: dict[str, Page] = {}
+    for target, linked in boxes.items():
+        address_of_page = target.partition("#")[0]
+        page = pages.get(address_of_page) or browser.new_page()
+        if address_of_page not in pages:
+            page.goto(target)
+            pages[address_of_page] = page
+        for label, anchor in linked:
+            box = page.locator(f"#{label}")
+            assert box.is_visible()
+            assert box.locator(f"a[href*='#{anchor}']").count() == 1
+    for page in pages.values():
         page.close()
+
+
+def test_every_anchor_is_on_its_page_once(site: Path):
+    """A link goes to one place: no page has two elements of one name."""
+    for path in sorted((site / "book").glob("*.html")):
+        anchors = Counter(re.findall(r"<[^>]*\sid=\"([^\"]+)\"", path.read_text(encoding="utf-8")))
+        assert [name for name, times in anchors.items() if times > 1] == [], path.name
