@@ -53,7 +53,7 @@ def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, led
     for claim in claims:
         if claim["box"]:
             row = ledger.locator(f".companion-entry:has(#{ledger_anchor(claim['id'])})")
-            target = row.locator(f"a[href*='#{claim['box']}']").first.evaluate("link => link.href")
+            target = row.locator(f"a[href$='#{claim['box']}']").first.evaluate("link => link.href")
             boxes.setdefault(target, []).append((claim["box"], ledger_anchor(claim["id"])))
     assert boxes
     pages: dict[str, Page] = {}
@@ -66,7 +66,7 @@ def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, led
         for label, anchor in linked:
             box = page.locator(f"#{label}")
             assert box.is_visible()
-            assert box.locator(f"a[href*='#{anchor}']").count() == 1
+            assert box.locator(f".companion-checked a[href$='#{anchor}']").count() == 1
     for page in pages.values():
         page.close()
 
