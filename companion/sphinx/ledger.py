@@ -8,9 +8,11 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from companion.boxes import boxes
 from companion.house import House
 from companion.mistakes import did_you_mean
 from companion.publication import published_claims
+from companion.sphinx.statements import read_where
 from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number
 
 logger = logging.getLogger(__name__)
@@ -50,12 +52,12 @@ class LedgerDirective(SphinxDirective):
             entry = nodes.container(
                 classes=["companion-entry", f"verdict-{verdict}", f"source-{_slug(_origin(claim))}"]
             )
-            entry += self.parse_text_to_nodes(_entry(claim, known))
+            entry += self.parse_text_to_nodes(_entry(claim, known, read_where(self.env.app, claim)))
             entries += entry
         return [nodes.raw("", FILTER.format(sources=options), format="html"), entries]
 
 
-def _entry(claim: dict[str, Any], known: set[str]) -> str:
+def _entry(claim: dict[str, Any], known: set[str], read: str) -> str:
     source = escaped(claim["source"])
     if claim["box"] in known:
         source = f"{{prf:ref}}`{claim['source'].strip('[]')} <{claim['box']}>`"
@@ -65,7 +67,7 @@ def _entry(claim: dict[str, Any], known: set[str]) -> str:
         f"({ledger_anchor(claim['id'])})=\n"
         f"{mark(claim)} **{claim['statement']}** \\\n"
         f"{measured(claim)} It would catch: {other['says']} (then {number(other['measured'])}). \\\n"
-        f"Source: {source}. Shown in {{numref}}`{figure}`, [stated there](#{claim_anchor(claim['id'])}).\n"
+        f"Source: {source}.{read} Shown in {{numref}}`{figure}`, [stated there](#{claim_anchor(claim['id'])}).\n"
     )
 
 
@@ -80,10 +82,7 @@ def _slug(text: str) -> str:
 
 def theorem_labels(house: House) -> set[str]:
     """The labels of all theorem boxes, read from the sources."""
-    labels: set[str] = set()
-    for page in (*house.book.glob("*.md"), *house.book.glob("*.ipynb")):
-        labels |= set(re.findall(r":label: ([a-z0-9-]+)", page.read_text(encoding="utf-8")))
-    return labels
+    return {box.label for box in boxes(house)}
 
 
 def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
