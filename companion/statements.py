@@ -136,8 +136,8 @@ class Statements:
         rows: dict[str, list[Statement]] = {}
         for box in self.boxes.values():
             named = [row for row in self.index.statements if box.label in row.boxes]
-            found = named or [row for paper in self.cited_by(box.label) for row in self._numbered(paper, _near(box, paper))]
-            rows[box.label] = list(dict.fromkeys(found))
+            cited = self.cited_by(box.label)
+            rows[box.label] = named or [row for paper in cited for row in self._numbered(paper, _near(box, paper))]
         return rows
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The statement index: one entry a statement, with where it was read; and the same said under boxes and in the ledger."""
+"""The statement index: one entry a statement, with where it was read; said under boxes and in the ledger too."""
 
 from typing import Any
 
@@ -50,12 +50,13 @@ class StatementsDirective(SphinxDirective):
             raise self.error("The book lists no statements: name the file as `statements` in [tool.companion].")
         if paper not in statements.index.papers:
             raise self.error(f"No paper {paper!r} is listed. {did_you_mean(paper, statements.index.papers)}")
-        self.env.note_dependency(str(self.config.companion_house.root / self.config.companion_house.settings.statements))
+        house: House = self.config.companion_house
+        self.env.note_dependency(str(house.root / str(house.settings.statements)))
         rows = [row for row in statements.index.statements if row.paper == paper]
         text = f"{statements.index.papers[paper].versions}\n\n{_count(statements, rows)}\n"
         entries = nodes.container(classes=["companion-statements"])
         for row in rows:
-            entry = nodes.container(classes=["companion-statement"], ids=[row.anchor])
+            entry = nodes.container(classes=["companion-statement"])
             entry += self.parse_text_to_nodes(_entry(statements, row))
             entries += entry
         return [*self.parse_text_to_nodes(text), entries]
@@ -87,7 +88,7 @@ def _entry(statements: Statements, row: Statement) -> str:
     places += [f"{{doc}}`{page}`" for page in row.pages]
     figures = [f"{{numref}}`fig-{figure.replace('_', '-')}`" for figure in statements.figures_of(row)]
     lines = [
-        f"**{row.item}. {row.title}** ({row.kind}{f'; {numbers}' if numbers else ''})",
+        f"({row.anchor})=\n**{row.item}. {row.title}** ({row.kind}{f'; {numbers}' if numbers else ''})",
         f"*Read in:* {_origin(statements, row)}{f'; {row.remark}' if row.remark else ''}.",
         _line("Stated", places),
         _line("Figures", figures),
@@ -142,4 +143,3 @@ def _link(app: Sphinx, row: Statement, text: str) -> nodes.reference:
     page = f"{house.book.name}/{PAGE}"
     uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{row.anchor}"
     return nodes.reference("", text, refuri=uri, internal=True)
-
