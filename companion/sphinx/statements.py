@@ -82,13 +82,14 @@ def _links(rows: list[Statement]) -> str:
 
 
 def _entry(statements: Statements, row: Statement) -> str:
-    numbers = ", ".join(filter(None, [row.number, row.other and f"{row.other} in version 2"]))
+    kind = "" if row.number and row.number.lower().startswith(row.kind) else row.kind
+    sort = ", ".join(filter(None, [kind, row.number, row.other and f"{row.other} in version 2"]))
     claims = [f"{mark(claim)} [{claim['id']}](#{ledger_anchor(claim['id'])})" for claim in statements.claims_of(row)]
     places = [f"{{prf:ref}}`{label}`" for label in statements.boxes_of(row)]
     places += [f"{{doc}}`{page}`" for page in row.pages]
     figures = [f"{{numref}}`fig-{figure.replace('_', '-')}`" for figure in statements.figures_of(row)]
     lines = [
-        f"({row.anchor})=\n**{row.item}. {row.title}** ({row.kind}{f'; {numbers}' if numbers else ''})",
+        f"({row.anchor})=\n**{row.item}. {row.title}** ({sort})",
         f"*Read in:* {_origin(statements, row)}{f'; {row.remark}' if row.remark else ''}.",
         _line("Stated", places),
         _line("Figures", figures),
@@ -127,14 +128,15 @@ def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
         if label not in statements.boxes or not statements.cited_by(label):
             continue
         line = nodes.paragraph(classes=["companion-read"])
-        line += nodes.Text("Read in: ")
-        for place, row in enumerate(statements.rows_of_box(label)):
+        rows = {(row.called, row.read): row for row in reversed(statements.rows_of_box(label))}
+        for place, row in enumerate(reversed(rows.values())):
             line += nodes.Text("; " if place else "")
-            line += _link(app, row, f"{row.called}, {row.title[0].lower()}{row.title[1:]}" if row.number else row.title)
-            line += nodes.Text(f": {statements.index.read_in(row)}")
+            line += _link(app, row, row.called)
+            line += nodes.Text(f" was read in {statements.index.read_in(row)}")
             if statements.index.second_hand(row):
                 line += nodes.Text(" ")
                 line += nodes.strong("", f"({SECOND_HAND})")
+        line += nodes.Text(".")
         box.append(line)
 
 
