@@ -3,8 +3,8 @@
 `python -m companion.symbols [PAGE ...]` lists them. A symbol is a letter with its accent, font and star; subscripts
 are read as names of instances and do not count. Defined is a symbol
 
-- that stands in the first column of a table of `notation.md`; if the table has a column "Where" with links to pages,
-  for those pages only;
+- that stands in the first column of a table of `notation.md`; if the table has a column "Where", for the pages only
+  that its rows of the symbol link to, or for all if a row links to none;
 - that the page introduces: alone to the left of `=`, `~` or `∈` in some formula, or beside words, as in
   "dimension $d$", "for every $L$", "$P$, the participation", "Let $x$ be".
 
@@ -29,11 +29,12 @@ FONTS = ("mathcal", "mathscr", "mathfrak", "mathbf", "boldsymbol")
 # These say words or sizes; what stands in their braces is no symbol. Blackboard letters are sets and expectations.
 WORDS = ("mathrm", "text", "textstyle", "operatorname", "mathsf", "begin", "end", "mathbb", "tag", "label")
 STARS = {"*", r"\star", r"\ast"}
-ATOM = re.compile(r"\\[A-Za-z]+|\\.|[A-Za-z]|[_^{}]|[^\sA-Za-z\\_^{}]|\s+")
+ATOM = re.compile(r"\\[A-Za-z]+|\\\\\[[^\]]*\]|\\.|[A-Za-z]|[_^{}]|[^\sA-Za-z\\_^{}]|\s+")
+DIFFERENTIAL = re.compile(r"(?<![\\A-Za-z])d([a-z])(?![A-Za-z])")
 MATH = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$([^$]+?)(?<!\\)\$|```\{math\}(.+?)```", re.DOTALL)
 CODE = re.compile(r"```(?:\{literalinclude\}|sh|python|bibtex|text).*?```|(?<!`)`[^`\n]*`(?!`)", re.DOTALL)
 RELATION = re.compile(r"^(?:\s|&|\\[,;:!])*(?::?=|\\sim\b|\\in\b|\\propto\b|\\ne\b|\\colon|\\ge\b|\\le\b|>|<|\\to\b)")
-SEPARATOR = re.compile(r"\\qquad|\\quad|\\\\|[,;:(&]|\\text\{[^}]*\}|\\begin\{[a-z]+\}|\\,")
+SEPARATOR = re.compile(r"\\qquad|\\quad|\\\\|[,;:&]|\\text\{[^}]*\}|\\begin\{[a-z]+\}|\\,")
 # Words that stand before a symbol without saying what it is.
 EMPTY = re.compile(
     "at|to|of|in|with|by|on|and|or|is|are|as|than|when|if|from|where|that|since|then|hence|so|but|not|be|was|were|has"
@@ -43,7 +44,7 @@ EMPTY = re.compile(
     re.IGNORECASE,
 )
 SAID = re.compile(
-    r"^(?:,| \()?\s?(?:is|are|be|being|denotes?|stands? for|counts?|measures?)?\s?(?:the|a|an|its|their|one)\b"
+    r"^(?:,| \()?\s?(?:is|are|be|being|denotes?|stands? for|counts?|measures?)?\s?(?:the|a|an|its|their|one|[A-Z]\w+)\b"
 )
 
 
@@ -84,8 +85,10 @@ def formulas(text: str) -> list[str]:
 
 
 def symbols(formula: str) -> Iterator[str]:
-    """Every symbol of a formula, subscripts left out; superscripts are formulas of their own."""
-    yield from (symbol for symbol, _ in _walk(_atoms(formula)))
+    """Every symbol of a formula; subscripts and what is integrated over left out, superscripts read as formulas."""
+    bound = set(DIFFERENTIAL.findall(formula)) if r"\int" in formula else set()
+    written = DIFFERENTIAL.sub(" ", formula) if bound else formula
+    yield from (symbol for symbol, _ in _walk(_atoms(written)) if symbol not in bound)
 
 
 def introduced(text: str) -> set[str]:
@@ -95,17 +98,24 @@ def introduced(text: str) -> set[str]:
     # the pattern has three groups, of which one matched: text, formula, text, formula, …
     words = pieces[::4]
     between = [next(filter(None, pieces[place + 1 : place + 4])) for place in range(0, len(pieces) - 1, 4)]
-    chained = False
-    for place, formula in enumerate(between):
+    for formula in between:
         for clause in SEPARATOR.split(formula):
             first = next(_walk(_atoms(clause)), None)
             if first and _alone_before_relation(clause, *first):
                 known.add(first[0])
-        before, after = words[place], words[place + 1]
-        chained = (chained and before.strip() in {",", "and", ", and", "or", "respectively"}) or _names(before)
-        if chained or SAID.match(after):
-            known |= set(_leading(formula))
+    for start, end in _lists(words):
+        if _names(words[start]) or SAID.match(words[end]):
+            known |= {symbol for formula in between[start:end] for symbol in _leading(formula)}
     return known
+
+
+def _lists(words: list[str]) -> Iterator[tuple[int, int]]:
+    """Runs of formulas with nothing but a comma or an `and` between them: where each begins and ends."""
+    start = 0
+    for place in range(1, len(words)):
+        if place == len(words) - 1 or words[place].strip() not in {",", "and", ", and", "or", "and of", "/"}:
+            yield start, place
+            start = place
 
 
 def noted(house: House, page: str) -> set[str]:
@@ -115,12 +125,13 @@ def noted(house: House, page: str) -> set[str]:
     somewhere: dict[str, set[str]] = {}
     for header, row in _rows(path.read_text(encoding="utf-8") if path.is_file() else ""):
         found = [symbol for formula in formulas(row[0]) for symbol in symbols(formula)]
-        if "Where" in header:
-            where = set(re.findall(r"\{doc\}`(?:[^`<]*<)?([a-z_]+)>?`", row[header.index("Where")]))
-            for symbol in found:
-                somewhere.setdefault(symbol, set()).update(where)
-        else:
+        where = (
+            re.findall(r"\{doc\}`(?:[^`<]*<)?([a-z_]+)>?`", row[header.index("Where")]) if "Where" in header else None
+        )
+        if where is None:
             anywhere |= set(found)
+        for symbol in found if where is not None else []:
+            somewhere.setdefault(symbol, set()).update(where or [page])
     return {symbol for symbol in anywhere | set(somewhere) if symbol not in somewhere or page in somewhere[symbol]}
 
 
@@ -209,6 +220,8 @@ def _alone_before_relation(clause: str, symbol: str, end: int) -> bool:
 
 def _names(before: str) -> bool:
     """Whether the words before a formula end with one that says what follows."""
+    if re.search(r"\bthere (is|are|exists?)( an?| some)?\s*$", before):
+        return True
     words = re.findall(r"[A-Za-z-]+$", before.rstrip(" *_("))
     return bool(words) and not EMPTY.fullmatch(words[0])
 
