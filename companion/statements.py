@@ -87,7 +87,8 @@ class Index(_Strict):
 
     def read_in(self, row: Statement) -> str:
         """Where its wording was read, in words."""
-        return ", ".join(self.origins[letter].name for letter in row.read)
+        *most, last = (self.origins[letter].name for letter in row.read)
+        return f"{', '.join(most)} and {last}" if most else last
 
 
 class Statements:
