@@ -12,7 +12,7 @@ from companion.boxes import boxes
 from companion.house import House
 from companion.mistakes import did_you_mean
 from companion.publication import published_claims
-from companion.sphinx.statements import read_where
+from companion.sphinx.statements import read_hand, read_where, statements_of
 from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number
 
 logger = logging.getLogger(__name__)
@@ -22,8 +22,13 @@ FILTER = """
 <label>Source <select name="source"><option value="">all</option>{sources}</select></label>
 <label>Verdict <select name="verdict"><option value="">all</option><option value="holds">holds</option>\
 <option value="fails">does not hold</option></select></label>
-<output aria-live="polite"></output>
+{read}<output aria-live="polite"></output>
 </form>
+"""
+
+
+READ = """<label>Read <select name="read"><option value="">anywhere</option>\
+<option value="first-hand">in the authors’ words</option><option value="second-hand">second-hand</option></select></label>
 """
 
 
@@ -49,12 +54,12 @@ class LedgerDirective(SphinxDirective):
         entries = nodes.container(classes=["companion-ledger"])
         for claim in claims:
             verdict = "holds" if claim["holds"] else "fails"
-            entry = nodes.container(
-                classes=["companion-entry", f"verdict-{verdict}", f"source-{_slug(_origin(claim))}"]
-            )
+            sorts = [f"verdict-{verdict}", f"source-{_slug(_origin(claim))}", *read_hand(self.env.app, claim)]
+            entry = nodes.container(classes=["companion-entry", *sorts])
             entry += self.parse_text_to_nodes(_entry(claim, known, read_where(self.env.app, claim)))
             entries += entry
-        return [nodes.raw("", FILTER.format(sources=options), format="html"), entries]
+        read = READ if statements_of(self.env.app) else ""
+        return [nodes.raw("", FILTER.format(sources=options, read=read), format="html"), entries]
 
 
 def _entry(claim: dict[str, Any], known: set[str], read: str) -> str:

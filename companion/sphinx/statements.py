@@ -118,6 +118,15 @@ def read_where(app: Sphinx, claim: dict[str, Any]) -> str:
     return " Read in: " + "; ".join(dict.fromkeys(_origin(statements, row) for row in rows)) + "."
 
 
+def read_hand(app: Sphinx, claim: dict[str, Any]) -> list[str]:
+    """The classes of a ledger entry whose source is a listed paper: read first-hand or second-hand, or a row of each."""
+    statements = statements_of(app)
+    if statements is None or not statements.cites_paper(claim):
+        return []
+    hands = {statements.index.second_hand(row) for row in statements.rows_of_claim(claim["id"])}
+    return [f"read-{SECOND_HAND if second else 'first-hand'}" for second in sorted(hands)]
+
+
 def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
     """Under each box that cites a listed paper, say where its wording was read, with links into the index."""
     statements = statements_of(app)

@@ -57,4 +57,8 @@ def test_the_ledger_says_where_they_were_read(browser: Browser, address: str, st
     for claim in statements.claims:
         entry = page.locator(f".companion-entry:has(#{ledger_anchor(claim['id'])})").inner_text()
         assert ("Read in:" in entry) == statements.cites_paper(claim), claim["id"]
+    page.select_option("select[name=read]", SECOND_HAND)
+    left = page.locator(".companion-entry:visible")
+    assert 0 < left.count() < len(statements.claims)
+    assert all(f"({SECOND_HAND})" in text for text in left.all_inner_texts())
     page.close()
