@@ -28,7 +28,8 @@ FILTER = """
 
 
 READ = """<label>Read <select name="read"><option value="">anywhere</option>\
-<option value="first-hand">in the authors’ words</option><option value="second-hand">second-hand</option></select></label>
+<option value="first-hand">in the authors’ words</option>\
+<option value="second-hand">second-hand</option></select></label>
 """
 
 

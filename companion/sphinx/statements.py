@@ -119,7 +119,7 @@ def read_where(app: Sphinx, claim: dict[str, Any]) -> str:
 
 
 def read_hand(app: Sphinx, claim: dict[str, Any]) -> list[str]:
-    """The classes of a ledger entry whose source is a listed paper: read first-hand or second-hand, or a row of each."""
+    """The classes of a ledger entry whose source is a listed paper: read first-hand, second-hand, or both."""
     statements = statements_of(app)
     if statements is None or not statements.cites_paper(claim):
         return []
