@@ -1,9 +1,9 @@
 """The statements of the papers a book is about: where each was read, where the book states it, what checks it.
 
 One data file lists them (its place is `statements` in `[tool.companion]`). What a row need not say is found: a theorem
-box whose text cites "Lemma 2.1 of" a paper, and a claim whose source is `[PAPER, Lemma 2.1]`, belong to the first row that
-has this number, best of this kind too, unless a row names them. A box or claim that cites a listed paper and has no row is a fault: then
-nobody has said where its wording was read.
+box whose text cites "Lemma 2.1 of" a paper, and a claim whose source is `[PAPER, Lemma 2.1]`, belong to the first row
+that has this number, and this kind where one has, unless a row names them. A box or claim that cites a listed paper and
+has no row is a fault: then nobody has said where its wording was read.
 """
 
 import re
