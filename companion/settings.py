@@ -25,7 +25,8 @@ class Settings:
 
     `chapters`: the package with a folder a notebook. `science`: the packages whose sources decide numbers, chapters
     among them. `context`: called once before anything is computed, for example to open double precision. `device`:
-    says in words what computes. `report`: the distributions whose versions are recorded with every run.
+    says in words what computes. `report`: the distributions whose versions are recorded with every run. `statements`:
+    the file that lists the statements of the papers and where each was read, for a book that keeps such a list.
     """
 
     chapters: str
@@ -33,6 +34,7 @@ class Settings:
     context: str | None = None
     device: str | None = None
     report: tuple[str, ...] = ()
+    statements: str | None = None
 
     @classmethod
     def read(cls, path: Path) -> "Settings":
@@ -84,6 +86,7 @@ def _read(path: Path, _modified: int) -> Settings:
         "context": str,
         "device": str,
         "report": list,
+        "statements": str,
     }
     for name, value in table.items():
         if name not in known:

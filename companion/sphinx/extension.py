@@ -21,6 +21,7 @@ from companion.sources import MACHINE
 from companion.sphinx.contents import NotebooksDirective
 from companion.sphinx.figures import ClaimRole, FigureDirective
 from companion.sphinx.ledger import LEDGER, LedgerDirective, all_claims, link_theorems
+from companion.sphinx.statements import StatementsDirective, mark_boxes, tell_faults
 
 # The style of what hangs under a figure, and the ledger's filter.
 ASSETS = Path(__file__).with_name("assets")
@@ -35,6 +36,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("companion-figure", FigureDirective)
     app.add_directive("companion-ledger", LedgerDirective)
     app.add_directive("companion-notebooks", NotebooksDirective)
+    app.add_directive("companion-statements", StatementsDirective)
     app.add_role("claim", ClaimRole())
     # pages remember what rendered them: when the code here changes, Sphinx reads them all again
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
@@ -42,8 +44,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", _choose_profile)
     app.connect("env-get-outdated", _pages_that_show_claims)
     app.connect("source-read", _read_executed_copy)
+    app.connect("doctree-read", mark_boxes)
     app.connect("doctree-read", link_theorems)
     app.connect("doctree-read", name_once)
+    app.connect("env-check-consistency", tell_faults)
     app.connect("html-page-context", _mend_page)
     app.connect("build-finished", _complete_site)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
@@ -56,8 +60,10 @@ def _choose_profile(app: Sphinx, config) -> None:
 
 
 def _pages_that_show_claims(app: Sphinx, env, added, changed, removed) -> list[str]:
-    """Every page, if any claim changed: theorem boxes, the ledger and numbers in prose all show claims."""
-    shown = dump_json(all_claims(app))
+    """Every page, if any claim or the list of statements changed: boxes, ledger and numbers in prose show them."""
+    house: House = app.config.companion_house
+    listed = (house.root / house.settings.statements).read_text(encoding="utf-8") if house.settings.statements else ""
+    shown = dump_json([all_claims(app), listed])
     unchanged = getattr(env, "companion_claims", None) == shown
     env.companion_claims = shown
     return [] if unchanged else sorted(env.found_docs)

@@ -8,9 +8,11 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from companion.boxes import boxes
 from companion.house import House
 from companion.mistakes import did_you_mean
 from companion.publication import published_claims
+from companion.sphinx.statements import read_hand, read_where, statements_of
 from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number
 
 logger = logging.getLogger(__name__)
@@ -20,8 +22,14 @@ FILTER = """
 <label>Source <select name="source"><option value="">all</option>{sources}</select></label>
 <label>Verdict <select name="verdict"><option value="">all</option><option value="holds">holds</option>\
 <option value="fails">does not hold</option></select></label>
-<output aria-live="polite"></output>
+{read}<output aria-live="polite"></output>
 </form>
+"""
+
+
+READ = """<label>Read <select name="read"><option value="">anywhere</option>\
+<option value="first-hand">in the authors’ words</option>\
+<option value="second-hand">second-hand</option></select></label>
 """
 
 
@@ -47,15 +55,15 @@ class LedgerDirective(SphinxDirective):
         entries = nodes.container(classes=["companion-ledger"])
         for claim in claims:
             verdict = "holds" if claim["holds"] else "fails"
-            entry = nodes.container(
-                classes=["companion-entry", f"verdict-{verdict}", f"source-{_slug(_origin(claim))}"]
-            )
-            entry += self.parse_text_to_nodes(_entry(claim, known))
+            sorts = [f"verdict-{verdict}", f"source-{_slug(_origin(claim))}", *read_hand(self.env.app, claim)]
+            entry = nodes.container(classes=["companion-entry", *sorts])
+            entry += self.parse_text_to_nodes(_entry(claim, known, read_where(self.env.app, claim)))
             entries += entry
-        return [nodes.raw("", FILTER.format(sources=options), format="html"), entries]
+        read = READ if statements_of(self.env.app) else ""
+        return [nodes.raw("", FILTER.format(sources=options, read=read), format="html"), entries]
 
 
-def _entry(claim: dict[str, Any], known: set[str]) -> str:
+def _entry(claim: dict[str, Any], known: set[str], read: str) -> str:
     source = escaped(claim["source"])
     if claim["box"] in known:
         source = f"{{prf:ref}}`{claim['source'].strip('[]')} <{claim['box']}>`"
@@ -65,7 +73,7 @@ def _entry(claim: dict[str, Any], known: set[str]) -> str:
         f"({ledger_anchor(claim['id'])})=\n"
         f"{mark(claim)} **{claim['statement']}** \\\n"
         f"{measured(claim)} It would catch: {other['says']} (then {number(other['measured'])}). \\\n"
-        f"Source: {source}. Shown in {{numref}}`{figure}`, [stated there](#{claim_anchor(claim['id'])}).\n"
+        f"Source: {source}.{read} Shown in {{numref}}`{figure}`, [stated there](#{claim_anchor(claim['id'])}).\n"
     )
 
 
@@ -80,10 +88,7 @@ def _slug(text: str) -> str:
 
 def theorem_labels(house: House) -> set[str]:
     """The labels of all theorem boxes, read from the sources."""
-    labels: set[str] = set()
-    for page in (*house.book.glob("*.md"), *house.book.glob("*.ipynb")):
-        labels |= set(re.findall(r":label: ([a-z0-9-]+)", page.read_text(encoding="utf-8")))
-    return labels
+    return {box.label for box in boxes(house)}
 
 
 def link_theorems(app: Sphinx, doctree: nodes.document) -> None:

@@ -38,6 +38,7 @@ def test_table_is_read(table):
     settings = table(FULL)
     assert settings == Settings("episodes", ("walkers", "episodes"), "episodes:quiet", "episodes:device", ("numpy",))
     assert table('[tool.companion]\nchapters = "episodes"\n') == Settings("episodes", ("episodes",))
+    assert table(f'{FULL}statements = "book/list.yml"\n').statements == "book/list.yml"
 
 
 @pytest.mark.parametrize(

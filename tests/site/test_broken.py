@@ -114,6 +114,52 @@ def test_anchor_used_twice_fails(book: House):
     assert "have the anchor 'slow-words'" in finished.stderr
 
 
+STATEMENTS = """\
+origins:
+  P: {name: the printed paper}
+  H: {name: hearsay, second_hand: true}
+papers:
+  companion: {title: Words, versions: Numbers are those of the print.}
+statements:
+  - {paper: companion, item: 1, kind: lemma, number: Lemma 1, title: Slow, read: [P]}
+  - {paper: companion, item: 2, kind: theorem, number: Theorem 2, title: Slower, read: [H], pages: [index]}
+"""
+
+
+def list_statements(house: House, text: str) -> None:
+    """Give the book a list of its paper's statements, a page that shows it, and a box that cites Lemma 1."""
+    (house.book / "list.yml").write_text(text)
+    settings = house.root / "pyproject.toml"
+    settings.write_text(settings.read_text().replace("science = []", 'science = []\nstatements = "book/list.yml"', 1))
+    contents = house.root / "_toc.yml"
+    contents.write_text(contents.read_text().replace("book/claims", "book/statements\n      - file: book/claims"))
+    (house.book / "statements.md").write_text("# Statements\n\n```{companion-statements} companion\n```\n")
+    say(house, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`companion`.\n```")
+    edit_record(house, lambda record: record["claims"][0].update(source="[companion, Thm 2]"))
+
+
+def test_statements_are_shown_with_where_they_were_read(book: House):
+    list_statements(book, STATEMENTS)
+    finished = companion(book, "book")
+    assert finished.returncode == 0, finished.stderr
+    pages = {
+        name: (book.site("laptop") / f"book/{name}.html").read_text() for name in ("index", "statements", "claims")
+    }
+    assert "was read in the printed paper" in pages["index"]
+    assert 'id="statement-companion-2"' in pages["statements"]
+    assert "hearsay" in pages["claims"]
+    assert "second-hand" in pages["claims"]
+
+
+def test_statement_without_where_read_fails(book: House):
+    """A box and a claim that cite the paper, and no row says where it was read."""
+    list_statements(book, STATEMENTS.replace("Lemma 1", "Lemma 3").replace("Theorem 2", "Theorem 4"))
+    finished = companion(book, "book")
+    assert finished.returncode == 2
+    assert "Box 'slow' on index cites companion and has no row" in finished.stderr
+    assert "has the source [companion, Thm 2] and no row" in finished.stderr
+
+
 def test_notebook_not_run_fails(book: House):
     """A page whose executed copy is missing cannot be shown as if it had been run, whatever was woven from it."""
     assert (book.build("laptop").notebooks / "toy.ipynb").is_file()

@@ -1,0 +1,156 @@
+"""The statement index: one entry a statement, with where it was read; said under boxes and in the ledger too."""
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from companion.house import House
+from companion.mistakes import Mistake, did_you_mean
+from companion.publication import published_claims
+from companion.sphinx.text import ledger_anchor, mark, table
+from companion.statements import Statement, Statements
+
+logger = logging.getLogger(__name__)
+SECOND_HAND = "second-hand"
+# The page with the directive, as the ledger's is called `claims`.
+PAGE = "statements"
+
+
+def statements_of(app: Sphinx) -> Statements | None:
+    """The book's statements with the claims that this site shows, read once a build."""
+    if not hasattr(app, "companion_statements"):
+        house: House = app.config.companion_house
+        try:
+            app.companion_statements = Statements.of(house, published_claims(house, app.config.companion_profile))
+        except Mistake as mistake:
+            logger.warning("%s", mistake)
+            app.companion_statements = None
+    return app.companion_statements
+
+
+def tell_faults(app: Sphinx, env: Any) -> None:
+    """Warn of every row that names what does not exist, and of every box or claim without a row."""
+    statements = statements_of(app)
+    for fault in statements.faults(app.config.companion_house) if statements else []:
+        logger.warning("%s", fault)
+
+
+class StatementsDirective(SphinxDirective):
+    """`{companion-statements} PAPER`: its statements, each with its source, its boxes, figures, claims and gaps."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """A table of how many are checked, then the entries in the order of the list."""
+        statements, paper = statements_of(self.env.app), self.arguments[0]
+        if statements is None:
+            raise self.error("The book lists no statements: name the file as `statements` in [tool.companion].")
+        if paper not in statements.index.papers:
+            raise self.error(f"No paper {paper!r} is listed. {did_you_mean(paper, statements.index.papers)}")
+        house: House = self.config.companion_house
+        self.env.note_dependency(str(house.root / str(house.settings.statements)))
+        rows = [row for row in statements.index.statements if row.paper == paper]
+        text = f"{statements.index.papers[paper].versions}\n\n{_count(statements, rows)}\n"
+        entries = nodes.container(classes=["companion-statements"])
+        for row in rows:
+            entry = nodes.container(classes=["companion-statement"])
+            entry += self.parse_text_to_nodes(_entry(statements, row))
+            entries += entry
+        return [*self.parse_text_to_nodes(text), entries]
+
+
+def _count(statements: Statements, rows: list[Statement]) -> str:
+    """How many statements there are of each sort."""
+    index = statements.index
+    sorts = {
+        "checked by a claim": [row for row in rows if statements.claims_of(row)],
+        "stated without a claim": [
+            row for row in rows if not statements.claims_of(row) and (row.pages or statements.boxes_of(row))
+        ],
+        "not covered, or only in part": [row for row in rows if row.not_covered],
+        "read second-hand only": [row for row in rows if index.second_hand(row)],
+    }
+    links = [(name, len(those), _links(those)) for name, those in sorts.items()]
+    return table((f"of {len(rows)} statements", "how many", "which"), links)
+
+
+def _links(rows: list[Statement]) -> str:
+    return ", ".join(f"[{row.item}](#{row.anchor})" for row in rows) or "none"
+
+
+def _entry(statements: Statements, row: Statement) -> str:
+    kind = "" if row.number and row.number.lower().startswith(row.kind) else row.kind
+    sort = ", ".join(filter(None, [kind, row.number, row.other and f"{row.other} in version 2"]))
+    claims = [f"{mark(claim)} [{claim['id']}](#{ledger_anchor(claim['id'])})" for claim in statements.claims_of(row)]
+    places = [f"{{prf:ref}}`{label}`" for label in statements.boxes_of(row)]
+    places += [f"{{doc}}`{page}`" for page in row.pages]
+    figures = [f"{{numref}}`fig-{figure.replace('_', '-')}`" for figure in statements.figures_of(row)]
+    lines = [
+        f"({row.anchor})=\n**{row.item}. {row.title}** ({sort})",
+        f"*Read in:* {_origin(statements, row)}{f'; {row.remark}' if row.remark else ''}.",
+        _line("Stated", places),
+        _line("Figures", figures),
+        _line("Claims", claims),
+        f"*Not covered:* {row.not_covered}" if row.not_covered else "",
+    ]
+    return " \\\n".join(filter(None, lines)) + "\n"
+
+
+def _line(name: str, places: list[str]) -> str:
+    return f"*{name}:* {', '.join(places)}." if places else ""
+
+
+def _origin(statements: Statements, row: Statement) -> str:
+    """Where a row was read; marked if that was nothing by the authors."""
+    words = statements.index.read_in(row)
+    return f"{words} **({SECOND_HAND})**" if statements.index.second_hand(row) else words
+
+
+def read_where(app: Sphinx, claim: dict[str, Any]) -> str:
+    """For the ledger: where the statement that a claim's source cites was read; nothing for what cites no paper."""
+    statements = statements_of(app)
+    if statements is None or not statements.cites_paper(claim):
+        return ""
+    rows = statements.rows_of_claim(claim["id"])
+    return " Read in: " + "; ".join(dict.fromkeys(_origin(statements, row) for row in rows)) + "."
+
+
+def read_hand(app: Sphinx, claim: dict[str, Any]) -> list[str]:
+    """The classes of a ledger entry whose source is a listed paper: read first-hand, second-hand, or both."""
+    statements = statements_of(app)
+    if statements is None or not statements.cites_paper(claim):
+        return []
+    hands = {statements.index.second_hand(row) for row in statements.rows_of_claim(claim["id"])}
+    return [f"read-{SECOND_HAND if second else 'first-hand'}" for second in sorted(hands)]
+
+
+def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
+    """Under each box that cites a listed paper, say where its wording was read, with links into the index."""
+    statements = statements_of(app)
+    if statements is None:
+        return
+    for box in doctree.findall(nodes.Element):
+        label = box.get("label") if isinstance(box, nodes.Admonition) else None
+        if label not in statements.boxes or not statements.cited_by(label):
+            continue
+        line = nodes.paragraph(classes=["companion-read"])
+        rows = {(row.called, row.read): row for row in reversed(statements.rows_of_box(label))}
+        for place, row in enumerate(reversed(rows.values())):
+            line += nodes.Text("; " if place else "")
+            line += _link(app, row, row.called)
+            line += nodes.Text(f" was read in {statements.index.read_in(row)}")
+            if statements.index.second_hand(row):
+                line += nodes.Text(" ")
+                line += nodes.strong("", f"({SECOND_HAND})")
+        line += nodes.Text(".")
+        box.append(line)
+
+
+def _link(app: Sphinx, row: Statement, text: str) -> nodes.reference:
+    house: House = app.config.companion_house
+    page = f"{house.book.name}/{PAGE}"
+    uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{row.anchor}"
+    return nodes.reference("", text, refuri=uri, internal=True)

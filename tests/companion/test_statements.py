@@ -1,0 +1,147 @@
+"""What a row does not say is found by its number; what has no row, or names what does not exist, is a fault."""
+
+import json
+
+import pytest
+
+from companion.house import House
+from companion.mistakes import Mistake
+from companion.statements import Statements, numbered, read_index
+
+LIST = """\
+origins:
+  P: {name: the paper}
+  T: {name: hearsay, second_hand: true}
+papers:
+  W05: {title: Walks, versions: the first}
+statements:
+  - {paper: W05, item: 1, kind: lemma, number: Lemma 1.2, title: First half, read: [P]}
+  - {paper: W05, item: 2, kind: lemma, number: Lemma 1.2, title: Second half, read: [T], claims: [second-half]}
+  - {paper: W05, item: 3, kind: theorem, number: Theorem B.1, title: Recurrence, read: [P, T], boxes: [recurrence]}
+"""
+LEMMA = "```{prf:lemma} A lemma\n:label: a-lemma\n\nIt is so. This is Lemma 1.2 of {cite:t}`W05`.\n```\n"
+RECURRENCE = ":::{prf:theorem}\n:label: recurrence\n\nIt returns.\n:::\n"
+
+
+def claim(identifier, source, box=None):
+    return {"id": identifier, "source": source, "box": box, "figure": "returns", "notebook": "walks", "holds": True}
+
+
+CLAIMS = [
+    claim("first-half", "[W05, Lemma 1.2]"),
+    claim("second-half", "[W05, Lemma 1.2]"),
+    claim("returns", "[W05]", "recurrence"),
+    claim("ours", "derived here", "recurrence"),
+]
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A book of one page, with a list."""
+    (tmp_path / "book").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\nstatements = "list.yml"\n')
+    (tmp_path / "list.yml").write_text(LIST)
+    (tmp_path / "book/page.md").write_text(f"# Page\n\n{LEMMA}\n{RECURRENCE}")
+    return House(tmp_path)
+
+
+def joined(house, claims=CLAIMS):
+    return Statements.of(house, claims)
+
+
+def test_rows_find_their_boxes_and_claims(house):
+    """By number the first row, where none names them; by its box a claim that cites the paper only."""
+    statements = joined(house)
+    first, second, third = statements.index.statements
+    assert [statements.boxes_of(row) for row in (first, second, third)] == [["a-lemma"], [], ["recurrence"]]
+    found = [[claim["id"] for claim in statements.claims_of(row)] for row in (first, second, third)]
+    assert found == [["first-half"], ["second-half"], ["returns"]]
+    assert statements.figures_of(third) == ["returns"]
+    assert statements.faults(house) == []
+
+
+def test_second_hand_is_what_nobody_read_in_the_paper(house):
+    index = joined(house).index
+    assert [index.second_hand(row) for row in index.statements] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Lemma 1.2 of", "Lemma 1.3 of", "Box 'a-lemma' on page cites W05 and has no row"),
+        (":label: recurrence", ":label: w05-recurrence", "Box 'w05-recurrence' on page cites W05 and has no row"),
+        ("It returns.", "It returns {cite:p}`W05`, Lemma 1.2.", None),
+    ],
+    ids=["unlisted number", "named after the paper", "named by a row"],
+)
+def test_a_box_that_cites_needs_a_row(house, old, new, said):
+    page = house.book / "page.md"
+    page.write_text(page.read_text().replace(old, new))
+    faults = joined(house).faults(house)
+    assert any(said in fault for fault in faults) if said else faults == []
+
+
+def test_a_claim_that_cites_needs_a_row(house):
+    """Another paper, or one that is not listed, needs none."""
+    claims = [*CLAIMS, claim("third", "[W05, Thm 9]"), claim("bare", "[W05]"), claim("other", "[V, Thm 9]")]
+    faults = joined(house, claims).faults(house)
+    assert [fault.split()[1] for fault in faults] == ["'third'", "'bare'"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("boxes: [recurence]", "names 'recurence' among its boxes, which does not exist. Did you mean 'recurrence'?"),
+        ("claims: [nothing]", "names 'nothing' among its claims"),
+        ("figures: [nothing]", "names 'nothing' among its figures"),
+        ("pages: [nothing]", "names 'nothing' among its pages"),
+        ("remark: nothing", "is stated nowhere"),
+        ("not_covered: too hard", None),
+    ],
+)
+def test_a_row_names_what_exists_or_says_why_not(house, entry, said):
+    path = house.root / "list.yml"
+    path.write_text(f"{LIST}  - {{paper: W05, item: 4, kind: remark, title: More, read: [T], {entry}}}\n")
+    faults = joined(house).faults(house)
+    assert any(said in fault for fault in faults) if said else faults == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("read: [T], claims", "read: [X], claims", "there is no 'X'. Known: P, T"),
+        ("read: [T], claims", "read: [], claims", "is no list of statements"),
+        ("paper: W05, item: 3", "paper: V05, item: 3", "there is no 'V05'. Did you mean 'W05'?"),
+        ("item: 2", "item: 1", "more than one row for W05 1"),
+        ("kind: theorem", "sort: theorem", "is no list of statements"),
+    ],
+)
+def test_a_wrong_list_is_told_in_a_sentence(house, old, new, said):
+    assert old in LIST
+    (house.root / "list.yml").write_text(LIST.replace(old, new))
+    with pytest.raises(Mistake) as mistake:
+        joined(house)
+    assert said in str(mistake.value)
+
+
+def test_a_book_without_a_list_has_none(house):
+    (house.root / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\n')
+    assert joined(house) is None
+
+
+def test_boxes_are_read_from_notebooks_too(house):
+    cell = {"cell_type": "markdown", "metadata": {}, "source": LEMMA.replace("a-lemma", "b-lemma").splitlines(True)}
+    (house.book / "walks.ipynb").write_text(json.dumps({"cells": [cell]}))
+    statements = joined(house)
+    assert statements.boxes_of(statements.index.statements[0]) == ["b-lemma", "a-lemma"]
+
+
+def test_numbers_are_the_same_however_they_are_abbreviated():
+    found = numbered("Prop. 3.1 and Proposition 3.1, Thm~4.3, Corollary D.3. Cor. D.3; Eq. 9, as in Lemma E.1.")
+    expected = [("proposition", "3.1")] * 2 + [("theorem", "4.3")] + [("corollary", "D.3")] * 2
+    assert found == [*expected, ("equation", "9"), ("lemma", "E.1")]
+
+
+def test_the_file_is_named(tmp_path):
+    with pytest.raises(Mistake, match=r"list\.yml"):
+        read_index(tmp_path / "list.yml")

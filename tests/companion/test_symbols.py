@@ -1,0 +1,89 @@
+"""What counts as a symbol, and as its definition."""
+
+import json
+
+import pytest
+
+from companion.house import House
+from companion.symbols import introduced, missing_on, symbols, undefined
+
+
+@pytest.mark.parametrize(
+    ("formula", "found"),
+    [
+        (r"\hat\mu_L", [r"\hat \mu"]),
+        (r"\hat{g}_{i,L}^2", [r"\hat g"]),
+        (r"k^\star + k^*", ["k^*", "k^*"]),
+        (r"e^{\langle\xi, z'\rangle}", ["e", r"\xi", "z"]),
+        (r"\|\Gamma^{1/2}Uz\|_{\mathrm{op}}", [r"\Gamma", "U", "z"]),
+        (r"\mathbb E\sum_i p_i \text{ if } \mathrm{tr}\,A", ["p", "A"]),
+        (r"\mathcal N(0, I)", [r"\mathcal N", "I"]),
+        (r"\frac{\partial T}{\partial z}", ["T", "z"]),
+    ],
+)
+def test_a_symbol_is_a_letter_with_accent_font_and_star(formula, found):
+    """Subscripts name instances; superscripts hold symbols of their own; words are none."""
+    assert list(symbols(formula)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("in dimension $d$", {"d"}),
+        ("for every $L\\ge2$ there are $c_1, c_2$", {"L", "c"}),
+        ("the keys $k$, $v$ and $w$", {"k", "v", "w"}),
+        ("$P$, the participation", {"P"}),
+        ("Here $P$ is the participation", {"P"}),
+        ("with $\\tau^2 = \\xi^\\top\\Gamma\\xi$", {r"\tau"}),
+        ("Then $$a = b + c, \\qquad f(x) = g(x)$$", {"a", "f"}),
+        ("$w \\sim \\mathcal N(0, I)$", {"w"}),
+        ("it falls at $\\tau$ and by $x$", set()),
+        ("the ratio $a/b$ is small", set()),
+        ("$a + b = c$", set()),
+        ("it tends to $q$. Then $r$ grows", set()),
+    ],
+)
+def test_words_and_equations_introduce(text, known):
+    """Beside a noun, before `the`, alone on the left of a relation; not by being used."""
+    assert introduced(text) == known
+
+
+NOTATION = """\
+# Notation
+
+| Symbol | Meaning |
+|---|---|
+| $z$ | a token |
+| $\\sigma$ | a scale |
+
+| Symbol | Meaning | Where |
+|---|---|---|
+| $\\sigma$ | the activation | {doc}`two`, {doc}`The third <three>` |
+"""
+
+
+@pytest.fixture
+def house(tmp_path):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\n')
+    (tmp_path / "book/notation.md").write_text(NOTATION)
+    for page in ("one", "two", "three"):
+        (tmp_path / f"book/{page}.md").write_text(f"# {page}\n\nSo $z$ falls with $\\sigma$. `$x$` is code.\n")
+    return House(tmp_path)
+
+
+def test_a_letter_of_several_meanings_holds_where_the_table_says(house):
+    """On the other pages its plain meaning is in doubt, so the page must say it."""
+    assert undefined(house) == {"one": [r"\sigma"]}
+
+
+def test_notebooks_are_pages_with_the_captions_of_their_figures(house):
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# W\n", "It tends to $u$."]},
+        {"cell_type": "code", "metadata": {}, "source": ["publish(returns, 1)"], "outputs": []},
+    ]
+    (house.book / "walks.ipynb").write_text(json.dumps({"cells": cells}))
+    folder = house.root / "episodes/walks"
+    folder.mkdir(parents=True)
+    (folder / "returns.py").write_text('"""Up to $q$, and the number $u$ of steps."""\n')
+    assert missing_on(house, "walks") == ["q"]
