@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -55,9 +56,14 @@ def edit_record(house: House, change) -> None:
 
 
 def test_unbroken_book_builds_again(book: House):
-    """The control: without damage the same command succeeds."""
-    finished = companion(book, "book")
-    assert finished.returncode == 0, finished.stderr
+    """The control: without damage the same command succeeds; then a claim that changed costs the pages that show it."""
+    for change, pages in ((lambda record: None, 4), (lambda record: record["claims"][0].update(measured=1.01), 2)):
+        edit_record(book, change)
+        finished = companion(book, "book")
+        assert finished.returncode == 0, finished.stderr
+        read = re.findall(r"(\d+) added, (\d+) changed", (book.build("laptop").folder / "book.log").read_text())
+        assert sum(map(int, read[0])) == pages
+    assert "1.01" in (book.site("laptop") / "book/claims.html").read_text()
 
 
 def test_broken_link_fails(book: House):
