@@ -2,8 +2,8 @@
 
 One data file lists them (its place is `statements` in `[tool.companion]`). What a row need not say is found: a theorem
 box whose text cites "Lemma 2.1 of" a paper, and a claim whose source is `[PAPER, Lemma 2.1]`, belong to the first row
-that has this number, unless a row names them. A box or claim that cites a listed paper and has no row is a fault: then
-nobody has said where its wording was read.
+that has this number, and this kind where one has, unless a row names them. A box or claim that cites a listed paper and
+has no row is a fault: then nobody has said where its wording was read.
 """
 
 import re
@@ -154,14 +154,13 @@ class Statements:
         return rows
 
     def _numbered(self, paper: str, numbers: Iterable[tuple[str, str]]) -> list[Statement]:
-        """For each number the first row of the paper that has it."""
-        wanted = set(numbers)
-        first: dict[tuple[str, str], Statement] = {}
-        for row in self.index.statements:
-            if row.paper == paper:
-                for number in numbered(row.number or ""):
-                    first.setdefault(number, row)
-        return [row for number, row in first.items() if number in wanted]
+        """For each number the first row of the paper that has it, of the kind that the number says if there is one."""
+        found = []
+        for kind, place in dict.fromkeys(numbers):
+            rows = [row for row in self.index.statements if row.paper == paper]
+            rows = [row for row in rows if (kind, place) in numbered(row.number or "")]
+            found += [*(row for row in rows if row.kind == kind), *rows][:1]
+        return found
 
     def faults(self, house: House) -> list[str]:
         """What is wrong, each in a sentence that says what to do."""

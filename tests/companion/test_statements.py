@@ -15,6 +15,7 @@ origins:
 papers:
   W05: {title: Walks, versions: the first}
 statements:
+  - {paper: W05, item: 4, kind: hypotheses, number: Lemma 1.2, title: Independent steps, read: [P], pages: [page]}
   - {paper: W05, item: 1, kind: lemma, number: Lemma 1.2, title: First half, read: [P]}
   - {paper: W05, item: 2, kind: lemma, number: Lemma 1.2, title: Second half, read: [T], claims: [second-half]}
   - {paper: W05, item: 3, kind: theorem, number: Theorem B.1, title: Recurrence, read: [P, T], boxes: [recurrence]}
@@ -50,9 +51,9 @@ def joined(house, claims=CLAIMS):
 
 
 def test_rows_find_their_boxes_and_claims(house):
-    """By number the first row, where none names them; by its box a claim that cites the paper only."""
+    """By number the first row of its kind, where none names them; by its box a claim that cites the paper only."""
     statements = joined(house)
-    first, second, third = statements.index.statements
+    _, first, second, third = statements.index.statements
     assert [statements.boxes_of(row) for row in (first, second, third)] == [["a-lemma"], [], ["recurrence"]]
     found = [[claim["id"] for claim in statements.claims_of(row)] for row in (first, second, third)]
     assert found == [["first-half"], ["second-half"], ["returns"]]
@@ -62,7 +63,7 @@ def test_rows_find_their_boxes_and_claims(house):
 
 def test_second_hand_is_what_nobody_read_in_the_paper(house):
     index = joined(house).index
-    assert [index.second_hand(row) for row in index.statements] == [False, True, False]
+    assert [index.second_hand(row) for row in index.statements] == [False, False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_a_claim_that_cites_needs_a_row(house):
 )
 def test_a_row_names_what_exists_or_says_why_not(house, entry, said):
     path = house.root / "list.yml"
-    path.write_text(f"{LIST}  - {{paper: W05, item: 4, kind: remark, title: More, read: [T], {entry}}}\n")
+    path.write_text(f"{LIST}  - {{paper: W05, item: 5, kind: remark, title: More, read: [T], {entry}}}\n")
     faults = joined(house).faults(house)
     assert any(said in fault for fault in faults) if said else faults == []
 
@@ -133,7 +134,7 @@ def test_boxes_are_read_from_notebooks_too(house):
     cell = {"cell_type": "markdown", "metadata": {}, "source": LEMMA.replace("a-lemma", "b-lemma").splitlines(True)}
     (house.book / "walks.ipynb").write_text(json.dumps({"cells": [cell]}))
     statements = joined(house)
-    assert statements.boxes_of(statements.index.statements[0]) == ["b-lemma", "a-lemma"]
+    assert statements.boxes_of(statements.index.statements[1]) == ["b-lemma", "a-lemma"]
 
 
 def test_numbers_are_the_same_however_they_are_abbreviated():
