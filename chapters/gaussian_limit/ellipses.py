@@ -7,13 +7,12 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.gaussian_limit.gaussian_prompts import two_clusters
 from lib.attention import attend
-from lib.batching import map_batched
 from lib.finite_prompt import QueryRay
-from lib.measures import Gaussian, GaussianMixture, Measure, Pushforward, empirical
+from lib.measures import Empirical, Gaussian, GaussianMixture, Measure, Pushforward
 
 # What the scale S of tokens √S Γ^{1/2} g is, one half of the time each: of mean 1, so that the covariance is Γ.
 SCALES = (0.4, 1.6)
@@ -61,35 +60,17 @@ def factors(tau: Float[np.ndarray, " n"]) -> dict[str, Float[np.ndarray, " n"]]:
 
 @dataclass(frozen=True)
 class EllipticalAnswers:
-    """Of one law: answers of the infinite prompt and of finite ones, less Vm, along the line and across it."""
+    """Of one law: answers of the infinite prompt, less Vm, and of finite prompts, read along the line `VΓUz`."""
 
     exact: Float[np.ndarray, "taus e"]
     along: Float[np.ndarray, "prompts taus"]
     line: Float[np.ndarray, " e"]
 
-
-def simulate(
-    ray: QueryRay, taus: Float[np.ndarray, " taus"], length: int, prompts: int, *, key: PRNGKeyArray
-) -> dict[str, EllipticalAnswers]:
-    """`attend` on each law, and on so many finite prompts of it, along the ray; `V m` is taken off."""
-    return {
-        name: _answers(ray, law, taus, length, prompts, key=jr.fold_in(key, index))
-        for index, (name, law) in enumerate(laws(ray.gaussian).items())
-    }
-
-
-def off_the_line(ray: QueryRay, taus: Float[np.ndarray, " taus"]) -> dict[str, float]:
-    """By law: the largest part of an infinite prompt's answer that is not along `VΓUz`, relative to the answer.
-
-    Of the elliptical laws, and of one with the same mean and covariance that is not elliptical.
-    """
-    tokens = {**laws(ray.gaussian), CLUSTERS: two_clusters(ray.gaussian)}
-    return {name: _off_the_line(_infinite(ray, law, taus), np.asarray(ray.line)) for name, law in tokens.items()}
-
-
-def _off_the_line(answers: Float[np.ndarray, "taus e"], line: Float[np.ndarray, " e"]) -> float:
-    rest = answers - np.outer(answers @ line, line) / (line @ line)
-    return float(np.max(np.linalg.norm(rest, axis=1) / np.linalg.norm(answers, axis=1)))
+    @property
+    def off_the_line(self) -> float:
+        """The largest part of an infinite prompt's answer that is not along the line, relative to the answer."""
+        rest = self.exact - np.outer(self.exact @ self.line, self.line) / (self.line @ self.line)
+        return float(np.max(np.linalg.norm(rest, axis=1) / np.linalg.norm(self.exact, axis=1)))
 
 
 def query_sizes() -> Float[np.ndarray, " taus"]:
@@ -97,17 +78,31 @@ def query_sizes() -> Float[np.ndarray, " taus"]:
     return np.linspace(0.0, 3.0, 31)[1:]
 
 
-def _infinite(ray: QueryRay, law: Measure, taus: Float[np.ndarray, " taus"]) -> Float[np.ndarray, "taus e"]:
-    outputs = jax.jit(jax.vmap(partial(attend, ray.params, law)))(ray.queries(taus))
-    return np.asarray(outputs - ray.params.value @ ray.gaussian.mean)
+def simulate(
+    ray: QueryRay, taus: Float[np.ndarray, " taus"], length: int, prompts: int, *, key: PRNGKeyArray
+) -> dict[str, EllipticalAnswers]:
+    """`attend` along the ray, on each law and on so many finite prompts of it.
+
+    On the elliptical laws, and on one of the same mean and covariance that is not elliptical.
+    """
+    queries, line = ray.queries(taus), np.asarray(ray.line)
+    answers = {}
+    for index, (name, law) in enumerate({**laws(ray.gaussian), CLUSTERS: two_clusters(ray.gaussian)}.items()):
+        exact = jax.jit(jax.vmap(partial(attend, ray.params, law)))(queries)
+        tokens = law.sample(prompts * length, key=jr.fold_in(key, index)).reshape(prompts, length, 3)
+        along = _along(ray, tokens, queries)
+        exact_less = np.asarray(exact - ray.params.value @ ray.gaussian.mean)
+        answers[name] = EllipticalAnswers(exact_less, np.asarray(along), line)
+    return answers
 
 
-def _answers(
-    ray: QueryRay, law: Measure, taus: Float[np.ndarray, " taus"], length: int, prompts: int, *, key: PRNGKeyArray
-) -> EllipticalAnswers:
-    def one(index):
-        prompt = empirical(law, length, key=jr.fold_in(key, index))
-        return jax.lax.map(lambda query: ray.read(attend(ray.params, prompt, query)), ray.queries(taus))
+@jax.jit
+def _along(
+    ray: QueryRay, prompts: Float[Array, "prompts length 3"], queries: Float[Array, "taus 3"]
+) -> Float[Array, "prompts taus"]:
+    """Compiled once for all laws."""
 
-    along = map_batched(one, jnp.arange(prompts), size=3 * length)
-    return EllipticalAnswers(_infinite(ray, law, taus), np.asarray(along), np.asarray(ray.line))
+    def one(points):
+        return jax.lax.map(lambda query: ray.read(attend(ray.params, Empirical(points), query)), queries)
+
+    return jax.lax.map(one, prompts)

@@ -25,11 +25,11 @@ from companion.style import error_bars, ink, legend_line, legend_with
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
-def numbers(
-    taus: Float[np.ndarray, " taus"], answers: Mapping[str, EllipticalAnswers], across: Mapping[str, float]
-) -> Numbers:
+def numbers(taus: Float[np.ndarray, " taus"], answers: Mapping[str, EllipticalAnswers]) -> Numbers:
     """Lengths of answers by law; the direction is linear attention's, the length is ψ(τ²) times longer."""
-    return Numbers(_table(taus, answers), (_direction_claim(across), _length_claim(taus, answers)))
+    elliptical = {name: these for name, these in answers.items() if name != CLUSTERS}
+    direction = _direction_claim(elliptical, answers[CLUSTERS])
+    return Numbers(_table(taus, elliptical), (direction, _length_claim(taus, elliptical)))
 
 
 def _table(taus: Float[np.ndarray, " taus"], answers: Mapping[str, EllipticalAnswers]) -> Table:
@@ -56,8 +56,7 @@ def _table(taus: Float[np.ndarray, " taus"], answers: Mapping[str, EllipticalAns
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
-def _direction_claim(across: Mapping[str, float]) -> Claim:
-    elliptical = max(value for name, value in across.items() if name != CLUSTERS)
+def _direction_claim(elliptical: Mapping[str, EllipticalAnswers], clusters: EllipticalAnswers) -> Claim:
     return Claim(
         id="gaussian-limit-elliptical-direction",
         statement=(
@@ -66,12 +65,12 @@ def _direction_claim(across: Mapping[str, float]) -> Claim:
         ),
         source="derived here",
         box="elliptical",
-        measured=elliptical,
+        measured=max(these.off_the_line for these in elliptical.values()),
         expected=0.0,
         tolerance=1e-10,
         relation="≤",
         alternative=Alternative(
-            "tokens in two clusters, of the same mean and covariance, not elliptical", across[CLUSTERS]
+            "tokens in two clusters, of the same mean and covariance, not elliptical", clusters.off_the_line
         ),
     )
 
@@ -90,7 +89,8 @@ def _length_claim(taus: Float[np.ndarray, " taus"], answers: Mapping[str, Ellipt
         id="gaussian-limit-elliptical-length",
         statement=(
             f"Elliptical tokens answer with length ψ(τ²)τ, not τ: the worst deviation of the mean over {prompts} "
-            f"finite prompts, over {len(samples)} laws and {tau.size} query sizes up to {COMPARED:g}, in standard errors."
+            f"finite prompts, over {len(samples)} laws and {tau.size} query sizes up to {COMPARED:g}, in standard "
+            "errors."
         ),
         source="derived here",
         box="elliptical",

@@ -27,9 +27,8 @@ from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import error_bars, ink, legend_line, legend_with
 from lib.attention import attend
-from lib.batching import map_batched
 from lib.finite_prompt import QueryRay
-from lib.measures import Gaussian, empirical
+from lib.measures import Empirical, Gaussian
 
 INFINITE, MIXTURE = "infinite prompts", "infinite prompts, mixture"
 WIDTH = 0.25
@@ -55,12 +54,15 @@ def simulate(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> 
     def infinite(measure) -> Float[Array, "queries e"]:
         return jax.jit(jax.vmap(partial(attend, ray.params, measure)))(asked)
 
-    def one(row):
-        return attend(ray.params, empirical(ray.gaussian, length, key=jr.fold_in(prompt_key, row[1])), row[0])
+    @jax.jit
+    @jax.vmap
+    def finite(points, query):
+        return attend(ray.params, Empirical(points), query)
 
+    tokens = ray.gaussian.sample(queries * length, key=prompt_key).reshape(queries, length, 3)
     outputs = {
         INFINITE: infinite(ray.gaussian),
-        f"prompts of {length} tokens": map_batched(one, (asked, jnp.arange(queries)), size=3 * length),
+        f"prompts of {length} tokens": finite(tokens, asked),
         MIXTURE: infinite(two_clusters(ray.gaussian)),
     }
     return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}
