@@ -1,9 +1,9 @@
 r"""If queries or tokens are bounded, every head has the exponent one.
 
 Local slope $-\,d\ln\text{error}/d\ln L$ of the query-averaged mean square error, against $\ln L$, for three sizes of
-the head. Left: Gaussian tokens, and queries uniform on an interval, of variance one; exact. Right: tokens that are random
-signs, and standard normal queries; exact sums. Dashed: $\beta(H)$, to which the slopes tend if tokens and queries are
-both Gaussian. The larger the head, the later bounded queries come to their exponent.
+the head. Left: Gaussian tokens, and queries uniform on an interval, of variance one; exact. Right: tokens that are
+random signs, and standard normal queries; exact sums. Dashed: $\beta(H)$, to which the slopes tend if tokens and
+queries are both Gaussian. The larger the head, the later bounded queries come to their exponent.
 
 Alt: Two panels of local slope against logarithm of length. Left, three solid curves start low, rise one after the other
 and all end at one, far above three dashed levels. Right, three solid curves reach one within a few hundred tokens.
