@@ -3,9 +3,10 @@
 With s_i = ⟨ξ, z_i⟩, g = ∇Λ(ξ) and S = Σ e^{s_i} the gap is ‖Σ e^{s_i} (z_i - g)‖² / S², and 1/S² = ∫ u e^{-uS} du makes
 its mean one integral of products of means over a single token, at any length (derived here):
 
-    E ‖T[μ̂_L](z) - T[μ](z)‖² = ∫ u (L φ^{L-1} E[e^{2s} ‖z' - g‖² e^{-u e^s}] + L (L-1) φ^{L-2} ‖E[e^s (z' - g) e^{-u e^s}]‖²) du
+    E ‖T[μ̂_L](z) - T[μ](z)‖² = ∫ u (L φ^{L-1} a + L (L-1) φ^{L-2} ‖b‖²) du,
+    φ = E e^{-u e^s},  a = E[e^{2s} ‖z' - g‖² e^{-u e^s}],  b = E[e^s (z' - g) e^{-u e^s}].
 
-with φ = E e^{-u e^s}. Every term is positive. It is the device of P and Q, for laws that are not Gaussian.
+Every term is positive. It is the device of P and Q, for laws that are not Gaussian.
 """
 
 from collections.abc import Callable
@@ -79,7 +80,7 @@ def exact_by_law(rule_of: RuleOf, gain: float, lengths: Float[np.ndarray, " k"])
 
 
 def _errors(rule: Rule, gain: float, lengths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-    """The mean over queries, by a trapezoid: laws and head are even and alike in both coordinates: an eighth is asked."""
+    """The mean over queries, by a trapezoid. Laws and head are even, both coordinates alike: an eighth is asked."""
     z = rule.query_step * (np.arange(np.ceil(8.0 / rule.query_step)) + 0.5)
     weight = rule.query_step * norm.pdf(z)
     first, second = np.triu_indices(z.size)
