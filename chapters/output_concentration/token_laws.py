@@ -1,4 +1,4 @@
-"""Four token laws that the bound cannot tell apart: their errors, simulated and exact, and the limits of L times these."""
+"""Four token laws that the bound cannot tell apart: errors, simulated and exact, and the limits of L times these."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
