@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.gradient_concentration.gradient_errors import BILINEAR, DIMENSION, VALUE, PairedErrors
-from lib.concentration import BoundShape, isotropic_error, looseness, radial_table, tightest_bound
+from lib.concentration import BoundShape, fit_bound, isotropic_error, looseness, radial_table, tightest_bound
 from lib.finite_prompt import rate_exponent, score_statistics
 
 # The powers of σ and of ln L in the bound.
@@ -39,27 +39,31 @@ def value_errors(scales: Sequence[float], gain: float, lengths: Sequence[int]) -
 
 
 @dataclass(frozen=True)
-class TightestBound:
-    """Of one gradient: the bound with its tightest constants, and by how many powers of ten it is loose."""
+class LooseBound:
+    """Of one gradient: the form of the bound with constants, and how many powers of ten it lies above the errors."""
 
     shape: BoundShape
+    """With the slowest decay among the scales for c₂, and the least c₁ that bounds all errors."""
     looseness: float
+    least_looseness: float
+    """Of all constants; c₂ may be 0, and then nothing of the bound falls."""
     own_looseness: float
     """Of c₁ σ^p (ln L)^q / L^β(H), p and q the tokens' own, β the exponent of outputs."""
 
 
-def tightest(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, TightestBound]:
-    """By gradient: of all constants that bound the simulated errors at all σ and lengths, the tightest pair."""
+def bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, LooseBound]:
+    """By gradient: constants that bound the simulated errors at all σ and lengths."""
     lengths = np.asarray(next(iter(measured.values())).lengths)
     scales = np.asarray(list(measured))[:, None]
     decay = lengths ** -np.asarray(rate_exponent(gain * scales))
 
     def one(name):
         errors, (power, log_power) = mean_errors(measured, name), OWN_POWERS[name]
-        bound = tightest_bound(list(measured), lengths, errors, **POWERS[name])
+        fitted, tightest = (fit(list(measured), lengths, errors, **POWERS[name]) for fit in (fit_bound, tightest_bound))
         own = scales**power * np.log(lengths) ** log_power * decay
         own *= np.max(errors / own)
-        return TightestBound(bound, looseness(bound(scales, lengths), errors), looseness(own, errors))
+        loose = (looseness(values, errors) for values in (fitted(scales, lengths), tightest(scales, lengths), own))
+        return LooseBound(fitted, *loose)
 
     return {name: one(name) for name in POWERS}
 
