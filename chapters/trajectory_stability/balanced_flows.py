@@ -4,6 +4,7 @@ No prompt is drawn: on block heads the risk on prompts of L Gaussian tokens is a
 three covariates have variances from 2 to ½, and the start is random and small, so that directions are learnt in turn.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,13 +14,13 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lib.finite_prompt import LARGEST_LOG_LENGTH
 from lib.flow import gradient_flow
 from lib.icl import (
     Blocks,
     LinearRegression,
     ScoreTable,
     balanced_start,
-    block_head,
     block_risk,
     infinite_limit,
     query_average,
@@ -33,6 +34,8 @@ RTOL = 1e-8
 TIMES = 60
 # Frames of query directions: for flows, and for gradients at one head, where the tail of queries decides.
 FLOW_FRAMES, HEAD_FRAMES = 16, 64
+# ln L of "infinite" prompts: what L decides is below rounding by far, and all flows are one program.
+INFINITE = LARGEST_LOG_LENGTH
 # ln L at which the exponent of the gradient's gap is read: 1/L is still far above rounding.
 LONG = (30.0, 40.0)
 
@@ -71,56 +74,47 @@ def start(key: PRNGKeyArray) -> Blocks:
 def follow(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> BalancedFlows:
     """The flow at 10 to each of these powers, beside the infinite one, and the gradient where that is tilted most."""
     times = np.append(0.0, np.geomspace(horizon / 600, horizon, TIMES))
-    infinite, infinite_risks = _infinite_flow(start(key), times)
-    finite, risks = _finite_flows(start(key), times, _tables([decade * np.log(10) for decade in decades]))
-    squares = np.sum((finite.matrix - infinite.matrix) ** 2, axis=(-1, -2)) + (finite.gain - infinite.gain) ** 2
+    path, risks = _flows(start(key), times, _tables([*(decade * np.log(10) for decade in decades), INFINITE]))
+    infinite = jax.tree.map(lambda leaf: leaf[-1], path)
+    squares = jnp.sum((path.matrix - infinite.matrix) ** 2, axis=(-1, -2)) + (path.gain - infinite.gain) ** 2
     tilts = np.array([squared_tilt(matrix) for matrix in np.asarray(infinite.matrix)])
     peak = jax.tree.map(lambda leaf: leaf[int(np.argmax(tilts))], infinite)
     exponents = (gap_exponent(peak), gap_exponent(infinite_limit(TASK)))
-    rows = map(np.asarray, (infinite_risks, np.sqrt(squares), risks))
+    rows = map(np.asarray, (risks[-1], jnp.sqrt(squares[:-1]), risks[:-1]))
     return BalancedFlows(tuple(decades), times, tilts, *rows, *exponents)
 
 
 def gap_exponent(head: Blocks) -> float:
     """r of `‖∇R_L - ∇R_∞‖ ∝ L^-r` at one head, between the two lengths of `LONG`."""
-    short, long = np.asarray(_gradient_gaps(head, _tables(LONG)))
+    short, long = np.asarray(_gradient_gaps(head, _tables(LONG), _tables([INFINITE])))
     return float(np.log(short / long) / (LONG[1] - LONG[0]))
 
 
-def _tables(log_lengths: list[float] | tuple[float, ...]) -> ScoreTable:
+def _tables(log_lengths: Sequence[float]) -> ScoreTable:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(score_table, log_lengths))
 
 
-def _finite_risk(scores: ScoreTable, frames: int, blocks: Blocks) -> Float[Array, ""]:
+def _risk(scores: ScoreTable, frames: int, blocks: Blocks) -> Float[Array, ""]:
     return block_risk(TASK, blocks, scores, query_average(len(VARIANCES), frames=frames, radii=24))
 
 
-def _infinite_risk(blocks: Blocks) -> Float[Array, ""]:
-    return TASK.infinite_risk(block_head(blocks))
-
-
-@jax.jit
-def _infinite_flow(head: Blocks, times: Float[Array, " t"]) -> tuple[Blocks, Float[Array, " t"]]:
-    path = gradient_flow(_infinite_risk, head, times, rtol=RTOL, atol=RTOL / 100).params
-    return path, jax.vmap(_infinite_risk)(path)
-
-
-@jax.jit
-def _finite_flows(head: Blocks, times: Float[Array, " t"], tables: ScoreTable) -> tuple[Blocks, Float[Array, "k t"]]:
+@partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
+def _flows(head: Blocks, times: Float[Array, " t"], tables: ScoreTable) -> tuple[Blocks, Float[Array, "k t"]]:
     """One after the other: together, all would take the steps of the stiffest."""
 
     def follow_one(scores):
-        risk = partial(_finite_risk, scores, FLOW_FRAMES)
+        risk = partial(_risk, scores, FLOW_FRAMES)
         path = gradient_flow(risk, head, times, rtol=RTOL, atol=RTOL / 100).params
         return path, jax.vmap(risk)(path)
 
     return jax.lax.map(follow_one, tables)
 
 
-@jax.jit
-def _gradient_gaps(head: Blocks, tables: ScoreTable) -> Float[Array, " k"]:
-    def gap(scores):
-        finite, infinite = jax.grad(partial(_finite_risk, scores, HEAD_FRAMES))(head), jax.grad(_infinite_risk)(head)
-        return jnp.sqrt(jnp.sum((finite.matrix - infinite.matrix) ** 2) + (finite.gain - infinite.gain) ** 2)
+@partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+def _gradient_gaps(head: Blocks, tables: ScoreTable, infinite: ScoreTable) -> Float[Array, " k"]:
+    def gradient(scores):
+        slope = jax.grad(partial(_risk, scores, HEAD_FRAMES))(head)
+        return jnp.append(jnp.ravel(slope.matrix), slope.gain)
 
-    return jax.lax.map(gap, tables)
+    slopes, limits = jax.lax.map(gradient, tables), jax.lax.map(gradient, infinite)
+    return jnp.linalg.norm(slopes - limits, axis=-1)
