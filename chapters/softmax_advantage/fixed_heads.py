@@ -24,7 +24,7 @@ from lib.single_location.population import moments
 # The mean of the law of lengths, which is L = mean ± width, with equal chances.
 MEAN_LENGTH = GENERIC_LENGTH
 # Element-wise heads: tuned here over slope, bias and scale, whatever of them they have.
-ELEMENTWISE = {"sigmoid": sl.sigmoid, "erf": sl.erf, "linear": sl.linear}
+ELEMENTWISE = {"linear": sl.linear, "sigmoid": sl.sigmoid, "erf": sl.erf}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class FixedHead:
 
 def fix_heads() -> dict[tuple[str, str], FixedHead]:
     """By model and kind of head: prompts of `MEAN_LENGTH - width` or `MEAN_LENGTH + width` tokens."""
-    widths = np.arange(MEAN_LENGTH - 1)
+    widths = np.arange(0, MEAN_LENGTH - 1, 2)
     heads = {}
     for model, make in MODELS.items():
         ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)

@@ -1,12 +1,13 @@
 r"""The max model as prompts grow: what happens to the risk depends on how the strength of the hint is taken along.
 
-Across: the logarithm of the prompt's length. Solid: the Bayes risk, that of the best softmax head, at a fixed
-strength $\nu$ each; every curve ends at 1, past its dotted mark at $\ln L = \nu^2/2$. Dashed: a strength that grows
-with the prompt, $\nu = c\sqrt{2\ln L}$; the risk settles at $1/c$, the heuristic level at the right edge. At
-$\nu=\infty$ softmax has risk 0 at every length, and linear attention (triangles) goes to 1 even there.
+Across: the logarithm of the prompt's length, on a logarithmic axis. Solid: the Bayes risk, that of the best softmax
+head, at one fixed strength $\nu$ each; every curve ends at 1, past the dotted mark of its colour at
+$\ln L = \nu^2/2$. Dashed: a strength that grows with the prompt, $\nu = c\sqrt{2\ln L}$; the risk settles at $1/c$
+(thin dotted line, heuristic). At $\nu=\infty$ softmax has risk 0 at every length, and linear attention (triangles)
+goes to 1 even there.
 
 Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
-A dashed curve comes down to a level line at two thirds. Triangles for linear attention climb to one at once.
+A dashed curve levels off just below a thin line at two thirds. Triangles for linear attention climb to one early.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from lib.finite_prompt import participation
 
 # Strengths that stay, and the factor of one that grows; the longest prompt keeps the latter within the quadrature.
 FIXED, GROWING = (2.0, 6.0, 12.0), 1.5
-LONGEST, STEPS = 200.0, 60
+MIDDLE, LONG, LONGEST, STEPS = 50.0, 100.0, 200.0, 30
 # Where linear attention is looked at: the library's own longest prompt is 10^12.
 DECADES = (1, 2, 4, 6, 8, 12)
 
@@ -43,13 +44,14 @@ class LongPrompts:
 
 def simulate() -> LongPrompts:
     """`1 - E Σp²` of L normal scores of standard deviation ν, by the quadrature of finite prompts; nothing is drawn."""
-    log_lengths = np.linspace(0.0, LONGEST, STEPS + 1)[1:]
-    growing = GROWING * np.sqrt(2 * log_lengths)
+    log_lengths = np.sort([*np.geomspace(np.log(2.0), LONGEST, STEPS), MIDDLE, LONG])
+    strengths = np.stack([*(np.full_like(log_lengths, snr) for snr in FIXED), GROWING * np.sqrt(2 * log_lengths)])
+    *fixed, growing = 1.0 - np.asarray(participation(strengths, np.broadcast_to(log_lengths, strengths.shape)))
     linear = {decade: float(sl.best_risk(sl.Max(10.0**decade, np.inf), sl.linear)) for decade in DECADES}
     return LongPrompts(
         log_lengths,
-        {snr: 1.0 - np.asarray(participation(snr, log_lengths)) for snr in FIXED},
-        1.0 - np.asarray(participation(growing, log_lengths)),
+        dict(zip(FIXED, fixed, strict=True)),
+        growing,
         linear,
         float(sl.bayes_risk(sl.Max(10.0 ** max(DECADES), np.inf))),
     )
@@ -82,9 +84,8 @@ def numbers(prompts: LongPrompts) -> Numbers:
 
 
 def _claims(prompts: LongPrompts) -> tuple[Claim, Claim, Claim]:
-    snr, half = FIXED[1], STEPS // 2
-    decade = max(DECADES)
-    at = prompts.log_lengths[half - 1]
+    snr, decade = FIXED[1], max(DECADES)
+    middle, long = np.searchsorted(prompts.log_lengths, [MIDDLE, LONG])
     return (
         Claim(
             id="softmax-advantage-max-linear",
@@ -104,14 +105,14 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, Claim, Claim]:
             id="softmax-advantage-max-fixed",
             statement=(
                 f"At a fixed strength ν softmax fails too on long prompts of the max model: the Bayes risk at ν = "
-                f"{snr:g}, ln L = {at:g}, which is about e^(ν²)/L below 1."
+                f"{snr:g}, ln L = {MIDDLE:g}, which is about e^(ν²)/L below 1."
             ),
             source="derived here",
             box="cor-4-3-as-quoted",
-            measured=float(prompts.fixed[snr][half - 1]),
+            measured=float(prompts.fixed[snr][middle]),
             expected=1.0,
             # twice the leading term
-            tolerance=2 * np.exp(snr**2 - at),
+            tolerance=2 * np.exp(snr**2 - MIDDLE),
             alternative=Alternative("softmax had risk 0 in the limit, as it has at ν = ∞", prompts.certain),
         ),
         Claim(
@@ -125,7 +126,7 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, Claim, Claim]:
             measured=float(prompts.growing[-1]),
             expected=1 / GROWING,
             # corrections fall at least like 1/√(ln L), so that what is missing is at most this multiple of the change
-            tolerance=float(abs(prompts.growing[-1] - prompts.growing[half - 1])) / (2**0.5 - 1),
+            tolerance=float(abs(prompts.growing[-1] - prompts.growing[long])) / (2**0.5 - 1),
             alternative=Alternative(
                 "the hint stayed what it is at the shortest prompt",
                 float(prompts.fixed[min(FIXED)][-1]),
@@ -149,6 +150,9 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(1 / c, color=ink(), linewidth=0.8, linestyle=":")
     linear = table[table["kind"] == "linear"]
     axes.plot(linear["log_length"], linear["risk"], "^", color="C1", label=r"linear, $\nu=\infty$")
-    axes.set(xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05), xlim=(0, None))
+    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
+    axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
+    axes.minorticks_off()
+    axes.set_title("a hint that stays is lost in a long prompt, however strong")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
