@@ -176,7 +176,9 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot(row.risk, names.index(row.activation), **dot(row.normalised, row.exponential) | given)
         trail = rows[rows["activation"] == "softplus"]
         panel.plot(trail["risk"], [names.index("softplus")] * len(trail), color="C0", linewidth=1)
-        panel.annotate(r"bias $\to -\infty$", (rows["bayes"].iloc[0] + 0.02, names.index("softplus") + 0.45), fontsize=9)
+        panel.annotate(
+            r"bias $\to -\infty$", (rows["bayes"].iloc[0] + 0.02, names.index("softplus") + 0.45), fontsize=9
+        )
         panel.axvline(rows["bayes"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
         panel.set(xlim=(0, 1), title=title, xlabel="lowest excess risk")
     panels[0].set_yticks(range(len(names)), names)

@@ -31,7 +31,9 @@ def numbers(heads: Mapping[tuple[str, str], FixedHead]) -> Numbers:
 
 
 def _frame(heads: Mapping[tuple[str, str], FixedHead]) -> pd.DataFrame:
-    frames = [pd.DataFrame({"model": model, "activation": name, **vars(these)}) for (model, name), these in heads.items()]
+    frames = [
+        pd.DataFrame({"model": model, "activation": name, **vars(these)}) for (model, name), these in heads.items()
+    ]
     return pd.concat(frames, ignore_index=True).rename(columns={"widths": "width"})
 
 
