@@ -1,4 +1,4 @@
-"""The command line: list, run, draw, build, compare, piece, serve, new, address. `companion --help` says what for."""
+"""The command line: `companion --help` lists what it does."""
 
 import functools
 import subprocess
@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 from rich.status import Status
 from rich.table import Table
 
@@ -18,6 +19,11 @@ from companion import atomic, figure_set, freshness, parameters, provenance, pub
 from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from companion.sweeping import Sweep
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -101,8 +107,8 @@ def run(
 ) -> None:
     """Run one notebook, with parameters of your own if you like.
 
-    Without `-p` its results become those of the profile. With `-p` they go to a folder of their own,
-    under `_build/runs/`.
+    Without `-p` its results become those of the profile, if every claim holds. With `-p` they go to a folder of their
+    own, under `_build/runs/`, whatever its claims say.
     """
     house = House.here()
     house.require_notebook(notebook)
@@ -121,6 +127,61 @@ def run(
     )
     if report.replaced:
         console.print(f"  replaced in figures/{notebook}: {', '.join(report.replaced)}", soft_wrap=True)
+
+
+@app.command()
+@explained
+def sweep(
+    notebooks: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NOTEBOOK]...", help="Which; without, all that have these parameters."),
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", "-p", metavar="NAME=VALUES", help="`seed=1:10` or `length=10,100`; repeatable."),
+    ] = None,
+    profile: Profile = DEFAULT_PROFILE,
+    cores: Annotated[int, typer.Option(min=1, help="How many runs at once.")] = 2,
+) -> None:
+    """Run notebooks at several values of parameters: do their claims still hold?
+
+    Every combination is a run of its own, kept under `_build/runs/`: stop it when you like, the same line goes on.
+    """
+    from companion import sweeping
+
+    house = House.here()
+    house.require_profile(profile)
+    sweeps = sweeping.plan(house, notebooks or [], parameter or [], profile)
+    missing = [(one, point) for one in sweeps for point in one.points if not one.is_there(point)]
+    console.print(f"{STARTED} {len(missing)} runs of {sum(len(one.points) for one in sweeps)}; the others are there")
+    failed = 0
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as bar:
+        task = bar.add_task("Runs", total=len(missing))
+        for one, point, fault in sweeping.run(missing, cores):
+            bar.advance(task)
+            if fault:
+                failed += 1
+                console.print(f"[red]✗[/] {one.name} at {point}: {_plain(fault)}", soft_wrap=True)
+    broken = sum(_show_sweep(one, sweeping.write(one)) for one in sweeps)
+    if failed:
+        raise Mistake(f"{failed} runs left no results; why is above. The others are kept.")
+    if broken:
+        raise ClaimsFailed(f"{broken} outcomes of claims above.")
+
+
+def _show_sweep(sweep: "Sweep", claims: "DataFrame") -> int:
+    """A table of its claims, where more is to be seen; how many outcomes do not hold."""
+    if claims.empty:
+        return 0
+    name, points = sweep.name, len(sweep.points)
+    table = Table("claim", "holds", "furthest off", title=f"{name}, {points} runs", title_justify="left")
+    for claim, outcomes in claims.groupby("claim", sort=False):
+        holds = int(outcomes["holds"].sum())
+        colour = "green" if holds == len(outcomes) else "red"
+        table.add_row(claim, f"[{colour}]{holds}/{len(outcomes)}[/]", f"{outcomes['deviation'].max():.2f} tolerances")
+    console.print(table)
+    console.print(f"Tables and a picture: {sweep.folder}", soft_wrap=True)
+    return int((~claims["holds"]).sum())
 
 
 @app.command()

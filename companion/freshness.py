@@ -13,6 +13,7 @@ its name; the target is fresh exactly when the stamp of the present key exists a
 
 import ast
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,12 @@ from companion.parameters import resolve
 BOOK = "book"
 
 
-def numbers_key(house: House, name: str, profile: str) -> str:
+def numbers_key(house: House, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> str:
     """Parameters, the code cells, the sources they lead to, the book's context, tracked data, the lock."""
     notebook = Notebook.named(house, name)
     return _key(
         {
-            "parameters": resolve(house, notebook, profile),
+            "parameters": resolve(house, notebook, profile, overrides),
             "cells": plain_cells(notebook),
             "sources": _library(house).numbers_digests(steps.modules(notebook.code)),
             **_material(house, name),
@@ -96,6 +97,14 @@ def stamp(house: House, target: str, profile: str) -> Path:
     return house.build(profile).stamps / f"{target}.{_target_key(house, target, profile)}.json"
 
 
+def run_stamp(house: House, build: Build, name: str, profile: str, overrides: Mapping[str, Any]) -> Path:
+    """The same for a run with parameters of one's own, whose numbers and pictures are one target."""
+    library, chapter = _library(house), f"{house.settings.chapters}.{name}"
+    pictures = [library.picture_digest(f"{chapter}.{figure}") for figure in Notebook.named(house, name).figures]
+    key = _key({"numbers": numbers_key(house, name, profile, overrides), "pictures": pictures})
+    return build.stamps / f"{name}.{key}.json"
+
+
 def _target_key(house: House, target: str, profile: str) -> str:
     if target == BOOK:
         return book_key(house, profile)
@@ -105,13 +114,13 @@ def _target_key(house: House, target: str, profile: str) -> str:
 
 def is_fresh(house: House, target: str, profile: str) -> bool:
     """Whether building `target` would change nothing."""
-    return _intact(house, stamp(house, target, profile))
+    return intact(house, stamp(house, target, profile))
 
 
 def discard_damaged(house: House, profile: str) -> None:
     """Remove the stamps of targets whose files were removed or altered, so that they are built again."""
     for path in house.build(profile).stamps.glob("*.json"):
-        if not _intact(house, path):
+        if not intact(house, path):
             path.unlink(missing_ok=True)
 
 
@@ -157,7 +166,8 @@ def _keywords(path: Path, function: str) -> list[str]:
     return []
 
 
-def _intact(house: House, path: Path) -> bool:
+def intact(house: House, path: Path) -> bool:
+    """Whether the stamp `path` is there, and every file it lists is as it was."""
     try:
         contents: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
         return all(sources.digest((house.root / name).read_bytes()) == digest for name, digest in contents.items())

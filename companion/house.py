@@ -85,6 +85,16 @@ class House:
         return self.root / "_build"
 
     @property
+    def runs(self) -> Path:
+        """`<notebook>-<digest>/`: runs with parameters of one's own, a build each."""
+        return self.generated / "runs"
+
+    @property
+    def sweeps(self) -> Path:
+        """`<notebook>/`: what runs over several values of parameters came to."""
+        return self.generated / "sweeps"
+
+    @property
     def lock(self) -> Path:
         """The hash-checked versions of every dependency."""
         return self.root / "requirements.lock"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from companion.records import Claim, Column
+from companion.records import Alternative, Claim, Column
 
 SIGNIFICANT_DIGITS = 6
 EXACT_DIGITS = 17
@@ -22,6 +22,13 @@ def claim_record(claim: Claim) -> dict[str, Any]:
     for name in ("measured", "expected", "tolerance", "std_error"):
         record[name] = _json_number(record[name])
     return record
+
+
+def claim_of(record: Mapping[str, Any]) -> Claim:
+    """The claim that a record tells of, its numbers to six digits."""
+    said = {name: value for name, value in record.items() if name not in ("holds", "catches_alternative")}
+    other = record["alternative"]
+    return Claim(**{**said, "alternative": Alternative(other["says"], float(other["measured"]))})
 
 
 def _json_number(value: float | None) -> float | str | None:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,48 +34,91 @@ class Report:
 
 
 def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapping[str, Any] | None = None) -> Report:
-    """Run notebook `name` in `profile`, with `overrides` on top.
+    """Run notebook `name` in `profile`, with `overrides` on top. Raises `ClaimsFailed` if a claim fails.
 
     Without overrides its results become those of the profile (`_build/<profile>/`), and, in the default profile,
-    the published figures where these moved. With overrides they go to a folder of their own, `_build/runs/…`.
+    the published figures where these moved; if a claim fails, nothing changes. With overrides they go to a folder of
+    their own, `_build/runs/…`, whatever its claims say; what is there already is not computed again.
     """
-    values = check(house, Notebook.named(house, name), resolve(house, Notebook.named(house, name), profile, overrides))
-    build = _own_build(house, name, values.model_dump()) if overrides else house.build(profile)
+    build = own_build(house, name, profile, overrides) if overrides else house.build(profile)
+    replaced, clock = [], time.monotonic()
     with (
         atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"),
         atomic.announced(build.running / name),
     ):
-        # again, and the keys now: what was edited while we waited counts, what is edited from here on leaves us stale
-        notebook = Notebook.named(house, name)
-        values = check(house, notebook, resolve(house, notebook, profile, overrides)).model_dump()
-        targets = [name, *freshness.pictures(house, name)]
-        stamps = {target: freshness.stamp(house, target, profile) for target in targets}
-        started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-        with atomic.staging_folder(build.staging, name) as staging:
-            changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
-            environment = {OUT: str(staging), PROFILE: profile}
-            if not overrides and (pieces := precomputing.folder(house, name, profile)):  # they are those of the profile
-                environment[FOLDER] = str(pieces)
-            _execute(house, notebook, changed, staging, environment=environment, failed=build.failed)
-            claims = _verified_claims(notebook, staging, build)
-            for target in targets:
-                freshness.forget(build, target)
-            _accept(staging, build, name)
-            device = json.loads((staging / "device.json").read_text())
-        seconds = time.monotonic() - clock
-        provenance.record(house, build.provenance / f"{name}.json", started=started, seconds=seconds, device=device)
-        if not overrides:
-            for target, path in stamps.items():
-                if path == freshness.stamp(house, target, profile):
-                    freshness.leave_stamp(house, path, _files(build, target))
-    replaced = publication.publish_figures(house, name) if profile == DEFAULT_PROFILE and not overrides else []
-    return Report(name, seconds, notebook.figures, len(claims), replaced, build.figures / name)
+        # parameters and keys are read only now: what was edited while we waited counts
+        if overrides:
+            claims = _run_for_oneself(house, name, profile, overrides, build)
+        else:
+            claims = _run_for_the_profile(house, name, profile, build)
+    if not overrides and profile == DEFAULT_PROFILE:
+        replaced = publication.publish_figures(house, name)
+    figures = Notebook.named(house, name).figures
+    return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name)
 
 
-def _own_build(house: House, name: str, values: Mapping[str, Any]) -> Build:
-    key = sources.digest(atomic.dump_json(dict(values)).encode())[:8]
-    folder = house.generated / "runs" / f"{name}-{key}"
+def own_build(house: House, name: str, profile: str, overrides: Mapping[str, Any]) -> Build:
+    """Where a run with these parameters leaves its results: their values decide the folder, not how they were given."""
+    values = _checked(house, name, profile, overrides)
+    folder = house.runs / f"{name}-{sources.digest(atomic.dump_json(values).encode())[:8]}"
     return Build(folder, folder / "provenance")
+
+
+def _checked(house: House, name: str, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    notebook = Notebook.named(house, name)
+    return check(house, notebook, resolve(house, notebook, profile, overrides)).model_dump()
+
+
+def _run_for_the_profile(house: House, name: str, profile: str, build: Build) -> list[dict[str, Any]]:
+    """Accepted only if every claim holds; its claims."""
+    targets = [name, *freshness.pictures(house, name)]
+    stamps = {target: freshness.stamp(house, target, profile) for target in targets}
+    with _results(house, name, profile, {}, build) as staging:
+        claims = _claims(staging / "figures" / name)
+        if broken := broken_claims(claims):
+            kept = _keep(staging / f"{name}.ipynb", build.failed / f"{name}.ipynb")
+            raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(_why, broken), f"See {kept}"]))
+        _accept(staging, build, name, targets)
+    for target, path in stamps.items():
+        if path == freshness.stamp(house, target, profile):  # else it was edited meanwhile, and is stale
+            freshness.leave_stamp(house, path, _files(build, target))
+    return claims
+
+
+def _run_for_oneself(
+    house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build
+) -> list[dict[str, Any]]:
+    """Accepted whatever its claims say; they are told last."""
+    stamp = freshness.run_stamp(house, build, name, profile, overrides)
+    if not freshness.intact(house, stamp):
+        with _results(house, name, profile, overrides, build) as staging:
+            _accept(staging, build, name, [name])
+        if stamp == freshness.run_stamp(house, build, name, profile, overrides):
+            figures = sorted((build.figures / name).iterdir())
+            freshness.leave_stamp(house, stamp, [*_files(build, name), *figures])
+    claims = _claims(build.figures / name)
+    if broken := broken_claims(claims):
+        kept = f"The results are kept: {build.figures / name}"
+        raise ClaimsFailed("\n".join([f"{name}, with parameters of your own.", *map(_why, broken), kept]))
+    return claims
+
+
+@contextmanager
+def _results(house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build) -> Iterator[Path]:
+    """A folder with what the notebook leaves, whole sets of files, to be accepted inside; its provenance at the end."""
+    notebook, values = Notebook.named(house, name), _checked(house, name, profile, overrides)
+    changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
+    started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
+    with atomic.staging_folder(build.staging, name) as staging:
+        environment = {OUT: str(staging), PROFILE: profile}
+        if not overrides and (pieces := precomputing.folder(house, name, profile)):  # they are those of the profile
+            environment[FOLDER] = str(pieces)
+        _execute(house, notebook, changed, staging, environment=environment, failed=build.failed)
+        _require_whole(notebook, staging / "figures" / name)
+        device = json.loads((staging / "device.json").read_text())
+        yield staging
+    seconds = time.monotonic() - clock
+    provenance.record(house, build.provenance / f"{name}.json", started=started, seconds=seconds, device=device)
 
 
 def _execute(
@@ -140,21 +183,24 @@ def _kernel_manager() -> Iterator[type]:
         yield SocketFileKernelManager
 
 
-def _verified_claims(notebook: Notebook, staging: Path, build: Build) -> list[dict[str, Any]]:
-    folder = staging / "figures" / notebook.name
+def _require_whole(notebook: Notebook, folder: Path) -> None:
     made = set(figure_set.names_in(folder))
     if made != set(notebook.figures):
         raise Mistake(f"{notebook.name} should publish {sorted(notebook.figures)} and published {sorted(made)}.")
     if faults := [fault for figure in sorted(made) for fault in figure_set.faults(folder, figure)]:
         raise Mistake(f"{notebook.name} left a mixed set of files: {'; '.join(faults)}.")
-    claims = [claim for figure in notebook.figures for claim in figure_set.read_record(folder, figure)["claims"]]
-    broken = [claim for claim in claims if not claim["holds"]] + [
-        claim for claim in claims if claim["holds"] and not claim["catches_alternative"]
-    ]
-    if broken:
-        kept = _keep(staging / f"{notebook.name}.ipynb", build.failed / f"{notebook.name}.ipynb")
-        raise ClaimsFailed("\n".join([f"{notebook.name}: nothing is published.", *map(_why, broken), f"See {kept}"]))
-    return claims
+
+
+def _claims(folder: Path) -> list[dict[str, Any]]:
+    names = figure_set.names_in(folder)
+    return [claim for figure in names for claim in figure_set.read_record(folder, figure)["claims"]]
+
+
+def broken_claims(claims: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those that do not hold, then those that could not fail."""
+    claims = list(claims)
+    failed = [claim for claim in claims if not claim["holds"]]
+    return failed + [claim for claim in claims if claim["holds"] and not claim["catches_alternative"]]
 
 
 def _why(claim: Mapping[str, Any]) -> str:
@@ -172,7 +218,9 @@ def _keep(executed: Path, kept: Path) -> Path:
     return kept
 
 
-def _accept(staging: Path, build: Build, name: str) -> None:
+def _accept(staging: Path, build: Build, name: str, targets: list[str]) -> None:
+    for target in targets:
+        freshness.forget(build, target)
     for kind, target in (("tables", build.tables), ("figures", build.figures)):
         atomic.replace_folder(staging / kind / name, target / name)
     build.executed.mkdir(parents=True, exist_ok=True)

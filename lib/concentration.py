@@ -3,7 +3,8 @@
 [BB26, Prop. 3.1] and [BB26, Prop. 3.4] bound the mean square errors of outputs and gradients in L²(ν). Here they
 are measured, for any token law μ and any query law ν: a *gap* is the integrand at one prompt and one query, an
 `ErrorCurve` its mean at several lengths, `fit_rate` reads the exponent of a curve with its error, `fit_bound` the
-constants that the propositions leave open. Where all is Gaussian and isotropic, `isotropic_error` is exact.
+constants that the propositions leave open, `tightest_bound` the least of them. Where all is Gaussian and isotropic,
+`isotropic_error` is exact, and `sample_isotropic` draws what is random in it and nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,9 +16,10 @@ import jax.random as jr
 import numpy as np
 import numpy.typing as npt
 from jaxtyping import Array, Float, Int, Num, PRNGKeyArray, PyTree
+from scipy.optimize import minimize_scalar
 from scipy.special import gammaincc, gammaln
 
-from lib._checks import require_count
+from lib._checks import as_float, require_count
 from lib.attention import Attention, attend
 from lib.batching import map_batched, tabulate
 from lib.finite_prompt import score_statistics
@@ -49,6 +51,22 @@ def bilinear_gap(params: Attention, prompt: Empirical, measure: Measure, query: 
     tilt = params.bilinear @ query
     covs = tilted_cov(prompt, tilt) - tilted_cov(measure, tilt)
     return jnp.sum((params.value @ covs) ** 2) * jnp.sum(query**2)
+
+
+class ByImportance(eqx.Module):
+    """`gap` of a query drawn from N(0, spread² I), weighted so that its mean is that over N(0, I).
+
+    Where the mean over queries is carried by long ones, plain queries rest it on a handful of them, and the standard
+    error, measured on the same handful, is too small. A wider law draws them more often; no weight passes spread^q.
+    """
+
+    gap: Gap
+    spread: Float[Array, ""] = eqx.field(converter=as_float)
+
+    def __call__(self, params, prompt, measure, query):
+        """The gap of one prompt and one query, times the ratio of the densities at the query."""
+        log_weight = query.size * jnp.log(self.spread) - (1 - self.spread**-2) / 2 * jnp.sum(query**2)
+        return jax.tree.map(lambda value: jnp.exp(log_weight) * value, self.gap(params, prompt, measure, query))
 
 
 @eqx.filter_jit
@@ -222,11 +240,40 @@ def fit_bound(
     the smallest constant that bounds all errors given. A fit, not the paper's constants: nothing follows from it
     for lengths beyond those given, which is what makes it worth trying there.
     """
-    scale = np.asarray(sigmas)[:, None]
-    unit = BoundShape(
-        1.0, float(np.min(scale[:, 0] ** 2 * straight_exponents(lengths, errors))), sigma_power, log_power
-    )
-    return BoundShape(float(np.max(errors / unit(scale, lengths))), unit.c2, sigma_power, log_power)
+    c2 = float(np.min(np.square(sigmas) * straight_exponents(lengths, errors)))
+    return _touching(BoundShape(1.0, c2, sigma_power, log_power), sigmas, lengths, errors)
+
+
+def _touching(shape: BoundShape, sigmas: Sequence[float], lengths: Num[np.ndarray, " k"], errors) -> BoundShape:
+    """With the smallest c₁ that bounds all errors given."""
+    unit = BoundShape(1.0, shape.c2, shape.sigma_power, shape.log_power)(np.asarray(sigmas)[:, None], lengths)
+    return BoundShape(float(np.max(errors / unit)), shape.c2, shape.sigma_power, shape.log_power)
+
+
+def tightest_bound(
+    sigmas: Sequence[float],
+    lengths: Num[np.ndarray, " k"],
+    errors: Float[np.ndarray, "s k"],
+    *,
+    sigma_power: int = 6,
+    log_power: int = 1,
+) -> BoundShape:
+    """Of all pairs of constants that bound the errors given, the one whose `looseness`, log-convex in c₂, is least."""
+
+    def touching(c2: float) -> BoundShape:
+        return _touching(BoundShape(1.0, c2, sigma_power, log_power), sigmas, lengths, errors)
+
+    def loosest(c2: float) -> float:
+        return looseness(touching(c2)(np.asarray(sigmas)[:, None], lengths), errors)
+
+    # a c₂ beyond the steepest slope, at the largest σ, only lifts c₁
+    most = np.max(np.square(sigmas)) * max(np.max(straight_exponents(lengths, errors)), 1.0)
+    return touching(float(minimize_scalar(loosest, bounds=(0.0, most), options={"xatol": 1e-10}).x))
+
+
+def looseness(bound: Float[np.ndarray, "..."], errors: Float[np.ndarray, "..."]) -> float:
+    """How many powers of ten the bound lies above the errors, where it does most."""
+    return float(np.log10(np.max(bound / errors)))
 
 
 class RadialTable(eqx.Module):
@@ -257,9 +304,43 @@ def isotropic_error(table: RadialTable, operator_norm: float, dimension: int) ->
     larger `largest_tau`, because the mean is carried by queries up to τ² = 2 ln L and beyond. Derived here, see
     book/output_concentration.
     """
-    radius = table.tau / operator_norm
-    mass = table.weight * np.exp(log_chi_density(radius, dimension)) / operator_norm
+    mass = _radial_mass(table, operator_norm, dimension)
     return mass @ (table.score_error + (dimension - 1) * table.participation)
+
+
+def sample_isotropic(
+    table: RadialTable,
+    operator_norm: float,
+    dimensions: Sequence[int],
+    lengths: Sequence[int],
+    *,
+    prompts: int,
+    key: PRNGKeyArray,
+) -> Float[Array, "prompts d k"]:
+    """What `isotropic_error` is the mean of, given the L scores of each of `prompts` prompts and nothing else of them.
+
+    `Σ_j mass_j ((ĝ - τ_j)² + (d - 1) Σ p²)` over the nodes of the table: averaged exactly over the rest of the tokens
+    and over the length of the query. Prompt i, from `fold_in(key, i)`, serves all dimensions and lengths.
+    """
+    masses = jnp.asarray([_radial_mass(table, operator_norm, d) for d in dimensions])
+    others, tau = jnp.asarray(dimensions) - 1, jnp.asarray(table.tau)
+
+    def one_prompt(index):
+        scores = jr.normal(jr.fold_in(key, index), (max(lengths),), tau.dtype)
+
+        def at_length(length):
+            weights = jax.nn.softmax(tau[:, None] * scores[:length], axis=1)
+            misses, shares = (weights @ scores[:length] - tau) ** 2, jnp.sum(weights**2, axis=1)
+            return masses @ misses + others * (masses @ shares)
+
+        return jnp.stack([at_length(length) for length in lengths], axis=1)
+
+    return map_batched(one_prompt, jnp.arange(prompts), size=max(lengths) * tau.size)
+
+
+def _radial_mass(table: RadialTable, operator_norm: float, dimension: int) -> Float[np.ndarray, " n"]:
+    """Weights of the nodes in the mean over τ = H‖z‖, z ~ N(0, I_d)."""
+    return table.weight * np.exp(log_chi_density(table.tau / operator_norm, dimension)) / operator_norm
 
 
 def log_chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:

@@ -85,9 +85,10 @@ def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 def mean_output(
     params: Attention, gaussian: Gaussian, query: Float[Array, " q"], log_length: Scalar
 ) -> Float[Array, " e"]:
-    """`E T[μ̂_L](z) = V m + (1 - P) V Γ U z`: in mean, a finite prompt is linear attention shrunk by `1 - P`.
+    """`E T[μ̂_L](z) = V m + (1 - P) V Γ U z`: the direction is linear attention's, the length is shrunk by `1 - P`.
 
-    By Stein's identity, E ĝ = τ (1 - P). Derived here.
+    P depends on the query, so the mean is not linear in it: E ĝ = τ (1 - P), by Stein's identity, levels off. Derived
+    here.
     """
     at = _scores(params, gaussian, query)
     shrinkage = 1 - score_statistics(at.variance, log_length).participation

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.marks import SIZE
-from chapters.exact_finite_prompt.quadrature import INFLATION, Accuracy, Plane, WeightSums
+from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from companion import Alternative, Claim, Column, Numbers, Table
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
@@ -49,17 +49,18 @@ def _weights_claim(sums: WeightSums) -> Claim:
     return Claim(
         id="exact-finite-prompt-weights",
         statement=(
-            f"The weights of a prompt sum to one: at {sums.right.size} points of the plane, participation and the "
+            f"The weights of a prompt sum to one: at {sums.exact.size} points of the plane, participation and the "
             "separately integrated products of pairs of weights add up to 1; the largest deviation."
         ),
         source="derived here",
         box="two-integrals",
-        measured=float(np.max(np.abs(sums.right - 1))),
+        measured=float(np.max(np.abs(sums.exact - 1))),
         expected=0.0,
         tolerance=1e-10,
         relation="≤",
         alternative=Alternative(
-            f"a participation at a τ {INFLATION - 1:.0%} too large", float(np.max(np.abs(sums.inflated - 1)))
+            "the participation of long prompts, e^{τ²}/L, or 1 where that is larger",
+            float(np.max(np.abs(sums.long - 1))),
         ),
     )
 

@@ -108,7 +108,10 @@ def _freezing_claim(longest: Frozen) -> Claim:
         expected=float(frozen_participation(np.asarray(ratio))),
         # the largest of L normals falls short of √(2 ln L) by this fraction
         tolerance=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
-        alternative=Alternative("as many tokens as before freezing, e^{τ²}/L capped at 1", 1.0),
+        alternative=Alternative(
+            "no freezing: the participation of long prompts, e^{τ²}/L, or 1 where that is larger",
+            float(np.exp(min((2 * ratio**2 - 1) * log_length, 0.0))),
+        ),
     )
 
 

@@ -12,7 +12,6 @@ from lib.batching import tabulate
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU, quadrature_error, score_statistics
 from lib.partition import Resolution, levels, log_survival, log_tilted
 
-INFLATION = 1.05
 # Where the accuracy of the quadrature is asked for.
 PROBES = 24
 
@@ -29,10 +28,10 @@ class Plane:
 
 @dataclass(frozen=True)
 class WeightSums:
-    """What participation and the pairs of weights add up to, all over the plane; the same with a τ too large."""
+    """What participation and the pairs of weights add up to, with P itself and with its form for long prompts."""
 
-    right: Float[np.ndarray, " points"]
-    inflated: Float[np.ndarray, " probes"]
+    exact: Float[np.ndarray, " points"]
+    long: Float[np.ndarray, " points"]
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,8 @@ def evaluate(taus: int, lengths: int) -> Plane:
 def add_weights(plane: Plane) -> WeightSums:
     """`1 = E (Σp)² = P + L (L - 1) E p_1 p_2`, the pairs by an integral of their own."""
     pairs = np.asarray(_pairs(jnp.asarray(plane.tau), jnp.asarray(plane.log_length)))
-    probes = slice(None, None, max(1, pairs.size // 50))
-    inflated = tabulate(score_statistics, (INFLATION * plane.tau[probes]) ** 2, plane.log_length[probes])
-    return WeightSums(plane.participation + pairs, inflated.participation + pairs[probes])
+    long = np.exp(np.minimum(plane.tau**2 - plane.log_length, 0.0))
+    return WeightSums(plane.participation + pairs, long + pairs)
 
 
 @jax.jit

@@ -21,17 +21,32 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain_ticks
-from chapters.finite_samples.theory import QUANTITIES, Trained
-from chapters.finite_samples.training import HEADS
+from chapters.finite_samples.theory import (
+    ABOVE_FLOOR,
+    AT_FLOOR,
+    LOWERED,
+    QUANTITIES,
+    Bounds,
+    Floor,
+    Trained,
+    least_squares_key,
+)
+from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
 from companion import Alternative, Claim, Column, Numbers, Table
 from lib.statistics import comparison_quantile
 
 LABELS = {"m_k": "$m_k$", "q_k": "$q_k$", "m_v": "$m_v$", "q_v": "$q_v$", "train_loss": "training loss"}
 
 
-def numbers(curves: Trained, limits: Trained, compared: Sequence[float]) -> Numbers:
-    """Theory beside the runs at D → ∞; they agree, for each head, at the sample ratios `compared`."""
-    return Numbers(_table(curves, limits), [_agreement_claim(curves, limits, compared, name) for name in HEADS])
+# Sample ratios at which the runs leave the order of the heads open, and at which they do not.
+OPEN, DECIDED = 1.0, 1.5
+
+
+def numbers(curves: Trained, bounds: Bounds, limits: Trained, compared: Sequence[float], floor: Floor) -> Numbers:
+    """Theory beside the runs at D → ∞, which agree at the sample ratios `compared`; ridges at their floor; a key."""
+    agreement = (_agreement_claim(curves, limits, compared, name) for name in HEADS)
+    claims = (*agreement, _open_claim(limits), *_ridge_claims(floor), _key_claim({**curves, **bounds.far}))
+    return Numbers(_table(curves, limits), claims)
 
 
 def _table(curves: Trained, limits: Trained) -> Table:
@@ -65,7 +80,7 @@ def _agreement_claim(curves: Trained, limits: Trained, compared: Sequence[float]
             f"Risk, four overlaps and training loss of {name} training runs, taken to D → ∞, are those of the replica "
             f"fixed point: the worst of {len(right)} deviations, in combined standard errors."
         ),
-        source="[D26]",
+        source="[D26, Result 5.1]",
         box="replica-prediction",
         measured=float(right.max()),
         expected=0.0,
@@ -89,6 +104,89 @@ def _deviations(
             right.append((run[quantity].value - own[quantity].known) / error)
             wrong.append((run[quantity].value - other[quantity].known) / error)
     return np.asarray(right), np.asarray(wrong)
+
+
+def _open_claim(limits: Trained) -> Claim:
+    """Between few prompts and more, who is ahead is not known here."""
+
+    def apart(alpha):
+        soft, flat = (limits[head, alpha]["risk"] for head in HEADS)
+        return float(abs(soft.value - flat.value) / np.hypot(soft.std_error, flat.std_error))
+
+    return Claim(
+        id="finite-samples-open",
+        statement=(
+            f"At n = {OPEN:g} D the training runs do not decide which head is ahead: the difference of their risks, "
+            "taken to D → ∞, in combined standard errors."
+        ),
+        source="measured here",
+        measured=apart(OPEN),
+        expected=0.0,
+        tolerance=comparison_quantile(1),
+        relation="≤",
+        alternative=Alternative(f"the same at n = {DECIDED:g} D", apart(DECIDED)),
+    )
+
+
+def _ridge_claims(floor: Floor) -> tuple[Claim, Claim]:
+    """The best key ridges are where the search was stopped, and below that floor the equations promise more."""
+
+    def change(risks):
+        """Of the risk when the key ridge is lowered, in combined standard errors."""
+        before, after = risks
+        return (after.known - before.known) / np.hypot(before.std_error, after.std_error)
+
+    return (
+        Claim(
+            id="finite-samples-ridge-floor",
+            statement=(
+                f"The best key ridge of softmax is the smallest that was allowed, {SMALLEST_RIDGE:g}, at most sample "
+                f"ratios: at so many of {floor.ratios}."
+            ),
+            source="measured here",
+            measured=floor.keys,
+            expected=floor.ratios / 2,
+            tolerance=0.0,
+            relation="≥",
+            alternative=Alternative("the same for its value ridge", floor.values),
+        ),
+        Claim(
+            id="finite-samples-below-floor",
+            statement=(
+                f"At n = {AT_FLOOR:g} D, where the key ridge of softmax is at its floor, {LOWERED:g} times that ridge "
+                "would lower the risk, were the replica equations right there: the change in combined standard errors."
+            ),
+            source="measured here",
+            measured=change(floor.at_floor),
+            expected=-comparison_quantile(1),
+            tolerance=0.0,
+            relation="≤",
+            alternative=Alternative(
+                f"the same at n = {ABOVE_FLOOR:g} D, where the best ridge is above", change(floor.above_floor)
+            ),
+        ),
+    )
+
+
+def _key_claim(curves: Trained) -> Claim:
+    """Linear attention's key is short: it grows to that of least squares from below."""
+
+    def longest(head):
+        return max(these["q_k"].known for (name, _), these in curves.items() if name == head)
+
+    return Claim(
+        id="finite-samples-linear-key",
+        statement=(
+            "The key of linear attention never becomes longer than that of least squares with infinitely many prompts, "
+            "q_k = ν (1 - 1/L)²: the largest q_k at any sample ratio."
+        ),
+        source="derived here",
+        measured=longest("linear"),
+        expected=least_squares_key(),
+        tolerance=0.0,
+        relation="≤",
+        alternative=Alternative("the same for softmax", longest("softmax")),
+    )
 
 
 def draw(table: pd.DataFrame) -> Figure:

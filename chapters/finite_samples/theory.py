@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from chapters.finite_samples.training import HEADS, NOISE_STD, task
+from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, SMALLEST_RIDGE, SNR, task
 from lib.single_location.activations import Activation, linear
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.population import bayes_risk, best_risk
@@ -15,6 +15,11 @@ from lib.single_location.replica import Replica, replica
 
 # A sample ratio that is as good as infinite.
 MANY = 1e6
+# Sample ratios far beyond the curves, where a head is near what it can reach; ridges stay those of the last one.
+FAR = (100.0, 1000.0)
+# What the key ridge of softmax is multiplied by, at a sample ratio where the best one is at its floor and at one where
+# it is above.
+LOWERED, AT_FLOOR, ABOVE_FLOOR = 0.5, 4.0, 0.5
 QUANTITIES = ("risk", "m_k", "q_k", "m_v", "q_v", "train_loss")
 
 
@@ -40,11 +45,46 @@ Trained = Mapping[tuple[str, float], Mapping[str, Measured]]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Risks that cannot be beaten: the Bayes-optimal one by sample ratio, its end at `MANY`, and at n = ∞ by head."""
+    """What curves are held against: the Bayes-optimal risk by ratio and at `MANY`, heads at n = ∞ and at `FAR`."""
 
     optimal: Mapping[float, float]
     end: float
     heads: Mapping[str, float]
+    far: Trained
+
+
+@dataclass(frozen=True)
+class Floor:
+    """How the best ridges of softmax stand to the smallest that was allowed.
+
+    At how many of `ratios` sample ratios the best one of keys and of values is that smallest; and risks at the best
+    ridges and with the key ridge `LOWERED`, at one ratio where it is the smallest and at one where it is above.
+    """
+
+    ratios: int
+    keys: int
+    values: int
+    at_floor: tuple[Measured, Measured]
+    above_floor: tuple[Measured, Measured]
+
+
+def least_squares_key() -> float:
+    """|k|²/D of the best linear head of all, `ν (1 - 1/L)²`: its weights 1 + χ are least squares on (1, χ*)."""
+    return SNR * (1.0 - 1.0 / LENGTH) ** 2
+
+
+def look_below(ridges: pd.DataFrame, *, points: int) -> Floor:
+    """Where the best ridges are at their floor, and what the same equations say of a key ridge below it."""
+    mine = ridges[ridges["head"] == "softmax"]
+    keys, values = (int((mine[column] <= SMALLEST_RIDGE).sum()) for column in ("ridge_k", "ridge_v"))
+
+    def both(alpha):
+        ridge_k, ridge_v = ridge_at(ridges, "softmax", alpha)
+        pairs = ((ridge_k, ridge_v), (LOWERED * ridge_k, ridge_v))
+        first, second = (quantities_of(predict(HEADS["softmax"], alpha, pair, points=points))["risk"] for pair in pairs)
+        return first, second
+
+    return Floor(len(mine), keys, values, both(AT_FLOOR), both(ABOVE_FLOOR))
 
 
 def follow(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Trained:
@@ -87,7 +127,8 @@ def bayes_optimal(alphas: Iterable[float]) -> dict[float, float]:
     return {alpha: float(bayes_optimal_risk(task(), noise_std=NOISE_STD, alpha=alpha)) for alpha in alphas}
 
 
-def find_bounds(alphas: Iterable[float]) -> Bounds:
-    """The Bayes-optimal curve and its end, and the population risks of both heads."""
+def find_bounds(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Bounds:
+    """The Bayes-optimal curve and its end, the population risks of both heads, and their replicas on the way there."""
     heads = {"softmax": float(bayes_risk(task())), "linear": float(best_risk(task(), linear))}
-    return Bounds(bayes_optimal(alphas), bayes_optimal([MANY])[MANY], heads)
+    far = follow(FAR, ridges, points=points)
+    return Bounds(bayes_optimal(alphas), bayes_optimal([MANY])[MANY], heads, far)

@@ -23,6 +23,8 @@ STARTS: Mapping[str, Start] = {"informed": informed, "uninformed": uninformed}
 LENGTH, SNR, NOISE_STD = 3, 4.0, 0.3
 # Dimensions of the tracked runs, with the number of runs at each sample ratio.
 RUNS = {200: 16, 400: 8, 800: 4}
+# Where the replica is trusted; best ridges are looked for from here on.
+SMALLEST_RIDGE = 0.3
 # A seed that no tracked run has.
 OTHER_SEED = 999
 

@@ -13,7 +13,7 @@ from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
 from lib.attention import Attention, attend, mean_square_weight
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay
-from lib.measures import Gaussian, empirical
+from lib.measures import Gaussian, GaussianMixture, empirical
 
 
 class Keys(NamedTuple):
@@ -24,6 +24,8 @@ class Keys(NamedTuple):
     rate: PRNGKeyArray
     measures: PRNGKeyArray
     laplace: PRNGKeyArray
+    outputs: PRNGKeyArray
+    elliptical: PRNGKeyArray
 
 
 def keys(seed: int) -> Keys:
@@ -36,6 +38,16 @@ def query_ray() -> QueryRay:
     params = Attention([[0.9, 0.3, -0.2], [-0.4, 0.7, 0.1], [0.2, 0.1, 0.8]], [[1.0, 0.5, -0.3], [-0.2, 0.8, 0.6]])
     gaussian = Gaussian([0.5, -0.3, 0.2], [[1.0, 0.4, -0.2], [0.4, 0.8, 0.3], [-0.2, 0.3, 0.6]])
     return QueryRay.through(params, gaussian, jnp.asarray([1.0, 0.6, 0.3]))
+
+
+def two_clusters(gaussian: Gaussian) -> GaussianMixture:
+    """Tokens in two clusters, of unequal weight, with the mean and the covariance of `gaussian` and another law."""
+    weights, spread = jnp.asarray([0.3, 0.7]), 0.9
+    # the clusters lie apart along Γe₁, with the share `spread²` of the first variance: what is left is a covariance
+    along = spread * gaussian.cov[0] / jnp.sqrt(gaussian.cov[0, 0])
+    means = gaussian.mean + jnp.outer(jnp.sqrt(weights[::-1] / weights) * jnp.asarray([1.0, -1.0]), along)
+    covs = jnp.broadcast_to(gaussian.cov - jnp.outer(along, along), (2, *gaussian.cov.shape))
+    return GaussianMixture(jnp.log(weights), Gaussian(means, covs))
 
 
 @dataclass(frozen=True)

@@ -60,10 +60,18 @@ def growth(outputs: Mapping[int, ByTilt], tilt: float) -> Growth:
 def spread_exponent(outputs: Mapping[int, ByTilt], tilt: float) -> tuple[float, float]:
     """Slope in ln L of the log of the mean absolute deviation, and its standard error by the delta method."""
     kept = _long(outputs, tilt)
-    deviations = [np.abs(values - values.mean()) for values in kept.values()]
-    spreads = np.asarray([these.mean() for these in deviations])
-    errors = np.asarray([standard_error(these) for these in deviations]) / spreads
-    return weighted_slope(np.log(list(kept)), np.log(spreads), errors)
+    spreads, errors = np.transpose([mean_absolute_deviation(values) for values in kept.values()])
+    return weighted_slope(np.log(list(kept)), np.log(spreads), errors / spreads)
+
+
+def mean_absolute_deviation(values: Float[np.ndarray, " prompts"]) -> tuple[float, float]:
+    """`E |x - E x|`, and its standard error, the error of the mean it is taken around included.
+
+    Moving the centre by ε changes it by `-ε E sign(x - E x)`, which is not zero for a skewed law.
+    """
+    offsets = values - values.mean()
+    deviations = np.abs(offsets)
+    return float(deviations.mean()), float(standard_error(deviations - np.sign(offsets).mean() * offsets))
 
 
 def _long(outputs: Mapping[int, ByTilt], tilt: float) -> dict[int, Float[np.ndarray, " prompts"]]:

@@ -1,4 +1,4 @@
-r"""The mean answer of a finite prompt is linear attention, shrunk.
+r"""On average a finite prompt answers in the lemma's direction, the more shortly the larger the query.
 
 Points: slope $\mathbb{E}\,r/\tau$ of the mean response $r$ of simulated prompts of length $L$, with its standard
 error. Lines: the exact slope $1-P$, $P=\mathbb{E}\sum_i p_i^2$ computed by quadrature. Neighbouring points share
@@ -29,7 +29,7 @@ from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 def numbers(responses: Mapping[int, Responses]) -> Numbers:
     """Slopes of mean responses beside the exact ones."""
-    return Numbers(_table(responses), (_mean_claim(responses),))
+    return Numbers(_table(responses), (_mean_claim(responses), _saturation_claim(responses)))
 
 
 def _table(responses: Mapping[int, Responses]) -> Table:
@@ -84,6 +84,36 @@ def _mean_claim(responses: Mapping[int, Responses]) -> Claim:
         tolerance=bound,
         alternative=Alternative(
             "no shrinkage, a mean response of τ", max(worst_deviation(g[:, asked]) for g in unshrunk)
+        ),
+    )
+
+
+def _saturation_claim(responses: Mapping[int, Responses]) -> Claim:
+    """The mean answer to the largest query over that to one half as large, on the same prompts, the shortest."""
+    length = min(responses)
+    these = responses[length]
+    last, middle = these.taus.size - 1, these.taus.size // 2
+    large, small = these.response[:, last], these.response[:, middle]
+    ratio = float(large.mean() / small.mean())
+    # the delta method for a ratio of two means over the same prompts
+    std_error = float(standard_error(large - ratio * small) / small.mean())
+    slopes = 1 - tabulate(participation, these.taus, np.log(length))
+    exact = these.taus * slopes
+    return Claim(
+        id="gaussian-limit-mean-saturates",
+        statement=(
+            f"The mean answer is not linear in the query: at L = {length} the query of size {these.taus[last]:g} has a "
+            f"mean answer so many times that of the query of size {these.taus[middle]:g}, as exact theory says."
+        ),
+        source="derived here",
+        box="mean-output",
+        measured=ratio,
+        expected=float(exact[last] / exact[middle]),
+        tolerance=comparison_quantile(1) * std_error,
+        std_error=std_error,
+        alternative=Alternative(
+            "a mean answer linear in the query, shrunk alike at every size",
+            float(these.taus[last] / these.taus[middle]),
         ),
     )
 

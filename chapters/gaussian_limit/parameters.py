@@ -9,8 +9,9 @@ import companion
 # From this many prompts on, the mean output of a length is drawn and tested.
 ENOUGH_PROMPTS = 1000
 FEWEST_PROMPTS = 8
-# From this length on the laws in ln L of Laplace prompts are fitted; shorter prompts still carry corrections.
-LONG = 100
+# From this length on the laws in ln L of Laplace prompts are fitted: the corrections, of relative size 1/L, are then
+# far below every standard error.
+LONG = 1000
 SHORT = 100
 
 
@@ -50,6 +51,8 @@ class Parameters(companion.Parameters):
     ]
     measure_prompts: Annotated[int, Field(ge=50, le=10**4, description="Prompts for each of those measures.")]
     gaussians: Annotated[int, Field(ge=2, le=10**4, description="Random Gaussians of each dimension for the lemma.")]
+    output_queries: Annotated[int, Field(ge=1000, le=10**6, description="Gaussian queries whose outputs are drawn.")]
+    output_length: Annotated[int, Field(ge=2, le=10**5, description="Length of the finite prompts that answer them.")]
 
     @property
     def counts(self) -> dict[int, int]:

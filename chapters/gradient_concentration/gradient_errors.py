@@ -14,13 +14,15 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.attention import Attention
-from lib.concentration import ErrorCurve, bilinear_gap, error_curve, sample_gaps, value_gap
+from lib.concentration import ByImportance, ErrorCurve, bilinear_gap, error_curve, sample_gaps, value_gap
 from lib.measures import Empirical, Gaussian, Measure
 
 # Of tokens, queries and outputs.
 DIMENSION = 2
 # Queries asked of each prompt: a query costs a fraction of the tokens it is asked of.
 QUERIES = 4
+# Queries are drawn from N(0, SPREAD² I) and weighted back to N(0, I): the mean errors rest on long ones.
+SPREAD = 2**0.5
 # The names of the two gradients, ∇_V and ∇_U.
 VALUE, BILINEAR = "value", "bilinear"
 
@@ -30,6 +32,7 @@ class Keys(NamedTuple):
 
     scales: PRNGKeyArray
     queries: PRNGKeyArray
+    single: PRNGKeyArray
 
 
 def keys(seed: int) -> Keys:
@@ -83,7 +86,9 @@ def by_scale(
 ) -> dict[float, PairedErrors]:
     """By σ: prompts of tokens of that scale, standard normal queries."""
     return {
-        sigma: errors_of(normal(sigma), normal(1.0), gain, lengths, prompts, key=jr.fold_in(key, index))
+        sigma: errors_of(
+            normal(sigma), normal(SPREAD), gain, lengths, prompts, spread=SPREAD, key=jr.fold_in(key, index)
+        )
         for index, sigma in enumerate(scales)
     }
 
@@ -93,16 +98,23 @@ def by_query(
 ) -> dict[float, PairedErrors]:
     """By τ: prompts of tokens of scale 1, all asked the one query of that size."""
     return {
-        tau: errors_of(normal(1.0), point(tau / gain), gain, lengths, prompts, key=jr.fold_in(key, index))
+        tau: errors_of(normal(1.0), point(tau / gain), gain, lengths, prompts, spread=1.0, key=jr.fold_in(key, index))
         for index, tau in enumerate(taus)
     }
 
 
 def errors_of(
-    law: Gaussian, queries: Gaussian, gain: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+    law: Gaussian,
+    queries: Gaussian,
+    gain: float,
+    lengths: Sequence[int],
+    prompts: int,
+    *,
+    spread: float,
+    key: PRNGKeyArray,
 ) -> PairedErrors:
-    """Prompts of tokens of `law`, each asked queries of its own."""
+    """Prompts of tokens of `law`, each asked queries of its own, which are weighted as if `spread` were 1."""
     params = Attention(gain * np.eye(DIMENSION), np.eye(DIMENSION))
     options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
-    samples = sample_gaps(both_gaps, params, law, queries, lengths, **options)
+    samples = sample_gaps(ByImportance(both_gaps, spread), params, law, queries, lengths, **options)
     return PairedErrors(lengths, jax.tree.map(np.asarray, samples))

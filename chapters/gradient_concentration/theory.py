@@ -7,17 +7,18 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.gradient_concentration.gradient_errors import BILINEAR, DIMENSION, VALUE, PairedErrors
-from lib.concentration import BoundShape, fit_bound, isotropic_error, radial_table
+from lib.concentration import BoundShape, fit_bound, isotropic_error, looseness, radial_table, tightest_bound
+from lib.finite_prompt import rate_exponent, score_statistics
 
-# The wrong theory that the exact curve must be told from: query sizes τ this much too large.
-INFLATION = 1.05
 # The powers of σ and of ln L in the bound.
 POWERS = {VALUE: {"sigma_power": 6, "log_power": 1}, BILINEAR: {"sigma_power": 12, "log_power": 2}}
+# The powers of σ and of ln L that a mean and a covariance of the tokens themselves have.
+OWN_POWERS = {VALUE: (2, 0), BILINEAR: (4, 1)}
 
 
 @dataclass(frozen=True)
 class ValueErrors:
-    """By σ, at the simulated lengths: the exact error of ∇_V, and what it were if query sizes τ were too large."""
+    """By σ, at the simulated lengths: the exact error of ∇_V, and what it were if all queries had length √d."""
 
     right: Mapping[float, Float[np.ndarray, " k"]]
     wrong: Mapping[float, Float[np.ndarray, " k"]]
@@ -27,32 +28,59 @@ def value_errors(scales: Sequence[float], gain: float, lengths: Sequence[int]) -
     """d times the error of the output, by quadrature."""
     table = radial_table(np.log(lengths))
 
-    def exact(inflation):
-        return {
-            sigma: DIMENSION * sigma**2 * isotropic_error(table, inflation * gain * sigma, DIMENSION)
-            for sigma in scales
-        }
+    def at_one_size(norm):
+        scores = score_statistics(norm**2 * DIMENSION, np.log(lengths))
+        return np.asarray(scores.score_error + (DIMENSION - 1) * scores.participation)
 
-    return ValueErrors(exact(1.0), exact(INFLATION))
+    def by_scale(error):
+        return {sigma: DIMENSION * sigma**2 * error(gain * sigma) for sigma in scales}
+
+    return ValueErrors(by_scale(lambda norm: isotropic_error(table, norm, DIMENSION)), by_scale(at_one_size))
 
 
 @dataclass(frozen=True)
-class FittedBounds:
-    """By gradient: the form of the bound, and the length up to which its constants were fitted."""
+class LooseBound:
+    """Of one gradient: the form of the bound with constants, and how many powers of ten it lies above the errors."""
 
-    shapes: Mapping[str, BoundShape]
-    fitted_up_to: int
+    shape: BoundShape
+    """With the slowest decay among the scales for c₂, and the least c₁ that bounds all errors."""
+    looseness: float
+    least_looseness: float
+    """Of all constants; c₂ may be 0, and then nothing of the bound falls."""
+    own_looseness: float
+    """Of c₁ σ^p (ln L)^q / L^β(H), p and q the tokens' own, β the exponent of outputs."""
 
 
-def fit(measured: Mapping[float, PairedErrors]) -> FittedBounds:
-    """The constants of each bound, from the errors at the shorter half of the lengths."""
+def bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, LooseBound]:
+    """By gradient: constants that bound the simulated errors at all σ and lengths."""
     lengths = np.asarray(next(iter(measured.values())).lengths)
-    short = lengths[: len(lengths) // 2]
-    shapes = {
-        name: fit_bound(list(measured), short, mean_errors(measured, name)[:, : len(short)], **powers)
-        for name, powers in POWERS.items()
-    }
-    return FittedBounds(shapes, int(short[-1]))
+    scales = np.asarray(list(measured))[:, None]
+    decay = lengths ** -np.asarray(rate_exponent(gain * scales))
+
+    def one(name):
+        errors, (power, log_power) = mean_errors(measured, name), OWN_POWERS[name]
+        fitted, tightest = (fit(list(measured), lengths, errors, **POWERS[name]) for fit in (fit_bound, tightest_bound))
+        own = scales**power * np.log(lengths) ** log_power * decay
+        own *= np.max(errors / own)
+        loose = (looseness(values, errors) for values in (fitted(scales, lengths), tightest(scales, lengths), own))
+        return LooseBound(fitted, *loose)
+
+    return {name: one(name) for name in POWERS}
+
+
+@dataclass(frozen=True)
+class SingleTokens:
+    """Of prompts of one token, by σ: both errors, simulated, and what they are exactly."""
+
+    measured: Mapping[float, PairedErrors]
+    exact: Mapping[float, Mapping[str, float]]
+
+
+def single_tokens(measured: Mapping[float, PairedErrors], gain: float) -> SingleTokens:
+    """One token answers Vz₁ to any query: ∇_V errs by d²σ²(1 + H²), and ∇_U, which is 0, by d²σ⁴."""
+    square = DIMENSION**2
+    exact = {s: {VALUE: square * s**2 * (1 + (gain * s) ** 2), BILINEAR: square * s**4} for s in measured}
+    return SingleTokens(measured, exact)
 
 
 def mean_errors(measured: Mapping[float, PairedErrors], name: str) -> Float[np.ndarray, "sigmas k"]:

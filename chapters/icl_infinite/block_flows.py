@@ -33,6 +33,11 @@ class Keys(NamedTuple):
     axes: PRNGKeyArray
 
 
+def task_key(seed: int) -> PRNGKeyArray:
+    """For the random tasks."""
+    return jr.fold_in(jr.key(seed), len(Keys._fields))
+
+
 def keys(seed: int) -> Keys:
     """The chapter's keys, all from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
@@ -126,6 +131,11 @@ def bounds(cov: Float[Array, "d d"] | Float[np.ndarray, "d d"]) -> tuple[float, 
     norm = np.linalg.eigvalsh(cov)[-1]
     common = np.sqrt(2) / cov.shape[-1] ** 0.25
     return common / norm, common / np.sqrt(norm)
+
+
+def sharp_bound(cov: Float[Array, "d d"] | Float[np.ndarray, "d d"]) -> float:
+    """`√(2/‖Σ‖)`: up to here every balanced start is better than predicting 0, and beyond not every one is."""
+    return float(np.sqrt(2 / np.linalg.eigvalsh(cov)[-1]))
 
 
 def toeplitz(d: int) -> Float[np.ndarray, "d d"]:

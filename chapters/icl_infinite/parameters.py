@@ -17,5 +17,6 @@ class Parameters(companion.Parameters):
     start_scales: Annotated[
         int, Field(ge=3, le=41, description="Scales α of the starts, from 1/30 to 30 times [ZFB24]'s bound.")
     ]
+    task_draws: Annotated[int, Field(ge=50, le=5000, description="Random tasks whose tokens' scale is drawn.")]
     starts: Annotated[int, Field(ge=1, le=20, description="Random Θ at each scale.")]
     decades: Annotated[int, Field(ge=5, le=12, description="Imbalances of sign-wrong starts: 10⁻¹ to 10 to this.")]

@@ -1,4 +1,7 @@
-"""Random starts of every scale α, inside and outside the two intervals that ensure a good one, and their flows."""
+"""Starts of every scale α, inside and outside the intervals that ensure a good one, and their flows.
+
+Θ is random, or the first axis of Σ: the direction in which a start of given scale is the worst, once it is large.
+"""
 
 from dataclasses import dataclass
 
@@ -6,21 +9,25 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from chapters.icl_infinite.block_flows import Flow, bounds, clock, follow, toeplitz
+from chapters.icl_infinite.block_flows import Flow, bounds, clock, follow, sharp_bound, toeplitz
 from lib.icl import LinearRegression, balanced_start
 
 # Divides a Σ of norm 2.6, or in higher dimension up to 3, and makes it small.
 SHRINKING = 16.0
+# Θ of a start, as tables name it.
+RANDOM, AXIS = "random", "first axis"
 
 
 @dataclass(frozen=True)
 class ScaledStart:
-    """One random start of scale α and the flow from it, beside the two bounds on α."""
+    """One start of scale α and the flow from it, beside the bounds on α."""
 
     covariance: str
+    direction: str
     alpha: float
     paper: float
     earlier: float
+    sharp: float
     flow: Flow
 
 
@@ -32,13 +39,15 @@ def narrow_and_wide(d: int) -> dict[str, LinearRegression]:
 def runs_from_every_scale(
     tasks: dict[str, LinearRegression], scales: int, starts: int, points: int, *, key: PRNGKeyArray
 ) -> list[ScaledStart]:
-    """Runs from random Θ, at scales inside, at and outside the two intervals."""
+    """Runs from random Θ and from the first axis, at scales inside, at and outside the intervals."""
     rows, runs = [], []
     for name, task in tasks.items():
-        paper, earlier = bounds(task.cov)
-        for alpha in sorted({*(earlier * np.geomspace(1 / 30, 30, scales)), paper, earlier}):
-            for i in range(starts):
-                rows.append((name, alpha, paper, earlier))
-                runs.append((task, balanced_start(jr.normal(jr.fold_in(key, i), task.cov.shape), alpha)))
+        limits = (*bounds(task.cov), sharp_bound(task.cov))
+        random = [jr.normal(jr.fold_in(key, i), task.cov.shape) for i in range(starts)]
+        axis = np.linalg.eigh(task.cov).eigenvectors[:, -1:]
+        for alpha in sorted({*(limits[1] * np.geomspace(1 / 30, 30, scales)), *limits}):
+            for direction, theta in [(RANDOM, theta) for theta in random] + [(AXIS, axis)]:
+                rows.append((name, direction, alpha, *limits))
+                runs.append((task, balanced_start(theta, alpha)))
     flows = follow([task for task, _ in runs], [start for _, start in runs], [clock(task, points) for task, _ in runs])
     return [ScaledStart(*row, flow) for row, flow in zip(rows, flows, strict=True)]

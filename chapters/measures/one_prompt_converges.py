@@ -26,9 +26,6 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
 
-# The wrong theory that the measured fluctuation must tell from the right one.
-INFLATION = 1.1
-
 
 def numbers(theory: LawAnswer, grown: PrefixAnswers, many: PrefixAnswers) -> Numbers:
     """Paths and spreads beside limit and prediction; where the paths end, and how far prompts spread."""
@@ -106,7 +103,9 @@ def _fluctuation_claim(theory: LawAnswer, many: PrefixAnswers) -> Claim:
         expected=1.0,
         tolerance=comparison_quantile(1) * error,
         std_error=error,
-        alternative=Alternative(f"the fluctuation were {INFLATION - 1:.0%} larger", ratio / INFLATION),
+        alternative=Alternative(
+            "the tilted covariance, over the number of tokens that matter", ratio * theory.variance / theory.counted
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from lib.attention import Attention, attend, fluctuation
 from lib.batching import map_batched
-from lib.measures import GaussianMixture, empirical, tilted_mean
+from lib.measures import GaussianMixture, empirical, tilted_cov, tilted_mean
 
 # How many numbers one batch of prompts may hold: running sums are cheap, and a larger batch costs fewer calls.
 TOGETHER = 2**19
@@ -18,11 +18,16 @@ TOGETHER = 2**19
 
 @dataclass(frozen=True)
 class LawAnswer:
-    """Of the first output: its limit, `lim L · Var`, and the mean without the tilt."""
+    """Of the first output: its limit, `lim L · Var`, and what two simpler theories say instead.
+
+    `untilted` is the mean without the tilt. `counted` is the variance by counting the tokens that matter: as if
+    `L / e^{Λ(2ξ) - 2Λ(ξ)}` of them were averaged, each with the tilted covariance.
+    """
 
     limit: float
     variance: float
     untilted: float
+    counted: float
 
     def spread(self, length):
         """The standard deviation that prompts of such a length should have, for long ones."""
@@ -35,7 +40,9 @@ def predict(params: Attention, law: GaussianMixture, query: Float[np.ndarray, " 
     @jax.jit
     def compute(params, law, query):
         untilted = params.value @ tilted_mean(law, jnp.zeros(2))
-        return attend(params, law, query)[0], fluctuation(params, law, query)[0, 0], untilted[0]
+        tilt, first = params.bilinear @ query, params.value[0]
+        counted = jnp.exp(law.log_mgf(2 * tilt) - 2 * law.log_mgf(tilt)) * first @ tilted_cov(law, tilt) @ first
+        return attend(params, law, query)[0], fluctuation(params, law, query)[0, 0], untilted[0], counted
 
     return LawAnswer(*map(float, compute(params, law, query)))
 

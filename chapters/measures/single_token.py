@@ -74,7 +74,7 @@ def _single_token_claim(simulated: ShortPrompts) -> Claim:
         expected=1.0,
         tolerance=comparison_quantile(len(taus)) * std_errors[worst],
         std_error=float(std_errors[worst]),
-        alternative=Alternative("the bound held for one token", 0.0),
+        alternative=Alternative("the bound held for one token, where ln L is 0", float(np.log(1.0))),
     )
 
 

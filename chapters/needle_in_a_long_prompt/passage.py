@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from chapters.needle_in_a_long_prompt.parameters import LONGER
+from chapters.needle_in_a_long_prompt.parameters import LONGER, SHORTER
 from lib import single_location as sl
 from lib.finite_prompt import participation
 
@@ -26,11 +26,11 @@ class Passage:
 
 @dataclass(frozen=True)
 class Hay:
-    """Participation without a needle at one length, at so many times the threshold, and what it is for L = ∞."""
+    """Participation without a needle, at so many times the threshold: of two lengths, and what it is for L = ∞."""
 
-    decade: int
+    decades: tuple[int, int]
     excess: float
-    participation: float
+    participation: Float[np.ndarray, " two"]
     frozen: float
 
 
@@ -52,10 +52,11 @@ def _passage(decade: int, ratios: Float[np.ndarray, " n"]) -> Passage:
 
 
 def freeze_hay() -> Hay:
-    """The longest hay at twice the threshold."""
-    log_length, excess = LONGER * np.log(10.0), 2.0
-    snr = 2.0 * log_length * excess
-    return Hay(LONGER, excess, float(participation(np.sqrt(snr), log_length)), float(frozen(excess)))
+    """The longest hay at twice the threshold, and a shorter one."""
+    decades, excess = (SHORTER, LONGER), 2.0
+    log_lengths = np.log(10.0) * np.asarray(decades, float)
+    found = participation(np.sqrt(2.0 * log_lengths * excess), log_lengths)
+    return Hay(decades, excess, np.asarray(found), float(frozen(excess)))
 
 
 def frozen(ratio: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"] | float:

@@ -54,9 +54,9 @@ def halving(risk: Callable[[sl.Spiked], ArrayLike], lengths: Float[np.ndarray, "
     return np.asarray([one(length) for length in lengths])
 
 
-def linear_threshold(lengths: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"] | float:
-    """The root of `1/(L/(L - 1) + ν/L) = ½`."""
-    return lengths * (2.0 - lengths / (lengths - 1.0))
+def linear_threshold(lengths: Float[np.ndarray, "*n"] | float, risk: float = HALF) -> Float[np.ndarray, "*n"] | float:
+    """The ν at which linear attention has this risk: the root of `1/(L/(L - 1) + ν/L) = risk`."""
+    return lengths * (1.0 / risk - lengths / (lengths - 1.0))
 
 
 def reference_lines(decades: list[int]) -> Thresholds:

@@ -12,10 +12,13 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import log_ndtr
 
-from chapters.output_concentration.scene import DIMENSION, QUERIES, clusters, head, isotropic
+from chapters.output_concentration.scene import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
 from lib.attention import Attention, attend
-from lib.concentration import ErrorCurve, error_curve, log_chi_density, sample_gaps
+from lib.concentration import ByImportance, ErrorCurve, error_curve, log_chi_density, sample_gaps
 from lib.measures import Empirical, Measure
+
+# A weighted mean of vectors may pass the longest of them by this share of its length, in double precision.
+ROUNDING = 1e-9
 
 
 class Anatomy(NamedTuple):
@@ -29,10 +32,10 @@ class Anatomy(NamedTuple):
     """The gap if it does, else 0."""
     ceiling_above: Float[Array, "..."]
     """The proof's bound `(max_i ‖Vz_i‖ + ‖T[μ](z)‖)²` if it does, else 0."""
-    excess: Float[Array, "..."]
-    """By how much the output passes `max_i ‖Vz_i‖`."""
-    limit_excess: Float[Array, "..."]
-    """By how much the limit does."""
+    longer: Float[Array, "..."]
+    """1 if the output is longer than `max_i ‖Vz_i‖`, by more than rounding, else 0."""
+    limit_longer: Float[Array, "..."]
+    """1 if the limit is, else 0."""
 
 
 class TakeApart(eqx.Module):
@@ -53,14 +56,14 @@ class TakeApart(eqx.Module):
             above=above,
             gap_above=gap * above,
             ceiling_above=(largest + limit_size) ** 2 * above,
-            excess=jnp.maximum(answer_size - largest, 0.0),
-            limit_excess=jnp.maximum(limit_size - largest, 0.0),
+            longer=jnp.where(answer_size > (1 + ROUNDING) * largest, 1.0, 0.0),
+            limit_longer=jnp.where(limit_size > (1 + ROUNDING) * largest, 1.0, 0.0),
         )
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Of prompts of one token law: the anatomy of each (rows) at each length, in the mean over its queries."""
+    """Of prompts of one token law: the anatomy of each (rows) at each length, in the weighted mean over its queries."""
 
     lengths: Sequence[int]
     samples: Anatomy
@@ -78,7 +81,8 @@ def by_scale(
 
     def take_apart(law, key):
         options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
-        samples = sample_gaps(TakeApart(truncation), head(gain), law, isotropic(DIMENSION), lengths, **options)
+        apart, wide = ByImportance(TakeApart(truncation), SPREAD), isotropic(DIMENSION, SPREAD)
+        samples = sample_gaps(apart, head(gain), law, wide, lengths, **options)
         return Parts(lengths, jax.tree.map(np.asarray, samples))
 
     return {sigma: take_apart(clusters(sigma, within=1.0), jr.fold_in(key, i)) for i, sigma in enumerate(scales)}

@@ -5,18 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from chapters.output_concentration.scene import QUERIES
+from chapters.output_concentration.scene import QUERIES, SPREAD, isotropic
 from lib.attention import Attention
-from lib.concentration import ErrorCurve, error_curve, output_gap, sample_gaps
+from lib.concentration import ByImportance, ErrorCurve, error_curve, output_gap, sample_gaps
 from lib.measures import Measure
 
 
 def simulate_errors(
-    params: Attention, law: Measure, queries: Measure, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+    params: Attention, law: Measure, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
 ) -> ErrorCurve:
-    """The error of prompts of tokens of `law`, each asked `queries` of its own."""
+    """The error of prompts of tokens of `law`, each asked standard normal queries of its own."""
     options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
-    return error_curve(lengths, sample_gaps(output_gap, params, law, queries, lengths, **options))
+    gap, wide = ByImportance(output_gap, SPREAD), isotropic(law.dimension, SPREAD)
+    return error_curve(lengths, sample_gaps(gap, params, law, wide, lengths, **options))
 
 
 def as_columns(curve: ErrorCurve, unit: float = 1.0) -> dict[str, np.ndarray]:

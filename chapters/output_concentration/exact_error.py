@@ -1,4 +1,4 @@
-"""The exact error of Gaussian prompts, at every length that is drawn or simulated, and a bound fitted to it."""
+"""The exact error of Gaussian prompts, at every length that is drawn or simulated, and the tightest bound on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.output_concentration.scene import DIMENSION
-from lib.concentration import BoundShape, RadialTable, fit_bound, isotropic_error, radial_table
+from lib.concentration import BoundShape, RadialTable, isotropic_error, radial_table, tightest_bound
+from lib.finite_prompt import score_statistics
 
-# Where the exact curves begin and end, and the length up to which the constants of the bound are fitted.
-SHORTEST, SPLIT, LONGEST = 2, 10**6, 10**12
+# Where the exact curves begin and end.
+SHORTEST, LONGEST = 2, 10**12
 
 
 class ExactError:
@@ -35,7 +36,13 @@ def at_lengths(*simulated: Sequence[int]) -> ExactError:
 
 def dense_lengths() -> Float[np.ndarray, " n"]:
     """Lengths at which exact curves are drawn."""
-    return np.append(np.geomspace(SHORTEST, SPLIT, 10), np.geomspace(SPLIT, LONGEST, 10)[1:])
+    return np.geomspace(SHORTEST, LONGEST, 19)
+
+
+def at_one_size(operator_norm: float, dimension: int, lengths: Sequence[int]) -> Float[np.ndarray, " l"]:
+    """What the error over σ² were, if all queries had the root mean square length √d."""
+    scores = score_statistics(operator_norm**2 * dimension, np.log(lengths))
+    return np.asarray(scores.score_error + (dimension - 1) * scores.participation)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ class ErrorsByScale:
     """Of Gaussian tokens: the exact error for each σ (rows) at each length (columns)."""
 
     scales: Sequence[float]
+    gain: float
     lengths: Float[np.ndarray, " n"]
     errors: Float[np.ndarray, "sigmas n"]
 
@@ -51,10 +59,9 @@ def by_scale(exact: ExactError, scales: Sequence[float], gain: float) -> ErrorsB
     """At the lengths of exact curves, most of them longer than anything simulated."""
     lengths = dense_lengths()
     errors = np.stack([sigma**2 * exact(gain * sigma, DIMENSION, lengths) for sigma in scales])
-    return ErrorsByScale(scales, lengths, errors)
+    return ErrorsByScale(scales, gain, lengths, errors)
 
 
-def fit(exact: ErrorsByScale) -> BoundShape:
-    """The form of the bound, its constants fitted to the shorter half of the exact curves."""
-    short = exact.lengths <= SPLIT
-    return fit_bound(exact.scales, exact.lengths[short], exact.errors[:, short])
+def tightest(exact: ErrorsByScale) -> BoundShape:
+    """The form of the bound, its constants as tight as one pair for all exact curves can be."""
+    return tightest_bound(exact.scales, exact.lengths, exact.errors)

@@ -14,6 +14,8 @@ from lib.measures import Gaussian, GaussianMixture
 
 # Queries asked of each prompt: a query costs a fraction of the tokens it is asked of.
 QUERIES = 4
+# Queries are drawn from N(0, SPREAD² I) and weighted back to N(0, I): the mean error rests on long ones.
+SPREAD = 2**0.5
 # Of tokens and queries, where the dimension is not what varies.
 DIMENSION = 2
 
@@ -37,9 +39,9 @@ def head(gain: float, dimension: int = DIMENSION) -> Attention:
     return Attention(gain * np.eye(dimension), np.eye(dimension))
 
 
-def isotropic(dimension: int) -> Gaussian:
-    """N(0, I)."""
-    return Gaussian(np.zeros(dimension), np.eye(dimension))
+def isotropic(dimension: int, scale: float = 1.0) -> Gaussian:
+    """N(0, scale² I)."""
+    return Gaussian(np.zeros(dimension), scale**2 * np.eye(dimension))
 
 
 def clusters(scale: float, *, within: float, dimension: int = DIMENSION) -> GaussianMixture:

@@ -1,15 +1,19 @@
-"""Four token laws that the bound cannot tell apart: their errors, and what L times the error tends to."""
+"""Four token laws that the bound cannot tell apart: errors, simulated and exact, and the limits of L times these."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
+from chapters.output_concentration import exact_by_law
 from chapters.output_concentration.error_curves import simulate_errors
-from chapters.output_concentration.scene import DIMENSION, clusters, head, isotropic
+from chapters.output_concentration.exact_by_law import ExactByLaw
+from chapters.output_concentration.exact_error import ExactError
+from chapters.output_concentration.scene import DIMENSION, clusters, head
 from lib.attention import fluctuation, mean_square_weight
 from lib.concentration import ErrorCurve
 from lib.measures import Measure, Uniform
@@ -18,6 +22,12 @@ from lib.measures import Measure, Uniform
 WITHIN = 0.1
 # The law whose error at a fixed query has no finite mean over queries.
 HEAVIEST = "Gaussian"
+# Beyond what is drawn: the two lengths between which an exponent is read off an exact error.
+FAR = (1e6, 1e9)
+# The relative accuracy of the default radial table, as lib.concentration.isotropic_error tells it.
+RADIAL_ACCURACY = 1e-6
+# Times 1/σ: the smallest tilt at which a sub-Gaussian constant is looked for.
+LEAST_TILT = 1e-3
 
 
 def token_laws(scale: float, dimension: int = DIMENSION) -> dict[str, Measure]:
@@ -35,16 +45,86 @@ def errors_by_law(
 ) -> dict[str, ErrorCurve]:
     """By law: the error of simulated prompts, standard normal queries."""
     return {
-        name: simulate_errors(head(gain), law, isotropic(DIMENSION), lengths, prompts, key=jr.fold_in(key, i))
+        name: simulate_errors(head(gain), law, lengths, prompts, key=jr.fold_in(key, i))
         for i, (name, law) in enumerate(token_laws(scale).items())
     }
 
 
-def law_limits(scale: float, gain: float) -> dict[str, float]:
+def drawn_lengths() -> Float[np.ndarray, " k"]:
+    """Lengths at which the exact errors of the four laws are drawn."""
+    return np.geomspace(2, FAR[0], 14)
+
+
+def law_lengths() -> Float[np.ndarray, " k"]:
+    """All lengths at which the exact errors are needed beside those simulated."""
+    return np.append(drawn_lengths(), FAR[1])
+
+
+@dataclass(frozen=True)
+class LawTheory:
+    """What is known of the four laws beside the simulation, by name."""
+
+    exact: Mapping[str, ExactByLaw]
+    limits: Mapping[str, float]
+    """Of L times the error."""
+    unweighted: Mapping[str, float]
+    """What they were if all tokens weighed the same."""
+    constants: Mapping[str, float]
+    """Smallest sub-Gaussian constants, over σ."""
+    clusters_alone: float
+    """That of the mixture's clusters without the width of their components, over σ."""
+
+    def at(self, name: str, lengths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+        """The exact error of a law, at lengths among those computed."""
+        exact = self.exact[name]
+        return exact.errors[np.searchsorted(exact.lengths, lengths)]
+
+    def exponent(self, name: str) -> float:
+        """Of the exact error between the two lengths far out."""
+        near, far = self.at(name, np.asarray(FAR))
+        return float(np.log(near / far) / np.log(FAR[1] / FAR[0]))
+
+
+def theory_of_laws(scale: float, gain: float, lengths: Sequence[int], gaussian: ExactError) -> LawTheory:
+    """Exact errors at the lengths given, where they are drawn and far beyond; limits, and sub-Gaussian constants."""
+    one = token_laws(scale, 1)
+    centres = clusters(np.sqrt(1 - WITHIN) * scale, within=0.0, dimension=1)
+    constants = {name: sub_gaussian_constant(law, scale) / scale for name, law in one.items()}
+    return LawTheory(
+        exact=exact_errors(scale, gain, lengths, gaussian),
+        limits=law_limits(scale, gain),
+        unweighted=law_limits(scale, gain, weighted=False),
+        constants=constants,
+        clusters_alone=sub_gaussian_constant(centres, scale) / scale,
+    )
+
+
+def exact_errors(scale: float, gain: float, lengths: Sequence[int], gaussian: ExactError) -> dict[str, ExactByLaw]:
+    """By law; that of Gaussian tokens from P and Q."""
+    everywhere = np.unique(np.concatenate([lengths, law_lengths()]))
+    centre, width = np.sqrt(1 - WITHIN) * scale, np.sqrt(WITHIN) * scale
+    rules = {
+        "mixture": exact_by_law.clusters(centre, width),
+        "uniform": exact_by_law.uniform(np.sqrt(3.0) * scale),
+        "Rademacher": exact_by_law.signs(scale),
+    }
+    errors = scale**2 * gaussian(gain * scale, DIMENSION, everywhere)
+    heaviest = {HEAVIEST: ExactByLaw(everywhere, errors, RADIAL_ACCURACY)}
+    return heaviest | {name: exact_by_law.exact_by_law(rule, gain, everywhere) for name, rule in rules.items()}
+
+
+def sub_gaussian_constant(law: Measure, scale: float) -> float:
+    """`sup_ξ √(2Λ(ξ))/|ξ|` of one symmetric coordinate: the smallest constant with which it is sub-Gaussian."""
+    tilts = jnp.geomspace(LEAST_TILT, 30.0, 200) / scale
+    return float(jnp.max(jax.vmap(lambda tilt: jnp.sqrt(2 * law.log_mgf(tilt[None])) / tilt)(tilts)))
+
+
+def law_limits(scale: float, gain: float, *, weighted: bool = True) -> dict[str, float]:
     """`lim L · E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)}`: the mean of `tr fluctuation` over queries, where it is finite.
 
     The coordinates of token and query are independent, so with `r = e^{Λ(2ξ)-2Λ(ξ)}` of one coordinate the mean is
-    `d · E[fluctuation] · E[r]^{d-1}`, each over one normal. At H² ≥ ½ Gaussian tokens have none.
+    `d · E[fluctuation] · E[r]^{d-1}`, each over one normal. At H² ≥ ½ Gaussian tokens have none. Without `weighted` it
+    is what the limit were if all tokens weighed the same, r = 1.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(96)
     params, weights = head(gain, 1), jnp.asarray(weights / weights.sum())
@@ -54,6 +134,7 @@ def law_limits(scale: float, gain: float) -> dict[str, float]:
             return fluctuation(params, law, z[None])[0, 0], mean_square_weight(params, law, z[None])
 
         noise, ratio = jax.vmap(one)(jnp.asarray(nodes))
+        noise, ratio = (noise, ratio) if weighted else (noise / ratio, jnp.ones_like(ratio))
         return DIMENSION * (weights @ noise) * (weights @ ratio) ** (DIMENSION - 1)
 
     laws = {name: law for name, law in token_laws(scale, 1).items() if name != HEAVIEST}

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import optax
-import pandas as pd
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from chapters.published_experiment.minima import linear_square, points_of, softmax_square
@@ -66,30 +65,18 @@ def _descend(task: LinearRegression, starts: int, key: PRNGKeyArray):
 
 def descend_softmax(starts: int, *, key: PRNGKeyArray) -> Descents:
     """Softmax by stochastic descent, since the exact one is slow here; what it passes through is judged exactly."""
-    plan = Plan("corrected", [SECOND_LENGTH], starts, Schedule(STEPS, STEP_SIZE, BATCH))
+    return {("softmax", law): _descend_softmax(law, starts, key) for law in LAWS}
+
+
+def _descend_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
+    plan = Plan(law, [SECOND_LENGTH], starts, Schedule(STEPS, STEP_SIZE, BATCH))
     history = histories(plan, "softmax", SECOND_LENGTH, key=key)
     weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), history.params)
     heads = jax.vmap(jax.vmap(published_head))(weights)
-    risks = jax.jit(partial(jax.lax.map, lambda path: jax.lax.map(partial(softmax_square, published_task()), path)))
-    return {("softmax", "corrected"): _paths(history.steps, risks(heads), heads)}
+    square = partial(softmax_square, published_task(LAWS[law]))
+    risks = jax.jit(partial(jax.lax.map, partial(jax.lax.map, square)))
+    return _paths(history.steps, risks(heads), heads)
 
 
 def _paths(steps: Int[Array, "starts rows"], risks: Float[Array, "starts rows"], heads: Attention) -> Paths:
     return Paths(np.asarray(steps) * STEP_SIZE, np.asarray(risks), points_of(heads))
-
-
-def descents_frame(descents: Descents) -> pd.DataFrame:
-    """A row each start and recorded time."""
-    frames = [
-        pd.DataFrame(
-            {
-                "activation": activation,
-                "law": law,
-                "start": np.repeat(np.arange(len(paths.risks)), paths.risks.shape[1]),
-                "time": paths.times.ravel(),
-                "risk": paths.risks.ravel(),
-            }
-        )
-        for (activation, law), paths in descents.items()
-    ]
-    return pd.concat(frames, ignore_index=True)

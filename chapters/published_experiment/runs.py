@@ -19,6 +19,7 @@ from lib.icl import prompt_loss
 
 # Tracked results, with their origin; see make.py there. They have a row every so many steps.
 DATA = Path(__file__).parent / "data"
+OTHER_STARTS = "other_starts"
 STEPS_A_ROW = 1000
 # Rows kept of a training made here.
 ROWS = 20
@@ -36,16 +37,21 @@ class LongRun:
 LongRuns = Mapping[tuple[str, int, int], LongRun]
 
 
-def tracked() -> LongRuns:
-    """The tracked runs of the published length, all under the corrected law."""
+def tracked(pattern: str = "*.csv") -> LongRuns:
+    """The tracked runs of the published length, all under the corrected law: those that are drawn at both lengths."""
     long = {}
-    for path in sorted(DATA.glob("*.csv")):
+    for path in sorted(DATA.glob(pattern)):
         activation, length, start = path.stem.split("_")
         read = pd.read_csv(path)
         long[activation, int(length), int(start)] = LongRun(read["step"].to_numpy(), read["risk"].to_numpy())
     if not long:
         raise FileNotFoundError(f"`{DATA}` holds no training run: make them with make.py there.")
     return long
+
+
+def tracked_from_other_starts() -> LongRuns:
+    """The tracked runs on short prompts that begin elsewhere."""
+    return tracked(f"{OTHER_STARTS}/*.csv")
 
 
 def lengths_of(long: LongRuns) -> list[int]:

@@ -1,14 +1,16 @@
-r"""Both heads have two minima, and the random start chooses.
+r"""Where a head ends is decided by its random start.
 
 Plain mean square, exact, on prompts of one length, along training from PyTorch's random starts of the separate query,
-key, value and output matrices. Linear attention by exact gradient descent, the same starts under both laws; softmax by
-stochastic descent. Dashed: the optimum. Dotted: the other minimum, found by settling one trapped head. Training time is
-steps times step size, as long as the published training.
+key, value and output matrices: linear attention by exact gradient descent, softmax by stochastic descent, the same
+starts under both laws of the data. Thick: tracked runs of the published steps. Dashed: the optimum. Dash-dotted: the
+best head among those whose scores see labels and whose values are covariates, a saddle, at which descents wait. Dotted:
+the second minimum, to which the way on from there leads under the corrected law; under the published law it leads to
+the optimum. Training time is steps times step size, as long as the published training.
 
-Alt: Three charts of mean square against training time with many thin curves. Linear attention under the corrected law:
-some curves end on a dashed line, others at a dotted line about twice as high, or on their way to it. Softmax under the
-corrected law: some end on a dashed line, others at a dotted one above it. Linear attention under the published law:
-nearly all end on the dashed line.
+Alt: Four charts of mean square against training time with many thin curves, linear attention left, softmax right, the
+corrected law above, the published code's below. In three of them part of the curves end on a dashed line and part on a
+dash-dotted line far above it or, linear attention under the corrected law, on a dotted line below that. Linear
+attention under the published law ends on its dashed line from nearly all starts.
 """
 
 import matplotlib.pyplot as plt
@@ -16,126 +18,268 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.descents import STEP_SIZE, STEPS, Descents, descents_frame
-from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE
-from chapters.published_experiment.minima import FLAT
-from chapters.published_experiment.optima import Optima
+from chapters.published_experiment.descents import STEP_SIZE, STEPS, Descents
+from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE
+from chapters.published_experiment.minima import FLAT, alignment
 from chapters.published_experiment.parameters import SECOND_LENGTH
-from chapters.published_experiment.protocol import LAWS, WIDTH
-from chapters.published_experiment.trapped import SecondMinima, SecondMinimum, found_up_to, trapped_share
+from chapters.published_experiment.places import OPTIMUM, SECOND, WAITING, Landscapes, ends, share
+from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
+from chapters.published_experiment.runs import LongRuns
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
 
-TRAINED = f"From the starts PyTorch draws, training time {STEPS * STEP_SIZE:g} leaves"
+CORRECTED, PUBLISHED = LAWS
+LEVELS = {OPTIMUM: "--", WAITING: "-.", SECOND: ":"}
+# Places from which a head has not found the optimum.
+ASTRAY = (WAITING, SECOND)
 
 
-def numbers(descents: Descents, seconds: SecondMinima, optima: Optima) -> Numbers:
-    """Paths of the descents beside optimum and second minimum; what that is, and how many starts it traps."""
-    claims = [_second_minimum_claim(activation, second, optima) for activation, second in seconds.items()]
-    claims += [_wrong_way_claim(seconds), _trapped_claim(descents, optima), _trapped_softmax_claim(descents, optima)]
-    return Numbers(_table(descents_frame(descents), seconds, optima), claims)
+def numbers(
+    descents: Descents, landscapes: Landscapes, curvatures: dict[tuple[str, str, str], float], long: LongRuns
+) -> Numbers:
+    """Paths of the descents beside the places where they stop; what these are, and how many starts lead there."""
+    claims = [_second_minimum_claim(activation, curvatures) for activation in POOLS]
+    claims += [_saddle_claim(curvatures), *_way_on_claims(landscapes), _wrong_way_claim(landscapes)]
+    claims += [_astray_claim(descents, landscapes, *head) for head in descents if head != ("linear", PUBLISHED)]
+    claims += [_long_claim(landscapes, long), _long_waiting_claim(landscapes, long)]
+    return Numbers(_table(descents, landscapes, long), claims)
 
 
-def _table(paths: pd.DataFrame, seconds: SecondMinima, optima: Optima) -> Table:
-    """Paths of the descents, and the minima that trap them."""
-    heads = list(zip(paths["law"], paths["activation"], strict=True))
-    frame = paths.assign(
-        optimum=[optima[law, activation, SECOND_LENGTH] for law, activation in heads],
-        second=[seconds[activation].square if law == "corrected" else np.nan for law, activation in heads],
-    )
+def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
+    """Paths of descents and of tracked runs, and the levels at which they may end."""
+    frames = [
+        pd.DataFrame({"start": start, "time": paths.times[start], "risk": paths.risks[start], "end": where}).assign(
+            activation=activation, law=law
+        )
+        for (activation, law), paths in descents.items()
+        for start, where in enumerate(ends(paths, landscapes[activation, law]))
+    ]
+    frames += [
+        pd.DataFrame({"tracked": start, "time": run.steps * PUBLISHED_STEP_SIZE, "risk": run.risks})
+        .iloc[9::10]
+        .assign(activation=activation, law=CORRECTED)
+        for (activation, _, start), run in _here(long).items()
+    ]
+    frame = pd.concat(frames, ignore_index=True)
+    for name in LEVELS:
+        levels = {head: places.named[name].square for head, places in landscapes.items() if name in places.named}
+        heads = zip(frame["activation"], frame["law"], strict=True)
+        frame[name.replace(" ", "_")] = [levels.get(head, np.nan) for head in heads]
     columns = {
         "activation": Column("Head that is trained", "name"),
         "law": Column("Data law: corrected, or as the published code draws", "name"),
         "start": Column("Number of the random start"),
+        "tracked": Column(f"Number of the start of a tracked run of {PUBLISHED_STEPS:,} steps"),
         "time": Column("Training time: steps times step size"),
         "risk": Column(f"Mean square of the head there, exact, on prompts of {SECOND_LENGTH} tokens", absolute=1e-3),
+        "end": Column("Where the start ends, by its mean square and by the head itself", "name"),
         "optimum": Column("Least mean square"),
-        "second": Column("Mean square at the other minimum"),
+        "wrong_way": Column("Least mean square of heads whose scores see labels and whose values are covariates"),
+        "second_minimum": Column("Mean square at the second minimum, where there is one"),
     }
-    return Table(frame, columns)
+    return Table(frame.reindex(columns=list(columns)), columns)
 
 
-def _second_minimum_claim(activation: str, second: SecondMinimum, optima: Optima) -> Claim:
-    """The least curvature at the worse minimum; 0 where the head that was to be trapped found the optimum."""
+def _here(long: LongRuns) -> LongRuns:
+    """The tracked runs on prompts of the length looked at."""
+    return {run: path for run, path in long.items() if run[1] == SECOND_LENGTH}
+
+
+def _second_minimum_claim(activation: str, curvatures: dict[tuple[str, str, str], float]) -> Claim:
+    """The least curvature at the worse minimum; none where the way on led to the optimum."""
     but = " but for the rescaling of U against v" if FLAT[activation] else ""
-    worse = second.square > found_up_to(optima, "corrected", activation)
     return Claim(
         id=f"published-experiment-second-minimum-{activation}",
         statement=(
-            f"{activation.capitalize()} attention on {SECOND_LENGTH} tokens has a second, worse minimum, strict{but}: "
-            "the least curvature there."
+            f"{activation.capitalize()} attention on {SECOND_LENGTH} tokens has a second, worse minimum under the "
+            f"corrected law, strict{but}: the least curvature there."
         ),
         source="measured here",
-        measured=second.curvature if worse else 0.0,
-        expected=1e-3,
+        measured=curvatures.get((activation, CORRECTED, SECOND), 0.0),
+        expected=1e-3,  # far above the error of the differences, about the square of their step
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("it is a saddle, like the head that answers 0", second.at_zero),
+        alternative=Alternative("it is a saddle, like the wrong-way head", curvatures[activation, CORRECTED, WAITING]),
     )
 
 
-def _wrong_way_claim(seconds: SecondMinima) -> Claim:
-    """Which direction is served the wrong way round at the second minima."""
+def _saddle_claim(curvatures: dict[tuple[str, str, str], float]) -> Claim:
+    """The least curvatures at the heads where descents wait."""
+    least = {name: [value for (_, _, place), value in curvatures.items() if place == name] for name in ASTRAY}
+    return Claim(
+        id="published-experiment-wrong-way-saddle",
+        statement=(
+            "The best head of the wrong family is a saddle for softmax and for linear attention, under both laws: the "
+            "largest of the four least curvatures."
+        ),
+        source="derived here",
+        box="two-families",
+        measured=max(least[WAITING]),
+        expected=-1e-3,  # far below the error of the differences, about the square of their step
+        tolerance=0.0,
+        relation="≤",
+        alternative=Alternative("it is curved like the second minima", min(least[SECOND], default=0.0)),
+    )
+
+
+def _way_on_claims(landscapes: Landscapes) -> tuple[Claim, Claim]:
+    """The minimum beyond the wrong-way head against the optimum, under either law."""
+    ratios = {
+        law: [
+            landscapes[activation, law].beyond.square / landscapes[activation, law].optimum.square
+            for activation in POOLS
+        ]
+        for law in LAWS
+    }
+    least, largest = min(ratios[CORRECTED]), max(ratios[PUBLISHED])
+    way = "downhill from the wrong-way head, once a little of the right way is mixed in,"
+    return (
+        Claim(
+            id="published-experiment-way-on",
+            statement=(
+                f"Under the corrected law, {way} softmax and linear attention come to a minimum above the optimum: the "
+                "smaller ratio of mean squares."
+            ),
+            source="measured here",
+            measured=least,
+            expected=1 + CLOSE,
+            tolerance=0.0,
+            relation="≥",
+            alternative=Alternative("the law of the published code, where it leads to the optimum", largest),
+        ),
+        Claim(
+            id="published-experiment-way-on-as-published",
+            statement=(
+                f"Under the law of the published code, {way} both come to the optimum: the larger ratio of mean "
+                "squares."
+            ),
+            source="measured here",
+            measured=largest,
+            expected=1.0,
+            tolerance=1e-6,  # both searches stop at gradients of 1e-7, where curvatures are above 1e-3
+            alternative=Alternative("the corrected law, where it leads to a second minimum", least),
+        ),
+    )
+
+
+def _wrong_way_claim(landscapes: Landscapes) -> Claim:
+    """Which direction is served the wrong way round."""
+    heads = [
+        landscapes[activation, CORRECTED].named[name].point
+        for activation in POOLS
+        for name in ASTRAY
+        if name in landscapes[activation, CORRECTED].named
+    ]
+
+    def along(axis: int) -> float:
+        return min(alignment(head, axis=axis) for head in heads)
+
     return Claim(
         id="published-experiment-wrong-way-round",
         statement=(
-            "At the second minimum of softmax and of linear attention, scores that see labels and values that see "
-            "covariates serve one direction, the first principal axis of the covariates: the lesser cosine."
+            "At the second minima and the wrong-way heads, scores that see labels and values that see covariates serve "
+            "one direction, the first principal axis of the covariates: the least cosine."
         ),
         source="heuristic",
         box="served-two-ways",
-        measured=min(second.aligned for second in seconds.values()),
+        measured=along(0),
         expected=0.99,
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("the direction is random", (WIDTH - 1) ** -0.5),
+        alternative=Alternative("it is the second principal axis", along(1)),
     )
 
 
-def _trapped_claim(descents: Descents, optima: Optima) -> Claim:
-    """Shares of linear starts that end above the optimum, under both laws."""
-    shares = {law: trapped_share(descents, optima, "linear", law) for law in LAWS}
+def _astray_claim(descents: Descents, landscapes: Landscapes, activation: str, law: str) -> Claim:
+    """Share of starts that end at the wrong-way head or at the second minimum."""
+    starts, of_linear = (len(descents[head].risks) for head in ((activation, law), ("linear", PUBLISHED)))
+    least = share(descents, landscapes, "linear", PUBLISHED, *ASTRAY)
+    name = "-".join(["published-experiment-trapped", activation] + (["as-published"] if law == PUBLISHED else []))
+    under = "the corrected law" if law == CORRECTED else "the law of the published code"
+    where = "the wrong-way head or the second minimum" if landscapes[activation, law].second else "the wrong-way head"
     return Claim(
-        id="published-experiment-trapped",
+        id=name,
         statement=(
-            f"{TRAINED} a larger share of linear heads above the optimum under the corrected law than under the "
-            "published code's: the difference of the shares."
+            f"Under {under}, training time {STEPS * STEP_SIZE:g} takes some of {starts} random starts of {activation} "
+            f"attention to {where}, by mean square and by the head itself: their share, larger than that of linear "
+            f"attention under the law of the published code, {least:.2g}."
         ),
         source="measured here",
-        measured=shares["corrected"] - shares["as published"],
-        expected=0.15,
+        measured=share(descents, landscapes, activation, law, *ASTRAY),
+        expected=least + 1 / (starts * of_linear),  # two shares that differ, differ by that
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("the data law plays no role", 0.0),
+        alternative=Alternative("it is as for linear attention under the law of the published code", least),
     )
 
 
-def _trapped_softmax_claim(descents: Descents, optima: Optima) -> Claim:
-    """Share of softmax starts that end above the optimum."""
+def _long_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
+    """Every tracked run on prompts of this length against the places at which it may end, under either law."""
+    here = _here(long)
+
+    def worst(law: str) -> float:
+        levels = {its: np.array([place.square for place in landscapes[its, law].named.values()]) for its in POOLS}
+        return max(float(np.min(np.abs(run.risks[-1] / levels[its] - 1))) for (its, _, _), run in here.items())
+
+    levels = [np.sort([place.square for place in landscapes[its, CORRECTED].named.values()]) for its in POOLS]
     return Claim(
-        id="published-experiment-trapped-softmax",
-        statement=f"{TRAINED} softmax heads above the optimum: their share.",
+        id="published-experiment-long-starts",
+        statement=(
+            f"All {len(here)} tracked runs on prompts of {SECOND_LENGTH} tokens end at the mean square of the optimum, "
+            "of the second minimum or of the wrong-way head: the largest relative distance from the nearest."
+        ),
         source="measured here",
-        measured=trapped_share(descents, optima, "softmax", "corrected"),
-        expected=0.1,
+        measured=worst(CORRECTED),
+        expected=0.0,
+        # half the least gap between two levels: a run that is nearer belongs to one of them
+        tolerance=min(float(np.min(np.diff(each) / each[1:])) for each in levels) / 2,
+        relation="≤",
+        alternative=Alternative("the places under the published code's law", worst(PUBLISHED)),
+    )
+
+
+def _long_waiting_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
+    """Share of the tracked runs that have not come to the optimum."""
+
+    def above(activation: str) -> float:
+        best = landscapes[activation, CORRECTED].optimum.square
+        mine = [run.risks[-1] for (its, _, _), run in _here(long).items() if its == activation]
+        return float(np.mean(np.array(mine) > (1 + CLOSE) * best))
+
+    starts = sum(its == "softmax" for its, _, _ in _here(long))
+    return Claim(
+        id="published-experiment-long-waiting",
+        statement=(
+            f"Of {starts} starts of softmax attention on {SECOND_LENGTH} tokens, some are above the optimum after "
+            f"{PUBLISHED_STEPS:,} steps: their share."
+        ),
+        source="measured here",
+        measured=above("softmax"),
+        expected=1 / starts,
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("every start leads to the optimum", 0.0),
+        alternative=Alternative("it is as for the tracked runs of linear attention", above("linear")),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a head and law: its paths, the optimum and the other minimum."""
-    figure, panels = plt.subplots(1, 3, figsize=SIZE, sharey=True, sharex=True)
-    shown = (("linear", "corrected"), ("softmax", "corrected"), ("linear", "as published"))
-    for panel, (activation, law) in zip(panels, shown, strict=True):
-        mine = table[(table["activation"] == activation) & (table["law"] == law)]
-        for _, path in mine.groupby("start"):
-            panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=0.8, alpha=0.7)
-        panel.axhline(mine["optimum"].iloc[0], color=ink(), linestyle="--", linewidth=1.5, label="optimum")
-        if mine["second"].notna().all():
-            panel.axhline(mine["second"].iloc[0], color=ink(), linestyle=":", linewidth=2, label="other minimum")
-        panel.set(xlabel="training time", title=f"{activation}, {law}")
-    panels[0].set(ylabel=MEAN_SQUARE, ylim=(0, None))
-    panels[0].legend(loc="lower left", title=f"$L={SECOND_LENGTH}$")
+    """A panel a head and law: its paths, and the levels of the places where they stop."""
+    figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharey="row", sharex=True)
+    for row, law in zip(panels, (CORRECTED, PUBLISHED), strict=True):
+        for panel, activation in zip(row, ("linear", "softmax"), strict=True):
+            mine = table[(table["activation"] == activation) & (table["law"] == law)]
+            for _, path in mine.groupby("start"):
+                panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=0.8, alpha=0.7)
+            for _, path in mine.groupby("tracked"):
+                panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=2.2, alpha=0.9)
+            for name, line in LEVELS.items():
+                level = mine[name.replace(" ", "_")]
+                if level.notna().all():
+                    label = {WAITING: "wrong-way head"}.get(name, name)
+                    panel.axhline(level.iloc[0], color=ink(), linestyle=line, linewidth=1.5, label=label)
+            panel.set(title=f"{activation}, {law}", ylim=(0, None))
+        row[0].set_ylabel(MEAN_SQUARE)
+    for panel in panels[1]:
+        panel.set_xlabel("training time")
+    panels[0, 0].legend(loc="lower right", title=f"$L={SECOND_LENGTH}$")
     return figure

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.marks import SIZE, slope_axes
-from chapters.sharp_rates.parameters import READ_AT
+from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, planar_density, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, legend_line, markers
@@ -103,7 +103,8 @@ def _spectrum_claim(frame: pd.DataFrame) -> Claim:
         box="multiple-singular-values",
         measured=worst(read["predicted"]),
         expected=0.0,
-        tolerance=0.001,
+        # the order after m/(2 ln L): its square, at the largest multiplicity
+        tolerance=(8 * NEXT_TERM) ** 2,
         relation="≤",
         alternative=Alternative("β of the Frobenius norm", worst(read["frobenius"] - correction)),
     )

@@ -9,6 +9,8 @@ from companion.parameters import each_once
 
 # Where the exponents are read off: the local slope is then within 1/(2 ln L) or so of its limit.
 READ_AT = 300.0
+# The heuristic's next term: at ln L a local slope is β - m/(2 ln L), m = 1 but for a multiple largest singular value.
+NEXT_TERM = 1 / (2 * READ_AT)
 
 
 class Parameters(companion.Parameters):

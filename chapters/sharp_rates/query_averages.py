@@ -14,6 +14,7 @@ from lib.finite_prompt import LARGEST_TAU, rate_exponent, score_statistics
 
 # Node spacing in τ. The narrowest integrand has width 0.37: the trapezoid is then exact to e^-40.
 SPACING = 0.25
+ALL_TAUS = np.arange(0.0, LARGEST_TAU + SPACING / 2, SPACING)
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,9 @@ class ErrorTable:
     score_error_slope: Float[np.ndarray, "lengths taus"]
 
     @classmethod
-    def at(cls, log_lengths: list[float]) -> "ErrorTable":
-        """The whole guaranteed range of τ, which every average below stays inside; READ_AT is added to the lengths."""
+    def at(cls, log_lengths: list[float], taus: Float[np.ndarray, " taus"] = ALL_TAUS) -> "ErrorTable":
+        """By default the whole guaranteed range of τ, enough for every average; READ_AT is added to the lengths."""
         log_lengths = sorted({*log_lengths, READ_AT})
-        taus = np.arange(0.0, LARGEST_TAU + SPACING / 2, SPACING)
         values, slopes = tabulate(_with_length_slope, taus**2, np.asarray(log_lengths)[:, None])
         return cls(
             taus,

@@ -106,6 +106,7 @@ def _ratio_claim(frame: pd.DataFrame) -> Claim:
         box="fixed-ratio-exponent",
         measured=worst(read["exponent"]),
         expected=0.0,
+        # powers of ln L stand before the powers of L: their local exponent is a multiple of 1/ln L, here up to two
         tolerance=2 / READ_AT,
         relation="≤",
         alternative=Alternative("no freezing: the exponent 1 - 2a² at every a", worst(annealed)),

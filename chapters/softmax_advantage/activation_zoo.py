@@ -1,12 +1,14 @@
 r"""The best risk of eight activations, in both models, at one length and one strength of the hint.
 
-Every activation has its best slope, bias and scale. Filled: normalised over the tokens. Round: growing
-exponentially with the score (hardmax as a limit of softmax); square: not. Dashed: the Bayes risk. Only softmax,
-which is both, reaches it. The distance from 1 is $\mathbb{E}|p|^2\cos^2$, with the angle between the weights and
-the posterior $p$.
+Every activation has its best slope and scale; sigmoid, erf and relu their best bias too. Filled: normalised over the
+tokens. Round: growing exponentially with the score (hardmax as a limit of softmax); square: not. Dashed: the Bayes
+risk. Without a bias only softmax, which is both, reaches it. Small filled squares: softplus with a bias, given ever
+lower; far down, $\log(1+e^{\chi+b})$ is $e^{\chi+b}$, and its risk ends at the Bayes risk. The distance from 1 is
+$\mathbb{E}|p|^2\cos^2$, with the angle between the weights and the posterior $p$.
 
 Alt: Two dot charts, one a model, listing softmax, hardmax, softplus, exp, sigmoid, erf, relu and linear. Softmax
-sits on the dashed Bayes line, hardmax is next, and linear has the largest risk in both.
+sits on the dashed Bayes line, hardmax is next, linear has the largest risk in both. From softplus a trail of small
+squares leads to the Bayes line.
 """
 
 from collections.abc import Mapping
@@ -16,21 +18,22 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.softmax_advantage.marks import TITLES, WIDE, dot
+from chapters.softmax_advantage.marks import DISTINCT, TITLES, WIDE, dot
 from chapters.softmax_advantage.models import GENERIC_LENGTH
 from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, Slopes
-from chapters.softmax_advantage.zoo import ZOO, Zoo
+from chapters.softmax_advantage.zoo import BIASES, LONG, SHORT, ZOO, Halves, Zoo
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, legend_line
 from lib.statistics import comparison_quantile
 
 
-def numbers(zoos: Mapping[str, Zoo], slopes: Slopes, cosine: Products) -> Numbers:
-    """The zoo, by model and activation; only softmax is Bayes, one half of it is not enough, the rest is an angle."""
+def numbers(zoos: Mapping[str, Zoo], halves: Halves, slopes: Slopes, cosine: Products) -> Numbers:
+    """The zoo, by model and activation; which of them are Bayes, what one half of it is worth, and an angle."""
     rows = [
         {
             "model": model,
             "activation": name,
+            "bias": bias,
             "normalised": ZOO[name].normalised,
             "exponential": ZOO[name].exponential,
             "risk": best,
@@ -38,47 +41,57 @@ def numbers(zoos: Mapping[str, Zoo], slopes: Slopes, cosine: Products) -> Number
             "cosine_squared": (1.0 - best) / (1.0 - zoo.bayes),
         }
         for model, zoo in zoos.items()
-        for name, best in zoo.risks.items()
+        for name, bias, best in (
+            *((name, "best" if ZOO[name].biased else "none", best) for name, best in zoo.risks.items()),
+            *(("softplus", f"{bias:g}", risk) for bias, risk in zoo.shifted.items()),
+        )
     ]
     columns = {
         "model": Column("How the hidden token stands out: spiked or max", "name"),
         "activation": Column("What a head makes of its scores", "name"),
+        "bias": Column("What is added to all scores: the `best` bias, `none`, or the one that is named", "name"),
         "normalised": Column("Whether the weights of a prompt add up to one", "yes or no"),
         "exponential": Column("Whether ratios of weights grow exponentially with differences of scores", "yes or no"),
-        "risk": Column("Lowest excess risk over slope, bias and scale"),
+        "risk": Column("Lowest excess risk over slope and scale; with a named bias, at the slope of the posterior"),
         "bayes": Column("Bayes risk"),
         "cosine_squared": Column("(1 - risk)/(1 - Bayes risk), the squared cosine of weights and posterior"),
     }
-    return Numbers(Table(pd.DataFrame(rows), columns), _claims(zoos, slopes, cosine))
+    claims = (*_zoo_claims(zoos), _halves_claim(halves), _slope_claim(slopes), _cosine_claim(cosine))
+    return Numbers(Table(pd.DataFrame(rows), columns), claims)
 
 
-def _claims(zoos: Mapping[str, Zoo], slopes: Slopes, cosine: Products) -> tuple[Claim, ...]:
+def _zoo_claims(zoos: Mapping[str, Zoo]) -> tuple[Claim, ...]:
     excess = {name: min(zoo.risks[name] - zoo.bayes for zoo in zoos.values()) for name in ZOO}
+    lowest = min(BIASES)
     spiked = zoos["spiked"].risks
     return (
         Claim(
-            id="softmax-advantage-bayes",
-            statement=(
-                f"Softmax with k = √ν k* attains the Bayes risk: at L = {GENERIC_LENGTH} and ν = 4 its risk, from the "
-                "quadrature that serves every normalised activation, less the Bayes risk."
-            ),
-            source="[D26, Prop. 4.2]",
-            box="d26-bayes",
-            measured=slopes.right - slopes.bayes,
-            expected=0.0,
-            tolerance=1e-9,
-            alternative=Alternative(f"another slope, {STEEP:g} in place of √ν = 2", slopes.steep - slopes.bayes),
-        ),
-        Claim(
             id="softmax-advantage-no-other",
-            statement="No other activation reaches the Bayes risk: the smallest excess over both models.",
+            statement=(
+                "None of the other seven activations, softplus without a bias, reaches the Bayes risk: the smallest "
+                "excess over both models."
+            ),
             source="derived here",
             box="risk-is-an-angle",
             measured=min(excess[name] for name in ZOO if name != "softmax"),
-            expected=1e-4,
+            expected=DISTINCT,
             tolerance=0.0,
             relation="≥",
             alternative=Alternative("an activation that is as good as softmax", excess["softmax"]),
+        ),
+        Claim(
+            id="softmax-advantage-softplus-bias",
+            statement=(
+                f"With a bias of {lowest:g} and the slope of the posterior, softplus is as good as softmax: its excess "
+                "over the Bayes risk, the larger of both models."
+            ),
+            source="derived here",
+            box="softplus-far-left",
+            measured=max(zoo.shifted[lowest] - zoo.bayes for zoo in zoos.values()),
+            expected=0.0,
+            tolerance=DISTINCT,
+            relation="≤",
+            alternative=Alternative("softplus without a bias, at its best slope", excess["softplus"]),
         ),
         Claim(
             id="softmax-advantage-best-elementwise",
@@ -86,7 +99,7 @@ def _claims(zoos: Mapping[str, Zoo], slopes: Slopes, cosine: Products) -> tuple[
                 "In the spiked model no element-wise activation is below the sigmoid: the lowest of the others, less "
                 "the sigmoid's risk."
             ),
-            source="[D26]",
+            source="derived here",
             box="best-elementwise",
             measured=min(spiked[name] for name in ("erf", "relu", "linear", "exp")) - spiked["sigmoid"],
             expected=0.0,
@@ -96,23 +109,59 @@ def _claims(zoos: Mapping[str, Zoo], slopes: Slopes, cosine: Products) -> tuple[
                 "softmax, were it an element-wise activation", spiked["softmax"] - spiked["sigmoid"]
             ),
         ),
-        Claim(
-            id="softmax-advantage-cosine",
-            statement=(
-                "The risk of a head with the best v is 1 - E|p|² cos², with the cosine of its weights and the "
-                f"posterior in L² of all prompts: for erf weights at L = {COSINE_LENGTH}, cos² from "
-                f"{len(cosine.together)} simulated prompts."
-            ),
-            source="derived here",
-            box="risk-is-an-angle",
-            measured=cosine.cosine_squared,
-            expected=(1.0 - cosine.risk) / (1.0 - cosine.bayes),
-            tolerance=comparison_quantile(1) * cosine.std_error,
-            std_error=cosine.std_error,
-            alternative=Alternative(
-                "the mean over prompts of the cosine within a prompt", cosine.cosine_squared_within
-            ),
+    )
+
+
+def _halves_claim(halves: Halves) -> Claim:
+    lead = halves.normalised - halves.neither
+    return Claim(
+        id="softmax-advantage-half-or-none",
+        statement=(
+            "For short prompts softplus, which is normalised and no more, beats all element-wise weights: its risk "
+            f"less the lowest of theirs, the larger difference at (L, ν) = {SHORT[0]} and {SHORT[1]} in the spiked "
+            "model."
         ),
+        source="derived here",
+        box="one-half-of-softmax",
+        measured=float(lead[:-1].max()),
+        expected=-DISTINCT,
+        tolerance=0.0,
+        relation="≤",
+        alternative=Alternative(f"the order of a longer prompt, (L, ν) = {LONG}", float(lead[-1])),
+    )
+
+
+def _slope_claim(slopes: Slopes) -> Claim:
+    return Claim(
+        id="softmax-advantage-bayes",
+        statement=(
+            f"Softmax with k = √ν k* attains the Bayes risk: at L = {GENERIC_LENGTH} and ν = 4 its risk, from the "
+            "quadrature that serves every normalised activation, less the Bayes risk."
+        ),
+        source="[D26, Prop. 4.2]",
+        box="d26-bayes",
+        measured=slopes.right - slopes.bayes,
+        expected=0.0,
+        tolerance=1e-9,
+        alternative=Alternative(f"another slope, {STEEP:g} in place of √ν = 2", slopes.steep - slopes.bayes),
+    )
+
+
+def _cosine_claim(cosine: Products) -> Claim:
+    return Claim(
+        id="softmax-advantage-cosine",
+        statement=(
+            "The risk of a head with the best v is 1 - E|p|² cos², with the cosine of its weights and the "
+            f"posterior in L² of all prompts: for erf weights at L = {COSINE_LENGTH}, cos² from "
+            f"{len(cosine.together)} simulated prompts."
+        ),
+        source="derived here",
+        box="risk-is-an-angle",
+        measured=cosine.cosine_squared,
+        expected=(1.0 - cosine.risk) / (1.0 - cosine.bayes),
+        tolerance=comparison_quantile(1) * cosine.std_error,
+        std_error=cosine.std_error,
+        alternative=Alternative("the mean over prompts of the cosine within a prompt", cosine.cosine_squared_within),
     )
 
 
@@ -123,7 +172,13 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
         rows = table[table["model"] == model]
         for row in rows.itertuples():
-            panel.plot(row.risk, names.index(row.activation), **dot(row.normalised, row.exponential))
+            given = {} if row.bias in ("best", "none") else {"markersize": 4, "markeredgewidth": 0}
+            panel.plot(row.risk, names.index(row.activation), **dot(row.normalised, row.exponential) | given)
+        trail = rows[rows["activation"] == "softplus"]
+        panel.plot(trail["risk"], [names.index("softplus")] * len(trail), color="C0", linewidth=1)
+        panel.annotate(
+            r"bias $\to -\infty$", (rows["bayes"].iloc[0] + 0.02, names.index("softplus") + 0.45), fontsize=9
+        )
         panel.axvline(rows["bayes"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
         panel.set(xlim=(0, 1), title=title, xlabel="lowest excess risk")
     panels[0].set_yticks(range(len(names)), names)

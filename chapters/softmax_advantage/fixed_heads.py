@@ -1,50 +1,81 @@
-"""Heads that are tuned to one length and meet prompts of two others."""
+"""Heads for prompts of random length: fixed ones, tuned to the law of lengths itself, and one for each length."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR, MODELS, bayes_risk, best_scale
+from chapters.softmax_advantage.models import (
+    GENERIC_LENGTH,
+    GENERIC_SNR,
+    MODELS,
+    bayes_risk,
+    best_scale,
+    posterior_slope,
+)
 from lib import single_location as sl
-from lib.single_location.activations import Activation, affine_fit
-from lib.single_location.population import lone_posterior, moments
+from lib.single_location.activations import compiled_best
+from lib.single_location.crowd import Crowd
+from lib.single_location.population import moments
 
-# The widest law of lengths: L = mean ± width, with equal chances.
+# The mean of the law of lengths, which is L = mean ± width, with equal chances.
 MEAN_LENGTH = GENERIC_LENGTH
+# Element-wise heads: tuned here over slope, bias and scale, whatever of them they have.
+ELEMENTWISE = {"linear": sl.linear, "sigmoid": sl.sigmoid, "erf": sl.erf}
 
 
 @dataclass(frozen=True)
 class FixedHead:
-    """Of one head, along widths of the law of lengths: its risk, and the mean of the Bayes risks of both lengths."""
+    """Of one kind of head, along widths of the law of lengths.
+
+    `risk` is that of one head, the best for the law; `told` the mean of the risks of two, each the best for its
+    length; `bayes` the mean of the Bayes risks of both lengths.
+    """
 
     widths: Int[np.ndarray, " widths"]
     risk: Float[np.ndarray, " widths"]
+    told: Float[np.ndarray, " widths"]
     bayes: Float[np.ndarray, " widths"]
 
 
 def fix_heads() -> dict[tuple[str, str], FixedHead]:
-    """By model and head: prompts of `MEAN_LENGTH ± width` tokens; heads fixed at what is best for the mean length."""
+    """By model and kind of head: prompts of `MEAN_LENGTH - width` or `MEAN_LENGTH + width` tokens."""
+    widths = np.arange(0, MEAN_LENGTH - 1, 2)
     heads = {}
     for model, make in MODELS.items():
-        for name, (activation, c) in _tuned(model).items():
-            widths = np.arange(MEAN_LENGTH - 1)
-            ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)
-            both = moments(ends, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
-            either = jax.tree.map(lambda leaf: leaf.mean(axis=0), both)
-            heads[model, name] = FixedHead(widths, best_scale(either), bayes_risk(ends).mean(axis=0))
+        ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)
+        bayes = bayes_risk(ends).mean(axis=0)
+        heads[model, "softmax"] = FixedHead(widths, _softmax_risk(model, ends), bayes, bayes)
+        laws = [[_law(make(length, GENERIC_SNR)) for length in both] for both in np.asarray(ends.length).T]
+        for name, activation in ELEMENTWISE.items():
+            risk = [float(compiled_best(activation, _either(both))) for both in laws]
+            told = [np.mean([float(compiled_best(activation, law)) for law in both]) for both in laws]
+            heads[model, name] = FixedHead(widths, np.asarray(risk), np.asarray(told), bayes)
     return heads
 
 
-def _tuned(model: str) -> dict[str, tuple[Activation, float]]:
-    """Activations, each with the slope that is best at the mean length."""
-    mean = MODELS[model](MEAN_LENGTH, np.asarray(GENERIC_SNR))
-    slope = float(affine_fit(mean.marginals(jnp.ones(()), jnp.ones(())))[1])
-    sharp = np.sqrt(GENERIC_SNR) if model == "spiked" else GENERIC_SNR
-    return {
-        "softmax": (sl.softmax, sharp),
-        "sigmoid": (lone_posterior(sl.Spiked(MEAN_LENGTH, GENERIC_SNR)), np.sqrt(GENERIC_SNR)),
-        "linear": (sl.linear, slope),
-    }
+def _softmax_risk(model: str, ends: sl.LocationTask) -> Float[np.ndarray, " widths"]:
+    """Of the softmax head that is the posterior, its value vector as long as is best for both lengths together."""
+    c = posterior_slope(model, GENERIC_SNR)
+    both = moments(ends, sl.softmax, sl.Overlaps(c, c**2, 1.0, 1.0))
+    return best_scale(jax.tree.map(lambda leaf: leaf.mean(axis=0), both))
+
+
+def _law(task: sl.LocationTask) -> Crowd:
+    """The law of the hidden score along k*, and that of another one."""
+    return task.marginals(jnp.ones(()), jnp.ones(()))
+
+
+def _either(laws: Sequence[Crowd]) -> Crowd:
+    """What element-wise weights see of prompts that follow any of `laws`, with equal chances: means over tokens."""
+    rest = [law.length - 1.0 for law in laws]
+    return replace(
+        laws[0],
+        length=sum(law.length for law in laws) / len(laws),
+        hidden=sum(law.hidden for law in laws) / len(laws),
+        others=sum(n * law.others for n, law in zip(rest, laws, strict=True)) / sum(rest),
+        trusted=jnp.all(jnp.stack([law.trusted for law in laws])),
+    )

@@ -42,6 +42,11 @@ def bayes_risk(task: sl.LocationTask) -> Float[np.ndarray, "*stack"]:
     return np.asarray(bayes_integrals(task)[0])
 
 
+def posterior_slope(model: str, snr: float) -> float:
+    """The slope at which softmax is the posterior of the hidden token: √ν in the spiked model, ν in the max model."""
+    return snr**0.5 if model == "spiked" else snr
+
+
 def best_sigmoid(model: str, tasks: sl.LocationTask) -> Float[np.ndarray, "*stack"]:
     """In the spiked model the best bias and slope are known; in the max model they are searched."""
     known = model == "spiked"

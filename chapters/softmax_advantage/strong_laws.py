@@ -1,15 +1,16 @@
 """The spiked model at strong hints: exact risks, and the laws that they tend to."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from chapters.softmax_advantage.models import Risks, bayes_risk, best_sigmoid
+from chapters.softmax_advantage.models import GENERIC_LENGTH, Risks, bayes_risk, best_sigmoid
 from lib import single_location as sl
 
-# Where the laws at strong hints are read off, and up to where their corrections, of order 1/ν, are looked at.
-STRONG, STRONGEST = 45.0, 90.0
+# Where the laws at strong hints are read off, twice: from the first to the second, and from the second to the third.
+WEAKER, STRONG, STRONGEST = 22.5, 45.0, 90.0
 LAWS = {
     "softmax": lambda length, snr: (length - 1) * 0.5 * np.sqrt(np.pi / snr) * np.exp(-snr / 4),
     "hardmax": lambda length, snr: (length - 1) * (2 / np.sqrt(np.pi * snr)) * np.exp(-snr / 4),
@@ -18,9 +19,23 @@ LAWS = {
 }
 
 
+@dataclass(frozen=True)
+class StrongLinear:
+    """Linear attention in the spiked model: ν times its risk at two very strong hints, the second twice the first."""
+
+    length: int
+    scaled: Float[np.ndarray, " two"]
+
+
+def follow_linear() -> StrongLinear:
+    """The best linear head where 1/ν is small beside 1/L, by quadrature."""
+    snrs = np.asarray([1000.0, 2000.0])
+    return StrongLinear(GENERIC_LENGTH, snrs * np.asarray(sl.best_risk(sl.Spiked(GENERIC_LENGTH, snrs), sl.linear)))
+
+
 def best_risks(lengths: Iterable[int]) -> dict[int, Risks]:
     """By length: exact risks in the spiked model along strong hints, always for two tokens too."""
-    snrs = np.sort(np.append(np.geomspace(4.0, STRONGEST, 18), STRONG))
+    snrs = np.sort(np.append(np.geomspace(4.0, STRONGEST, 18), [WEAKER, STRONG]))
     return {length: _best_risks(sl.Spiked(length, snrs), snrs) for length in sorted({2, *lengths})}
 
 

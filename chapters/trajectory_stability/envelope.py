@@ -16,11 +16,12 @@ DIFFERENCE = 1e-4
 
 @dataclass(frozen=True)
 class Envelope:
-    """Of one task, from the first step on: how far each run is from the infinite path, and its envelope."""
+    """Of one task, from the first step on: how far each run is from the infinite path, and that one from zero."""
 
     times: Float[np.ndarray, " t"]
     lengths: tuple[int, ...]
     gaps: Float[np.ndarray, "runs t k"]
+    from_zero: Float[np.ndarray, " t"]
     prompt_noise: Float[np.ndarray, " k"]
     curvature: float
 
@@ -34,6 +35,10 @@ class Envelope:
         """Of the distance, from runs."""
         return np.asarray(standard_error(self.gaps**2)) / (2 * self.distance)
 
+    def step_at(self, unit: float) -> int:
+        """The first step at which `βt` has reached this, or the last one; never step one, which starts the bound."""
+        return int(np.clip(np.searchsorted(self.curvature * self.times, unit), 1, len(self.times) - 1))
+
     @property
     def bound(self) -> Float[np.ndarray, "t k"]:
         """`g(L) t e^{βt}`."""
@@ -44,14 +49,15 @@ class Envelope:
 def compute(
     courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]
 ) -> dict[str, Envelope]:
-    """By sub-Gaussian task: g(L) from the prompts drawn, β from the infinite path."""
+    """By sub-Gaussian task: g(L) from the prompts drawn, β from the region between the two trajectories."""
     return {
         name: Envelope(
             infinite[name].times[1:],
             finite[name].lengths,
             parameter_gaps(infinite[name], finite[name])[:, 1:],
+            np.linalg.norm(infinite[name].heads[1:], axis=-1),
             prompt_noise(course, finite[name]),
-            curvature(course, infinite[name]),
+            curvature(course, region(infinite[name], finite[name])),
         )
         for name, course in sub_gaussian(courses).items()
     }
@@ -65,14 +71,22 @@ def prompt_noise(course: Course, finite: FinitePaths) -> Float[np.ndarray, " k"]
     return _root_mean_square(gaps).max(axis=0)
 
 
-def curvature(course: Course, path: InfinitePath) -> float:
-    """β: the largest norm of the Hessian of R_∞ along θ_∞, at nine times, by central differences."""
-    times = np.linspace(0, len(path.times) - 1, 9).round().astype(int)
-    centres = path.heads[times]
-    moves = DIFFERENCE * np.eye(centres.shape[1])
-    probes = (centres[:, None, None] + np.stack([moves, -moves])).reshape(-1, centres.shape[1])
+def region(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "m p"]:
+    """θ_∞, the finite head farthest from it, and half-way between, at nine times: where the proof needs its β."""
+    times = np.linspace(0, len(infinite.times) - 1, 9).round().astype(int)
+    centres, heads = infinite.heads[times], np.moveaxis(finite.heads[:, times], 1, 0)
+    heads = heads.reshape(len(times), -1, heads.shape[-1])
+    farthest = np.argmax(np.linalg.norm(heads - centres[:, None], axis=-1), axis=1)
+    far = heads[np.arange(len(times)), farthest]
+    return np.concatenate([centres, (centres + far) / 2, far])
+
+
+def curvature(course: Course, heads: Float[np.ndarray, "m p"]) -> float:
+    """β: the largest norm of the Hessian of R_∞ at these heads, by central differences."""
+    moves = DIFFERENCE * np.eye(heads.shape[1])
+    probes = (heads[:, None, None] + np.stack([moves, -moves])).reshape(-1, heads.shape[1])
     slopes = course.programs.read_laws(probes, course.episodes)[1].mean(axis=1)
-    up, down = np.moveaxis(slopes.reshape(len(times), 2, len(moves), -1), 1, 0)
+    up, down = np.moveaxis(slopes.reshape(len(heads), 2, len(moves), -1), 1, 0)
     return float(np.linalg.norm((up - down) / (2 * DIFFERENCE), ord=2, axis=(1, 2)).max())
 
 

@@ -39,6 +39,12 @@ class Parameters(companion.Parameters):
     prompts: Annotated[
         int, Field(ge=256, le=10**6, description="Fresh episodes that measure the gradient's error at a checkpoint.")
     ]
+    decades: Annotated[
+        list[Annotated[int, Field(ge=1, le=9)]],
+        Field(max_length=8, description="Powers of ten: prompt lengths of the exact flows."),
+        AfterValidator(each_once(2, "the shortest prompts are compared with the longest")),
+    ]
+    horizon: Annotated[float, Field(ge=20.0, le=500.0, description="How long the exact flows are followed.")]
     piece_lengths: Annotated[
         int,
         Field(ge=1, le=12, description="Lengths to a piece: more are less work in all, fewer spread it wider."),

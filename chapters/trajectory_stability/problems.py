@@ -85,6 +85,11 @@ class Keys(NamedTuple):
     checkpoints: ByTask
 
 
+def flow_key(seed: int) -> PRNGKeyArray:
+    """For the random start of the exact flows."""
+    return jr.fold_in(jr.key(seed), len(problems()))
+
+
 def keys(seed: int) -> Keys:
     """The chapter's keys, all from `seed`: those of a task do not depend on which others are asked for."""
     key, names = jr.key(seed), list(problems())

@@ -18,9 +18,10 @@ from companion.freshness import tree_digests
 from companion.house import DEFAULT_PROFILE, MIME, PROFILE, House
 from companion.scaffold import TEMPLATES
 from companion.sources import MACHINE
+from companion.sphinx.claims import forget_page, pages_out_of_date
 from companion.sphinx.contents import NotebooksDirective
 from companion.sphinx.figures import ClaimRole, FigureDirective
-from companion.sphinx.ledger import LEDGER, LedgerDirective, all_claims, link_theorems
+from companion.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
 from companion.sphinx.statements import StatementsDirective, mark_boxes, tell_faults
 
 # The style of what hangs under a figure, and the ledger's filter.
@@ -42,7 +43,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
     app.add_css_file("companion.css")
     app.connect("config-inited", _choose_profile)
-    app.connect("env-get-outdated", _pages_that_show_claims)
+    app.connect("env-get-outdated", pages_out_of_date)
+    app.connect("env-purge-doc", forget_page)
     app.connect("source-read", _read_executed_copy)
     app.connect("doctree-read", mark_boxes)
     app.connect("doctree-read", link_theorems)
@@ -57,16 +59,6 @@ def _choose_profile(app: Sphinx, config) -> None:
     config.html_static_path = [*config.html_static_path, str(ASSETS)]
     config.companion_house = House(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
-
-
-def _pages_that_show_claims(app: Sphinx, env, added, changed, removed) -> list[str]:
-    """Every page, if any claim or the list of statements changed: boxes, ledger and numbers in prose show them."""
-    house: House = app.config.companion_house
-    listed = (house.root / house.settings.statements).read_text(encoding="utf-8") if house.settings.statements else ""
-    shown = dump_json([all_claims(app), listed])
-    unchanged = getattr(env, "companion_claims", None) == shown
-    env.companion_claims = shown
-    return [] if unchanged else sorted(env.found_docs)
 
 
 def _mend_page(app: Sphinx, pagename: str, templatename: str, context, doctree) -> None:

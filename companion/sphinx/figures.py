@@ -12,7 +12,7 @@ from companion import figure_set, provenance
 from companion.house import House, relative
 from companion.mistakes import did_you_mean
 from companion.parameters import parameters_of
-from companion.publication import published_claims
+from companion.sphinx.claims import all_claims, note_shown
 from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number, table
 
 ROWS_SHOWN = 5
@@ -200,7 +200,8 @@ class ClaimRole(SphinxRole):
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """A link, or an error that fails a strict build."""
-        claims = {claim["id"]: claim for claim in self._claims()}
+        note_shown(self.env, self.text)
+        claims = {claim["id"]: claim for claim in all_claims(self.env.app)}
         if self.text not in claims:
             message = self.inliner.reporter.error(f"There is no claim {self.text!r}. {did_you_mean(self.text, claims)}")
             return [nodes.problematic(self.rawtext, self.rawtext, refid=message)], [message]
@@ -209,10 +210,6 @@ class ClaimRole(SphinxRole):
         target = self.config.companion_house.book.name + "/" + claim["notebook"]
         uri = f"{self._relative_uri(target)}#{claim_anchor(claim['id'])}"
         return [nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])], []
-
-    def _claims(self) -> list[dict[str, Any]]:
-        house: House = self.config.companion_house
-        return published_claims(house, self.config.companion_profile)
 
     def _relative_uri(self, target: str) -> str:
         builder = self.env.app.builder

@@ -11,7 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 from companion.boxes import boxes
 from companion.house import House
 from companion.mistakes import did_you_mean
-from companion.publication import published_claims
+from companion.sphinx.claims import ALL, all_claims, note_shown
 from companion.sphinx.statements import read_hand, read_where, statements_of
 from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number
 
@@ -33,18 +33,13 @@ READ = """<label>Read <select name="read"><option value="">anywhere</option>\
 """
 
 
-def all_claims(app: Sphinx) -> list[dict[str, Any]]:
-    """Every claim of the figures this site shows."""
-    house: House = app.config.companion_house
-    return published_claims(house, app.config.companion_profile)
-
-
 class LedgerDirective(SphinxDirective):
     """`{companion-ledger}`: one entry a claim, and a form that filters them by source and verdict."""
 
     def run(self) -> list[nodes.Node]:
         """The form, then the claims in the order of the book."""
         claims = all_claims(self.env.app)
+        note_shown(self.env, ALL)
         known = theorem_labels(self.config.companion_house)
         for claim in claims:
             if claim["box"] and claim["box"] not in known:
@@ -96,7 +91,10 @@ def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
     claims = all_claims(app)
     for box in doctree.findall(nodes.Element):
         label = box.get("label") if isinstance(box, nodes.Admonition) else None
-        mine = [claim for claim in claims if label and claim["box"] == label]
+        if not label:
+            continue
+        note_shown(app.env, label)
+        mine = [claim for claim in claims if claim["box"] == label]
         if not mine:
             continue
         line = nodes.paragraph(classes=["companion-checked"])

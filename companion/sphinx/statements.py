@@ -9,7 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from companion.house import House
 from companion.mistakes import Mistake, did_you_mean
-from companion.publication import published_claims
+from companion.sphinx.claims import ALL, all_claims, note_shown
 from companion.sphinx.text import ledger_anchor, mark, table
 from companion.statements import Statement, Statements
 
@@ -24,7 +24,7 @@ def statements_of(app: Sphinx) -> Statements | None:
     if not hasattr(app, "companion_statements"):
         house: House = app.config.companion_house
         try:
-            app.companion_statements = Statements.of(house, published_claims(house, app.config.companion_profile))
+            app.companion_statements = Statements.of(house, all_claims(app))
         except Mistake as mistake:
             logger.warning("%s", mistake)
             app.companion_statements = None
@@ -50,8 +50,7 @@ class StatementsDirective(SphinxDirective):
             raise self.error("The book lists no statements: name the file as `statements` in [tool.companion].")
         if paper not in statements.index.papers:
             raise self.error(f"No paper {paper!r} is listed. {did_you_mean(paper, statements.index.papers)}")
-        house: House = self.config.companion_house
-        self.env.note_dependency(str(house.root / str(house.settings.statements)))
+        note_shown(self.env, ALL)
         rows = [row for row in statements.index.statements if row.paper == paper]
         text = f"{statements.index.papers[paper].versions}\n\n{_count(statements, rows)}\n"
         entries = nodes.container(classes=["companion-statements"])

@@ -79,9 +79,6 @@ def optimal_risk(hidden: Float[Array, "*n"], power: Float[Array, "*n"]) -> Float
     return 1.0 - hidden**2 / jnp.where(power > 0, power, jnp.inf)
 
 
-# --- normalised over the tokens ---------------------------------------------------------------------------
-
-
 class Normalised(Activation):
     """`s_l = κ(χ_l)/Σ_m κ(χ_m)` for a kernel κ > 0."""
 
@@ -128,11 +125,17 @@ class Softmax(Normalised):
 
 
 class Softplus(Normalised):
-    """`s_l ∝ log(1 + e^{χ_l})`: normalised, but only linear where scores are large."""
+    """`s_l ∝ log(1 + e^{χ_l + bias})`: normalised, but only linear where scores are large.
+
+    The bias is given, not searched: as it goes to -∞ the kernel becomes e^χ, up to a factor, and this is softmax.
+    """
+
+    bias: float | Float[Array, "*stack"] = 0.0
 
     def log_kernel(self, chi):
-        """`log log(1 + e^χ)`, which is χ far left."""
-        return jnp.where(chi < -30.0, chi, jnp.log(jax.nn.softplus(jnp.maximum(chi, -30.0))))
+        """`log log(1 + e^x)`, x = χ + bias, which is x far left."""
+        x = chi + self.bias
+        return jnp.where(x < -30.0, x, jnp.log(jax.nn.softplus(jnp.maximum(x, -30.0))))
 
     def best_of(self, crowd):
         """By a search over c, and at c = ∞; what a c beyond 60 may gain on both is below 1e-6."""
@@ -168,9 +171,6 @@ class Hardmax(Activation):
     def best_of(self, crowd):
         """`1 - P²`, P the chance that the largest score is the hidden token's: c does not matter."""
         return 1.0 - self.moments(crowd).hidden ** 2
-
-
-# --- element-wise -----------------------------------------------------------------------------------------
 
 
 class Elementwise(Activation):

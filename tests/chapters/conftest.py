@@ -1,4 +1,4 @@
-"""Chapters run in this process: the cells of a notebook at smoke size, their numbers kept instead of published."""
+"""Chapters at smoke size: what the build left of them, or their cells run in this process with other parameters."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +9,12 @@ import jax
 import numpy as np
 import pytest
 
+from companion import figure_set, freshness, numbers, runner
 from companion.house import House
 from companion.notebooks import PARAMETERS_TAG, Notebook
 from companion.parameters import resolve
 from companion.publishing import Publisher
-from companion.records import Claim, Table
+from companion.records import Claim, Column, Table
 from companion.settings import Settings
 
 HOUSE = House(Path(__file__).resolve().parents[2])
@@ -21,7 +22,7 @@ HOUSE = House(Path(__file__).resolve().parents[2])
 
 @dataclass
 class Run:
-    """What the cells of one notebook left: tables by figure, claims by id, and every name they defined."""
+    """What the cells of one notebook left: tables by figure, claims by id; its parameters, and names they defined."""
 
     tables: dict[str, Table] = field(default_factory=dict)
     claims: dict[str, Claim] = field(default_factory=dict)
@@ -47,9 +48,9 @@ def _run_cells(name: str, **overrides: Any) -> Run:
     values = resolve(HOUSE, notebook, "smoke", overrides)
 
     def keep(self, figure, *outputs, **named):
-        numbers = self._numbers(figure, outputs, named)
-        run.tables[figure.__name__.rpartition(".")[2]] = numbers.table
-        run.claims |= {claim.id: claim for claim in numbers.claims}
+        made, name = self._numbers(figure, outputs, named), figure.__name__.rpartition(".")[2]
+        run.tables[name] = Table(numbers.plain(made.table.frame, name)[0], made.table.columns)
+        run.claims |= {claim.id: numbers.claim_of(numbers.claim_record(claim)) for claim in made.claims}
 
     with (
         patch.object(Publisher, "__call__", keep),
@@ -64,6 +65,21 @@ def _run_cells(name: str, **overrides: Any) -> Run:
     return run
 
 
+def _built(name: str) -> Run:
+    """What the smoke build of `name` left, which is made if it is not there; claims to six digits."""
+    if not freshness.is_fresh(HOUSE, name, "smoke"):
+        runner.run(HOUSE, name, "smoke")
+    build, run = HOUSE.build("smoke"), Run(names=dict(resolve(HOUSE, Notebook.named(HOUSE, name), "smoke")))
+    for figure in Notebook.named(HOUSE, name).figures:
+        table, said = (build.tables / name / f"{figure}{ending}" for ending in (figure_set.DATA, figure_set.RECORD))
+        columns = figure_set.read(said)["columns"]
+        plain = {column: {key: value for key, value in one.items() if key != "kind"} for column, one in columns.items()}
+        meanings = {column: Column(**one) for column, one in plain.items()}
+        run.tables[figure] = Table(numbers.read_csv(table, columns), meanings)
+        run.claims |= {claim["id"]: numbers.claim_of(claim) for claim in figure_set.read(said)["claims"]}
+    return run
+
+
 @pytest.fixture(scope="session")
 def run_cells():
     """Run a notebook's cells at smoke size, with overrides: `run_cells(name, seed=1)`; raises what they raise."""
@@ -72,13 +88,13 @@ def run_cells():
 
 @pytest.fixture(scope="session")
 def run_chapter():
-    """The same, each combination of arguments once a session."""
+    """What a notebook comes to at smoke size: the build's, where nothing is overridden; each once a session."""
     done: dict[str, Run] = {}
 
     def run(name, **overrides):
         key = repr((name, sorted(overrides.items())))
         if key not in done:
-            done[key] = _run_cells(name, **overrides)
+            done[key] = _run_cells(name, **overrides) if overrides else _built(name)
         return done[key]
 
     return run

@@ -9,6 +9,7 @@ from chapters.exact_finite_prompt.freezing import frozen_participation, particip
 from chapters.exact_finite_prompt.parameters import Parameters
 from chapters.exact_finite_prompt.plain_prompts import query_ray, simulate
 from chapters.exact_finite_prompt.quadrature import add_weights, evaluate
+from chapters.exact_finite_prompt.shrunken_mean import largest_score
 from lib.finite_prompt import LARGEST_TAU
 from lib.measures import empirical
 
@@ -21,7 +22,7 @@ def run(run_chapter):
 
 
 def test_claims_hold_and_would_not_under_their_alternatives(run):
-    assert len(run.claims) == 6
+    assert len(run.claims) == 7
     assert run.broken == []
 
 
@@ -86,8 +87,18 @@ def test_one_token_has_no_pairs(float64):
     plane = evaluate(6, 6)
     alone = plane.log_length == 0
     np.testing.assert_allclose(plane.participation[alone], 1, rtol=1e-12)
-    np.testing.assert_allclose(add_weights(plane).right[alone], 1, rtol=1e-12)
+    np.testing.assert_allclose(add_weights(plane).exact[alone], 1, rtol=1e-12)
 
 
 def test_frozen_participation_is_zero_up_to_freezing():
     np.testing.assert_allclose(frozen_participation(np.asarray([0.0, 0.5, 1.0, 2.0, 4.0])), [0, 0, 0, 0.5, 0.75])
+
+
+@pytest.mark.parametrize(("length", "mean"), [(1, 0.0), (2, 1 / np.sqrt(np.pi)), (3, 1.5 / np.sqrt(np.pi))])
+def test_the_largest_score_has_its_textbook_mean(length, mean):
+    np.testing.assert_allclose(largest_score(np.log(length))[0], mean, atol=1e-12)
+
+
+def test_two_scores_tie_with_the_density_of_their_difference():
+    """|g₁ - g₂| has density 2/√(4π) at zero."""
+    np.testing.assert_allclose(largest_score(np.log(2.0))[1], 1 / np.sqrt(np.pi), rtol=1e-12)

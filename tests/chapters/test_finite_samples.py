@@ -10,6 +10,7 @@ from chapters.finite_samples.data import make
 from chapters.finite_samples.limits import extrapolate
 from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion.long_runs import faults
+from lib.single_location.activations import affine_fit
 from lib.statistics import comparison_quantile
 
 NAME = "finite_samples"
@@ -106,6 +107,16 @@ def test_tracked_tables_are_what_their_records_say():
 
 
 @pytest.mark.parametrize("tested", range(2, 7))
+def test_the_key_of_least_squares_is_that_of_the_best_linear_head(float64):
+    """Its squared slope, by the library's own fit; and half a floor is below what the ridges were searched over."""
+    fit = affine_fit(training.task().marginals(np.ones(()), np.ones(())))
+    np.testing.assert_allclose(theory.least_squares_key(), fit[1] ** 2, rtol=1e-9)
+    ridges = training.tracked("best_ridges")
+    assert theory.ridge_at(ridges, "softmax", theory.AT_FLOOR)[0] == training.SMALLEST_RIDGE
+    assert theory.ridge_at(ridges, "softmax", theory.ABOVE_FLOOR)[0] > training.SMALLEST_RIDGE
+    assert theory.LOWERED < 1
+
+
 def test_as_many_sample_ratios_are_compared_as_were_asked_for(tested):
     compared = Parameters(alphas=[1.0, 2.0], points=512, tested=tested).compared
     assert len(compared) == tested

@@ -10,11 +10,13 @@ from scipy.integrate import quad
 from scipy.special import softmax
 from scipy.stats import norm
 
-from chapters.gaussian_limit.gaussian_prompts import query_ray, respond
+from chapters.gaussian_limit.ellipses import factors, laws
+from chapters.gaussian_limit.gaussian_prompts import query_ray, respond, two_clusters
+from chapters.gaussian_limit.laplace_prompts import mean_absolute_deviation
 from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
 from chapters.gaussian_limit.parameters import Parameters
-from lib.attention import mean_square_weight
-from lib.measures import Empirical, empirical
+from lib.attention import attend, mean_square_weight
+from lib.measures import Empirical, empirical, tilted_cov, tilted_mean
 
 NAME = "gaussian_limit"
 
@@ -57,7 +59,10 @@ def test_more_prompts_leave_the_first_as_they_were(float64):
     np.testing.assert_array_equal(few.response, more.response[:5])
 
 
-@pytest.mark.parametrize("wrong", [{"lengths": [10, 100]}, {"lengths": [200, 300]}, {"prompts": 10}, {"seed": True}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"lengths": [10, 100]}, {"lengths": [10, 300, 900]}, {"lengths": [2000, 3000]}, {"prompts": 10}, {"seed": True}],
+)
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         run_cells(NAME, **wrong)
@@ -79,8 +84,8 @@ def test_weights_and_response_are_those_of_a_numpy_softmax(float64):
 
 
 def test_lengths_given_twice_are_taken_once(smoke_parameters):
-    p = Parameters(**smoke_parameters(NAME) | {"lengths": [3000, 10, 100, 100]})
-    assert p.lengths == list(p.counts) == [10, 100, 3000]
+    p = Parameters(**smoke_parameters(NAME) | {"lengths": [8000, 10, 1000, 1000]})
+    assert p.lengths == list(p.counts) == [10, 1000, 8000]
 
 
 def test_the_mean_of_prompts_of_two_tokens_equals_quadrature(float64, assert_monte_carlo):
@@ -111,3 +116,35 @@ def test_equal_tokens_weigh_the_same(float64):
     ray = query_ray()
     prompt = Empirical(jnp.ones((8, 3)))
     assert float(mean_square_weight(ray.params, prompt, ray.direction)) == pytest.approx(1, rel=1e-12)
+
+
+def test_two_clusters_have_the_moments_of_the_gaussian(float64, assert_exact):
+    gaussian = query_ray().gaussian
+    clusters = two_clusters(gaussian)
+    assert_exact(tilted_mean(clusters, jnp.zeros(3)), gaussian.mean)
+    assert_exact(tilted_cov(clusters, jnp.zeros(3)), gaussian.cov)
+
+
+@pytest.mark.parametrize("name", ["two scales", "Gaussian", "ellipsoid"])
+def test_elliptical_tokens_answer_as_long_as_the_closed_form_says(float64, name):
+    """`attend` differentiates Λ; `factors` is ψ written out."""
+    ray, taus = query_ray(), np.asarray([0.01, 0.7, 2.5])
+    law = laws(ray.gaussian)[name]
+    answers = jax.vmap(lambda query: ray.read(attend(ray.params, law, query)))(ray.queries(taus))
+    np.testing.assert_allclose(answers, taus * factors(taus)[name], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["two scales", "ellipsoid"])
+def test_elliptical_tokens_have_the_covariance_of_the_gaussian(float64, name):
+    gaussian = query_ray().gaussian
+    tokens = np.asarray(laws(gaussian)[name].sample(200_000, key=jr.key(2)))
+    np.testing.assert_allclose(np.cov(tokens.T), gaussian.cov, atol=0.02)
+    np.testing.assert_allclose(tokens.mean(axis=0), gaussian.mean, atol=0.02)
+
+
+def test_the_error_of_a_mean_absolute_deviation_includes_that_of_its_centre():
+    """Of exponential samples, which are skewed: the reported error is the spread over many repetitions."""
+    repeated = np.random.default_rng(0).exponential(size=(4000, 200))
+    found, errors = np.transpose([mean_absolute_deviation(values) for values in repeated])
+    np.testing.assert_allclose(found.mean(), 2 / np.e, rtol=0.01)
+    np.testing.assert_allclose(np.sqrt(np.mean(errors**2)), found.std(), rtol=0.05)

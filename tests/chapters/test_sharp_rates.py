@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from chapters.sharp_rates.bounded_averages import _error_of_signs
 from chapters.sharp_rates.parameters import READ_AT, Parameters
 from chapters.sharp_rates.query_averages import planar_density, radial_density
 from chapters.sharp_rates.rate_at_fixed_ratio import ratio_exponent
@@ -20,7 +21,7 @@ def run(run_chapter):
 
 
 def test_claims_hold_and_would_not_under_their_alternatives(run):
-    assert len(run.claims) == 4
+    assert len(run.claims) == 7
     assert run.broken == []
 
 
@@ -80,3 +81,12 @@ def test_planar_density_has_the_second_moment_of_its_axes(major, minor):
     assert np.sum(density * taus**4) / np.sum(density) == pytest.approx(
         3 * (major**4 + minor**4) + 2 * (major * minor) ** 2, rel=1e-5
     )
+
+
+def test_two_signs_miss_by_a_sum_of_three_terms():
+    """K = 0, 1, 2 plus signs, at one query, against attention on those prompts."""
+    tilts = np.linspace(-9, 9, 361)
+    answers = [[np.tanh(x), -1.0, 1.0] for x in tilts]
+    squares = [0.5 * (a[0] - a[0]) ** 2 + 0.25 * (a[1] - a[0]) ** 2 + 0.25 * (a[2] - a[0]) ** 2 for a in answers]
+    expected = np.sum(stats.norm.pdf(tilts) * squares) * (tilts[1] - tilts[0])
+    np.testing.assert_allclose(_error_of_signs(2, 1.0), expected, rtol=1e-12)

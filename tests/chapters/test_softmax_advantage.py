@@ -5,10 +5,15 @@ import numpy as np
 import pytest
 from scipy.special import erf, softmax
 
-from chapters.softmax_advantage.models import GENERIC_SNR
+from chapters.softmax_advantage.fixed_heads import _either, _law
+from chapters.softmax_advantage.models import GENERIC_SNR, MODELS
 from chapters.softmax_advantage.population_risk import strengths
 from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, measure_cosine
-from chapters.softmax_advantage.zoo import ZOO
+from chapters.softmax_advantage.zoo import BIASES, ZOO
+from lib import single_location as sl
+from lib.finite_prompt import participation
+from lib.single_location.activations import affine_fit
+from lib.single_location.population import moments
 
 NAME = "softmax_advantage"
 
@@ -29,10 +34,49 @@ def test_no_head_is_below_bayes_and_none_above_answering_zero(run):
     zoo = run.tables["activation_zoo"].frame
     assert (zoo["risk"] >= zoo["bayes"]).all()
     assert zoo["cosine_squared"].between(0.0, 1.0).all()
-    assert list(zoo["activation"]) == 2 * list(ZOO)
+    assert list(zoo["activation"][zoo["bias"].isin(["best", "none"])]) == 2 * list(ZOO)
     for frame in (risks[["softmax", "sigmoid", "linear"]], zoo[["risk"]]):
         assert (frame.to_numpy() > 0).all()
         assert (frame.to_numpy() < 1).all()
+
+
+def test_softplus_with_ever_lower_biases_falls_to_bayes(run):
+    zoo = run.tables["activation_zoo"].frame
+    for _, trail in zoo[zoo["activation"] == "softplus"].groupby("model"):
+        assert list(trail["bias"]) == ["none", *(f"{bias:g}" for bias in BIASES)]
+        assert (np.diff(trail["risk"]) <= 1e-12).all()
+
+
+def test_a_head_for_two_lengths_is_between_bayes_and_what_lengths_told_would_give(run):
+    """It pays for not knowing the length; where there is one length it pays nothing."""
+    frame = run.tables["random_length"].frame
+    assert (frame["risk"] >= frame["told"] - 1e-9).all()
+    assert (frame["told"] >= frame["bayes"] - 1e-9).all()
+    narrow = frame[frame["width"] == 0]
+    np.testing.assert_allclose(narrow["risk"], narrow["told"], atol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["spiked", "max"])
+def test_tuning_to_a_law_of_lengths_is_least_squares_on_both(float64, model):
+    """For linear weights: the slope that the averaged law gives is the best of moments averaged over the lengths."""
+    ends = MODELS[model](np.asarray([3.0, 17.0]), 4.0)
+    either = _either([_law(MODELS[model](length, 4.0)) for length in (3.0, 17.0)])
+    risk, slope = affine_fit(either)
+
+    def averaged(c):
+        both = moments(ends, sl.linear, sl.Overlaps(c, c**2, 1.0, 1.0))
+        return 1.0 - np.mean(both.hidden) ** 2 / np.mean(both.power)
+
+    np.testing.assert_allclose(averaged(slope), risk, rtol=1e-9)
+    assert min(averaged(0.9 * slope), averaged(1.1 * slope)) > risk
+
+
+def test_the_bayes_risk_of_the_max_model_is_one_less_the_participation(float64):
+    """What the picture of long prompts draws, by the library's other quadrature."""
+    lengths = np.asarray([2.0, 50.0, 1e6])
+    np.testing.assert_allclose(
+        sl.bayes_risk(sl.Max(lengths, 6.0)), 1.0 - participation(np.full(3, 6.0), np.log(lengths)), rtol=1e-8
+    )
 
 
 def test_a_law_of_no_width_is_the_mean_length_itself(run):

@@ -10,6 +10,7 @@ from scipy import stats
 from lib.attention import Attention, attend, fluctuation
 from lib.concentration import (
     BoundShape,
+    ByImportance,
     ErrorCurve,
     bilinear_gap,
     error_curve,
@@ -18,11 +19,14 @@ from lib.concentration import (
     isotropic_error,
     log_chi_density,
     log_log_length,
+    looseness,
     one_over_length,
     output_gap,
     radial_table,
     sample_gaps,
+    sample_isotropic,
     straight_exponents,
+    tightest_bound,
     value_gap,
 )
 from lib.finite_prompt import output_error
@@ -280,6 +284,26 @@ def test_a_bound_touches_the_errors_it_was_fitted_to(powers):
     np.testing.assert_allclose(bound.c2, 0.8, rtol=1e-12)  # σ² · 0.8/σ is least at σ = 1
 
 
+@pytest.mark.parametrize("powers", [(6, 1), (12, 2)])
+def test_no_constants_bound_more_tightly_than_the_tightest(powers):
+    scales, lengths = [1.0, 2.0, 3.0], np.geomspace(2, 1e4, 9)
+    sigmas = np.asarray(scales)
+    errors = sigmas[:, None] ** 2 * lengths ** (-0.8 / sigmas[:, None])
+    names = {"sigma_power": powers[0], "log_power": powers[1]}
+
+    def looseness_at(c2):
+        unit = BoundShape(1.0, c2, *powers)(sigmas[:, None], lengths)
+        return looseness(np.max(errors / unit) * unit, errors)
+
+    bound = tightest_bound(scales, lengths, errors, **names)
+    values = bound(sigmas[:, None], lengths)
+    np.testing.assert_allclose((errors / values).max(), 1.0, rtol=1e-12)
+    assert looseness(values, errors) <= min(looseness_at(c2) for c2 in np.linspace(0, 4, 401)) + 1e-9
+    fitted = fit_bound(scales, lengths, errors, **names)(sigmas[:, None], lengths)
+    assert looseness(values, errors) <= looseness(fitted, errors)
+    assert looseness(100 * errors, errors) == pytest.approx(2.0)
+
+
 def test_the_shape_is_the_papers_and_zero_for_one_token():
     shape = BoundShape(2.0, 3.0, 6, 1)
     np.testing.assert_allclose(shape(2.0, 10.0), 2 * 64 * np.log(10) / 10**0.75, rtol=1e-12)
@@ -310,6 +334,35 @@ def test_the_isotropic_error_is_that_of_simulated_prompts(table, assert_monte_ca
     law, head = Gaussian(np.zeros(dimension), np.eye(dimension)), Attention(norm * np.eye(dimension), np.eye(dimension))
     samples = sample_gaps(output_gap, head, law, law, [1, 64], prompts=4000, key=jr.key(10))
     assert_monte_carlo(samples, isotropic_error(table, norm, dimension)[:2], laws=4)
+
+
+@pytest.mark.parametrize("norm", [0.4, 1.2])
+def test_prompts_that_are_scores_alone_err_by_the_isotropic_error(table, assert_monte_carlo, norm):
+    """In every dimension from the same scores; and a prompt of one token by hand."""
+    samples = sample_isotropic(table, norm, [1, 2, 16], [1, 64], prompts=2000, key=jr.key(12))
+    exact = np.stack([isotropic_error(table, norm, dimension)[:2] for dimension in (1, 2, 16)])
+    assert_monte_carlo(samples.reshape(2000, -1), exact.ravel(), laws=2)
+    few = sample_isotropic(table, norm, [2], [1], prompts=2, key=jr.key(12))
+    score = jr.normal(jr.fold_in(jr.key(12), 1), (1,))[0]
+    mean_tau = norm * np.sqrt(np.pi / 2)
+    np.testing.assert_allclose(few[1, 0, 0], score**2 - 2 * score * mean_tau + 2 * norm**2 + 1, rtol=1e-7)
+
+
+def test_wider_queries_with_weights_are_standard_normal_in_the_mean(assert_monte_carlo):
+    """A gap of several numbers, each a moment of the query, and the density of the weight itself."""
+
+    def moments(params, prompt, measure, query):
+        return {"one": jnp.ones(()), "square": jnp.sum(query**2)}
+
+    def samples(spread):
+        wide = Gaussian(np.zeros(3), spread**2 * np.eye(3))
+        options = {"prompts": 4000, "key": jr.key(13)}
+        return sample_gaps(ByImportance(moments, spread), params(), gaussian(), wide, [1], **options)
+
+    wider = samples(1.3)
+    assert_monte_carlo(np.concatenate([wider["one"], wider["square"]], axis=1), np.asarray([1.0, 3.0]), laws=1)
+    assert np.all(wider["one"] <= 1.3**3)
+    np.testing.assert_array_equal(samples(1.0)["one"], 1.0)
 
 
 def test_the_isotropic_error_is_a_mean_of_output_errors(table):

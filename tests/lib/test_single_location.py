@@ -12,7 +12,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from lib import single_location as sl
-from lib.single_location.activations import Erf, Relu, Sigmoid, optimal_risk
+from lib.single_location.activations import Erf, Relu, Sigmoid, Softplus, optimal_risk
 from lib.single_location.population import bayes_integrals, lone_posterior, moments
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -276,6 +276,18 @@ def test_softplus_searched_from_several_starts(length, snr):
         )
         assert best <= found.fun + 1e-6
         assert found.fun - best < (1e-7 if length == 2 else 1e-3)
+
+
+@pytest.mark.parametrize(("model", "slope"), [(sl.Spiked, 6.0**0.5), (sl.Max, 6.0)])
+def test_softplus_far_down_its_bias_is_softmax(model, slope):
+    """At the slope of the posterior its risk falls to the Bayes risk; weights and risks with a bias are SciPy's."""
+    task, overlaps = model(10, 6.0), sl.Overlaps(slope, slope**2, 1.0, 1.0)
+    risks = [float(sl.attention_risk(task, Softplus(bias), overlaps)) for bias in (-2.0, -8.0, -60.0)]
+    assert risks == sorted(risks, reverse=True)
+    np.testing.assert_allclose(risks[-1], sl.bayes_risk(task), atol=1e-9)
+    scores = np.linspace(-40.0, 20.0, 7)
+    kernel = np.log1p(np.exp(scores - 2.0))
+    np.testing.assert_allclose(Softplus(-2.0).weights(scores), kernel / kernel.sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

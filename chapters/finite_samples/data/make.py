@@ -13,12 +13,10 @@ from scipy.optimize import minimize
 
 from chapters.finite_samples.parameters import ALPHAS
 from chapters.finite_samples.theory import predict, ridge_at
-from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, RUNS, SNR, STARTS, tracked, train
+from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, RUNS, SMALLEST_RIDGE, SNR, STARTS, tracked, train
 from companion import Column, Table
 from companion.long_runs import Result, make
 
-# Where the replica is trusted; best ridges are looked for from here on.
-SMALLEST_RIDGE = 0.3
 RIDGE_ALPHAS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
 # Weak regularisation: equal ridges of keys and values, at one size.
 WEAK_RIDGES, WEAK_ALPHA, WEAK_DIMENSION, WEAK_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0), 1.5, 200, 12

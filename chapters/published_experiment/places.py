@@ -1,0 +1,110 @@
+"""Where training can stop: the optimum, the best head that serves covariates the wrong way round, a second minimum."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from chapters.published_experiment.descents import Descents, Paths
+from chapters.published_experiment.minima import (
+    RIGHT_WAY,
+    WRONG_WAY,
+    distance,
+    head_at,
+    least_curvature,
+    settle,
+    sharp_square,
+)
+from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, WIDTH, published_task
+
+OPTIMUM, WAITING, SECOND, ELSEWHERE = "optimum", "wrong way", "second minimum", "elsewhere"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A head at which the mean square is stationary: as a point, and its mean square."""
+
+    point: Float[np.ndarray, " n"]
+    square: float
+
+
+@dataclass(frozen=True)
+class Places:
+    """Of one activation and law: the minima of the two families of heads, and the minimum beyond the wrong one."""
+
+    activation: str
+    optimum: Place
+    wrong_way: Place
+    beyond: Place
+
+    @property
+    def second(self) -> bool:
+        """Whether the way on from the wrong family leads to a minimum of its own, above the optimum."""
+        return self.beyond.square > (1 + CLOSE) * self.optimum.square
+
+    @property
+    def named(self) -> dict[str, Place]:
+        """By what they are."""
+        return {OPTIMUM: self.optimum, WAITING: self.wrong_way} | ({SECOND: self.beyond} if self.second else {})
+
+    @property
+    def reach(self) -> float:
+        """Half the least distance between two places: a head nearer than that is near one of them only."""
+        points = [place.point for place in self.named.values()]
+        apart = [distance(self.activation, a, b) for i, a in enumerate(points) for b in points[:i]]
+        return min(apart) / 2
+
+    def of(self, point: Float[np.ndarray, " n"], square: float) -> str:
+        """Where a head is, by its mean square and by itself."""
+        for name, place in self.named.items():
+            if abs(square / place.square - 1) <= CLOSE and distance(self.activation, point, place.point) < self.reach:
+                return name
+        return ELSEWHERE
+
+
+# Places by (activation, law).
+Landscapes = Mapping[tuple[str, str], Places]
+
+
+def find() -> Landscapes:
+    """Of both heads under both laws, without a random start."""
+    return {(activation, law): _find(activation, law) for law in LAWS for activation in POOLS}
+
+
+def _find(activation: str, law: str) -> Places:
+    right, wrong = np.zeros(WIDTH * WIDTH), np.zeros(WIDTH * WIDTH)
+    right[RIGHT_WAY] = np.append(np.eye(WIDTH - 1).ravel(), 1.0) / 2
+    wrong[WRONG_WAY] = 0.3  # all covariates alike, near the first principal axis
+    wrong = settle(activation, wrong, law=law, family=WRONG_WAY)
+    points = {
+        "optimum": settle(activation, right, law=law, family=RIGHT_WAY),
+        "wrong_way": wrong,
+        "beyond": settle(activation, wrong + 0.1 * right, law=law),
+    }
+    square = jax.jit(partial(sharp_square, activation, published_task(LAWS[law])))
+    places = {name: Place(point, float(square(head_at(point)))) for name, point in points.items()}
+    return Places(activation, **places)
+
+
+def curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:
+    """The least curvature by activation, law and place, at every place but the optimum."""
+    return {
+        (activation, law, name): least_curvature(activation, place.point, law=law)
+        for (activation, law), places in landscapes.items()
+        for name, place in places.named.items()
+        if name != OPTIMUM
+    }
+
+
+def ends(paths: Paths, places: Places) -> list[str]:
+    """Where each start ends."""
+    return [places.of(point, square) for point, square in zip(paths.points[:, -1], paths.risks[:, -1], strict=True)]
+
+
+def share(descents: Descents, landscapes: Landscapes, activation: str, law: str, *names: str) -> float:
+    """Of the starts, how many end at one of these places."""
+    found = ends(descents[activation, law], landscapes[activation, law])
+    return float(np.mean([name in names for name in found]))

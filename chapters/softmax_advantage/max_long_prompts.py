@@ -1,0 +1,158 @@
+r"""The max model as prompts grow: what happens to the risk depends on how the strength of the hint is taken along.
+
+Across: the logarithm of the prompt's length, on a logarithmic axis. Solid: the Bayes risk, that of the best softmax
+head, at one fixed strength $\nu$ each; every curve ends at 1, past the dotted mark of its colour at
+$\ln L = \nu^2/2$. Dashed: a strength that grows with the prompt, $\nu = c\sqrt{2\ln L}$; the risk settles at $1/c$
+(thin dotted line, heuristic). At $\nu=\infty$ softmax has risk 0 at every length, and linear attention (triangles)
+goes to 1 even there.
+
+Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
+A dashed curve levels off just below a thin line at two thirds. Triangles for linear attention climb to one early.
+"""
+
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.figure import Figure
+
+from chapters.softmax_advantage.marks import WIDE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink, sequence
+from lib import single_location as sl
+from lib.finite_prompt import participation
+
+# Strengths that stay, and the factor of one that grows; the longest prompt keeps the latter within the quadrature.
+FIXED, GROWING = (2.0, 6.0, 12.0), 1.5
+MIDDLE, LONG, LONGEST, STEPS = 50.0, 100.0, 200.0, 30
+# Where linear attention is looked at: the library's own longest prompt is 10^12.
+DECADES = (1, 2, 4, 6, 8, 12)
+
+
+@dataclass(frozen=True)
+class LongPrompts:
+    """Bayes risks of the max model along ln L: by fixed ν, and at ν = `GROWING`·√(2 ln L); linear's at ν = ∞."""
+
+    log_lengths: Float[np.ndarray, " n"]
+    fixed: dict[float, Float[np.ndarray, " n"]]
+    growing: Float[np.ndarray, " n"]
+    linear: dict[int, float]
+    certain: float
+
+
+def simulate() -> LongPrompts:
+    """`1 - E Σp²` of L normal scores of standard deviation ν, by the quadrature of finite prompts; nothing is drawn."""
+    log_lengths = np.sort([*np.geomspace(np.log(2.0), LONGEST, STEPS), MIDDLE, LONG])
+    strengths = np.stack([*(np.full_like(log_lengths, snr) for snr in FIXED), GROWING * np.sqrt(2 * log_lengths)])
+    *fixed, growing = 1.0 - np.asarray(participation(strengths, np.broadcast_to(log_lengths, strengths.shape)))
+    linear = {decade: float(sl.best_risk(sl.Max(10.0**decade, np.inf), sl.linear)) for decade in DECADES}
+    return LongPrompts(
+        log_lengths,
+        dict(zip(FIXED, fixed, strict=True)),
+        growing,
+        linear,
+        float(sl.bayes_risk(sl.Max(10.0 ** max(DECADES), np.inf))),
+    )
+
+
+def numbers(prompts: LongPrompts) -> Numbers:
+    """The curves; three limits of long prompts."""
+    rows = [
+        *(
+            {"kind": "fixed", "strength": snr, "log_length": at, "risk": risk}
+            for snr, risks in prompts.fixed.items()
+            for at, risk in zip(prompts.log_lengths, risks, strict=True)
+        ),
+        *(
+            {"kind": "growing", "strength": GROWING, "log_length": at, "risk": risk}
+            for at, risk in zip(prompts.log_lengths, prompts.growing, strict=True)
+        ),
+        *(
+            {"kind": "linear", "strength": 0.0, "log_length": decade * np.log(10.0), "risk": risk}
+            for decade, risk in prompts.linear.items()
+        ),
+    ]
+    columns = {
+        "kind": Column("`fixed` or `growing` strength, both softmax; `linear` attention at ν = ∞", "name"),
+        "strength": Column("ν where it is fixed, ν/√(2 ln L) where it grows, 0 where it is infinite"),
+        "log_length": Column("ln L"),
+        "risk": Column("Excess risk of the best head", absolute=1e-12),
+    }
+    return Numbers(Table(pd.DataFrame(rows), columns), _claims(prompts))
+
+
+def _claims(prompts: LongPrompts) -> tuple[Claim, Claim, Claim]:
+    snr, decade = FIXED[1], max(DECADES)
+    middle, long = np.searchsorted(prompts.log_lengths, [MIDDLE, LONG])
+    return (
+        Claim(
+            id="softmax-advantage-max-linear",
+            statement=(
+                f"In the max model at ν = ∞ linear attention fails on long prompts: its risk at L = 10^{decade}, which "
+                "is at most (1 + 2 ln L)/L below 1."
+            ),
+            source="[D26, Cor. 4.3]",
+            box="cor-4-3-as-quoted",
+            measured=prompts.linear[decade],
+            expected=1.0,
+            # the mean of the largest of L normals is at most √(2 ln L)
+            tolerance=(1 + 2 * decade * np.log(10.0)) / 10.0**decade,
+            alternative=Alternative("softmax, which is certain there", prompts.certain),
+        ),
+        Claim(
+            id="softmax-advantage-max-fixed",
+            statement=(
+                f"At a fixed strength ν softmax fails too on long prompts of the max model: the Bayes risk at ν = "
+                f"{snr:g}, ln L = {MIDDLE:g}, which is about e^(ν²)/L below 1."
+            ),
+            source="derived here",
+            box="cor-4-3-as-quoted",
+            measured=float(prompts.fixed[snr][middle]),
+            expected=1.0,
+            # twice the leading term
+            tolerance=2 * np.exp(snr**2 - MIDDLE),
+            alternative=Alternative("softmax had risk 0 in the limit, as it has at ν = ∞", prompts.certain),
+        ),
+        Claim(
+            id="softmax-advantage-max-growing",
+            statement=(
+                f"At ν = {GROWING:g}·√(2 ln L) the Bayes risk of the max model settles between 0 and 1, at "
+                f"√(2 ln L)/ν: at ln L = {LONGEST:g}."
+            ),
+            source="heuristic",
+            box="cor-4-3-as-quoted",
+            measured=float(prompts.growing[-1]),
+            expected=1 / GROWING,
+            # corrections fall at least like 1/√(ln L), so that what is missing is at most this multiple of the change
+            tolerance=float(abs(prompts.growing[-1] - prompts.growing[long])) / (2**0.5 - 1),
+            alternative=Alternative(
+                "the hint stayed what it is at the shortest prompt",
+                float(prompts.fixed[min(FIXED)][-1]),
+            ),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Solid curves of fixed strengths, a dashed one that settles, and triangles."""
+    figure, axes = plt.subplots(figsize=WIDE)
+    fixed, growing = table[table["kind"] == "fixed"], table[table["kind"] == "growing"]
+    strengths = sorted(fixed["strength"].unique().tolist())
+    for snr, colour in zip(strengths, sequence(len(strengths)), strict=True):
+        curve = fixed[fixed["strength"] == snr]
+        axes.plot(curve["log_length"], curve["risk"], color=colour, linewidth=2, label=rf"softmax, $\nu={snr:g}$")
+        axes.plot(2 * [snr**2 / 2], [0, 0.08], color=colour, linestyle=":", linewidth=2)
+    (c,) = growing["strength"].unique()
+    label = rf"softmax, $\nu={c:g}\sqrt{{2\ln L}}$"
+    axes.plot(growing["log_length"], growing["risk"], "--", color=ink(), linewidth=2, label=label)
+    axes.axhline(1 / c, color=ink(), linewidth=0.8, linestyle=":")
+    linear = table[table["kind"] == "linear"]
+    axes.plot(linear["log_length"], linear["risk"], "^", color="C1", label=r"linear, $\nu=\infty$")
+    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
+    axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
+    axes.minorticks_off()
+    axes.set_title("a hint that stays is lost in a long prompt, however strong")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure

@@ -1,0 +1,209 @@
+"""Sweeps: a notebook run at every combination of several values of its parameters, and what became of its claims.
+
+Each point is a run with parameters of one's own, in a process of its own and kept under `_build/runs/`: a sweep that
+was stopped goes on where it was, and a wider one computes only what is new.
+"""
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from companion import atomic, figure_set, freshness, numbers, parameters, runner
+from companion.house import DEFAULT_PROFILE, House
+from companion.mistakes import Mistake
+from companion.notebooks import Notebook
+from companion.style import INK, PALETTES, style
+
+# How far outside its tolerance a claim is drawn: what is further away is drawn there.
+FARTHEST = 3.0
+# What `companion run` ends with when its results are there: every claim holds, or some do not.
+RAN = (0, 3)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One notebook and the points at which it is run: values of some of its parameters."""
+
+    house: House
+    name: str
+    profile: str
+    points: Sequence[Mapping[str, Any]]
+
+    @property
+    def folder(self) -> Path:
+        """`_build/sweeps/<notebook>-<parameters>`: what the runs came to."""
+        profile = [] if self.profile == DEFAULT_PROFILE else [self.profile]
+        return self.house.sweeps / "-".join([self.name, *self.points[0], *profile])
+
+    def is_there(self, point: Mapping[str, Any]) -> bool:
+        """Whether the run at `point` was made from what is there now."""
+        build = runner.own_build(self.house, self.name, self.profile, point)
+        stamp = freshness.run_stamp(self.house, build, self.name, self.profile, point)
+        return freshness.intact(self.house, stamp)
+
+    def records(self, point: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Path]]:
+        """Of every figure of the run at `point`: its record, and its unrounded numbers."""
+        build = runner.own_build(self.house, self.name, self.profile, point)
+        for figure in Notebook.named(self.house, self.name).figures:
+            table = build.tables / self.name / f"{figure}{figure_set.DATA}"
+            yield figure_set.read_record(build.figures / self.name, figure), table
+
+
+def plan(house: House, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:
+    """The sweeps of `names`, or of every notebook that has these parameters; all values are checked, nothing runs."""
+    values = dict(map(parse_values, assignments))
+    if not values:
+        raise Mistake("A sweep needs values to go through, for example -p seed=1:10.")
+    for name in names:
+        house.require_notebook(name)
+    chosen = names or [name for name in house.notebooks() if set(values) <= set(Notebook.named(house, name).defaults)]
+    if not chosen:
+        raise Mistake(f"No notebook has the parameters {', '.join(values)}.")
+    points = [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
+    for name, point in itertools.product(chosen, points):
+        notebook = Notebook.named(house, name)
+        parameters.check(house, notebook, parameters.resolve(house, notebook, profile, point))
+    return [Sweep(house, name, profile, points) for name in chosen]
+
+
+def parse_values(text: str) -> tuple[str, list[Any]]:
+    """`seed=1:10`, both ends included, or `length=10,100,1000`; values are read as YAML."""
+    name, _, value = text.partition("=")
+    start, colon, stop = value.partition(":")
+    if colon and all(end.strip().lstrip("-").isdigit() for end in (start, stop)):
+        found = list(range(int(start), int(stop) + 1))
+    else:
+        name, found = parameters.parse_assignment(f"{name}=[{value}]" if "=" in text else text)
+    if not found:
+        raise Mistake(f"A sweep goes through values, as in -p seed=1:10 or -p length=10,100. Got {text!r}.")
+    return name.strip(), found
+
+
+def run(
+    runs: Sequence[tuple[Sweep, Mapping[str, Any]]], cores: int
+) -> Iterator[tuple[Sweep, Mapping[str, Any], str | None]]:
+    """Make these runs, `cores` at a time; each as it ends, and why it has no results, if it has none."""
+    with ThreadPoolExecutor(cores) as pool:
+        jobs = {pool.submit(_run_one, sweep, point): (sweep, point) for sweep, point in runs}
+        try:
+            for job in as_completed(jobs):
+                yield (*jobs[job], job.result())
+        finally:  # on Ctrl-C what has not begun is not begun
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _run_one(sweep: Sweep, point: Mapping[str, Any]) -> str | None:
+    given = [word for name, value in point.items() for word in ("-p", f"{name}={json.dumps(value)}")]
+    finished = subprocess.run(
+        [sys.executable, "-m", "companion", "run", sweep.name, *given, "--profile", sweep.profile],
+        check=False,
+        cwd=sweep.house.root,
+        capture_output=True,
+        text=True,
+    )
+    return None if finished.returncode in RAN else finished.stderr.strip()
+
+
+def claims(sweep: Sweep) -> pd.DataFrame:
+    """A row a point and claim: what was measured, whether it holds, and how far off it is in tolerances.
+
+    `deviation` is 0 where exactly what is expected was measured, at most 1 where the claim holds, below 0 on the safe
+    side of a bound.
+    """
+    rows = [
+        {**_shown(point), "figure": record["figure"], "claim": claim["id"], **_outcome(claim)}
+        for point in sweep.points
+        if sweep.is_there(point)
+        for record, _ in sweep.records(point)
+        for claim in record["claims"]
+    ]
+    return pd.DataFrame(rows)
+
+
+def _shown(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as text, so that a table can hold them."""
+    return {name: json.dumps(value) if isinstance(value, list) else value for name, value in point.items()}
+
+
+def _outcome(claim: Mapping[str, Any]) -> dict[str, Any]:
+    measured, expected, tolerance = (float(claim[part]) for part in ("measured", "expected", "tolerance"))
+    excess = measured - expected
+    off = {"=": abs(excess), "≤": excess, "≥": -excess}[claim["relation"]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation = float(np.divide(off, tolerance)) if off else 0.0
+    return {
+        "measured": measured,
+        "relation": claim["relation"],
+        "expected": expected,
+        "tolerance": tolerance,
+        "deviation": deviation,
+        "holds": not runner.broken_claims([claim]),
+    }
+
+
+def write(sweep: Sweep) -> pd.DataFrame:
+    """Leave `claims.csv`, `claims.svg`, `claims.png` and `<figure>.csv`, the tables of all points; the claims."""
+    found = claims(sweep)
+    if found.empty:
+        return found
+    sweep.folder.mkdir(parents=True, exist_ok=True)
+    found.to_csv(sweep.folder / "claims.csv", index=False)
+    with style("light"):
+        picture = draw(sweep, found)
+        for kind in ("svg", "png"):
+            with atomic.replacing(sweep.folder / f"claims.{kind}") as file:
+                picture.savefig(file, format=kind, dpi=144)
+        plt.close(picture)
+    for figure, tables in _tables(sweep).items():
+        numbers.write_csv(pd.concat(tables), sweep.folder / f"{figure}{figure_set.DATA}", numbers.EXACT_DIGITS)
+    return found
+
+
+def _tables(sweep: Sweep) -> dict[str, list[pd.DataFrame]]:
+    """Of every figure the tables of all points, the point before the columns; a name that is taken gets a `*`."""
+    found: dict[str, list[pd.DataFrame]] = {}
+    for point in filter(sweep.is_there, sweep.points):
+        for record, table in sweep.records(point):
+            frame = numbers.read_csv(table, record["columns"])
+            for place, (name, value) in enumerate(_shown(point).items()):
+                frame.insert(place, f"{name}*" if name in frame else name, value)
+            found.setdefault(record["figure"], []).append(frame)
+    return found
+
+
+def draw(sweep: Sweep, found: pd.DataFrame) -> Figure:
+    """A row a claim, a dot a point: how far off it is, in tolerances; what does not hold stands out."""
+    names = list(dict.fromkeys(found["claim"]))
+    colours = {True: PALETTES["light"][0], False: PALETTES["light"][1]}
+    figure, axes = plt.subplots(figsize=(8, 1.2 + 0.32 * len(names)))
+    shown = found.assign(deviation=found["deviation"].clip(-1, FARTHEST))
+    sns.stripplot(
+        data=shown,
+        x="deviation",
+        y="claim",
+        hue="holds",
+        order=names,
+        palette=colours,
+        jitter=0.25,
+        alpha=0.8,
+        legend=False,
+        ax=axes,
+    )
+    axes.axvline(1, color=INK["light"], linewidth=1)
+    axes.annotate("holds up to here", (1, 1), (4, 3), xycoords=("data", "axes fraction"), textcoords="offset points")
+    axes.set(xlim=(-1.1, FARTHEST + 0.1), ylabel="", xlabel="how far off, in units of the claim's tolerance")
+    outcomes = f"{found['holds'].sum()} of {len(found)} outcomes hold"
+    axes.set_title(f"{sweep.name}: {outcomes}, over {', '.join(sweep.points[0])}", pad=24)
+    return figure
