@@ -209,7 +209,7 @@ def read_index(path: Path) -> Index:
 
 def numbered(text: str) -> list[tuple[str, str]]:
     """Numbered items in a text, however they are abbreviated: `Prop. 3.1` and `Proposition 3.1` are the same."""
-    found = [(kind.lower(), number.rstrip(".")) for kind, number in NUMBERED.findall(text)]
+    found: list[tuple[str, str]] = [(kind.lower(), number.rstrip(".")) for kind, number in NUMBERED.findall(text)]
     return [(WORDS.get(kind, kind), number) for kind, number in found]
 
 
