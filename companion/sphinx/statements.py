@@ -1,6 +1,5 @@
 """The statement index: one entry a statement, with where it was read; said under boxes and in the ledger too."""
 
-import functools
 from typing import Any
 
 from docutils import nodes
@@ -21,18 +20,15 @@ PAGE = "statements"
 
 
 def statements_of(app: Sphinx) -> Statements | None:
-    """The book's statements with the claims that this site shows."""
-    return _read(app.config.companion_house, app.config.companion_profile)
-
-
-@functools.cache
-def _read(house: House, profile: str) -> Statements | None:
-    """Once a build, which is a process of its own."""
-    try:
-        return Statements.of(house, published_claims(house, profile))
-    except Mistake as mistake:
-        logger.warning("%s", mistake)
-        return None
+    """The book's statements with the claims that this site shows, read once a build."""
+    if not hasattr(app, "companion_statements"):
+        house: House = app.config.companion_house
+        try:
+            app.companion_statements = Statements.of(house, all_claims(app))  # pyright: ignore
+        except Mistake as mistake:
+            logger.warning("%s", mistake)
+            app.companion_statements = None  # pyright: ignore
+    return app.companion_statements  # pyright: ignore
 
 
 def tell_faults(app: Sphinx, env: Any) -> None:
