@@ -52,7 +52,7 @@ def errors_by_law(
 
 def drawn_lengths() -> Float[np.ndarray, " k"]:
     """Lengths at which the exact errors of the four laws are drawn."""
-    return np.geomspace(2, FAR[0], 14)
+    return np.append(np.geomspace(2, 64, 9), np.geomspace(64, FAR[0], 6)[1:])
 
 
 def law_lengths() -> Float[np.ndarray, " k"]:
