@@ -195,6 +195,7 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": colour, "marker": marker, "label": law}
         error_bars(axes, times, times * prompts["error"], times * prompts["std_error"], **look)
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="$L$ × mean squared error")
+    axes.set_title(r"One $\sigma$, two rates: only the Gaussian climbs")
     few_decades(axes)
     legend_with(axes, {"exact": legend_line("-"), "limit": legend_line("--", 1.2)}, loc="upper left")
     return figure

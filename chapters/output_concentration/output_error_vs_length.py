@@ -129,6 +129,7 @@ def draw(table: pd.DataFrame) -> Figure:
     exact = table[table["kind"] == "exact"]
     length_axes(axes, exact, exact[exact["sigma"] == sigmas[0]])
     axes.set_ylabel("mean squared error of the output")
+    axes.set_title(r"One pair of constants for all $\sigma$ leaves powers of ten")
     lines = {"exact": legend_line("-"), "form of the bound,\ntightest constants": legend_line("--", 1.4)}
     lines[r"slope $-1$"] = legend_line("-.", 1.2)
     legend_with(axes, lines, loc="center left", bbox_to_anchor=(1.0, 0.5))

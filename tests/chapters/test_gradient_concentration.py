@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from chapters.gradient_concentration.gradient_errors import DIMENSION, BothGaps, PairedErrors
-from chapters.gradient_concentration.theory import fit, long_prompt_law
+from chapters.gradient_concentration.theory import bounds, long_prompt_law, single_tokens
+from chapters.gradient_concentration.tilts import tilted_moments
 
 NAME = "gradient_concentration"
 
@@ -47,15 +48,35 @@ def test_log_ratios_know_that_both_errors_share_their_prompts():
     np.testing.assert_allclose(np.mean([np.diagonal(cov) for cov in covs], axis=0), logs.var(axis=0), rtol=0.3)
 
 
-def test_constants_of_the_bounds_are_fitted_to_the_shorter_half():
-    """What happens beyond does not change them."""
+def test_bounds_touch_the_errors_and_say_how_loose_they_are():
+    """One scale twice as large: the factor that the power of σ overdoes, and the decay that c₂ takes from the other."""
     lengths = [4, 8, 16, 32, 64]
+    gaps = np.random.default_rng(7).gamma(100.0, 0.01, size=(20, 5)) / np.asarray(lengths)
+    measured = {sigma: PairedErrors(lengths, BothGaps(sigma**2 * gaps, sigma**4 * gaps)) for sigma in (1.0, 2.0)}
+    for name, bound in bounds(measured, 0.4).items():
+        errors = np.stack([these.curve(name).mean for these in measured.values()])
+        shape = bound.shape(np.asarray([[1.0], [2.0]]), np.asarray(lengths))
+        np.testing.assert_allclose(np.max(errors / shape), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(10**bound.looseness, np.max(shape / errors), rtol=1e-12)
+        assert bound.own_looseness < bound.least_looseness <= bound.looseness
 
-    def measured(beyond):
-        decay = np.where(np.asarray(lengths) > 8, beyond, 1.0) / np.asarray(lengths)
-        gaps = np.random.default_rng(7).gamma(100.0, 0.01, size=(20, 5)) * decay
-        return {sigma: PairedErrors(lengths, BothGaps(sigma * gaps, 3 * sigma * gaps)) for sigma in (1.0, 2.0)}
 
-    one, other = fit(measured(1.0)), fit(measured(0.1))
-    assert one.fitted_up_to == 8
-    assert one == other
+def test_gradients_of_one_token_are_those_of_numpy(assert_monte_carlo):
+    rng, gain, scale = np.random.default_rng(8), 0.4, 2.0
+    token, query = rng.normal(size=(2, 40_000, DIMENSION))
+    value = DIMENSION * np.sum((scale * token - scale**2 * gain * query) ** 2, axis=1)
+    bilinear = scale**4 * DIMENSION * np.sum(query**2, axis=1)
+    exact = single_tokens({scale: None}, gain).exact[scale]
+    assert_monte_carlo(np.stack([value, bilinear], axis=1), np.asarray([exact["value"], exact["bilinear"]]))
+
+
+def test_tilted_moments_are_closed_forms_and_the_ceiling_is_a_mean():
+    known = tilted_moments()
+    moments, tilts = known.moments, known.tilts
+    np.testing.assert_allclose(moments["Gaussian", 4], tilts**4 + 6 * tilts**2 + 3, rtol=1e-9)
+    np.testing.assert_allclose(moments["uniform", 8][0], 3**4 / 9, rtol=1e-9)
+    np.testing.assert_allclose(moments["Laplace", 4][0], 24 / 4, rtol=1e-9)
+    assert np.all(np.isinf(moments["Laplace", 4][tilts > np.sqrt(2)]))
+    uniform = np.random.default_rng(9).uniform(size=2_000_000)
+    excess = np.sqrt(-2 * np.log(uniform / 2))  # P(Y > y) = min(1, 2e^{-y²/2})
+    np.testing.assert_allclose(known.ceilings[4][10], np.mean((2 * tilts[10] + excess) ** 4), rtol=5e-3)

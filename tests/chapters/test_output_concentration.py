@@ -10,10 +10,12 @@ from scipy import integrate, stats
 from chapters.output_concentration import partition_functions
 from chapters.output_concentration.anatomy import TakeApart, share_above
 from chapters.output_concentration.error_curves import simulate_errors
-from chapters.output_concentration.scene import DIMENSION, QUERIES, clusters, head, isotropic
-from chapters.output_concentration.token_laws import law_limits, token_laws
+from chapters.output_concentration.exact_by_law import clusters as normal_clusters
+from chapters.output_concentration.exact_by_law import exact_by_law, signs
+from chapters.output_concentration.scene import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
+from chapters.output_concentration.token_laws import law_limits, sub_gaussian_constant, token_laws
 from lib.attention import attend
-from lib.concentration import sample_gaps
+from lib.concentration import ByImportance, isotropic_error, radial_table, sample_gaps
 from lib.measures import Empirical, Gaussian, Rademacher
 
 NAME = "output_concentration"
@@ -54,6 +56,40 @@ def test_the_four_laws_share_their_variance_and_their_sub_gaussian_constant(floa
         small = 1e-4 * np.eye(DIMENSION)
         np.testing.assert_allclose([law.log_mgf(tilt) for tilt in small], 0.5e-8 * scale**2, rtol=1e-5)
         assert all(law.log_mgf(tilt) <= 0.5 * scale**2 * tilt @ tilt + 1e-12 for tilt in jnp.asarray(tilts))
+    for law in token_laws(scale, 1).values():
+        np.testing.assert_allclose(sub_gaussian_constant(law, scale), scale, rtol=1e-6)
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_the_error_of_signs_is_that_of_all_prompts(float64, length):
+    """Every prompt of so many tokens, and queries on a fine grid."""
+    scale, gain = 1.5, 0.6
+    corners = scale * np.asarray([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    z = np.linspace(-8, 8, 161)
+    queries, weight = np.stack(np.meshgrid(z, z), axis=-1).reshape(-1, 2), stats.norm.pdf(z) * 0.1
+    prompts = corners[np.stack(np.meshgrid(*[range(4)] * length), axis=-1).reshape(-1, length)]
+    density = np.exp(gain * np.einsum("qd,pld->qpl", queries, prompts))
+    answers = np.einsum("qpl,pld->qpd", density / density.sum(axis=2, keepdims=True), prompts)
+    gaps = np.mean(np.sum((answers - scale * np.tanh(scale * gain * queries)[:, None]) ** 2, axis=2), axis=1)
+    exact = exact_by_law(signs(scale), gain, np.asarray([float(length)]))
+    np.testing.assert_allclose(exact.errors[0], np.outer(weight, weight).ravel() @ gaps, rtol=1e-6)
+
+
+def test_the_error_by_law_is_that_of_gaussian_prompts_within_its_accuracy(float64):
+    lengths = np.asarray([2.0, 64.0, 1e6])
+    exact = exact_by_law(normal_clusters(1e-9, 1.2), 0.5, lengths)
+    error = 1.2**2 * isotropic_error(radial_table(np.log(lengths)), 0.6, DIMENSION)
+    np.testing.assert_allclose(exact.errors, error, rtol=max(exact.accuracy, 2e-6))
+    assert exact.accuracy < 1e-4
+
+
+def test_without_weights_the_limit_is_that_of_the_tilted_covariance(float64):
+    """Of signs: d E[sech²(2a) + (tanh 2a - tanh a)²] σ², a = uσz."""
+    z = np.linspace(-9, 9, 1801)
+    tilt = 0.4 * 3.0 * z
+    noise = 1 / np.cosh(2 * tilt) ** 2 + (np.tanh(2 * tilt) - np.tanh(tilt)) ** 2
+    desired = DIMENSION * 9.0 * np.trapezoid(stats.norm.pdf(z) * noise, z)
+    np.testing.assert_allclose(law_limits(3.0, 0.4, weighted=False)["Rademacher"], desired, rtol=1e-6)
 
 
 def test_anatomy_is_that_of_numpy(float64, assert_exact):
@@ -67,13 +103,13 @@ def test_anatomy_is_that_of_numpy(float64, assert_exact):
     for truncation in (0.01, 10.0):
         above = scores.max() > truncation * np.log(12)
         bound = (largest + np.linalg.norm(limit)) ** 2
-        excess = max(np.linalg.norm(limit) - largest, 0.0)
+        longer = float(np.linalg.norm(limit) > largest)
         actual = TakeApart(truncation)(params, Empirical(points), law, jnp.asarray(query))._asdict()
         assert_exact(jnp.stack([actual.pop(name) for name in ("gap", "above")]), [gap, above])
         assert_exact(
             jnp.stack([actual.pop(f"{name}_above") for name in ("gap", "ceiling")]), [gap * above, bound * above]
         )
-        assert_exact(jnp.stack([actual.pop("excess"), actual.pop("limit_excess")]), [0.0, excess])
+        assert_exact(jnp.stack([actual.pop("longer"), actual.pop("limit_longer")]), [0.0, longer])
         assert actual == {}
 
 
@@ -133,5 +169,6 @@ def test_the_anatomy_of_one_query_asks_the_same_gap_as_attend(float64, assert_ex
 def test_errors_are_those_of_the_anatomy(float64, assert_exact):
     """Whoever asks: the same prompts, the same queries."""
     law, options = isotropic(2), {"prompts": 6, "key": jr.key(6)}
-    taken = sample_gaps(TakeApart(0.5), head(0.4), law, law, [2, 5], queries_per_prompt=QUERIES, **options)
-    assert_exact(simulate_errors(head(0.4), law, law, [2, 5], **options).mean, np.mean(taken.gap, axis=0))
+    apart, wide = ByImportance(TakeApart(0.5), SPREAD), isotropic(2, SPREAD)
+    taken = sample_gaps(apart, head(0.4), law, wide, [2, 5], queries_per_prompt=QUERIES, **options)
+    assert_exact(simulate_errors(head(0.4), law, [2, 5], **options).mean, np.mean(taken.gap, axis=0))
