@@ -109,7 +109,7 @@ def _sharp_claim(frame: pd.DataFrame) -> Claim:
 
 
 def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
-    """Start risks along the first axis where ‖Σ‖ < d^{-1/2}, at the ends of the paper's interval and of the earlier one.
+    """Start risks along the first axis where ‖Σ‖ < d^{-1/2}, at the ends of both papers' intervals.
 
     Not among random starts: whether one of a few is worse is a matter of chance, and that one exists is not.
     """

@@ -28,7 +28,6 @@ from lib.icl import (
 )
 
 VARIANCES = np.array([2.0, 1.0, 0.5])
-TASK = LinearRegression(np.diag(VARIANCES))
 # Relative error of a step of the flows, far below the smallest gap that is drawn.
 RTOL = 1e-8
 TIMES = 60
@@ -56,7 +55,12 @@ class BalancedFlows:
     @property
     def limit_tilt(self) -> float:
         """H² at (A*, b*), where the infinite flow ends."""
-        return squared_tilt(np.asarray(infinite_limit(TASK).matrix))
+        return squared_tilt(np.asarray(infinite_limit(regression()).matrix))
+
+
+def regression() -> LinearRegression:
+    """The task: made where it is used, in double precision."""
+    return LinearRegression(np.diag(VARIANCES))
 
 
 def squared_tilt(matrix: Float[np.ndarray, "d d"]) -> float:
@@ -79,7 +83,7 @@ def follow(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> Balanced
     squares = jnp.sum((path.matrix - infinite.matrix) ** 2, axis=(-1, -2)) + (path.gain - infinite.gain) ** 2
     tilts = np.array([squared_tilt(matrix) for matrix in np.asarray(infinite.matrix)])
     peak = jax.tree.map(lambda leaf: leaf[int(np.argmax(tilts))], infinite)
-    exponents = (gap_exponent(peak), gap_exponent(infinite_limit(TASK)))
+    exponents = (gap_exponent(peak), gap_exponent(infinite_limit(regression())))
     rows = map(np.asarray, (risks[-1], jnp.sqrt(squares[:-1]), risks[:-1]))
     return BalancedFlows(tuple(decades), times, tilts, *rows, *exponents)
 
@@ -95,7 +99,7 @@ def _tables(log_lengths: Sequence[float]) -> ScoreTable:
 
 
 def _risk(scores: ScoreTable, frames: int, blocks: Blocks) -> Float[Array, ""]:
-    return block_risk(TASK, blocks, scores, query_average(len(VARIANCES), frames=frames, radii=24))
+    return block_risk(regression(), blocks, scores, query_average(len(VARIANCES), frames=frames, radii=24))
 
 
 @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+import scipy.special
 
-from chapters.trajectory_stability import checkpoints, envelope, trajectories
+from chapters.trajectory_stability import balanced_flows, checkpoints, envelope, task_scales, trajectories
 from chapters.trajectory_stability.parameters import with_signs
 from chapters.trajectory_stability.pieces import pieces
 from chapters.trajectory_stability.problems import CONTROL, keys, problems
@@ -113,7 +114,43 @@ def test_the_infinite_path_descends_and_its_curvature_is_that_of_the_hessian(stu
     assert np.all(np.diff(path.risks) < 0)
     hessian = jax.jit(jax.vmap(jax.hessian(infinite_risk(study))))(jnp.asarray(path.heads))
     largest = np.linalg.norm(np.asarray(hessian), ord=2, axis=(1, 2)).max()
-    assert envelope.curvature(study.course, path) == pytest.approx(largest, rel=1e-5)
+    assert envelope.curvature(study.course, path.heads) == pytest.approx(largest, rel=1e-5)
+
+
+def test_the_region_of_the_envelope_holds_both_paths_and_what_is_between(study):
+    """At the start all three are the same head; at the end the far one is a run's, and the middle one half-way."""
+    centres, middles, far = np.split(envelope.region(study.infinite, study.finite), 3)
+    np.testing.assert_array_equal(centres[0], far[0])
+    np.testing.assert_allclose(middles, (centres + far) / 2)
+    gaps = trajectories.parameter_gaps(study.infinite, study.finite)[:, -1]
+    assert np.linalg.norm(far[-1] - centres[-1]) == pytest.approx(gaps.max())
+
+
+def test_fixed_times_are_in_units_of_the_curvature_and_never_the_first_step():
+    times = 0.1 * np.arange(1, 11)
+    these = envelope.Envelope(times, (4,), np.ones((3, 10, 1)), times, np.ones(1), 4.0)
+    assert [these.step_at(unit) for unit in (0.1, 1.0, 2.0, 4.0, 9.0)] == [1, 2, 4, 9, 9]
+
+
+def test_the_mean_over_normal_tasks_is_a_bessel_function(assert_exact):
+    """d = 2: `E e^{-l/(1+r)}`, r exponential of mean 2, is `e^{1/2} z K_1(z)` at z = √(2l), up to e^{-l}."""
+    log_lengths = np.array([100.0, 1000.0])
+    roots = np.sqrt(2 * log_lengths)
+    known = np.exp(0.5) * roots * scipy.special.k1(roots) * log_lengths**task_scales.LOGARITHMS
+    assert_exact(task_scales.mean_bound(log_lengths, task_scales.NORMAL), known)
+
+
+def test_student_tasks_have_covariance_one():
+    """E ‖w‖² = d, by the quadrature that the bound uses."""
+    squares = np.exp(task_scales._NODES)
+    mean = np.trapezoid(np.exp(task_scales.student_tasks(5)(squares) + 2 * task_scales._NODES), task_scales._NODES)
+    assert mean == pytest.approx(2.0, rel=1e-6)
+
+
+def test_the_balanced_start_is_balanced_and_the_tilt_is_the_operator_norm():
+    head = balanced_flows.start(jr.key(0))
+    assert float(jnp.linalg.norm(head.matrix)) == pytest.approx(float(head.gain))
+    assert balanced_flows.squared_tilt(np.eye(3)) == pytest.approx(balanced_flows.VARIANCES.max() ** 2)
 
 
 def test_finite_paths_start_where_the_infinite_one_does_and_follow_their_own_gradients(study):
@@ -196,7 +233,8 @@ def test_distances_have_the_error_of_a_root_mean_square(assert_exact):
     """Spread over repeated experiments, against what each of them reports."""
     rng = np.random.default_rng(8)
     drawn = [
-        envelope.Envelope(np.ones(1), (4,), rng.gamma(20.0, 0.1, size=(200, 1, 1)), np.ones(1), 1.0) for _ in range(300)
+        envelope.Envelope(np.ones(1), (4,), rng.gamma(20.0, 0.1, size=(200, 1, 1)), *np.ones((2, 1)), 1.0)
+        for _ in range(300)
     ]
     distances, errors = (np.ravel([getattr(one, name) for one in drawn]) for name in ("distance", "std_error"))
     assert_exact(distances[0], np.sqrt(np.mean(drawn[0].gaps ** 2)))
