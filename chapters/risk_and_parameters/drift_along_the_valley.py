@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.drifts import FOLLOWED, LATE, Drift, valley_duration
 from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import tokens
-from chapters.risk_and_parameters.valley import best_in_the_valley
+from lib.icl.valley import best_in_the_valley
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, sequence

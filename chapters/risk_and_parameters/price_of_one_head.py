@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.heads import LONG, BestHead
 from chapters.risk_and_parameters.marks import SIZE, tokens
-from chapters.risk_and_parameters.valley import best_in_the_valley, price
+from lib.icl.valley import best_in_the_valley, least_price, price_of_one_head as price
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, markers, sequence

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import SIZE
 from chapters.risk_and_parameters.opposite_heads import Answers, Theory, shrunken
-from chapters.risk_and_parameters.valley import valley_law
+from lib.icl.valley import valley_law
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
 from lib.statistics import comparison_quantile, standard_error

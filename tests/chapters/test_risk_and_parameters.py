@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from chapters.risk_and_parameters.drifts import infinite_product, valley_duration
 from chapters.risk_and_parameters.heads import DIMENSION, exact_risk
 from chapters.risk_and_parameters.opposite_heads import opposite_law
-from chapters.risk_and_parameters.valley import best_in_the_valley, price, valley_law
+from lib.icl.valley import best_in_the_valley, price, valley_law
 
 NAME = "risk_and_parameters"
 
