@@ -74,7 +74,7 @@ def stacked_tables(log_lengths: list[float]) -> ScoreTable:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(score_table, log_lengths))
 
 
-def flow(risk: Callable[..., Float[Array, ""]], like: Any) -> Callable:
+def flow(risk: Callable[..., Float[Array, ""]], like: Any, *, rtol: float = RTOL, atol: float = ATOL) -> Callable:
     """`(start, times, *of_the_prompt) ↦` parameters, risks: the gradient flow of `risk(params, *of_the_prompt)`.
 
     Compiled once, for all prompts and all starts of the shapes of `like`. The curvatures across and along the valley of heads differ by a factor L: the
@@ -90,8 +90,8 @@ def flow(risk: Callable[..., Float[Array, ""]], like: Any) -> Callable:
             np.asarray(jax.flatten_util.ravel_pytree(start)[0]),
             method="LSODA",
             t_eval=times,
-            rtol=RTOL,
-            atol=ATOL,
+            rtol=rtol,
+            atol=atol,
         )
         risks = np.asarray([float(evaluate(point, *prompt)[0]) for point in solved.y.T])
         return jax.vmap(unflatten)(jnp.asarray(solved.y.T)), risks
