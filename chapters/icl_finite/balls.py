@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
 from lib.attention import Attention
-from lib.icl import LinearRegression, PairAverage, block_attention, score_table
+from lib.icl import LinearRegression, PairAverage, block_attention, line_average, line_head, score_table
 from lib.icl.averages import few_radii, radial
 
 # A radius that grows with the length: where the largest of L standard normals lies.
@@ -51,16 +51,6 @@ def _on_the_plane(rays: int, radii: int) -> PairAverage:
     return PairAverage(*map(jnp.asarray, (directions, frames, *radial(2, radii), *few_radii(2, 1))))
 
 
-def _on_the_line(radii: int) -> PairAverage:
-    """Queries and tasks far into both tails: a score of label times query has the product of two normals in it."""
-    return PairAverage(*map(jnp.asarray, (np.ones((1, 1)), np.ones((1, 1, 1)), *radial(1, radii), *radial(1, radii))))
-
-
-def _line(point: Float[Array, "4"]) -> Attention:
-    a, c, v, b = point
-    return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
-
-
 def _plane(point: Float[Array, "5"]) -> Attention:
     return block_attention(point[:4].reshape(2, 2), point[4])
 
@@ -71,7 +61,7 @@ def families() -> tuple[Family, Family]:
     begins = [[-2, 0.1, -0.1, -0.1, 2], [-2, 0.1, -0.1, -2, 2], [2, 0.1, 0.1, 0.1, 2], [2, 0.1, -0.1, 2, 2]]
     plane = Family("block heads, d = 2", 2, _plane, _on_the_plane(32, 48), begins)
     begins = [[-2, 0.1, 0.1, 2], [0.1, 2, 2, 0.1], [0.1, 2, -2, 0.1], [1, -2, 0.2, 2]]
-    return plane, Family("all heads, d = 1", 1, _line, _on_the_line(48), begins)
+    return plane, Family("all heads, d = 1", 1, line_head, line_average(48), begins)
 
 
 def simulate(radii: list[float], block_log_lengths: list[float], all_log_lengths: list[float]) -> list[Farthest]:

@@ -2,6 +2,7 @@
 
 from lib.icl.averages import PairAverage as PairAverage
 from lib.icl.averages import QueryAverage as QueryAverage
+from lib.icl.averages import line_average as line_average
 from lib.icl.averages import pair_average as pair_average
 from lib.icl.averages import query_average as query_average
 from lib.icl.averages import radial_average as radial_average
@@ -14,6 +15,7 @@ from lib.icl.blocks import block_head as block_head
 from lib.icl.blocks import block_risk as block_risk
 from lib.icl.blocks import infinite_limit as infinite_limit
 from lib.icl.blocks import isotropic_blocks as isotropic_blocks
+from lib.icl.blocks import line_head as line_head
 from lib.icl.linear_regression import LinearRegression as LinearRegression
 from lib.icl.linear_regression import RegressionPrompts as RegressionPrompts
 from lib.icl.score_table import ScoreTable as ScoreTable

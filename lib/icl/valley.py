@@ -32,5 +32,8 @@ def price_of_one_head(dimension: int) -> float:
 
 
 def least_price(dimension: np.ndarray | int) -> np.ndarray | float:
-    """What the price exceeds, `(1 + 2/(d + 1))^{(d + 3)/2}`, itself above e: `min_s (1 - 2s)^{-(d + 1)/2} / ((d + 1)s)`."""
+    """What the price exceeds, and is itself above e: `(1 + 2/(d + 1))^{(d + 3)/2}`.
+
+    The least value of `(1 - 2s)^{-(d + 1)/2} / ((d + 1)s)`, at s = 1/(d + 3).
+    """
     return np.exp((dimension + 3) / 2 * np.log1p(2 / (dimension + 1)))
