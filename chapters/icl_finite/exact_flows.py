@@ -77,8 +77,9 @@ def stacked_tables(log_lengths: list[float]) -> ScoreTable:
 def flow(risk: Callable[..., Float[Array, ""]], like: Any, *, rtol: float = RTOL, atol: float = ATOL) -> Callable:
     """`(start, times, *of_the_prompt) ↦` parameters, risks: the gradient flow of `risk(params, *of_the_prompt)`.
 
-    Compiled once, for all prompts and all starts of the shapes of `like`. The curvatures across and along the valley differ by a
-    factor L: the integrator is implicit where it has to be, and SciPy's, because to compile one costs more than to run this one.
+    Compiled once, for all prompts and all starts of the shapes of `like`. The curvatures across and along the valley
+    differ by a factor L: the integrator is implicit where it has to be, and SciPy's, because to compile one costs more
+    than to run this one.
     """
     unflatten = jax.flatten_util.ravel_pytree(like)[1]
     evaluate = jax.jit(jax.value_and_grad(lambda flat, *prompt: risk(unflatten(flat), *prompt)))

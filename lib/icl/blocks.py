@@ -41,7 +41,7 @@ def block_head(blocks: Blocks) -> Attention:
 
 
 def line_head(point: Float[Array, "4"] | Float[np.ndarray, "4"]) -> Attention:
-    """Any head for d = 1, by the four weights its answer sees: a, c of covariate and label in scores, v, b in values."""
+    """Any head for d = 1, by the weights its answer sees: a, c of covariate and label in scores, v, b in values."""
     a, c, v, b = as_float(point)
     return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
 
