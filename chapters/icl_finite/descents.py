@@ -24,14 +24,15 @@ SAMPLINGS = {"collapsed": collapsed, "plain": plain}
 
 
 class Keys(NamedTuple):
-    """One key, for all prompts of the stochastic descents."""
+    """For all prompts of the stochastic descents; and for the covariance and the starts of the random flows."""
 
     prompts: PRNGKeyArray
+    starts: PRNGKeyArray
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's key, from `seed`."""
-    return Keys(jr.key(seed))
+    """The chapter's keys, from `seed`."""
+    return Keys(*jr.split(jr.key(seed)))
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,26 @@
 For Σ = I and a start `A ∝ I` the exact dynamics have two numbers, ‖A‖_F and b.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.integrate import solve_ivp
 
 from chapters.icl_finite.parameters import EARLIEST
 from lib.finite_prompt import LARGEST_LOG_LENGTH
-from lib.flow import gradient_flow
 from lib.icl import Blocks, LinearRegression, ScoreTable, block_risk, isotropic_blocks, radial_average, score_table
 
 # e^330 tokens: P and Q are below 1e-100, which is what "infinite" means in float64.
 INFINITE = LARGEST_LOG_LENGTH
-RTOL = 1e-10
+# Local error of a flow's steps, relative and absolute.
+RTOL, ATOL = 1e-10, 1e-12
 
 
 class Isotropic(eqx.Module):
@@ -62,12 +66,38 @@ def finite_log_lengths(lengths: list[int], log_lengths: list[float]) -> list[flo
 
 def clock(horizon: float, gap_times: list[float]) -> Float[np.ndarray, " times"]:
     """Times in geometric progression until the horizon, and those at which flows are compared."""
-    return np.union1d(np.geomspace(EARLIEST, horizon, 80), gap_times)
+    return np.union1d(np.geomspace(EARLIEST, horizon, 120), gap_times)
 
 
 def stacked_tables(log_lengths: list[float]) -> ScoreTable:
     """Score tables with a leading axis of lengths."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(score_table, log_lengths))
+
+
+def flow(risk: Callable[..., Float[Array, ""]], like: Any, *, rtol: float = RTOL, atol: float = ATOL) -> Callable:
+    """`(start, times, *of_the_prompt) ↦` parameters, risks: the gradient flow of `risk(params, *of_the_prompt)`.
+
+    Compiled once, for all prompts and all starts of the shapes of `like`. The curvatures across and along the valley
+    differ by a factor L: the integrator is implicit where it has to be, and SciPy's, because to compile one costs more
+    than to run this one.
+    """
+    unflatten = jax.flatten_util.ravel_pytree(like)[1]
+    evaluate = jax.jit(jax.value_and_grad(lambda flat, *prompt: risk(unflatten(flat), *prompt)))
+
+    def follow(start, times, *prompt):
+        solved = solve_ivp(
+            lambda time, point: -np.asarray(evaluate(point, *prompt)[1]),
+            (0.0, times[-1]),
+            np.asarray(jax.flatten_util.ravel_pytree(start)[0]),
+            method="LSODA",
+            t_eval=times,
+            rtol=rtol,
+            atol=atol,
+        )
+        risks = np.asarray([float(evaluate(point, *prompt)[0]) for point in solved.y.T])
+        return jax.vmap(unflatten)(jnp.asarray(solved.y.T)), risks
+
+    return follow
 
 
 @dataclass(frozen=True)
@@ -99,19 +129,14 @@ class Flows:
 
     @classmethod
     def of(cls, problem: IsotropicProblem, finite: list[float], times: Float[np.ndarray, " times"]) -> "Flows":
-        """At all finite ln L, and at the infinite one; together, under one compilation."""
-        log_lengths = [*finite, INFINITE]
+        """At all finite ln L, and at the infinite one."""
+        follow = flow(problem.risk, problem.start)
 
-        def follow(scores):
-            def risk(params):
-                return problem.risk(params, scores)
+        def at(log_length):
+            path, risks = follow(problem.start, times, score_table(log_length))
+            return Flow(log_length, times, np.asarray(path.size), np.asarray(path.gain), risks)
 
-            path = gradient_flow(risk, problem.start, times, rtol=RTOL, atol=RTOL / 100).params
-            return path.size, path.gain, jax.vmap(risk)(path)
-
-        followed = map(np.asarray, jax.jit(jax.vmap(follow))(stacked_tables(log_lengths)))
-        *flows, infinite = (Flow(ell, times, *row) for ell, *row in zip(log_lengths, *followed, strict=True))
-        return cls(flows, infinite)
+        return cls([at(log_length) for log_length in finite], at(INFINITE))
 
 
 def prompt_name(log_length: float) -> str:

@@ -14,6 +14,10 @@ EARLIEST = 0.05
 WAITED = 4.0
 # ln L of the longest prompts whose flow differs from the infinite one by more than the integrator's error.
 LONGEST_GAP = 21.0
+# ln L from which on the local exponents of a gap over a ball are compared.
+LONG = 20.0
+# ln L from which on a gap grows like time for so long that its exponent can be measured.
+GROWS = 19.0
 
 
 def divides_steps(every: int, info) -> int:
@@ -22,6 +26,24 @@ def divides_steps(every: int, info) -> int:
     if steps is not None and steps % every:
         raise ValueError(f"needs to divide `steps`, which is {steps}, so that the last point is the end")
     return every
+
+
+def reaches(least: float, reason: str):
+    """A check that the largest is at least so large."""
+
+    def check(values: list[float]) -> list[float]:
+        if max(values) < least:
+            raise ValueError(f"must reach {least:g}, because {reason}")
+        return values
+
+    return check
+
+
+def three_are_long(log_lengths: list[float]) -> list[float]:
+    """The local exponents compared are those of the last three."""
+    if sorted(log_lengths)[-3] < LONG:
+        raise ValueError(f"needs three values from {LONG:g} on, because local exponents are compared there")
+    return log_lengths
 
 
 class Parameters(companion.Parameters):
@@ -58,11 +80,40 @@ class Parameters(companion.Parameters):
         list[Annotated[int, Field(ge=1, le=50)]],
         Field(min_length=1, max_length=6, description="Dimensions of the curves L(ε); 1 and `dimension` are added."),
     ]
-    horizon: Annotated[float, Field(ge=100.0, le=1e4, description="Until when the exact flows are followed.")]
+    horizon: Annotated[float, Field(ge=1e3, le=1e4, description="Until when the exact flows are followed.")]
     gap_times: Annotated[
         list[Annotated[float, Field(ge=0.1, le=50.0)]],
         Field(max_length=6, description="Times at which finite and infinite flow are compared."),
         AfterValidator(each_once(1, "they are compared at some time")),
+    ]
+    spectrum: Annotated[
+        list[Annotated[float, Field(ge=0.2, le=3.0)]],
+        Field(min_length=2, max_length=6, description="Eigenvalues of the Σ of the flows from random starts."),
+    ]
+    starts: Annotated[int, Field(ge=2, le=20, description="Random Θ from which these flows start.")]
+    start_log_lengths: Annotated[
+        list[Annotated[float, Field(ge=3.0, le=17.0)]],
+        Field(max_length=12, description="ln L of their prompts, at least two; the longest at least 13."),
+        AfterValidator(each_once(2, "the ends are compared with a law in L")),
+        AfterValidator(reaches(13.0, "the law of the valley is compared with the longest")),
+    ]
+    radii: Annotated[
+        list[Annotated[float, Field(ge=0.5, le=3.0)]],
+        Field(max_length=6, description="Radii of the balls of heads."),
+        AfterValidator(each_once(1, "the corollary speaks of some ball")),
+    ]
+    block_log_lengths: Annotated[
+        list[Annotated[float, Field(ge=2.0, le=30.0)]],
+        Field(max_length=12, description="ln L at which balls of block heads are searched, from at most 5 to 30."),
+        AfterValidator(each_once(2, "the longest is compared with the shortest")),
+        AfterValidator(reaches(30.0, "a gap is asked to vanish")),
+    ]
+    all_log_lengths: Annotated[
+        list[Annotated[float, Field(ge=2.0, le=330.0)]],
+        Field(max_length=12, description="ln L at which balls of all heads are searched, at least three, up to 300."),
+        AfterValidator(each_once(3, "a local exponent is compared with the next")),
+        AfterValidator(reaches(300.0, "a law slower than any power shows only there")),
+        AfterValidator(three_are_long),
     ]
 
     @model_validator(mode="after")
@@ -84,6 +135,16 @@ class Parameters(companion.Parameters):
             raise ValueError(
                 f"no flow ends: the shortest prompt has {shortest:.0f} tokens and needs a `horizon` of {WAITED:g} "
                 f"times that, but `horizon` is {self.horizon:g}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def some_gap_grows(self) -> "Parameters":
+        """Long enough for its exponent in time to be measured."""
+        if not any(GROWS <= ell <= LONGEST_GAP for ell in self.log_lengths):
+            raise ValueError(
+                f"`log_lengths` needs a value from {GROWS:g} to {LONGEST_GAP:g}, where the growth of the gap in time "
+                f"is measured. Got {self.log_lengths}."
             )
         return self
 

@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.drifts import FOLLOWED, LATE, Drift, valley_duration
 from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import tokens
-from chapters.risk_and_parameters.valley import best_in_the_valley
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, sequence
+from lib.icl import best_in_the_valley
 
 
 def numbers(flows: list[Drift]) -> Numbers:

@@ -9,8 +9,7 @@ from jaxtyping import Float
 from scipy.integrate import quad, solve_ivp
 
 from chapters.risk_and_parameters.heads import DIMENSION, best_heads, exact_risk
-from chapters.risk_and_parameters.valley import best_in_the_valley
-from lib.icl import Blocks, LinearRegression, balanced_start, infinite_limit
+from lib.icl import Blocks, LinearRegression, balanced_start, best_in_the_valley, infinite_limit
 
 # Until when a long prompt's flow is asked to follow the infinite one, which has then all but arrived.
 FOLLOWED = 3.0

@@ -21,14 +21,15 @@ TOGETHER = 2**20
 
 
 class Keys(NamedTuple):
-    """One key a simulation of the chapter; this figure's is the only one."""
+    """For the simulated prompts, and for the starts of searches over all heads."""
 
     prompts: PRNGKeyArray
+    searches: PRNGKeyArray
 
 
 def keys(seed: int) -> Keys:
     """The chapter's keys, all from `seed`."""
-    return Keys(jr.key(seed))
+    return Keys(*jr.split(jr.key(seed)))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Parameters(companion.Parameters):
         AfterValidator(each_once(1, "the best head is searched in some dimension")),
     ]
     price_lengths: Annotated[
-        list[Annotated[int, Field(ge=20, le=10**9)]],
+        list[Annotated[int, Field(ge=2, le=10**9)]],
         Field(max_length=4, description="Prompt lengths of the best heads; 10⁸ is added."),
         AfterValidator(each_once(1, "the limit is compared with a shorter prompt")),
     ]
@@ -43,3 +43,14 @@ class Parameters(companion.Parameters):
         AfterValidator(reach_small_keys),
     ]
     prompts: Annotated[int, Field(ge=2000, le=10**7, description="Prompts simulated.")]
+    line_lengths: Annotated[
+        list[Annotated[int, Field(ge=5, le=10**6)]],
+        Field(max_length=6, description="Prompt lengths at which all heads on the line are searched."),
+        AfterValidator(each_once(2, "their curve goes from the shortest to the longest")),
+    ]
+    searches: Annotated[int, Field(ge=4, le=100, description="Random starts of each of these searches.")]
+    noises: Annotated[
+        list[Annotated[float, Field(ge=0.01, le=100.0)]],
+        Field(max_length=8, description="Variances of the labels' noise."),
+        AfterValidator(each_once(2, "the law goes from the smallest to the largest")),
+    ]

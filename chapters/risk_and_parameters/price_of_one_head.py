@@ -16,16 +16,22 @@ from matplotlib.figure import Figure
 
 from chapters.risk_and_parameters.heads import LONG, BestHead
 from chapters.risk_and_parameters.marks import SIZE, tokens
-from chapters.risk_and_parameters.valley import best_in_the_valley, price
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, markers, sequence
+from lib.icl import best_in_the_valley
+from lib.icl import price_of_one_head as price
+
+# At the lengths and dimensions where the closed limits are compared, their next terms are below this.
+KNOWN = 1e-3
 
 
 def numbers(heads: list[BestHead]) -> Numbers:
     """The heads found beside the closed limit, and this beside its own limit."""
     longest = [head for head in heads if head.length == LONG]
-    return Numbers(_table(heads), (_price_claim(longest), _tilt_claim(longest), _large_dimension_claim()))
+    return Numbers(
+        _table(heads), (_price_claim(longest), _tilt_claim(longest), _large_dimension_claim(), _never_claim(heads))
+    )
 
 
 def _table(heads: list[BestHead]) -> Table:
@@ -67,7 +73,7 @@ def _price_claim(longest: list[BestHead]) -> Claim:
         box="price-of-one-head",
         measured=worst([head.ratio for head in longest]),
         expected=0.0,
-        tolerance=1e-3,
+        tolerance=KNOWN,
         relation="≤",
         alternative=Alternative("one softmax head costs what a linear head costs", worst([1.0] * len(longest))),
     )
@@ -91,7 +97,7 @@ def _tilt_claim(longest: list[BestHead]) -> Claim:
         box="floor-of-the-valley",
         measured=worst([head.tilt for head in longest], [head.gain for head in longest]),
         expected=0.0,
-        tolerance=1e-3,
+        tolerance=KNOWN,
         relation="≤",
         alternative=Alternative("the limit of the infinite flow is best", worst(1 / at_limit, at_limit)),
     )
@@ -107,8 +113,32 @@ def _large_dimension_claim() -> Claim:
         box="price-in-large-dimensions",
         measured=price(dimension),
         expected=np.e,
-        tolerance=1e-3,
+        tolerance=KNOWN,
         alternative=Alternative("it stays what it is at d = 20", price(20)),
+    )
+
+
+def _never_claim(heads: list[BestHead]) -> Claim:
+    """The price at every length and dimension, against that of a single token."""
+
+    def least(ratios) -> float:
+        single = [(head.dimension + 2) / (head.dimension + 1) for head in heads]
+        return min(ratio / one for ratio, one in zip(ratios, single, strict=True))
+
+    return Claim(
+        id="risk-and-parameters-never-linear",
+        statement=(
+            f"No A = uI is as good as the best linear head, at {len({head.length for head in heads})} lengths from "
+            f"{min(head.length for head in heads)} to {power(LONG)} and {len({head.dimension for head in heads})} "
+            "dimensions: the price is above (d + 2)/(d + 1), what it is for a single token; the least ratio of the two."
+        ),
+        source="measured here",
+        box="price-of-one-head",
+        measured=least([head.ratio for head in heads]),
+        expected=1.0,
+        tolerance=0.0,
+        relation="≥",
+        alternative=Alternative("somewhere the price is 1", least([1.0] * len(heads))),
     )
 
 

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import SIZE
 from chapters.risk_and_parameters.opposite_heads import Answers, Theory, shrunken
-from chapters.risk_and_parameters.valley import valley_law
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
+from lib.icl import valley_law
 from lib.statistics import comparison_quantile, standard_error
 
 # Up to which u the square errors of one head have a variance that a simulation measures.

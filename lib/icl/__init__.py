@@ -2,6 +2,7 @@
 
 from lib.icl.averages import PairAverage as PairAverage
 from lib.icl.averages import QueryAverage as QueryAverage
+from lib.icl.averages import line_average as line_average
 from lib.icl.averages import pair_average as pair_average
 from lib.icl.averages import query_average as query_average
 from lib.icl.averages import radial_average as radial_average
@@ -14,6 +15,7 @@ from lib.icl.blocks import block_head as block_head
 from lib.icl.blocks import block_risk as block_risk
 from lib.icl.blocks import infinite_limit as infinite_limit
 from lib.icl.blocks import isotropic_blocks as isotropic_blocks
+from lib.icl.blocks import line_head as line_head
 from lib.icl.linear_regression import LinearRegression as LinearRegression
 from lib.icl.linear_regression import RegressionPrompts as RegressionPrompts
 from lib.icl.score_table import ScoreTable as ScoreTable
@@ -38,3 +40,7 @@ from lib.icl.training import linear_pool as linear_pool
 from lib.icl.training import plain as plain
 from lib.icl.training import prompt_loss as prompt_loss
 from lib.icl.training import softmax_pool as softmax_pool
+from lib.icl.valley import best_in_the_valley as best_in_the_valley
+from lib.icl.valley import least_price as least_price
+from lib.icl.valley import price_of_one_head as price_of_one_head
+from lib.icl.valley import valley_law as valley_law

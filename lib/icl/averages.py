@@ -66,6 +66,11 @@ def pair_average(
     return PairAverage(*map(jnp.asarray, rules))
 
 
+def line_average(radii: int) -> PairAverage:
+    """On the line, `radii` nodes for query and task each, both into the tail: a score of labels multiplies them."""
+    return PairAverage(*map(jnp.asarray, (np.ones((1, 1)), np.ones((1, 1, 1)), *radial(1, radii), *radial(1, radii))))
+
+
 @lru_cache
 def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Nodes and weights for the length of a standard normal vector of R^d: Gauss–Legendre on [0, √d + 10].

@@ -40,6 +40,12 @@ def block_head(blocks: Blocks) -> Attention:
     return block_attention(blocks.matrix, blocks.gain)
 
 
+def line_head(point: Float[Array, "4"] | Float[np.ndarray, "4"]) -> Attention:
+    """Any head for d = 1, by the weights its answer sees: a, c of covariate and label in scores, v, b in values."""
+    a, c, v, b = as_float(point)
+    return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
+
+
 def balanced_start(theta: Float[Array, "d p"] | Float[np.ndarray, "d p"], alpha: Scalar) -> Blocks:
     """[BB26, Eq. 9]: `A = α ΘΘᵀ/‖ΘΘᵀ‖_F` and b = α, so that ‖A‖_F = b, which the infinite flow keeps.
 

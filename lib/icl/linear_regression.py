@@ -54,8 +54,12 @@ class ErrorTerms(eqx.Module):
 
     def square_error(self, scores: ScoreStatistics) -> Float[Array, ""]:
         """`E (ŷ - y)² = (c - y)² + 2P c (y - c) + (Q - P) c²/τ² + P ⟨v, Γ_w v⟩`. Derived here."""
+        return self.infinite + self.finite(scores)
+
+    def finite(self, scores: ScoreStatistics) -> Float[Array, ""]:
+        """Of this what the prompt's length adds, positive or not."""
         p, q = scores.participation, scores.score_error
-        return self.infinite + 2 * p * self.shrink + (q - p) * self.along + p * self.value
+        return 2 * p * self.shrink + (q - p) * self.along + p * self.value
 
 
 class LinearRegression(eqx.Module):
@@ -151,11 +155,16 @@ class LinearRegression(eqx.Module):
         """
         require_float64("LinearRegression.finite_risk", self.cov)
         average = pair_average(self.dimension) if average is None else average
-        error, infinite, participation = _average_error(self, params, score_table(log_length), average)
+        finite, infinite, participation = _average_error(self, params, score_table(log_length), average)
         # right in mean at any strength; best at 1 for long prompts, and at 0 for single tokens
         strength = (1 - participation) ** 2
         known = 2 * self.infinite_risk(params) - self.noise_std**2
-        return 0.5 * (error + strength * (known - infinite) + self.noise_std**2)
+        return 0.5 * (infinite + finite + strength * (known - infinite) + self.noise_std**2)
+
+    def risk_gap(self, params: Attention, scores: ScoreTable, average: PairAverage) -> Float[Array, ""]:
+        """`finite_risk - infinite_risk` at the length of `scores`, without their difference: it keeps its digits."""
+        require_float64("LinearRegression.risk_gap", self.cov)
+        return 0.5 * _average_error(self, params, scores, average)[0]
 
     def finite_risk_error(self, params: Attention, log_length: Scalar) -> Float[Array, ""]:
         """How far `finite_risk` may be off: twice the largest change under three other sets of nodes, one finer."""
@@ -244,7 +253,7 @@ class LinearRegression(eqx.Module):
 def _average_error(
     task: LinearRegression, params: Attention, scores: ScoreTable, average: PairAverage
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """Means over the nodes: of `E (ŷ - y)²`, of the same for an infinite prompt, and of the participation."""
+    """Means over the nodes: of `E (ŷ - y)²` what the prompt's length adds, the infinite prompt's, the participation."""
     d = task.dimension
     root, query_root = covariance_root(task.cov), covariance_root(task.query_cov)
 
@@ -264,7 +273,7 @@ def _average_error(
             square = radius**2
             terms = ErrorTerms(square * miss**2, square * output * miss, along, value @ value)
             statistics = scores.statistics(square * tau_squared)
-            return jnp.stack([terms.square_error(statistics), terms.infinite, statistics.participation])
+            return jnp.stack([terms.finite(statistics), terms.infinite, statistics.participation])
 
         return average.query_weights @ jax.vmap(given_radius)(average.query_radii)
 

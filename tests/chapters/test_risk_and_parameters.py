@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from chapters.risk_and_parameters.drifts import infinite_product, valley_duration
 from chapters.risk_and_parameters.heads import DIMENSION, exact_risk
 from chapters.risk_and_parameters.opposite_heads import opposite_law
-from chapters.risk_and_parameters.valley import best_in_the_valley, price, valley_law
+from lib.icl import best_in_the_valley, least_price, price_of_one_head, valley_law
 
 NAME = "risk_and_parameters"
 
@@ -36,7 +36,23 @@ def test_the_root_minimises_the_law_of_the_valley(dimension):
 
 
 def test_the_price_is_the_known_one():
-    np.testing.assert_allclose([price(d) for d in (1, 5, 10)], [4.2179, 3.1926, 2.9722], atol=1e-4)
+    np.testing.assert_allclose([price_of_one_head(d) for d in (1, 5, 10)], [4.2179, 3.1926, 2.9722], atol=1e-4)
+
+
+@pytest.mark.parametrize("noise", [0.5, 4.0])
+def test_the_root_minimises_the_law_with_noise(noise):
+    squared, least = best_in_the_valley(DIMENSION, noise)
+    found = minimize_scalar(
+        lambda s: valley_law(s, DIMENSION, noise), bounds=(1e-4, 0.4999), method="bounded", options={"xatol": 1e-12}
+    )
+    np.testing.assert_allclose(least, found.fun, rtol=1e-10)
+    np.testing.assert_allclose(squared, found.x, rtol=1e-4)
+    assert least > np.e * DIMENSION * (DIMENSION + 1 + noise)
+
+
+def test_the_price_is_above_its_bound_and_this_above_e():
+    for dimension in (1, 2, 5, 50):
+        assert price_of_one_head(dimension) > least_price(dimension) > np.e
 
 
 def test_opposite_law_is_the_average_over_queries():
