@@ -31,7 +31,8 @@ LINES = {"key": "-", "value": "--"}
 
 def numbers(runs: Runs, test: RealPrompts, least: Least) -> Numbers:
     """Overlaps and risks along training from the manifold; the closed form behind them, and what is learned."""
-    angles = [_angle_claim(runs, FLAT, "on the manifold"), _angle_claim(runs, SOFT, "anywhere")]
+    angled = (("erf", FLAT, "on the manifold"), ("sharp", STEEP, "on the manifold"), ("softmax", SOFT, "anywhere"))
+    angles = [_angle_claim(runs, *each) for each in angled]
     return Numbers(_table(runs), (*_claims(runs, test), *angles, _cheap_angle_claim(least)))
 
 
@@ -116,12 +117,11 @@ def _learned_claim(runs: Runs, name: str, start: str, *, source: str, box: str |
     )
 
 
-def _angle_claim(runs: Runs, name: str, start: str) -> Claim:
+def _angle_claim(runs: Runs, short: str, name: str, start: str) -> Claim:
     """How far from k* the key is left."""
-    activation, _ = name.split(",", maxsplit=1)
     key, value = runs[name, start].angles
     return Claim(
-        id=f"single-location-training-angle-{activation}",
+        id=f"single-location-training-angle-{short}",
         statement=(
             f"From random starts {start}, training leaves the key well short of its direction ({name}), more than 10° "
             "from k*: the median angle at the end, in degrees."
