@@ -1,4 +1,4 @@
-r"""Training ends where the exact theory says.
+r"""Training from one start ends where the exact theory says.
 
 Plain mean square against training time, the number of steps times their size. Solid: tracked runs of the published
 steps, as many and as large, the exact mean square of the head at that time. Thin, with markers: runs made here,
@@ -89,8 +89,8 @@ def _long_claim(activation: str, optima: Optima, long: LongRuns) -> Claim:
     return Claim(
         id=f"published-experiment-long-{activation}",
         statement=(
-            f"After {PUBLISHED_STEPS:,} steps of the published training, {activation} attention on prompts of {at} "
-            "tokens is at its exact optimum: the largest relative distance of mean squares."
+            f"After {PUBLISHED_STEPS:,} steps of the published training from one start, {activation} attention on "
+            f"prompts of {at} tokens is at its exact optimum: the largest relative distance of mean squares."
         ),
         source="measured here",
         measured=worst(under("corrected")),

@@ -1,7 +1,7 @@
 r"""What the flaw in the published code changes.
 
 Least plain mean squares against the length of the prompt, exact, and ridge regression, under two laws of the
-data. Left: prompt and query of one covariance $C$, as the paper describes. Right: as its code draws them,
+data. Left: prompt and query of one covariance $C$, as in the theory. Right: as the published code draws them,
 prompts of covariance $FCF^\top$ with $F$ the Cholesky factor of $C$, queries of covariance $I$.
 
 Alt: Two log-log charts side by side of mean square against length, each with softmax highest, linear attention

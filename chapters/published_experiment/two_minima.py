@@ -26,7 +26,7 @@ from chapters.published_experiment.places import OPTIMUM, SECOND, WAITING, Lands
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
 from chapters.published_experiment.runs import LongRuns
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import ink, legend_line
 
 CORRECTED, PUBLISHED = LAWS
 LEVELS = {OPTIMUM: "--", WAITING: "-.", SECOND: ":"}
@@ -264,7 +264,7 @@ def _long_waiting_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a head and law: its paths, and the levels of the places where they stop."""
-    figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharey="row", sharex=True)
+    figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharey=True, sharex=True)
     for row, law in zip(panels, (CORRECTED, PUBLISHED), strict=True):
         for panel, activation in zip(row, ("linear", "softmax"), strict=True):
             mine = table[(table["activation"] == activation) & (table["law"] == law)]
@@ -275,11 +275,14 @@ def draw(table: pd.DataFrame) -> Figure:
             for name, line in LEVELS.items():
                 level = mine[name.replace(" ", "_")]
                 if level.notna().all():
-                    label = {WAITING: "wrong-way head"}.get(name, name)
-                    panel.axhline(level.iloc[0], color=ink(), linestyle=line, linewidth=1.5, label=label)
-            panel.set(title=f"{activation}, {law}", ylim=(0, None))
+                    panel.axhline(level.iloc[0], color=ink(), linestyle=line, linewidth=1.5)
+            panel.set_title(f"{activation}, {law}")
         row[0].set_ylabel(MEAN_SQUARE)
+    panels[0, 0].set_ylim(0.8 * table["optimum"].min(), 1.1 * table["wrong_way"].max())
     for panel in panels[1]:
         panel.set_xlabel("training time")
-    panels[0, 0].legend(loc="lower right", title=f"$L={SECOND_LENGTH}$")
+    handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in LEVELS.items()}
+    handles = {name.replace(WAITING, "wrong-way head"): handle for name, handle in handles.items()}
+    handles["tracked runs of the published length"] = legend_line("-", 2.2)
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
     return figure

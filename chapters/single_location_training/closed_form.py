@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -9,7 +10,7 @@ from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.batching import map_batched
-from lib.single_location.overlaps import Head
+from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.training import Sphere, erf_risk, overlaps_on_sphere, random_head
 
 SHARPNESS = 0.5
@@ -38,6 +39,27 @@ def try_closed_form(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> RealPro
         for value in (head.value, head.value[jnp.asarray([1, 0, 2, 3])])
     )
     return RealPrompts(errors, predicted, flipped)
+
+
+@dataclass(frozen=True)
+class Least:
+    """Risks of flat erf-attention on the manifold: with k and v in place, and with either of them off by an angle."""
+
+    angle: float
+    none: float
+    key: float
+    value: float
+
+
+def least_risks(task: Sphere, sharpness: float, angle: float) -> Least:
+    """With both vectors in place, and with k or v at an angle, in degrees, to where it should be."""
+    off = float(np.cos(np.radians(angle)))
+
+    def at(key: float, value: float) -> float:
+        overlaps = Overlaps(m_k=key, q_k=1.0, m_v=value, q_v=1.0)
+        return float(erf_risk(task, jax.tree.map(jnp.asarray, overlaps), jnp.asarray(sharpness)))
+
+    return Least(angle, at(1.0, 1.0), at(off, 1.0), at(1.0, off))
 
 
 def real_errors(task: Sphere, head: Head, prompts: int, *, key: PRNGKeyArray) -> Float[Array, " prompts"]:

@@ -1,10 +1,11 @@
 r"""What descent learns from random starts on the manifold of zero cross overlaps.
 
 Across: steps of projected gradient descent. Upper row: $|\langle k,k^\star\rangle|$ (solid) and
-$|\langle v,v^\star\rangle|$ (dashed), 1 where the direction is found. Lower row: excess risk in units of
-$\gamma^2$, on a logarithmic axis; answering 0 costs 1. Lines are medians over the starts, bands their central four
-fifths. The flat erf finds both directions; the sharp one never gets below the price of the weight that it gives
-to the other tokens; lowering $\lambda$ on the way repairs that; softmax ends near zero.
+$|\langle v,v^\star\rangle|$ (dashed), 1 where the direction is found exactly; dotted, the overlap from which on we
+count it as found. Lower row: excess risk in units of $\gamma^2$, on a logarithmic axis; answering 0 costs 1. Lines are
+medians over the starts, bands their central four fifths. The value comes to its direction in all panels, the key only
+part of the way; the sharp erf never gets below the price of the weight that it gives to the other tokens; lowering
+$\lambda$ on the way repairs that; softmax ends near zero.
 
 Alt: Two rows of four panels, one column a head. Above, overlaps rise from zero: the
 value's to one in all of them, the key's close to one with the flat erf, only a small part of the way with the sharp
@@ -18,8 +19,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.single_location_training.closed_form import RealPrompts
-from chapters.single_location_training.descents import BAND, FLAT, SOFT, STEEP, Runs, band
+from chapters.single_location_training.closed_form import Least, RealPrompts
+from chapters.single_location_training.descents import BAND, FLAT, LEARNED, SOFT, STEEP, Runs, band
 from chapters.single_location_training.marks import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, legend_line
@@ -28,15 +29,17 @@ from lib.statistics import comparison_quantile, standard_error
 LINES = {"key": "-", "value": "--"}
 
 
-def numbers(runs: Runs, test: RealPrompts) -> Numbers:
+def numbers(runs: Runs, test: RealPrompts, least: Least) -> Numbers:
     """Overlaps and risks along training from the manifold; the closed form behind them, and what is learned."""
-    return Numbers(_table(runs), _claims(runs, test))
+    angled = (("erf", FLAT, "on the manifold"), ("sharp", STEEP, "on the manifold"), ("softmax", SOFT, "anywhere"))
+    angles = [_angle_claim(runs, *each) for each in angled]
+    return Numbers(_table(runs), (*_claims(runs, test), *angles, _cheap_angle_claim(least)))
 
 
 def _table(runs: Runs) -> Table:
     """Bands of |⟨k, k*⟩|, |⟨v, v*⟩| and the risk, from starts on the manifold."""
     frames = [
-        pd.DataFrame({"head": name, "quantity": quantity, "step": run.steps, **band(values)})
+        pd.DataFrame({"head": name, "quantity": quantity, "step": run.steps, **band(values), "found": LEARNED})
         for (name, start), run in runs.items()
         if start == "on the manifold"
         for quantity, values in (
@@ -50,6 +53,7 @@ def _table(runs: Runs) -> Table:
         "quantity": Column("`key`: |⟨k, k*⟩|; `value`: |⟨v, v*⟩|; `risk`: excess risk over γ²", "name"),
         "step": Column("Steps of projected gradient descent", "steps"),
         **BAND,
+        "found": Column("Overlap from which on a direction counts as found"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
@@ -92,11 +96,15 @@ def _claims(runs: Runs, test: RealPrompts) -> tuple[Claim, ...]:
 
 
 def _learned_claim(runs: Runs, name: str, start: str, *, source: str, box: str | None = None) -> Claim:
-    """The share of starts that find both directions."""
+    """The share of starts that find both directions, in the sense of an overlap that chance does not reach."""
     activation, _ = name.split(",", maxsplit=1)
+    angle = np.degrees(np.arccos(LEARNED))
     return Claim(
         id=f"single-location-training-{activation}",
-        statement=f"From random starts {start}, training finds both hidden directions ({name}): the share that does.",
+        statement=(
+            f"From random starts {start}, training turns k towards k* and v towards v* ({name}), both to overlaps of "
+            f"at least {LEARNED:g}, angles below {angle:.0f}°: the share that does."
+        ),
         source=source,
         box=box,
         measured=runs[name, start].learned.mean(),
@@ -109,6 +117,42 @@ def _learned_claim(runs: Runs, name: str, start: str, *, source: str, box: str |
     )
 
 
+def _angle_claim(runs: Runs, short: str, name: str, start: str) -> Claim:
+    """How far from k* the key is left."""
+    key, value = runs[name, start].angles
+    return Claim(
+        id=f"single-location-training-angle-{short}",
+        statement=(
+            f"From random starts {start}, training leaves the key well short of its direction ({name}), more than 10° "
+            "from k*: the median angle at the end, in degrees."
+        ),
+        source="measured here",
+        measured=key,
+        expected=10.0,
+        tolerance=0.0,
+        relation="≥",
+        alternative=Alternative("the key came as near as the value does to v*", value),
+    )
+
+
+def _cheap_angle_claim(least: Least) -> Claim:
+    """The price of the angle at which the flat erf leaves its key."""
+    return Claim(
+        id="single-location-training-angle-price",
+        statement=(
+            f"A key at the angle at which training leaves it, {least.angle:.0f}° ({FLAT}), costs less than a tenth of "
+            "the least risk: the risk with that key and the value in place, over the least."
+        ),
+        source="derived here",
+        box="overlaps-decide-the-risk",
+        measured=least.key / least.none,
+        expected=1.1,
+        tolerance=0.0,
+        relation="≤",
+        alternative=Alternative("it is the value that is at this angle", least.value / least.none),
+    )
+
+
 def draw(table: pd.DataFrame) -> Figure:
     """A column a head: its two overlaps above, its risk below."""
     heads = list(dict.fromkeys(table["head"]))
@@ -118,6 +162,7 @@ def draw(table: pd.DataFrame) -> Figure:
         for quantity, line in LINES.items():
             draw_band(panels[0, column], mine[mine["quantity"] == quantity], colour, line)
         draw_band(panels[1, column], mine[mine["quantity"] == "risk"], colour, "-")
+        panels[0, column].axhline(mine["found"].iloc[0], color=ink(), linestyle=":", linewidth=1)
         panels[0, column].set_title(head.replace("λ", "$\\lambda$"), fontsize="small")
         panels[1, column].set(xlabel="steps", yscale="log")
         panels[1, column].axhline(1, color=ink(), linestyle=":", linewidth=1)

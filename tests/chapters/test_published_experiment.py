@@ -11,10 +11,24 @@ import pytest
 import scipy.stats
 
 from chapters.published_experiment import runs
-from chapters.published_experiment.data.make import DRAWN, judged, published_training
-from chapters.published_experiment.minima import alignment, head_at, least_curvature, linear_square, points_of, settle
+from chapters.published_experiment.data.make import DRAWN, OTHER_STARTS, judged, published_training
+from chapters.published_experiment.descents import Paths
+from chapters.published_experiment.minima import (
+    RIGHT_WAY,
+    SQUARES,
+    WRONG_WAY,
+    alignment,
+    copies,
+    distance,
+    head_at,
+    least_curvature,
+    linear_square,
+    points_of,
+    settle,
+)
 from chapters.published_experiment.optima import exact
 from chapters.published_experiment.pieces import pieces
+from chapters.published_experiment.places import ELSEWHERE, OPTIMUM, SECOND, WAITING, Place, Places, ends
 from chapters.published_experiment.protocol import (
     LAWS,
     POOLS,
@@ -25,7 +39,16 @@ from chapters.published_experiment.protocol import (
     published_task,
 )
 from chapters.published_experiment.ridge import average
-from chapters.published_experiment.runs import DATA, Plan, Schedule, ends_of, short_frame, tracked, train
+from chapters.published_experiment.runs import (
+    DATA,
+    Plan,
+    Schedule,
+    ends_of,
+    short_frame,
+    tracked,
+    tracked_from_other_starts,
+    train,
+)
 from companion import long_runs
 from companion.checkpoints import Checkpoint
 from companion.pieces import FOLDER
@@ -43,8 +66,10 @@ def ridge(float64):
 
 def test_tracked_runs_are_what_their_records_say():
     """Of the published length, all that `make.py` draws, and not edited since."""
+    others = tracked_from_other_starts()
     assert sorted(tracked()) == sorted(DRAWN)
-    assert all(run.steps.max() == 300_000 for run in tracked().values())
+    assert sorted(others) == sorted(OTHER_STARTS)
+    assert all(run.steps.max() == 300_000 for run in [*tracked().values(), *others.values()])
     assert long_runs.faults(DATA) == []
 
 
@@ -155,14 +180,13 @@ def test_parameters_out_of_range_are_refused(run_cells):
 def test_least_curvature_is_the_hessians():
     """Of linear attention, by automatic differentiation; one direction, (U, v) ↦ (cU, v/c), is flat at a minimum."""
     task, (rows, d) = published_task(), (6, 5)
-    point, square = settle("linear", np.random.default_rng(3).normal(size=rows * d + rows))
+    point = settle("linear", np.random.default_rng(3).normal(size=rows * d + rows))
 
     def risk(point):
         bilinear = jnp.zeros((rows, rows)).at[:, :d].set(point[:-rows].reshape(rows, d))
         return linear_square(task, Attention(bilinear, point[None, -rows:]))
 
     slope, hessian = jax.jit(jax.grad(risk))(point), jax.jit(jax.hessian(risk))(point)
-    assert square == pytest.approx(float(risk(point)))
     assert np.abs(slope).max() < 1e-6
     scaling = np.concatenate([point[:-rows], -point[-rows:]])
     np.testing.assert_allclose(hessian @ scaling, 0.0, atol=1e-5)
@@ -175,6 +199,7 @@ def test_alignment_is_a_cosine_with_the_first_principal_axis():
     across = np.array([1.0, 0.0, 0.0, 0.0, -1.0]) / np.sqrt(2)  # the axis is even
     point = np.concatenate([np.ones(25), -2 * axis, axis + across, [7.0]])
     assert alignment(point) == pytest.approx(np.sqrt(0.5))
+    assert alignment(point, axis=1) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_points_and_heads_are_each_other(assert_exact):
@@ -187,6 +212,42 @@ def test_points_and_heads_are_each_other(assert_exact):
     assert_exact(back.bilinear[..., :-1], heads.bilinear[..., :-1])
     assert_exact(back.bilinear[..., -1], np.zeros((3, 2, 6)))
     assert_exact(back.value, heads.value)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("activation", POOLS)
+def test_heads_that_answer_alike_have_one_risk(activation, law, assert_exact):
+    """Of the box `two-families`; and descent never leaves a family."""
+    task, rng = published_task(LAWS[law]), np.random.default_rng(6)
+    square = jax.jit(lambda point: SQUARES[activation](task, head_at(point)))
+    alike = copies(activation, 0.4 * rng.normal(size=36))
+    assert_exact(np.array([square(point) for point in alike]), np.full(4, square(alike[0])))
+    for family, other in ((RIGHT_WAY, WRONG_WAY), (WRONG_WAY, RIGHT_WAY)):
+        point = np.zeros(36)
+        point[family] = 0.4 * rng.normal(size=len(family))
+        slope = np.asarray(jax.grad(square)(point))
+        assert np.abs(slope[other]).max() < 1e-9 < np.abs(slope[family]).max()
+
+
+def test_distance_sees_heads_and_not_their_copies():
+    point = np.random.default_rng(7).normal(size=36)
+    mirrored = point * np.where(np.isin(np.arange(36), WRONG_WAY), -1.0, 1.0)
+    scaled = point * np.where(np.arange(36) < 30, -2.0, -0.5)
+    assert distance("softmax", mirrored, point) == pytest.approx(0.0, abs=1e-12)
+    assert distance("softmax", scaled, point) > 1
+    assert distance("linear", scaled, mirrored) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_start_is_where_its_head_and_its_mean_square_are():
+    """At the optimum, at its level but far away, near it but above, and at the wrong-way head."""
+    points = np.eye(3, 36)
+    places = Places("softmax", *(Place(point, square) for point, square in zip(points, (0.5, 0.9, 0.7), strict=True)))
+    assert list(places.named) == [OPTIMUM, WAITING, SECOND]
+    assert places.reach == pytest.approx(np.sqrt(0.5))
+    heads = np.stack([points[0], 3 * points[0], points[0], 1.1 * points[1]])[:, None]
+    risks = np.array([0.51, 0.51, 0.6, 0.91])[:, None]
+    found = ends(Paths(np.zeros((4, 1)), risks, heads), places)
+    assert found == [OPTIMUM, ELSEWHERE, ELSEWHERE, WAITING]
 
 
 def test_no_tracked_run_is_said(monkeypatch, tmp_path):

@@ -4,7 +4,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from chapters.single_location_training.closed_form import real_errors, try_closed_form
+from chapters.single_location_training.closed_form import least_risks, real_errors, try_closed_form
 from chapters.single_location_training.descents import LEARNED, SOFT, Descents, draw_starts, train_softmax
 from lib.single_location import Overlaps
 from lib.single_location.training import Sphere, random_head
@@ -58,3 +58,19 @@ def test_the_exchanged_value_vector_is_another_head(float64):
     """Its prediction is far from that of the head that the prompts meet."""
     test = try_closed_form(Sphere(100, 5, 0.5), 200, key=jr.key(8))
     assert abs(np.log(test.flipped / test.predicted)) > 0.5
+
+
+def test_angles_are_those_of_the_median_start():
+    """Up to a common sign."""
+    m_k, m_v = np.array([[0.5], [-0.5], [1.0]]), np.array([[1.0], [-1.0], [0.0]])
+    none = np.zeros((3, 1))
+    run = Descents(np.array([0]), none, Overlaps(m_k, none + 1, m_v, none + 1, none, none, none))
+    assert run.angles == pytest.approx((60.0, 0.0))
+
+
+def test_an_angle_of_the_key_costs_less_than_of_the_value(float64):
+    """And none of either costs nothing."""
+    task = Sphere(400, 10, 0.5)
+    least = least_risks(task, 0.1, 30.0)
+    assert least.none < least.key < least.value
+    assert least_risks(task, 0.1, 0.0).key == pytest.approx(least.none)
