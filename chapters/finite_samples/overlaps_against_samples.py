@@ -8,7 +8,7 @@ fixed point.
 
 Alt: Five panels of curves for softmax and linear attention against prompts per dimension, with marks of simulated
 training near every curve, closer than about two error bars. The overlaps of softmax with both hidden directions
-grow to about one; linear attention keeps a large key and a small value vector.
+grow to about one; the key of linear attention levels off, and its value vector stays short.
 """
 
 from collections.abc import Sequence
