@@ -268,7 +268,7 @@ def tightest_bound(
 
     # a c₂ beyond the steepest slope, at the largest σ, only lifts c₁
     most = np.max(np.square(sigmas)) * max(np.max(straight_exponents(lengths, errors)), 1.0)
-    return touching(float(minimize_scalar(loosest, bounds=(0.0, most), options={"xatol": 1e-10}).x))
+    return touching(float(minimize_scalar(loosest, bounds=(0.0, most), options={"xatol": 1e-10}).x))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def looseness(bound: Float[np.ndarray, "..."], errors: Float[np.ndarray, "..."]) -> float:

@@ -7,7 +7,8 @@ infinite prompts of a mixture of two Gaussians that has the same mean and the sa
 errors.
 
 Alt: Three histograms against a dashed bell curve. Circles, for Gaussian tokens and infinite prompts, lie on the bell.
-Squares, for finite prompts, are higher in the middle and lower in the tails. Triangles, for the mixture, are lopsided.
+Squares, for finite prompts, are higher in the middle and lower in the tails. Triangles, for the mixture, have two
+peaks and end early on both sides.
 """
 
 from collections.abc import Mapping

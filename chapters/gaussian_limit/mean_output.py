@@ -133,6 +133,7 @@ def draw(table: pd.DataFrame) -> Figure:
         label = f"$L={power_of_ten(length)}$"
         axes.errorbar(curve["tau"], curve["slope"], curve["slope_std_error"], label=label, **look)
     axes.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
+    axes.set_title("Where the mean answer were linear in the query, these curves would be flat")
     place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "right", "va": "bottom"}
     axes.annotate("Lemma 2.1", (table["tau"].max(), 1), **place)
     axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))

@@ -7,7 +7,7 @@ any power of $L$. Crosses: a ball that grows with the length like $\sqrt{2\ln L}
 
 Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, a curve a radius. Left, nearly
 straight lines fall, steeper for smaller balls, parallel to dashed lines in the end. Right, convex curves fall ever
-more slowly. In both charts the two crosses of a growing ball lie above all curves, the later one higher.
+more slowly. In both charts the later of two crosses, of a growing ball, lies high above all curves.
 """
 
 import matplotlib.pyplot as plt

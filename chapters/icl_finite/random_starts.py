@@ -2,8 +2,9 @@ r"""Theorem 5.1 at finite length: from random starts, with a covariance that is 
 
 Exact risk along the flow on prompts of $L$ tokens, against $L$: when training is stopped at a fixed time (thin; one
 curve a start, the colour is the time), and at its end (points, all starts). Dashed: the law $C_\Sigma/(2L)$. Grey:
-the best linear attention. A training that is stopped has an error that no length removes: it is the infinite flow's
-at that time. A training to the end comes as near to Bayes' risk, 0, as the prompt is long, from wherever it started.
+the best linear attention. A training that is stopped has an error that no length removes: it tends to the infinite
+flow's at that time. A training to the end comes as near to Bayes' risk, 0, as the prompt is long, from wherever it
+started.
 
 Alt: Log-log chart of risk against length. Three bundles of curves first fall and then level off, the later the time
 the lower. Points of the end of training fall along a dashed line of slope minus one without levelling off; a grey

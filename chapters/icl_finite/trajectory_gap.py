@@ -2,7 +2,7 @@ r"""How far the trajectories of finite and infinite prompts are apart: at fixed 
 
 Distance of $(A,b)$ between the exact flows of $L$ and of infinitely many tokens, from the same start. Left: against
 $L$, at fixed times; dashed, slope $-1$. The later the time, the longer the prompt at which the gap begins to fall
-like $1/L$. Right: against time, at fixed lengths; dashed, slope 1; at the curves, $L$. Once the
+like $1/L$. Right: against time, at fixed lengths; dashed, slope 1; at the curves, their $L$. Once the
 infinite flow has arrived the gap grows in proportion to time, no faster, and stops where the finite flow ends.
 
 Alt: Two log-log charts. Left, gap against length, a curve a time: the earliest is the lowest and soon parallel to a
@@ -141,18 +141,27 @@ def draw(table: pd.DataFrame) -> Figure:
     for ell, colour in zip(lengths, sequence(len(lengths)), strict=True):
         curve = along[along["log_length"] == ell]
         right.plot(curve["time"], curve["gap"], color=colour, linewidth=2)
-        power = round(ell / np.log(10), 1)
         right.annotate(
-            f"$10^{{{power:g}}}$",
-            (curve["time"].iloc[-1], curve["gap"].iloc[-1]),
-            xytext=(3, -3),
+            _rounded(float(np.exp(ell))),
+            (curve["time"].iloc[0], curve["gap"].iloc[0]),
+            xytext=(-4, 0),
             textcoords="offset points",
             color=colour,
-            annotation_clip=False,
+            ha="right",
+            va="center",
+            fontsize="small",
         )
     longest = along[along["log_length"] == lengths[-1]]
     end = longest["time"].max() * np.asarray([1e-3, 1.0])
     right.plot(end, 0.2 * longest["gap"].iloc[-1] * end / end[-1], "--", color=ink(), linewidth=1.3, label="slope 1")
-    right.set(xscale="log", yscale="log", xlabel="time")
+    right.set(xscale="log", yscale="log", xlabel="time", xlim=(along["time"].min() / 25, None))
     right.legend(loc="lower right")
     return figure
+
+
+def _rounded(length: float) -> str:
+    """One digit times a power of ten, from ten thousand on."""
+    if length < 10**4:
+        return f"{length:.0f}"
+    digit, power = f"{length:.0e}".split("e")
+    return rf"${digit}\cdot10^{int(power)}$"

@@ -1,14 +1,15 @@
 r"""The scale of the start, inside and outside the interval for $\alpha$.
 
 Each point is a flow: the time after which $(A,b)$ stays within a thousandth of its limit, from a random $\Theta$
-(circles) or from $\Theta$ along the first axis of $\Sigma$ (squares). Filled: the start is no worse than predicting 0;
-hollow: worse. Vertical lines: up to where $\alpha$ may go by [BB26] (solid) and by [ZFB24] (dashed), and up to where
-every start is better than predicting 0 (dotted). The right panel's $\Sigma$ is the left one's divided by 16. Every run
-arrives; nothing happens at the lines.
+(circles) or from $\Theta$ along the first axis of $\Sigma$ (squares, at the lines). Filled: the start is no worse than
+predicting 0; hollow: worse. Vertical lines: up to where $\alpha$ may go by [BB26] (solid) and by [ZFB24] (dashed), and
+up to where every start is better than predicting 0 (dotted). The right panel's $\Sigma$ is the left one's divided by
+16. Every run arrives; nothing happens at the lines.
 
 Alt: Two panels of points, time against the logarithm of the start's scale. In both, times fall from small to large
-scales without any break, and squares lie above circles. Squares turn from filled to hollow at the dotted line, circles
-further right. The solid line is far left of the dotted one in the first panel and right of it in the second.
+scales without any break. Circles turn from filled to hollow at large scales, right of the dashed and the dotted line.
+Three squares stand on the three lines; one, on the solid line of the second panel, is hollow. The solid line is far
+left of the dotted one in the first panel and right of it in the second.
 """
 
 import matplotlib.pyplot as plt
@@ -86,7 +87,7 @@ def _every_scale_claim(frame: pd.DataFrame) -> Claim:
 
 
 def _worst(frame: pd.DataFrame, bound: str) -> float:
-    """The largest risk of a start with α up to the bound, over that of predicting 0."""
+    """The largest risk of a start with α up to the bound, over that of predicting 0; the first axis is at bounds."""
     return float(frame.loc[frame["alpha"] <= frame[bound], "start_risk"].max())
 
 

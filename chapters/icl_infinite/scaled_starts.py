@@ -39,14 +39,15 @@ def narrow_and_wide(d: int) -> dict[str, LinearRegression]:
 def runs_from_every_scale(
     tasks: dict[str, LinearRegression], scales: int, starts: int, points: int, *, key: PRNGKeyArray
 ) -> list[ScaledStart]:
-    """Runs from random Θ and from the first axis, at scales inside, at and outside the intervals."""
+    """Runs from random Θ, at scales inside, at and outside the intervals, and from the first axis at their ends."""
     rows, runs = [], []
     for name, task in tasks.items():
         limits = (*bounds(task.cov), sharp_bound(task.cov))
         random = [jr.normal(jr.fold_in(key, i), task.cov.shape) for i in range(starts)]
         axis = np.linalg.eigh(task.cov).eigenvectors[:, -1:]
         for alpha in sorted({*(limits[1] * np.geomspace(1 / 30, 30, scales)), *limits}):
-            for direction, theta in [(RANDOM, theta) for theta in random] + [(AXIS, axis)]:
+            along = [(RANDOM, theta) for theta in random] + [(AXIS, axis)] * (alpha in limits)
+            for direction, theta in along:
                 rows.append((name, direction, alpha, *limits))
                 runs.append((task, balanced_start(theta, alpha)))
     flows = follow([task for task, _ in runs], [start for _, start in runs], [clock(task, points) for task, _ in runs])

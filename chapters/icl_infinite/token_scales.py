@@ -4,8 +4,8 @@ Each point is a random task: the largest eigenvalue of the covariance $\Gamma_w$
 the Toeplitz matrix divided by its norm (dots) and for the Toeplitz matrix itself (crosses). Line: $1+\|w\|^2$, the
 scale $\sigma_w^2$ that serves every task when $\|\Sigma\|\le1$.
 
-Alt: Points rise with the squared size of the task vector. The dots stay below a straight line, the nearest touching it;
-the crosses lie above it.
+Alt: Points rise with the squared size of the task vector. The dots stay below a straight line, one of them on it; many
+of the crosses lie above.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def _tasks(cov: Float[np.ndarray, "d d"], tasks: Float[np.ndarray, "n d"]) -> Ta
 
 
 def numbers(tasks: Mapping[str, Tasks]) -> Numbers:
-    """Scale by task; one over all of norm one, none below the line for the larger Σ."""
+    """Scale by task; none above the line where Σ has norm one."""
     frames = [
         pd.DataFrame({"covariance": name, "task": these.squares, "scale": these.scales})
         for name, these in tasks.items()

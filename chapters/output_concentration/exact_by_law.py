@@ -75,7 +75,7 @@ def clusters(centre: float, spread: float) -> RuleOf:
 
 def exact_by_law(rule_of: RuleOf, gain: float, lengths: Float[np.ndarray, " k"]) -> ExactByLaw:
     """Of the head uI, V = I, and standard normal queries."""
-    coarse, fine = (_errors(rule_of(fineness), gain, lengths) for fineness in (0.8, 1.0))
+    coarse, fine = (_errors(rule_of(fineness), gain, lengths) for fineness in (0.7, 0.9))
     return ExactByLaw(lengths, fine, float(np.max(np.abs(coarse / fine - 1))))
 
 

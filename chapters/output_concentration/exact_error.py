@@ -36,7 +36,7 @@ def at_lengths(*simulated: Sequence[int]) -> ExactError:
 
 def dense_lengths() -> Float[np.ndarray, " n"]:
     """Lengths at which exact curves are drawn."""
-    return np.geomspace(SHORTEST, LONGEST, 19)
+    return np.geomspace(SHORTEST, LONGEST, 15)
 
 
 def at_one_size(operator_norm: float, dimension: int, lengths: Sequence[int]) -> Float[np.ndarray, " l"]:

@@ -50,7 +50,7 @@ def _table(curves: Mapping[str, ErrorCurve], theory: LawTheory) -> Table:
         exact = {"length": lengths, "error": theory.at(name, lengths)}
         frames.append(pd.DataFrame({"law": name, "kind": "prompts", **as_columns(curve)}))
         frames.append(pd.DataFrame({"law": name, "kind": "exact", **exact}))
-    for name, limit in theory.limits.items():
+    for name, limit in theory.limits.weighted.items():
         frames.append(pd.DataFrame({"law": name, "kind": "limit", "length": lengths, "error": limit / lengths}))
     columns = {
         "law": Column(f"Law of a token: {DIMENSION} independent coordinates of equal variance", "name"),
@@ -94,7 +94,7 @@ def _simulation_claim(curves: Mapping[str, ErrorCurve], theory: LawTheory) -> Cl
 
 def _exponent_claim(name: str, theory: LawTheory, longest: float) -> Claim:
     """1/L far out; the exponent of the Gaussian there is the alternative."""
-    left = abs(longest * theory.at(name, np.asarray([longest]))[0] / theory.limits[name] - 1)
+    left = abs(longest * theory.at(name, np.asarray([longest]))[0] / theory.limits.weighted[name] - 1)
     # what is left of the corrections at the longest prompt falls on like L^{-1/2} at least
     unsettled = left * (longest / FAR[0]) ** 0.5 + 2 * theory.exact[name].accuracy
     return Claim(
@@ -157,10 +157,12 @@ def _limit_claim(theory: LawTheory) -> Claim:
         ),
         source="derived here",
         box="mean-fluctuation",
-        measured=worst(theory.limits),
+        measured=worst(theory.limits.weighted),
         expected=1.0,
         tolerance=length**-0.5,
-        alternative=Alternative("all tokens weighed the same: no factor e^{Λ(2ξ)-2Λ(ξ)}", worst(theory.unweighted)),
+        alternative=Alternative(
+            "all tokens weighed the same: no factor e^{Λ(2ξ)-2Λ(ξ)}", worst(theory.limits.unweighted)
+        ),
     )
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.output_concentration import exact_by_law
 from chapters.output_concentration.error_curves import simulate_errors
@@ -60,15 +62,19 @@ def law_lengths() -> Float[np.ndarray, " k"]:
     return np.append(drawn_lengths(), FAR[1])
 
 
+class Limits(NamedTuple):
+    """Of L times the error, by law: as it is, and as it were if all tokens weighed the same."""
+
+    weighted: Mapping[str, float]
+    unweighted: Mapping[str, float]
+
+
 @dataclass(frozen=True)
 class LawTheory:
     """What is known of the four laws beside the simulation, by name."""
 
     exact: Mapping[str, ExactByLaw]
-    limits: Mapping[str, float]
-    """Of L times the error."""
-    unweighted: Mapping[str, float]
-    """What they were if all tokens weighed the same."""
+    limits: Limits
     constants: Mapping[str, float]
     """Smallest sub-Gaussian constants, over σ."""
     clusters_alone: float
@@ -93,7 +99,6 @@ def theory_of_laws(scale: float, gain: float, lengths: Sequence[int], gaussian: 
     return LawTheory(
         exact=exact_errors(scale, gain, lengths, gaussian),
         limits=law_limits(scale, gain),
-        unweighted=law_limits(scale, gain, weighted=False),
         constants=constants,
         clusters_alone=sub_gaussian_constant(centres, scale) / scale,
     )
@@ -113,30 +118,35 @@ def exact_errors(scale: float, gain: float, lengths: Sequence[int], gaussian: Ex
     return heaviest | {name: exact_by_law.exact_by_law(rule, gain, everywhere) for name, rule in rules.items()}
 
 
+@eqx.filter_jit
+def _constants(law: Measure, tilts: Float[Array, " n"]) -> Float[Array, " n"]:
+    return jax.vmap(lambda tilt: jnp.sqrt(2 * law.log_mgf(tilt[None])) / tilt)(tilts)
+
+
 def sub_gaussian_constant(law: Measure, scale: float) -> float:
     """`sup_ξ √(2Λ(ξ))/|ξ|` of one symmetric coordinate: the smallest constant with which it is sub-Gaussian."""
     tilts = jnp.geomspace(LEAST_TILT, 30.0, 200) / scale
-    return float(jnp.max(jax.vmap(lambda tilt: jnp.sqrt(2 * law.log_mgf(tilt[None])) / tilt)(tilts)))
+    return float(jnp.max(_constants(law, tilts)))
 
 
-def law_limits(scale: float, gain: float, *, weighted: bool = True) -> dict[str, float]:
+def law_limits(scale: float, gain: float) -> Limits:
     """`lim L · E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)}`: the mean of `tr fluctuation` over queries, where it is finite.
 
     The coordinates of token and query are independent, so with `r = e^{Λ(2ξ)-2Λ(ξ)}` of one coordinate the mean is
-    `d · E[fluctuation] · E[r]^{d-1}`, each over one normal. At H² ≥ ½ Gaussian tokens have none. Without `weighted` it
-    is what the limit were if all tokens weighed the same, r = 1.
+    `d · E[fluctuation] · E[r]^{d-1}`, each over one normal. At H² ≥ ½ Gaussian tokens have none. If all tokens weighed
+    the same, r were 1.
     """
     nodes = np.linspace(-9.0, 9.0, 181)
     params, weights = head(gain, 1), jnp.asarray(np.exp(-(nodes**2) / 2) / np.sum(np.exp(-(nodes**2) / 2)))
 
-    def limit(law):
+    def limits(law):
         def one(z):
             return fluctuation(params, law, z[None])[0, 0], mean_square_weight(params, law, z[None])
 
         noise, ratio = jax.vmap(one)(jnp.asarray(nodes))
-        noise, ratio = (noise, ratio) if weighted else (noise / ratio, jnp.ones_like(ratio))
-        return DIMENSION * (weights @ noise) * (weights @ ratio) ** (DIMENSION - 1)
+        right = DIMENSION * (weights @ noise) * (weights @ ratio) ** (DIMENSION - 1)
+        return right, DIMENSION * (weights @ (noise / ratio))
 
-    laws = {name: law for name, law in token_laws(scale, 1).items() if name != HEAVIEST}
-    limits = jax.jit(lambda: {name: limit(law) for name, law in laws.items()})()
-    return {name: float(value) for name, value in limits.items()}
+    limits_of = eqx.filter_jit(limits)
+    pairs = {name: limits_of(law) for name, law in token_laws(scale, 1).items() if name != HEAVIEST}
+    return Limits(*({name: float(pair[place]) for name, pair in pairs.items()} for place in (0, 1)))

@@ -115,8 +115,8 @@ def _bayes_claim(noisy: list[Noisy]) -> Claim:
 
 
 def _bound_claim() -> Claim:
-    """The price over its bound, at every dimension up to a thousand."""
-    dimensions = np.arange(1, 1001)
+    """The price over its bound, at every dimension up to a hundred."""
+    dimensions = np.arange(1, 101)
     bounds = least_price(dimensions)
     return Claim(
         id="risk-and-parameters-above-e",

@@ -2,7 +2,8 @@ r"""What one softmax head costs, against the dimension.
 
 Left: least risk of one softmax head over that of linear attention. Right: $du^2$ of the best head $A=uI$. Points:
 found by minimising the exact risk at the given lengths. Solid: the limit $L\to\infty$ in closed form. Dashed: its
-own limit for large dimensions, $e$ and 1. For short prompts the price is smaller.
+own limit for large dimensions, $e$ and 1. For short prompts the price is smaller, and never 1; their best heads can be
+large, beyond the right panel.
 
 Alt: Two charts against the dimension on a logarithmic axis. Left: a curve falls from 4.2 at dimension one through
 3.2 at five towards a dashed line at e; points of the longest prompts lie on it, of shorter prompts below. Right:
@@ -157,6 +158,6 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(xscale="log", xlabel="dimension $d$")
     panels[0].annotate("$e$", (curve["dimension"].max(), np.e), xytext=(2, 5), textcoords="offset points", color=ink())
     panels[0].set(ylim=(1, 4.5), ylabel="softmax risk / linear risk", title="the price of one head")
-    panels[1].set(ylim=(0, None), ylabel="$d\\,u^2$", title="the head that pays it")
+    panels[1].set(ylim=(0, 1.3), ylabel="$d\\,u^2$", title="the head that pays it")
     panels[1].legend(loc="lower right")
     return figure

@@ -79,7 +79,7 @@ def test_plain_prompts_answer_with_a_numpy_softmax(float64):
 
 def test_more_prompts_leave_the_first_as_they_were(float64):
     few, more = (simulate(query_ray(), [1.0], 10, n, key=jr.key(3)) for n in (5, 9))
-    np.testing.assert_array_equal(few, more[:5])
+    np.testing.assert_allclose(few, more[:5], rtol=1e-12)  # batches of another size may round otherwise
 
 
 def test_one_token_has_no_pairs(float64):

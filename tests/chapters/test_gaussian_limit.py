@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_numbers(run, run_cells):
 def test_more_prompts_leave_the_first_as_they_were(float64):
     taus, key = jnp.linspace(0.0, 4.0, 3), jr.key(3)
     few, more = (respond(query_ray(), taus, {10: n}, key=key)[10] for n in (5, 9))
-    np.testing.assert_array_equal(few.response, more.response[:5])
+    np.testing.assert_allclose(few.response, more.response[:5], rtol=1e-12)  # batches may round otherwise
 
 
 @pytest.mark.parametrize(

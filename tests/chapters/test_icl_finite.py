@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from chapters.icl_finite import balls
 from chapters.icl_finite.exact_flows import INFINITE, Flow, Isotropic, IsotropicProblem
-from lib.icl import block_head, score_table
+from lib.icl import LinearRegression, block_head, line_average, line_head, score_table
 
 NAME = "icl_finite"
 
@@ -35,7 +36,10 @@ def test_a_risk_between_two_times_is_on_the_line_between_their_logarithms():
         ({"every": 30}, "every"),
         ({"lengths": [64, 64]}, "at least 2 different"),
         ({"log_lengths": [17.0, 20.0, 20.0]}, "at least 3 different"),
-        ({"lengths": [64, 512], "horizon": 200.0}, "no flow ends"),
+        ({"lengths": [512, 4096], "horizon": 1000.0}, "no flow ends"),
+        ({"log_lengths": [10.0, 13.0, 17.0]}, "a value from 19 to 21"),
+        ({"start_log_lengths": [6.0, 10.0]}, "must reach 13"),
+        ({"all_log_lengths": [3.0, 20.0, 320.0]}, "three values from 20 on"),
         ({"steps": 10**6}, "followed from"),
         ({"step": 1e-4}, "followed from"),
     ],
@@ -43,6 +47,18 @@ def test_a_risk_between_two_times_is_on_the_line_between_their_logarithms():
 def test_what_would_fail_after_the_computation_is_refused_before(run_cells, changed, rule):
     with pytest.raises(ValueError, match=rule):
         run_cells(NAME, **changed)
+
+
+def test_the_search_over_a_ball_finds_what_a_grid_does(float64):
+    """Block heads on the line: two numbers, so the supremum can be looked up."""
+    task, scores, average = LinearRegression(np.eye(1)), score_table(5.0), line_average(48)
+    angles = np.linspace(0, np.pi, 400)
+    points = 2.0 * np.stack([np.cos(angles), 0 * angles, 0 * angles, np.sin(angles)], axis=1)
+    gaps = jax.vmap(lambda point: task.risk_gap(line_head(point), scores, average))(jnp.asarray(points))
+    found = {row.family: row.gap for row in balls.simulate([2.0], [5.0], [5.0]) if row.rule == "2"}
+    # rank one on one axis of the plane is a head on the line, with one more silent coordinate
+    assert found["block heads, d = 2"] == pytest.approx(float(np.max(np.abs(gaps))), rel=0.1)
+    assert found["all heads, d = 1"] > float(np.max(np.abs(gaps)))
 
 
 def test_longer_prompts_cost_less_risk(run):

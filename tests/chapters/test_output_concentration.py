@@ -89,7 +89,7 @@ def test_without_weights_the_limit_is_that_of_the_tilted_covariance(float64):
     tilt = 0.4 * 3.0 * z
     noise = 1 / np.cosh(2 * tilt) ** 2 + (np.tanh(2 * tilt) - np.tanh(tilt)) ** 2
     desired = DIMENSION * 9.0 * np.trapezoid(stats.norm.pdf(z) * noise, z)
-    np.testing.assert_allclose(law_limits(3.0, 0.4, weighted=False)["Rademacher"], desired, rtol=1e-6)
+    np.testing.assert_allclose(law_limits(3.0, 0.4).unweighted["Rademacher"], desired, rtol=1e-6)
 
 
 def test_anatomy_is_that_of_numpy(float64, assert_exact):
@@ -132,7 +132,7 @@ def test_limits_are_means_of_the_two_dimensional_fluctuation(float64):
     density /= density.mean(axis=-1, keepdims=True)
     away = corners - (density @ corners / 4)[..., None, :]
     noise = np.mean(density**2 * np.sum(away**2, axis=-1), axis=-1)
-    np.testing.assert_allclose(law_limits(scale, gain)["Rademacher"], weights @ noise @ weights, rtol=1e-6)
+    np.testing.assert_allclose(law_limits(scale, gain).weighted["Rademacher"], weights @ noise @ weights, rtol=1e-6)
 
 
 def test_partition_functions_have_mean_one_and_lognormal_terms(float64, assert_monte_carlo):

@@ -23,6 +23,8 @@ from lib.icl import (
     block_risk,
     infinite_limit,
     isotropic_blocks,
+    line_average,
+    line_head,
     pair_average,
     query_average,
     radial_average,
@@ -420,3 +422,14 @@ def test_head_reads_the_last_row(assert_exact):
     scores = tokens[:, :2] @ head.bilinear[:2, :2] @ np.array([0.3, -0.2])
     expected = 3.0 * jax.nn.softmax(scores) @ tokens[:, 2]
     assert_exact(attend(head, Empirical(tokens), jnp.array([0.3, -0.2, 7.0]))[-1], expected)
+
+
+def test_risk_gap_is_the_difference_and_keeps_its_digits():
+    """On the line, scores that see labels too; where prompts are long the difference itself has few digits left."""
+    task, head, average = LinearRegression(np.eye(1)), line_head(np.array([0.4, 0.15, 0.2, 1.1])), line_average(48)
+    infinite = task.infinite_risk(head)
+    gap = task.risk_gap(head, score_table(math.log(50)), average)
+    np.testing.assert_allclose(gap, task.finite_risk(head, math.log(50)) - infinite, rtol=1e-3)
+    np.testing.assert_allclose(gap, task.finite_risk(head, math.log(50), average=average) - infinite, rtol=1e-8)
+    ratio = task.risk_gap(head, score_table(60.0), average) / task.risk_gap(head, score_table(61.0), average)
+    assert 1 < ratio < math.e**1.01
