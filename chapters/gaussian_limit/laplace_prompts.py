@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from chapters.gaussian_limit.one_coordinate import unit_head
-from chapters.gaussian_limit.parameters import LONG
+from chapters.gaussian_limit.parameters import FITTED_PROMPTS, LONG
 from lib.attention import attend
 from lib.batching import map_batched
 from lib.measures import Laplace, empirical
@@ -75,5 +75,6 @@ def mean_absolute_deviation(values: Float[np.ndarray, " prompts"]) -> tuple[floa
 
 
 def _long(outputs: Mapping[int, ByTilt], tilt: float) -> dict[int, Float[np.ndarray, " prompts"]]:
-    """By length: the outputs of prompts long enough for a law in ln L."""
-    return {length: by_tilt[tilt] for length, by_tilt in outputs.items() if length >= LONG}
+    """By length: the outputs of prompts long enough for a law in ln L, and enough for a standard error to weigh by."""
+    kept = {length: by_tilt[tilt] for length, by_tilt in outputs.items() if length >= LONG}
+    return {length: values for length, values in kept.items() if len(values) >= FITTED_PROMPTS}

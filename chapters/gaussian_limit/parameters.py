@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 import companion
 
@@ -12,6 +12,8 @@ FEWEST_PROMPTS = 8
 # From this length on the laws in ln L of Laplace prompts are fitted: the corrections, of relative size 1/L, are then
 # far below every standard error.
 LONG = 1000
+# Lengths with fewer prompts are drawn and not fitted: the weight that a fit gives them would be random itself.
+FITTED_PROMPTS = 50
 SHORT = 100
 
 
@@ -53,6 +55,17 @@ class Parameters(companion.Parameters):
     gaussians: Annotated[int, Field(ge=2, le=10**4, description="Random Gaussians of each dimension for the lemma.")]
     output_queries: Annotated[int, Field(ge=1000, le=10**6, description="Gaussian queries whose outputs are drawn.")]
     output_length: Annotated[int, Field(ge=2, le=10**5, description="Length of the finite prompts that answer them.")]
+
+    @model_validator(mode="after")
+    def two_lengths_to_fit(self) -> "Parameters":
+        """A law in ln L needs two lengths, each with prompts enough."""
+        fitted = [length for length, count in self.counts.items() if length >= LONG and count >= FITTED_PROMPTS]
+        if len(fitted) < 2:
+            raise ValueError(
+                f"`tokens` must be at least {FITTED_PROMPTS} times the second of the `lengths` from {LONG} on, because "
+                "laws in L are fitted to that many prompts of two lengths"
+            )
+        return self
 
     @property
     def counts(self) -> dict[int, int]:

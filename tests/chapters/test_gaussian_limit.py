@@ -61,7 +61,14 @@ def test_more_prompts_leave_the_first_as_they_were(float64):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"lengths": [10, 100]}, {"lengths": [10, 300, 900]}, {"lengths": [2000, 3000]}, {"prompts": 10}, {"seed": True}],
+    [
+        {"lengths": [10, 100]},
+        {"lengths": [10, 300, 900]},
+        {"lengths": [2000, 3000]},
+        {"prompts": 10},
+        {"seed": True},
+        {"tokens": 200_000},
+    ],
 )
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
