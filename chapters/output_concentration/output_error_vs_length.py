@@ -4,11 +4,12 @@ Mean square of $T[\hat\mu_L]-T[\mu]$ over prompts and queries. Points: simulated
 Solid: exact, from the integrals $P$ and $Q$. Dashed: the form $c_1\sigma^6\ln L/L^{c_2/\sigma^2}$ of the bound.
 The paper does not give its constants; drawn is the one pair that bounds all solid curves most tightly.
 Dash-dotted: slope $-1$. The larger the scale, the slower the decay, in the error as in the bound; but at
-the larger scales no constants bring the bound near the error, and over these lengths it rises with $L$.
+the larger scales no constants bring the bound near the error, and it rises with $L$ before it falls.
 
 Alt: Log-log plot of error against prompt length from two to ten to the twelve. Solid curves fall, the lowest with
 slope minus one and the highest barely; points lie on them where prompts are short. Dashed curves of the same colours
-run above them: the lowest touches its solid curve, the highest lies many powers of ten above and rises.
+run above them: the lowest touches its solid curve, the highest lies many powers of ten above, rises at
+first and is nearly flat then.
 """
 
 from collections.abc import Mapping
