@@ -10,12 +10,11 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from chapters.icl_infinite.block_flows import Flow, bounds, clock, follow, sharp_bound, toeplitz
+from chapters.icl_infinite.marks import AXIS, RANDOM
 from lib.icl import LinearRegression, balanced_start
 
 # Divides a Σ of norm 2.6, or in higher dimension up to 3, and makes it small.
 SHRINKING = 16.0
-# Θ of a start, as tables name it.
-RANDOM, AXIS = "random", "first axis"
 
 
 @dataclass(frozen=True)

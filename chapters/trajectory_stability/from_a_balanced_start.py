@@ -5,10 +5,9 @@ the infinite flow, which passes well above $\frac12$ (line) and ends below. Midd
 prompts of $L$ tokens from the infinite one. It opens where the tilt is large, and by a power of $L$ that is far from
 $1/L$; later it drifts. Right: the risk of both. At the end it is small in spite of the distance.
 
-Alt: Three panels over a logarithmic time axis. A single hump crosses a horizontal line and comes back below it. Four
-curves of distance, lower for longer prompts, jump up at the time of the hump and then stay level or rise slowly.
-Four curves of risk fall together, in steps, and then level off, each at a height of its own, while a dashed curve falls
-on.
+Alt: Three panels over a logarithmic time axis. A single hump crosses a horizontal line and comes back below it. Curves
+of distance, lower for longer prompts, jump up at the time of the hump and then stay level or rise slowly. Curves of
+risk fall together, in steps, and then level off, each at a height of its own, while a dashed curve falls on.
 """
 
 import matplotlib.pyplot as plt

@@ -134,14 +134,10 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(curve["log_length"], curve["bound"], color=f"C{index}", linewidth=2)
         axes.plot(inside["log_length"], inside["line"], color=ink(), linewidth=1.3, linestyle=":")
         end = inside.iloc[-1]
-        axes.annotate(
-            str(law),
-            (end["log_length"], end["bound"]),
-            xytext=(6, 0) if end["log_length"] > 5e3 else (6, 8),
-            textcoords="offset points",
-            color=f"C{index}",
-            va="center",
-        )
+        left = law == "bounded"
+        look = {"textcoords": "offset points", "color": f"C{index}", "va": "center", "ha": "right" if left else "left"}
+        place = (-8 if left else 6, 0 if end["log_length"] > ENDS[0] else 10)
+        axes.annotate(str(law), (end["log_length"], end["bound"]), xytext=place, **look)
     axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, 8e4), xlabel=r"$\ln L$")
     axes.set_ylabel(r"$(\ln L)^4\;\mathrm{E}_w\,L^{-1/\sigma_w^2}$")
     axes.set_title("Normal tasks are light enough for a scale each", fontsize="medium")
