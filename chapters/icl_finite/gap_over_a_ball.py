@@ -102,7 +102,8 @@ def draw(table: pd.DataFrame) -> Figure:
     """A family a panel, a ball a colour."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
     for panel, (family, shown) in zip(panels, table.groupby("family", sort=False), strict=True):
-        fixed, grown = shown[shown["ball"] != GROWING], shown[shown["ball"] == GROWING]
+        grows = shown["ball"].str.contains("ln L", regex=False)
+        fixed, grown = shown[~grows], shown[grows]
         balls = sorted(fixed["ball"].unique(), key=float)
         for ball, colour in zip(balls, sequence(len(balls)), strict=True):
             curve = fixed[fixed["ball"] == ball]
