@@ -5,6 +5,12 @@ from matplotlib.axes import Axes
 SIZE = (8.0, 4.5)
 COLOURS = {"softmax": "C1", "linear": "C0", "bayes": "C2"}
 SYMBOLS = {"softmax": "o", "linear": "s", "bayes": "^"}
+# Where descents can stop: the column that holds the level, its name in a legend and its line.
+LEVELS = {
+    "optimum": ("optimum", "--"),
+    "wrong_way": ("wrong-way head", "-."),
+    "second_minimum": ("second minimum", ":"),
+}
 MEAN_SQUARE = r"mean square $\mathbb{E}(\hat y-y)^2$, no ½"
 
 

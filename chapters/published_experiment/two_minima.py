@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from chapters.published_experiment import marks
 from chapters.published_experiment.descents import STEP_SIZE, STEPS, Descents
 from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE
 from chapters.published_experiment.minima import FLAT, alignment
@@ -265,24 +266,22 @@ def _long_waiting_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a head and law: its paths, and the levels of the places where they stop."""
     figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharey=True, sharex=True)
-    for row, law in zip(panels, (CORRECTED, PUBLISHED), strict=True):
+    for row, law in zip(panels, dict.fromkeys(table["law"]), strict=True):
         for panel, activation in zip(row, ("linear", "softmax"), strict=True):
             mine = table[(table["activation"] == activation) & (table["law"] == law)]
             for _, path in mine.groupby("start"):
                 panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=0.8, alpha=0.7)
             for _, path in mine.groupby("tracked"):
                 panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=2.2, alpha=0.9)
-            for name, line in LEVELS.items():
-                level = mine[name.replace(" ", "_")]
-                if level.notna().all():
-                    panel.axhline(level.iloc[0], color=ink(), linestyle=line, linewidth=1.5)
+            for column, (_, line) in marks.LEVELS.items():
+                if mine[column].notna().all():
+                    panel.axhline(mine[column].iloc[0], color=ink(), linestyle=line, linewidth=1.5)
             panel.set_title(f"{activation}, {law}")
         row[0].set_ylabel(MEAN_SQUARE)
     panels[0, 0].set_ylim(0.8 * table["optimum"].min(), 1.1 * table["wrong_way"].max())
     for panel in panels[1]:
         panel.set_xlabel("training time")
-    handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in LEVELS.items()}
-    handles = {name.replace(WAITING, "wrong-way head"): handle for name, handle in handles.items()}
+    handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in marks.LEVELS.values()}
     handles["tracked runs of the published length"] = legend_line("-", 2.2)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
     return figure
