@@ -181,6 +181,7 @@ def _key_claim(curves: Trained) -> Claim:
             "q_k = ν (1 - 1/L)²: the largest q_k at any sample ratio."
         ),
         source="derived here",
+        box="least-squares-key",
         measured=longest("linear"),
         expected=least_squares_key(),
         tolerance=0.0,

@@ -103,7 +103,7 @@ def _order_claims(curves: Trained, bounds: Bounds) -> tuple[Claim, Claim, Claim]
                 f"Up to n = {FEW:g} D prompts linear attention is ahead of softmax, each at its best ridges: the least "
                 "difference of the risks, in combined standard errors."
             ),
-            source="derived here",
+            source="measured here",
             measured=lead[few].min(),
             expected=comparison_quantile(int(few.sum())),
             tolerance=0.0,

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.fixed_heads import ELEMENTWISE, MEAN_LENGTH, FixedHead
-from chapters.softmax_advantage.marks import DISTINCT, TITLES, WIDE
+from chapters.softmax_advantage.fixed_heads import MEAN_LENGTH, FixedHead
+from chapters.softmax_advantage.marks import DISTINCT, HEADS, TITLES, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import MARKERS, ink
 
@@ -127,11 +127,11 @@ def draw(table: pd.DataFrame) -> Figure:
     """A panel a model: the risk of each head against the width of the law, on the averaged Bayes risk."""
     figure, panels = plt.subplots(1, 2, figsize=WIDE, sharey=True)
     for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
-        for index, (name, marker) in enumerate(zip(("softmax", *ELEMENTWISE), MARKERS, strict=False)):
+        for index, (name, marker) in enumerate(zip(HEADS, MARKERS, strict=False)):
             curve = table[(table["model"] == model) & (table["activation"] == name)]
             style = {"color": f"C{index}", "fillstyle": "none" if name == "erf" else "full", "zorder": 3}
             panel.plot(curve["width"], curve["risk"], marker, label=name, markersize=8 if name == "erf" else 5, **style)
-            if name in ELEMENTWISE:
+            if name != "softmax":
                 panel.plot(curve["width"], curve["told"], color=f"C{index}", linewidth=1)
         panel.plot(curve["width"], curve["bayes"], color=ink(), linestyle="--", linewidth=1.5, label="Bayes, averaged")
         panel.set(title=title, xlabel="half-width of the law of lengths, $w$", ylim=(0, 1))
