@@ -34,6 +34,8 @@ CAPTIONS = f"""() => Object.fromEntries([...document.querySelectorAll('{FIGURE}'
     const caption = figure.querySelector('figcaption');
     return [figure.id, caption.checkVisibility() ? caption.innerText : ''];
 }}))"""
+# The page that says "not found" has no script, and so no theme to switch.
+IN_THEME = "theme => [theme, undefined].includes(document.documentElement.dataset.theme)"
 OPEN_ALL = "document.querySelectorAll('details').forEach(details => { details.open = true })"
 # Rules the stock theme breaks on every page, none of them about our content.
 THEME_RULES = {"label-content-name-mismatch", "region"}
@@ -97,7 +99,7 @@ def visit(browser: Browser, url: str, *, ours: bool) -> Visit:
     found = []
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=scheme)
+        page.wait_for_function(IN_THEME, arg=scheme)
         seen = page.evaluate(MATH_ERRORS) + page.evaluate(DECODE_IMAGES) + page.evaluate(TOO_WIDE)
         forbidden += [f"{scheme}: {fault}" for fault in seen]
         if ours:

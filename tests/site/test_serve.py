@@ -13,7 +13,9 @@ from companion.house import House
 def test_serve_shows_the_site_and_ends(house: House, site: Path):
     """It says its address, answers there with the front page, and Ctrl-C ends it without a fault."""
     command = [sys.executable, "-m", "companion", "serve", "--profile", "smoke", "--port", "0"]
-    with subprocess.Popen(command, cwd=house.root, stdout=subprocess.PIPE, text=True) as server:
+    # where the tests run in the background, their children would ignore Ctrl-C
+    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with subprocess.Popen(command, cwd=house.root, stdout=subprocess.PIPE, text=True, **heeding) as server:
         try:
             address = re.match(r"http://127\.0\.0\.1:\d+/", server.stdout.readline())[0]
             with urllib.request.urlopen(address + "book/index.html", timeout=20) as answer:
