@@ -176,12 +176,14 @@ def _show_sweep(sweep: "Sweep", claims: "DataFrame") -> int:
     name, points = sweep.name, len(sweep.points)
     table = Table("claim", "holds", "furthest off", title=f"{name}, {points} runs", title_justify="left")
     for claim, outcomes in claims.groupby("claim", sort=False):
-        holds = int(outcomes["holds"].sum())
+        holds = sum(outcomes["holds"])
         colour = "green" if holds == len(outcomes) else "red"
-        table.add_row(claim, f"[{colour}]{holds}/{len(outcomes)}[/]", f"{outcomes['deviation'].max():.2f} tolerances")
+        table.add_row(
+            str(claim), f"[{colour}]{holds}/{len(outcomes)}[/]", f"{outcomes['deviation'].max():.2f} tolerances"
+        )
     console.print(table)
     console.print(f"Tables and a picture: {sweep.folder}", soft_wrap=True)
-    return int((~claims["holds"]).sum())
+    return len(claims) - sum(claims["holds"])
 
 
 @app.command()
