@@ -47,8 +47,12 @@ def plain_cells(notebook: Notebook) -> list[str]:
 
 def picture_key(house: House, name: str, figure: str, profile: str) -> str:
     """The numbers, and what draws them."""
+    return _picture_key(house, name, figure, numbers_key(house, name, profile))
+
+
+def _picture_key(house: House, name: str, figure: str, numbers: str) -> str:
     drawn = _library(house).picture_digest(f"{house.settings.chapters}.{name}.{figure}")
-    return _key({"numbers": numbers_key(house, name, profile), "picture": drawn})
+    return _key({"numbers": numbers, "picture": drawn})
 
 
 def piece_key(house: House, name: str, profile: str) -> str | None:
@@ -70,11 +74,16 @@ def book_key(house: House, profile: str) -> str:
     """Every notebook's key, every picture's, every page, the configuration, what renders and what is shown."""
     pages = [house.root / "_config.yml", house.root / "_toc.yml", *_files(house.book)]
     shown = [path for package in house.settings.science for path in _files(house.root / package)]
-    names = house.notebooks()
+    numbers = {name: numbers_key(house, name, profile) for name in house.notebooks()}
+    drawn = {
+        picture_target(name, figure): _picture_key(house, name, figure, key)
+        for name, key in numbers.items()
+        for figure in Notebook.named(house, name).figures
+    }
     return _key(
         {
-            "notebooks": {name: numbers_key(house, name, profile) for name in names},
-            "pictures": {target: _target_key(house, target, profile) for target in pictures(house)},
+            "notebooks": numbers,
+            "pictures": drawn,
             "pages": {relative(page, house.root): sources.digest(page.read_bytes()) for page in [*pages, *shown]},
             "machine": tree_digests(sources.MACHINE),
         }
