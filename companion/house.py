@@ -91,7 +91,7 @@ class House:
 
     @property
     def sweeps(self) -> Path:
-        """`<notebook>/`: what runs over several values of parameters came to."""
+        """`<notebook>-<parameters>/`: what runs over several values of parameters came to."""
         return self.generated / "sweeps"
 
     @property
