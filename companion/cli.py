@@ -79,18 +79,19 @@ def list_figures(profile: Profile = DEFAULT_PROFILE) -> None:
     house.require_profile(profile)
     build = house.build(profile)
     table = Table("notebook", "figure", "state", "seconds", "claims", title=f"Profile {profile}", title_justify="left")
+    stamps = freshness.stamps(house, profile)
     for name in house.notebooks():
-        fresh = freshness.is_fresh(house, name, profile)
+        fresh = freshness.intact(house, stamps[name])
         origin = provenance.read(build.provenance / f"{name}.json")
         seconds = f"{origin['seconds']:.0f}" if origin else "—"
         for figure in Notebook.named(house, name).figures:
-            drawn = fresh and freshness.is_fresh(house, freshness.picture_target(name, figure), profile)
+            drawn = fresh and freshness.intact(house, stamps[freshness.picture_target(name, figure)])
             state = "[green]fresh[/]" if drawn else "[yellow]redraw[/]" if fresh else "[yellow]stale[/]"
             whole = not figure_set.faults(build.figures / name, figure)
             record = figure_set.read_record(build.figures / name, figure) if whole else None
             claims = f"{sum(claim['holds'] for claim in record['claims'])}/{len(record['claims'])}" if record else "—"
             table.add_row(name, figure, state, seconds, claims)
-    book = "[green]fresh[/]" if freshness.is_fresh(house, freshness.BOOK, profile) else "[yellow]stale[/]"
+    book = "[green]fresh[/]" if freshness.intact(house, stamps[freshness.BOOK]) else "[yellow]stale[/]"
     table.add_row("", "the site", book, "", "")
     console.print(table)
 
@@ -214,12 +215,13 @@ def draw(
 
 
 def _outdated(house: House, profile: str) -> list[tuple[str, str]]:
+    stamps = freshness.stamps(house, profile)
     return [
         (name, figure)
         for name in house.notebooks()
-        if freshness.is_fresh(house, name, profile)
+        if freshness.intact(house, stamps[name])
         for figure in Notebook.named(house, name).figures
-        if not freshness.is_fresh(house, freshness.picture_target(name, figure), profile)
+        if not freshness.intact(house, stamps[freshness.picture_target(name, figure)])
     ]
 
 
@@ -291,8 +293,9 @@ def build(
     house = House.here()
     house.require_profile(profile)
     parameters.check_profiles(house)
+    stamps = freshness.stamps(house, profile)
     for name in house.notebooks():
-        if not freshness.is_fresh(house, name, profile):  # what is fresh was checked when it ran
+        if not freshness.intact(house, stamps[name]):  # what is fresh was checked when it ran
             notebook = Notebook.named(house, name)
             parameters.check(house, notebook, parameters.resolve(house, notebook, profile))
     if target not in ("site", "figures"):
@@ -341,9 +344,10 @@ def _follow(process: subprocess.Popen[str], build: Build) -> None:
 
 def _restore_published(house: House) -> None:
     """Bring `figures/` in line with results that are fresh, after a kill or an edit by hand."""
+    stamps = freshness.stamps(house, DEFAULT_PROFILE)
     for name in house.notebooks():
         targets = [name, *freshness.pictures(house, name)]
-        fresh = all(freshness.is_fresh(house, target, DEFAULT_PROFILE) for target in targets)
+        fresh = all(freshness.intact(house, stamps[target]) for target in targets)
         if fresh and publication.publish_figures(house, name):
             freshness.forget(house.build(DEFAULT_PROFILE), freshness.BOOK)
 

@@ -72,6 +72,11 @@ def piece_key(house: House, name: str, profile: str) -> str | None:
 
 def book_key(house: House, profile: str) -> str:
     """Every notebook's key, every picture's, every page, the configuration, what renders and what is shown."""
+    return _keys(house, profile)[BOOK]
+
+
+def _keys(house: House, profile: str) -> dict[str, str]:
+    """The key of every notebook, every picture, and the book, each worked out once."""
     pages = [house.root / "_config.yml", house.root / "_toc.yml", *_files(house.book)]
     shown = [path for package in house.settings.science for path in _files(house.root / package)]
     numbers = {name: numbers_key(house, name, profile) for name in house.notebooks()}
@@ -80,7 +85,7 @@ def book_key(house: House, profile: str) -> str:
         for name, key in numbers.items()
         for figure in Notebook.named(house, name).figures
     }
-    return _key(
+    book = _key(
         {
             "notebooks": numbers,
             "pictures": drawn,
@@ -88,6 +93,7 @@ def book_key(house: House, profile: str) -> str:
             "machine": tree_digests(sources.MACHINE),
         }
     )
+    return {**numbers, **drawn, BOOK: book}
 
 
 def pictures(house: House, name: str | None = None) -> list[str]:
@@ -103,7 +109,16 @@ def picture_target(name: str, figure: str) -> str:
 
 def stamp(house: House, target: str, profile: str) -> Path:
     """The file that exists exactly when `target` (a notebook, a picture or `BOOK`) was built from what is there now."""
-    return house.build(profile).stamps / f"{target}.{_target_key(house, target, profile)}.json"
+    return _stamp(house, profile, target, _target_key(house, target, profile))
+
+
+def stamps(house: House, profile: str) -> dict[str, Path]:
+    """The same for every target at once, which takes little longer than for one."""
+    return {target: _stamp(house, profile, target, key) for target, key in _keys(house, profile).items()}
+
+
+def _stamp(house: House, profile: str, target: str, key: str) -> Path:
+    return house.build(profile).stamps / f"{target}.{key}.json"
 
 
 def run_stamp(house: House, build: Build, name: str, profile: str, overrides: Mapping[str, Any]) -> Path:

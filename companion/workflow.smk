@@ -1,5 +1,6 @@
-# The build graph of a book, which its Snakefile includes: a rule a notebook, then the site. Every output is a stamp that bears its content key in its name, so the
-# targets that are not there are exactly the stale ones, and Snakemake agrees with `companion list` by construction.
+# The build graph of a book, which its Snakefile includes: a rule a notebook, then the site. Every output is a stamp that
+# bears its content key in its name, so the targets that are not there are exactly the stale ones, and Snakemake agrees
+# with `companion list` by construction.
 # With `--config pieces=1` the pieces of heavy computations are jobs too.
 import sys
 
@@ -14,9 +15,9 @@ if workflow.is_main_process:
     freshness.discard_damaged(house, profile)
 command = f"{sys.executable} -m companion"
 names = house.notebooks()
-stamps = {name: freshness.stamp(house, name, profile) for name in names}
-pictures = {target: freshness.stamp(house, target, profile) for target in freshness.pictures(house)}
-stale = [name for name in names if not freshness.is_fresh(house, name, profile)]
+stamps = freshness.stamps(house, profile)
+site_stamp = stamps.pop(freshness.BOOK)
+stale = [name for name in names if not freshness.intact(house, stamps[name])]
 pieces = {name: [] for name in names}
 if config.get("pieces"):
     from companion import precomputing  # imports the chapters that have pieces, so only when asked for
@@ -26,18 +27,17 @@ if config.get("pieces"):
 
 def drawn(notebook):
     """The stamps of its pictures, by figure."""
-    return {target.split("-")[1]: pictures[target] for target in freshness.pictures(house, notebook)}
+    return {target.split("-")[1]: stamps[target] for target in freshness.pictures(house, notebook)}
 
 
 rule site:
     input:
-        freshness.stamp(house, freshness.BOOK, profile),
+        site_stamp,
 
 
 rule figures:
     input:
         list(stamps.values()),
-        list(pictures.values()),
 
 
 for notebook in names:
@@ -87,8 +87,7 @@ rule book:
     input:
         # the book's key holds theirs, so only their being there matters, not which file is younger
         ancient(list(stamps.values())),
-        ancient(list(pictures.values())),
     output:
-        freshness.stamp(house, freshness.BOOK, profile),
+        site_stamp,
     shell:
         f"{command} book --profile {profile}"
