@@ -17,8 +17,9 @@ WORKFLOW = Path(__file__).with_name("workflow.smk")
 DEFAULT_PROFILE = "laptop"
 MARK = "_config.yml"
 
-# How the runner tells the kernel where to publish, and in which profile; how a published output is known again.
-OUT, PROFILE = "COMPANION_OUT", "COMPANION_PROFILE"
+# How the runner tells the kernel where to publish, in which profile, and where a book may keep what is slow to make
+# again, such as compiled programs; how a published output is known again.
+OUT, PROFILE, CACHE = "COMPANION_OUT", "COMPANION_PROFILE", "COMPANION_CACHE"
 MIME = "application/vnd.companion.figure+json"
 
 
@@ -83,6 +84,11 @@ class House:
     def generated(self) -> Path:
         """Everything generated and untracked."""
         return self.root / "_build"
+
+    @property
+    def cache(self) -> Path:
+        """What decides no number and is slow to make again: a book's `context` may keep it here."""
+        return self.generated / "cache"
 
     @property
     def runs(self) -> Path:

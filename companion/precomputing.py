@@ -6,12 +6,13 @@ from other parameters or other sources is not found, and what prose, captions an
 
 import inspect
 import io
+import os
 from pathlib import Path
 
 import numpy as np
 
 from companion import atomic, freshness
-from companion.house import House
+from companion.house import CACHE, House
 from companion.mistakes import Mistake, did_you_mean
 from companion.notebooks import Notebook
 from companion.parameters import check, resolve
@@ -36,6 +37,7 @@ def compute(house: House, name: str, piece: str, profile: str) -> Path:
     if target is None:
         raise Mistake(f"Notebook {name!r} has no pieces: there is no {house.chapter(name) / 'pieces.py'}.")
     house.make_importable()
+    os.environ[CACHE] = str(house.cache)
     house.settings.open_context()
     pieces = _pieces(house, name, profile)
     if piece not in pieces:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from companion import atomic, figure_set, freshness, precomputing, provenance, publication, sources
-from companion.house import DEFAULT_PROFILE, OUT, PROFILE, Build, House
+from companion.house import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, resolve
@@ -110,7 +110,7 @@ def _results(house: House, name: str, profile: str, overrides: Mapping[str, Any]
     changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     with atomic.staging_folder(build.staging, name) as staging:
-        environment = {OUT: str(staging), PROFILE: profile}
+        environment = {OUT: str(staging), PROFILE: profile, CACHE: str(house.cache)}
         if not overrides and (pieces := precomputing.folder(house, name, profile)):  # they are those of the profile
             environment[FOLDER] = str(pieces)
         _execute(house, notebook, changed, staging, environment=environment, failed=build.failed)

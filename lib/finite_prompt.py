@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Real
 
 from lib._checks import as_float, is_concrete, require_count, require_float64
 from lib.attention import Attention, tilt_of
+from lib.batching import in_batches
 from lib.measures import Gaussian
 from lib.partition import DEFAULT, Resolution, levels, log_survival, log_tilted, log_tilted_square
 
@@ -67,7 +68,15 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatisti
     tau_squared, log_length = as_float(tau_squared), as_float(log_length)
     require_float64("lib.finite_prompt", tau_squared)
     require_float64("lib.finite_prompt", log_length)
+    if is_concrete(tau_squared) and is_concrete(log_length):
+        return _tabulated(*np.broadcast_arrays(tau_squared, log_length))
     return ScoreStatistics(*jnp.vectorize(_statistics)(tau_squared, log_length))
+
+
+def _tabulated(tau_squared: Float[np.ndarray, "*n"], log_length: Float[np.ndarray, "*n"]) -> ScoreStatistics:
+    """A few pairs at a time, so that one compiled program, which is large, serves arrays of every shape."""
+    found = in_batches(_vectorised, tau_squared.ravel(), log_length.ravel(), batch=8)
+    return ScoreStatistics(*(jnp.asarray(column).reshape(tau_squared.shape) for column in found))
 
 
 def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
@@ -200,6 +209,9 @@ def _statistics_jvp(primals, tangents):
     values, slopes = _values_and_slopes(*primals)
     change = tuple(by_tau * tangents[0] + by_log * tangents[1] for by_tau, by_log in slopes)
     return values, change
+
+
+_vectorised = jax.jit(jnp.vectorize(_statistics))
 
 
 # One pair at a time, also under `vmap`: the nodes of one fit the cache, of a thousand not (three times as fast).

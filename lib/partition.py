@@ -80,21 +80,25 @@ def levels(
     highest = reach * tau + 6.0 + jnp.maximum(-shift, 0.0)
 
     def log_rest(y):
-        return others * log_survival(y[None], tau, resolution=resolution)[0]
+        return others * log_survival(y, tau, resolution=resolution)
 
     def log_token(y):
         return log_tilted(1, (y + shift)[None], tau, resolution=resolution)[0]
 
-    top = crossing(lambda y: log_rest(y) > -drop, lowest, highest)
+    # one search for two places: what it compiles is large
+    fallen = -jnp.asarray([drop, 1.0])
+    top, turn = crossing(lambda y: log_rest(y) > fallen, jnp.full(2, lowest), jnp.full(2, highest))
     top = jnp.minimum(top, reach * tau + 6.0 - shift)
-    turn = jnp.minimum(jnp.minimum(crossing(lambda y: log_rest(y) > -1.0, lowest, highest), top), -shift)
+    turn = jnp.minimum(jnp.minimum(turn, top), -shift)
     threshold = log_token(turn) - drop
     bottom = crossing(lambda y: log_token(y) < threshold, lowest, turn)
     return jnp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
 
 
-def crossing(holds: Callable, low: Float[Array, ""], high: Float[Array, ""], *, halvings: int = 30) -> Float[Array, ""]:
-    """Where `holds`, true at `low` and false from some point on, turns false: bisection of scalars, to be `vmap`ped."""
+def crossing(
+    holds: Callable, low: Float[Array, "*n"], high: Float[Array, "*n"], *, halvings: int = 30
+) -> Float[Array, "*n"]:
+    """Where `holds`, true at `low` and false from some point on, turns false: bisection, of each entry by itself."""
 
     def halve(_, bracket):
         low, high = bracket

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from companion import figure_set, freshness, runner
+from companion.house import CACHE
 from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import resolve
@@ -238,6 +239,21 @@ def rerun(ran, ran_clone, monkeypatch):
         return runner.run(ran_clone.house, "toy")
 
     return run
+
+
+def test_run_offers_a_place_for_what_is_slow_to_make_again(ran_clone, monkeypatch):
+    """The same for every run, with the profile's parameters or one's own."""
+    offered = []
+
+    def execute(house, notebook, changed, staging, *, environment, failed):
+        offered.append(environment[CACHE])
+        raise Mistake("enough")
+
+    monkeypatch.setattr(runner, "_execute", execute)
+    for overrides in ({}, {"seed": 1}):
+        with pytest.raises(Mistake, match="enough"):
+            runner.run(ran_clone.house, "toy", overrides=overrides)
+    assert offered == [str(ran_clone.root / "_build/cache")] * 2
 
 
 def test_run_that_changes_nothing_replaces_nothing(ran_clone, rerun):

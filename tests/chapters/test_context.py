@@ -1,0 +1,49 @@
+"""What the book's computations run in, in a process of its own."""
+
+import os
+import subprocess
+import sys
+
+from companion.house import CACHE
+
+PROGRAM = """
+import chapters
+
+chapters.float64()
+from lib.finite_prompt import participation
+
+print(repr(float(participation(1.5, 3.0))))
+"""
+
+
+def computed(**environment):
+    """What the program prints, with every warning it shows an error."""
+    named = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    arguments = [sys.executable, "-W", "error::UserWarning", "-c", PROGRAM]
+    done = subprocess.run(arguments, env={**named, **environment}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_compiled_programs_are_kept_and_change_nothing(tmp_path):
+    """Where the builder offers a place; read again they give the same digits, and so does a run without one."""
+    offered = {CACHE: str(tmp_path / "cache")}
+    first, kept = computed(**offered), sorted((tmp_path / "cache").rglob("*-cache"))
+    assert any("statistics" in path.name for path in kept)
+    assert first == computed(**offered) == computed()
+    assert sorted((tmp_path / "cache").rglob("*-cache")) == kept
+
+
+def test_broken_program_is_compiled_again_without_a_word(tmp_path):
+    """As a build killed at the wrong moment leaves it."""
+    offered = {CACHE: str(tmp_path / "cache")}
+    first = computed(**offered)
+    for path in (tmp_path / "cache").rglob("*-cache"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert computed(**offered) == first
+
+
+def test_cache_that_the_reader_named_is_theirs(tmp_path):
+    """Ours stays empty."""
+    computed(**{CACHE: str(tmp_path / "ours"), "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "theirs")})
+    assert not (tmp_path / "ours").exists()
