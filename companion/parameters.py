@@ -36,6 +36,17 @@ def each_once(at_least: int, because: str) -> Callable[[list], list]:
     return check_list
 
 
+def different(because: str) -> Callable[[list], list]:
+    """A rule for lists (an `AfterValidator`): no value twice; their order is kept."""
+
+    def check_list(values: list) -> list:
+        if len(set(values)) < len(values):
+            raise ValueError(f"needs different values, because {because}")
+        return values
+
+    return check_list
+
+
 def resolve(
     house: House, notebook: Notebook, profile: str, overrides: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:

@@ -5,16 +5,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
+from companion.parameters import different
 
 # From these two lengths, as decimal logarithms, the trends in L are read.
 SHORTER, LONGER = 4, 12
-
-
-def different(decades: list[int]) -> list[int]:
-    """Prompt lengths, no two of which are one curve."""
-    if len(set(decades)) < len(decades):
-        raise ValueError("needs different prompt lengths, because each is a curve, and the shortest is compared")
-    return decades
 
 
 class Parameters(companion.Parameters):
@@ -23,7 +17,7 @@ class Parameters(companion.Parameters):
     decades: Annotated[
         list[Annotated[int, Field(ge=1, le=12)]],
         Field(min_length=2, max_length=8, description="Prompt lengths L = 10^decade of the curves."),
-        AfterValidator(different),
+        AfterValidator(different("each is a curve, and the shortest is compared")),
     ]
     ratios: Annotated[int, Field(ge=7, le=200, description="Hint strengths ν/(2 ln L) from 0.05 to 2.4.")]
 

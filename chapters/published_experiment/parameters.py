@@ -5,16 +5,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
+from companion.parameters import different
 
 # The prompts on which second minima are looked at.
 SECOND_LENGTH = 20
-
-
-def each_once(lengths: list[int]) -> list[int]:
-    """A length that stands twice would be computed once."""
-    if len(set(lengths)) < len(lengths):
-        raise ValueError("each length must stand there once")
-    return lengths
 
 
 class Parameters(companion.Parameters):
@@ -25,12 +19,12 @@ class Parameters(companion.Parameters):
     lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**6)]],
         Field(min_length=1, max_length=40, description="Prompt lengths of the exact optima."),
-        AfterValidator(each_once),
+        AfterValidator(different("each length is computed once")),
     ]
     bayes_lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**4)]],
         Field(min_length=1, max_length=40, description="Lengths at which ridge regression is averaged over prompts."),
-        AfterValidator(each_once),
+        AfterValidator(different("each length is computed once")),
     ]
     bayes_prompts: Annotated[
         int, Field(ge=500, le=10**6, multiple_of=20, description="Prompts that each of these averages is over.")
@@ -38,7 +32,7 @@ class Parameters(companion.Parameters):
     sgd_lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**4)]],
         Field(min_length=1, max_length=40, description="Lengths at which a model is trained here."),
-        AfterValidator(each_once),
+        AfterValidator(different("each length is computed once")),
     ]
     sgd_runs: Annotated[int, Field(ge=1, le=16, description="Models trained at each length, of different starts.")]
     sgd_steps: Annotated[int, Field(ge=500, le=10**6, multiple_of=100, description="Steps of that training.")]

@@ -5,13 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-
-
-def different(lengths: list[int]) -> list[int]:
-    """Prompt lengths, no two of which are one curve."""
-    if len(set(lengths)) < len(lengths):
-        raise ValueError("needs different prompt lengths, because each is a curve")
-    return lengths
+from companion.parameters import different
 
 
 class Parameters(companion.Parameters):
@@ -21,7 +15,7 @@ class Parameters(companion.Parameters):
     lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=10**8)]],
         Field(min_length=1, max_length=5, description="Prompt lengths L."),
-        AfterValidator(different),
+        AfterValidator(different("each is a curve")),
     ]
     snrs: Annotated[int, Field(ge=5, le=100, description="Strengths ν of the hint from 0.1 to 60.")]
     zoo_length: Annotated[int, Field(ge=3, le=1000, description="Prompt length at which activations are compared.")]

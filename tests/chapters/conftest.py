@@ -100,6 +100,12 @@ def run_chapter():
     return run
 
 
+@pytest.fixture(scope="module")
+def run(request, run_chapter):
+    """What the notebook that the test file is about, its NAME, comes to at smoke size."""
+    return run_chapter(request.module.NAME)
+
+
 @pytest.fixture(scope="session")
 def smoke_parameters():
     """Of a notebook, what the smoke profile runs it with."""

@@ -16,11 +16,6 @@ from lib.measures import empirical
 NAME = "exact_finite_prompt"
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_claims_hold_and_would_not_under_their_alternatives(run):
     assert len(run.claims) == 7
     assert run.broken == []

@@ -16,11 +16,6 @@ from lib.statistics import comparison_quantile
 NAME = "finite_samples"
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_claims_hold_and_tables_are_finite(run):
     run.assert_sound()
 

@@ -21,11 +21,6 @@ from lib.measures import Empirical, empirical, tilted_cov, tilted_mean
 NAME = "gaussian_limit"
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_a_rate_five_percent_off_fails(run):
     rate = run.claims["gaussian-limit-rate"]
     assert not rate.accepts(0.95)

@@ -12,11 +12,6 @@ from lib.icl import LinearRegression, block_head, line_average, line_head, score
 NAME = "icl_finite"
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_the_longest_prompt_is_the_infinite_one(float64):
     problem = IsotropicProblem.of_dimension(3, 0.5)
     params = Isotropic(jnp.asarray(0.9), jnp.asarray(1.3))

@@ -10,11 +10,6 @@ from lib.icl import LinearRegression, balanced_start, block_head
 NAME = "icl_infinite"
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_the_two_conditions_agree_where_the_norm_is_one():
     paper, earlier = bounds(toeplitz(4) / np.linalg.norm(toeplitz(4), 2))
     assert paper == pytest.approx(earlier)

@@ -18,11 +18,6 @@ from lib.measures import Empirical
 NAME = "measures"
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_a_fluctuation_ten_percent_off_would_be_noticed(run):
     claim = run.claims["measures-fluctuation"]
     assert not claim.accepts(claim.measured * 1.1)

@@ -11,11 +11,6 @@ from lib.finite_prompt import participation
 NAME = "needle_in_a_long_prompt"
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_claims_hold_and_tables_are_finite(run):
     run.assert_sound()
 

@@ -15,11 +15,6 @@ NAME = "sharp_rates"
 TAUS = np.arange(0.0, 30.1, 0.05)
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_claims_hold_and_would_not_under_their_alternatives(run):
     assert len(run.claims) == 7
     assert run.broken == []

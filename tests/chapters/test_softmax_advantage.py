@@ -18,11 +18,6 @@ from lib.single_location.population import moments
 NAME = "softmax_advantage"
 
 
-@pytest.fixture(scope="module")
-def run(run_chapter):
-    return run_chapter(NAME)
-
-
 def test_claims_hold_and_tables_are_finite(run):
     run.assert_sound()
 
