@@ -38,7 +38,7 @@ class TwoIntegrals:
 
 @dataclass(frozen=True)
 class HalfStrength:
-    """Of two tokens in the spiked model: the least element-wise risk, and Bayes risks at half the strength and at it."""
+    """Two tokens, spiked: the least element-wise risk, and the Bayes risks at half the strength and at all of it."""
 
     elementwise: Float[np.ndarray, " snrs"]
     bayes_of_half: Float[np.ndarray, " snrs"]
