@@ -1,4 +1,4 @@
-"""The risk of a head on prompts of real tokens, beside the risk that its overlaps predict."""
+"""The risks of heads on prompts of real tokens, beside the risks that their overlaps predict."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,36 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from lib.batching import map_batched
 from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.training import Sphere, erf_risk, overlaps_on_sphere, random_head
+from lib.statistics import standard_error
 
 SHARPNESS = 0.5
+# Of one head alone the overlaps that the alternative exchanges may happen to be alike.
+HEADS = 4
 
 
 @dataclass(frozen=True)
 class RealPrompts:
-    """A head with large overlaps on real prompts, and the risk that its overlaps predict.
+    """Heads with large overlaps on real prompts, and the risks that their overlaps predict.
 
-    `flipped` is the prediction for a value vector whose overlaps with k* and v* were exchanged.
+    `flipped` are the predictions for value vectors whose overlaps with k* and v* were exchanged.
     """
 
-    errors: Float[np.ndarray, " prompts"]
-    predicted: float
-    flipped: float
+    errors: Float[np.ndarray, "heads prompts"]
+    predicted: Float[np.ndarray, " heads"]
+    flipped: Float[np.ndarray, " heads"]
+
+    def deviations(self, risks: Float[np.ndarray, " heads"]) -> Float[np.ndarray, " heads"]:
+        """How far the mean errors are from `risks`, in their standard errors."""
+        return np.abs(self.errors.mean(axis=1) - risks) / standard_error(self.errors, axis=1)
 
 
 def try_closed_form(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> RealPrompts:
-    """The risk of a random head with large overlaps, on real prompts and from its overlaps."""
+    """The risks of random heads with large overlaps, each on real prompts of its own and from its overlaps."""
+    tried = [_try_head(task, prompts, key=each) for each in jr.split(key, HEADS)]
+    return RealPrompts(*(np.stack(column) for column in zip(*tried, strict=True)))
+
+
+def _try_head(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> tuple[Float[np.ndarray, " prompts"], float, float]:
     head_key, token_key = jr.split(key)
     head = random_head(4, key=head_key)
     k, v = (jnp.zeros(task.dimension).at[:4].set(vector) for vector in (head.key, head.value))
@@ -38,7 +50,7 @@ def try_closed_form(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> RealPro
         float(erf_risk(task, overlaps_on_sphere(Head(head.key, value)), jnp.asarray(SHARPNESS)))
         for value in (head.value, head.value[jnp.asarray([1, 0, 2, 3])])
     )
-    return RealPrompts(errors, predicted, flipped)
+    return errors, predicted, flipped
 
 
 @dataclass(frozen=True)

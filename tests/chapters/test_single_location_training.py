@@ -55,9 +55,9 @@ def test_real_prompts_are_the_same_in_batches_of_any_size(float64):
 
 
 def test_the_exchanged_value_vector_is_another_head(float64):
-    """Its prediction is far from that of the head that the prompts meet."""
+    """At some head its prediction is far from that of the head that the prompts meet."""
     test = try_closed_form(Sphere(100, 5, 0.5), 200, key=jr.key(8))
-    assert abs(np.log(test.flipped / test.predicted)) > 0.5
+    assert np.abs(np.log(test.flipped / test.predicted)).max() > 0.5
 
 
 def test_angles_are_those_of_the_median_start():
