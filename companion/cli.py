@@ -105,11 +105,14 @@ def run(
         typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter; repeatable."),
     ] = None,
     profile: Profile = DEFAULT_PROFILE,
+    show: Annotated[
+        bool, typer.Option("--open", help="With `-p`: open the run's page in the browser, whatever its claims say.")
+    ] = False,
 ) -> None:
     """Run one notebook, with parameters of your own if you like.
 
     Without `-p` its results become those of the profile, if every claim holds. With `-p` they go to a folder of their
-    own, under `_build/runs/`, whatever its claims say.
+    own, under `_build/runs/`, whatever its claims say; its page there, `index.html`, has them beside what is published.
     """
     house = House.here()
     house.require_notebook(notebook)
@@ -117,17 +120,38 @@ def run(
     overrides = dict(map(parameters.parse_assignment, parameter or []))
     source = Notebook.named(house, notebook)
     parameters.check(house, source, parameters.resolve(house, source, profile, overrides))
+    if show and not overrides:
+        raise Mistake(
+            "`--open` shows a run with parameters of your own: give some, or see the book, `companion serve`."
+        )
     from companion import runner  # imports what a mistaken parameter should not have to wait for
 
     console.print(f"{STARTED} {notebook} ({profile})")
-    report = runner.run(house, notebook, profile, overrides)
+    try:
+        report = runner.run(house, notebook, profile, overrides)
+    except ClaimsFailed:
+        if show:
+            _open(runner.own_build(house, notebook, profile, overrides).page)
+        raise
     console.print(
         f"[green]{DONE}[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
         f"{report.seconds:.0f} s. {report.folder}",
         soft_wrap=True,
     )
+    if report.page:
+        console.print(f"  beside what is published: {report.page}", soft_wrap=True)
+        if show:
+            _open(report.page)
     if report.replaced:
         console.print(f"  replaced in figures/{notebook}: {', '.join(report.replaced)}", soft_wrap=True)
+
+
+def _open(page: Path) -> None:
+    """Show a page in the browser, or say that there is none: its path is printed anyway."""
+    import webbrowser
+
+    if not webbrowser.open(page.as_uri()):
+        errors.print("No browser was found: open the page yourself.")
 
 
 @app.command()

@@ -23,7 +23,10 @@ from companion.pieces import FOLDER
 
 @dataclass(frozen=True)
 class Report:
-    """What a run left: how long it took, where its files are, which published figures it replaced."""
+    """What a run left: how long it took, where its files are, which published figures it replaced.
+
+    A run with parameters of one's own has a page, which shows its figures beside the published ones.
+    """
 
     name: str
     seconds: float
@@ -31,6 +34,7 @@ class Report:
     claims: int
     replaced: list[str]
     folder: Path
+    page: Path | None
 
 
 def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapping[str, Any] | None = None) -> Report:
@@ -38,7 +42,8 @@ def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapp
 
     Without overrides its results become those of the profile (`_build/<profile>/`), and, in the default profile,
     the published figures where these moved; if a claim fails, nothing changes. With overrides they go to a folder of
-    their own, `_build/runs/…`, whatever its claims say; what is there already is not computed again.
+    their own, `_build/runs/…`, whatever its claims say, with a page that compares them with what is published; what is
+    there already is not computed again.
     """
     build = own_build(house, name, profile, overrides) if overrides else house.build(profile)
     replaced, clock = [], time.monotonic()
@@ -54,14 +59,14 @@ def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapp
     if not overrides and profile == DEFAULT_PROFILE:
         replaced = publication.publish_figures(house, name)
     figures = Notebook.named(house, name).figures
-    return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name)
+    page = build.page if overrides else None
+    return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name, page)
 
 
 def own_build(house: House, name: str, profile: str, overrides: Mapping[str, Any]) -> Build:
     """Where a run with these parameters leaves its results: their values decide the folder, not how they were given."""
     values = _checked(house, name, profile, overrides)
-    folder = house.runs / f"{name}-{sources.digest(atomic.dump_json(values).encode())[:8]}"
-    return Build(folder, folder / "provenance")
+    return house.own_build(f"{name}-{sources.digest(atomic.dump_json(values).encode())[:8]}")
 
 
 def _checked(house: House, name: str, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +93,9 @@ def _run_for_the_profile(house: House, name: str, profile: str, build: Build) ->
 def _run_for_oneself(
     house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build
 ) -> list[dict[str, Any]]:
-    """Accepted whatever its claims say; they are told last."""
+    """Accepted whatever its claims say; they are told last, when the page of the run is there."""
+    from companion import run_page  # pandas takes a second to import
+
     stamp = freshness.run_stamp(house, build, name, profile, overrides)
     if not freshness.intact(house, stamp):
         with _results(house, name, profile, overrides, build) as staging:
@@ -96,9 +103,10 @@ def _run_for_oneself(
         if stamp == freshness.run_stamp(house, build, name, profile, overrides):
             figures = sorted((build.figures / name).iterdir())
             freshness.leave_stamp(house, stamp, [*_files(build, name), *figures])
+    page = run_page.write(house, build.folder.name)
     claims = _claims(build.figures / name)
     if broken := broken_claims(claims):
-        kept = f"The results are kept: {build.figures / name}"
+        kept = f"The results are kept. Beside what is published: {page}"
         raise ClaimsFailed("\n".join([f"{name}, with parameters of your own.", *map(_why, broken), kept]))
     return claims
 
