@@ -1,13 +1,14 @@
 """The command line: `companion --help` lists what it does."""
 
 import functools
+import json
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,7 +18,7 @@ from rich.table import Table
 
 from companion import atomic, figure_set, freshness, parameters, provenance, publication
 from companion.house import DEFAULT_PROFILE, Build, House
-from companion.mistakes import ClaimsFailed, Mistake
+from companion.mistakes import ClaimsFailed, Mistake, did_you_mean
 from companion.notebooks import Notebook
 
 if TYPE_CHECKING:
@@ -156,6 +157,36 @@ def _open(page: Path) -> None:
 
 @app.command()
 @explained
+def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
+    """List the runs with parameters of your own: what you changed, when, how many claims hold, where the page is."""
+    from companion.runs import all_runs
+
+    found = [run.in_short() for run in all_runs(House.here())]
+    if as_json:
+        typer.echo(atomic.dump_json(found), nl=False)
+        return
+    if not found:
+        console.print("There are no runs with parameters of your own yet: companion run NOTEBOOK -p NAME=VALUE.")
+        return
+    for one in found:
+        colour = "green" if one["hold"] == one["claims"] else "red"
+        console.print(
+            f"[bold]{one['name']}[/]  [{colour}]{one['hold']}/{one['claims']} claims hold[/]  "
+            f"{one['started'] or 'when is not known'}",
+            soft_wrap=True,
+        )
+        changed = ", ".join(f"{name}: {_shown(old)} → {_shown(new)}" for name, (old, new) in one["changed"].items())
+        console.print(f"  {_plain(changed) or 'as published'}", soft_wrap=True)
+        console.print(f"  {one['page']}", soft_wrap=True)
+
+
+def _shown(value: Any) -> str:
+    """A parameter as it is typed."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+@app.command()
+@explained
 def sweep(
     notebooks: Annotated[
         list[str] | None,
@@ -253,17 +284,18 @@ def _outdated(house: House, profile: str) -> list[tuple[str, str]]:
 @explained
 def compare(
     old: Annotated[
-        Path, typer.Argument(metavar="OLD", help="A build: `_build/laptop`, one of `_build/runs`, or `figures`.")
+        str, typer.Argument(metavar="OLD", help="A run, as `companion runs` names it, or a folder: `figures`, …")
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another.")],
 ) -> None:
-    """Compare two builds figure by figure: columns, rows, every number to its last digit, claims.
+    """Compare two runs or builds figure by figure: columns, rows, every number to its last digit, claims.
 
-    Names the first difference of each figure. Exit code 0: equal; 1: not.
+    A build is a folder such as `_build/laptop`, or `figures`. Names the first difference of each figure. Exit code 0:
+    equal; 1: not.
     """
     from companion.comparing import differences
 
-    found = differences(old, new)
+    found = differences(_build_named(old), _build_named(new))
     for name, difference in found.items():
         console.print(f"{'[yellow]≠[/]' if difference else '[green]=[/]'} {name}", soft_wrap=True)
         if difference:
@@ -272,6 +304,19 @@ def compare(
     console.print(f"{len(found) - differing} figures are equal, {differing} differ.")
     if differing:
         raise typer.Exit(1)
+
+
+def _build_named(name: str) -> Path:
+    """A folder, by its path; else the run of this name."""
+    from companion.runs import all_runs
+
+    if Path(name).is_dir():
+        return Path(name)
+    house = House.here()
+    names = [run.name for run in all_runs(house)]
+    if name not in names:
+        raise Mistake(f"There is no folder and no run {name!r}. {did_you_mean(name, names)}")
+    return house.own_build(name).folder
 
 
 @app.command()

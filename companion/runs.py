@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from companion import figure_set, provenance
@@ -56,17 +55,17 @@ class Run:
         return provenance.read(self.build.provenance / f"{self.notebook}.json")
 
     def in_short(self) -> dict[str, Any]:
-        """What `companion runs` tells of it, as JSON."""
+        """What `companion runs` tells of it; of a changed parameter, what is published and what it is here."""
         origin = self.origin or {}
         return {
             "name": self.name,
             "notebook": self.notebook,
-            "changed": {name: {"published": old, "here": new} for name, (old, new) in self.changed.items()},
+            "changed": self.changed,
             "started": origin.get("started"),
             "seconds": origin.get("seconds"),
             "claims": len(self.claims),
             "hold": sum(claim["holds"] for claim in self.claims),
-            "folder": str(self.build.folder),
+            "page": str(self.build.page),
         }
 
 
@@ -84,8 +83,3 @@ def published_parameters(house: House, notebook: str) -> Mapping[str, Any]:
         if not figure_set.faults(folder, figure):
             return figure_set.read_record(folder, figure)["parameters"]
     return Notebook.named(house, notebook).defaults if notebook in house.notebooks() else {}
-
-
-def folder_named(house: House, name: str) -> Path | None:
-    """The folder of the run `name`, if there is one."""
-    return house.runs / name if name in {run.name for run in all_runs(house)} else None
