@@ -97,10 +97,12 @@ def list_figures(profile: Profile = DEFAULT_PROFILE) -> None:
     console.print(table)
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True})
 @explained
 def run(
+    context: typer.Context,
     notebook: NotebookName,
+    *,
     parameter: Annotated[
         list[str] | None,
         typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter; repeatable."),
@@ -109,17 +111,28 @@ def run(
     show: Annotated[
         bool, typer.Option("--open", help="With `-p`: open the run's page in the browser, whatever its claims say.")
     ] = False,
+    list_parameters: Annotated[
+        bool, typer.Option("--parameters", help="Run nothing: list the notebook's parameters, and how long it takes.")
+    ] = False,
 ) -> None:
     """Run one notebook, with parameters of your own if you like.
 
     Without `-p` its results become those of the profile, if every claim holds. With `-p` they go to a folder of their
     own, under `_build/runs/`, whatever its claims say; its page there, `index.html`, has them beside what is published.
+    What parameters there are, `companion run NOTEBOOK --parameters` lists.
     """
     house = House.here()
+    words = [word for word in (notebook, *context.args) if word not in house.notebooks()]
+    parameters.require_one_word(parameter or [], words)
+    if context.args:
+        raise Mistake(f"`companion run` runs one notebook. Got {' '.join((notebook, *context.args))}.")
     house.require_notebook(notebook)
     house.require_profile(profile)
-    overrides = dict(map(parameters.parse_assignment, parameter or []))
     source = Notebook.named(house, notebook)
+    if list_parameters:
+        _list_parameters(house, source)
+        return
+    overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
     parameters.check(house, source, parameters.resolve(house, source, profile, overrides))
     if show and not overrides:
         raise Mistake(
@@ -145,6 +158,30 @@ def run(
             _open(report.page)
     if report.replaced:
         console.print(f"  replaced in figures/{notebook}: {', '.join(report.replaced)}", soft_wrap=True)
+
+
+def _list_parameters(house: House, notebook: Notebook) -> None:
+    """What each means and may be, its default and what profiles set; how long the notebook took."""
+    profiles = [profile for profile in house.profile_names() if profile != DEFAULT_PROFILE]
+    values = {profile: parameters.resolve(house, notebook, profile) for profile in profiles}
+    for name, field in parameters.parameters_of(house, notebook.name).model_fields.items():
+        default = notebook.defaults.get(name)
+        console.print(f"[bold]{name}[/] = {_plain(_shown(default))}", soft_wrap=True)
+        meaning = (field.description or "").strip()
+        console.print(f"  {_plain(f'{meaning} ({parameters.rule(field)})')}", soft_wrap=True)
+        for profile in profiles:
+            if (value := values[profile].get(name)) != default:
+                console.print(f"  {profile}: {_plain(_shown(value))}", soft_wrap=True)
+    origins = {
+        profile: provenance.read(house.build(profile).provenance / f"{notebook.name}.json")
+        for profile in house.profile_names()
+    }
+    times = [
+        f"{profile} {origin['seconds']:.0f} s on {origin['cores']} cores"
+        for profile, origin in origins.items()
+        if origin
+    ]
+    console.print(f"Last time it took: {', '.join(times)}." if times else "It was not run here yet.", soft_wrap=True)
 
 
 def _open(page: Path) -> None:
