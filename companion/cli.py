@@ -108,8 +108,13 @@ def run(
         typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter; repeatable."),
     ] = None,
     profile: Profile = DEFAULT_PROFILE,
+    figure: Annotated[
+        str | None,
+        typer.Option("--figure", metavar="FIGURE", help="Run only the steps that lead to this figure, for yourself."),
+    ] = None,
     show: Annotated[
-        bool, typer.Option("--open", help="With `-p`: open the run's page in the browser, whatever its claims say.")
+        bool,
+        typer.Option("--open", help="With `-p` or `--figure`: open the run's page, whatever its claims say."),
     ] = False,
     list_parameters: Annotated[
         bool, typer.Option("--parameters", help="Run nothing: list the notebook's parameters, and how long it takes.")
@@ -117,8 +122,9 @@ def run(
 ) -> None:
     """Run one notebook, with parameters of your own if you like.
 
-    Without `-p` its results become those of the profile, if every claim holds. With `-p` they go to a folder of their
-    own, under `_build/runs/`, whatever its claims say; its page there, `index.html`, has them beside what is published.
+    Without `-p` its results become those of the profile, if every claim holds. With `-p`, and of one figure with
+    `--figure`, they go to a folder of their own, under `_build/runs/`, whatever its claims say; its page there,
+    `index.html`, has them beside what is published.
     What parameters there are, `companion run NOTEBOOK --parameters` lists.
     """
     house = House.here()
@@ -134,18 +140,18 @@ def run(
         return
     overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
     parameters.check(house, source, parameters.resolve(house, source, profile, overrides))
-    if show and not overrides:
-        raise Mistake(
-            "`--open` shows a run with parameters of your own: give some, or see the book, `companion serve`."
-        )
+    if figure:
+        source.require_figure(figure)
+    if show and not (overrides or figure):
+        raise Mistake("`--open` shows a run of your own: give `-p` or `--figure`, or see the book, `companion serve`.")
     from companion import runner  # imports what a mistaken parameter should not have to wait for
 
-    console.print(f"{STARTED} {notebook} ({profile})")
+    console.print(f"{STARTED} {notebook}{f'/{figure}' if figure else ''} ({profile})")
     try:
-        report = runner.run(house, notebook, profile, overrides)
+        report = runner.run(house, notebook, profile, overrides, figure)
     except ClaimsFailed:
         if show:
-            _open(runner.own_build(house, notebook, profile, overrides).page)
+            _open(runner.own_build(house, notebook, profile, overrides, figure).page)
         raise
     console.print(
         f"[green]{DONE}[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
@@ -195,7 +201,7 @@ def _open(page: Path) -> None:
 @app.command()
 @explained
 def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
-    """List the runs with parameters of your own: what you changed, when, how many claims hold, where the page is."""
+    """List the runs with `-p` or `--figure`: what you changed, when, how many claims hold, where the page is."""
     from companion.runs import all_runs
 
     found = [run.in_short() for run in all_runs(House.here())]
@@ -203,7 +209,7 @@ def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for prog
         typer.echo(atomic.dump_json(found), nl=False)
         return
     if not found:
-        console.print("There are no runs with parameters of your own yet: companion run NOTEBOOK -p NAME=VALUE.")
+        console.print("There are no runs of your own yet: companion run NOTEBOOK -p NAME=VALUE.")
         return
     for one in found:
         colour = "green" if one["hold"] == one["claims"] else "red"

@@ -92,7 +92,7 @@ class House:
 
     @property
     def runs(self) -> Path:
-        """`<notebook>-<digest>/`: runs with parameters of one's own, a build each."""
+        """`<notebook>[-<figure>]-<digest>/`: runs of one's own, of other parameters or of one figure, a build each."""
         return self.generated / "runs"
 
     @property
@@ -140,7 +140,7 @@ class House:
         return Build(self.generated / profile, self.generated / "provenance" / profile)
 
     def own_build(self, name: str) -> "Build":
-        """The files of one run with parameters of one's own, by the name of its folder."""
+        """The files of one such run, by the name of its folder."""
         return Build(self.runs / name, self.runs / name / "provenance")
 
     def site(self, profile: str) -> Path:
@@ -185,7 +185,7 @@ class Build:
 
     @property
     def page(self) -> Path:
-        """Of a run with parameters of one's own: its figures beside the published ones, to be opened in a browser."""
+        """Of a run of one's own: its figures beside the published ones, to be opened in a browser."""
         return self.folder / "index.html"
 
     @property

@@ -24,7 +24,7 @@ def write(house: House, name: str) -> Path:
     run = Run(house, name)
     _copy_published(run)
     parts = [_figure(run, figure) for figure in run.records]
-    title = f"{run.notebook}, with parameters of your own"
+    title = f"{run.notebook}: a run of your own"
     text = PAGE.format(
         title=_text(title),
         style=STYLE,

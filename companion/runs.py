@@ -1,4 +1,4 @@
-"""Runs with parameters of one's own, as they lie under `_build/runs/`: what each was run with, and what came of it."""
+"""Runs of one's own, with other parameters or of one figure: what each was run with, and what came of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from companion.notebooks import Notebook
 
 @dataclass(frozen=True)
 class Run:
-    """One such run, by the name of its folder: `<notebook>-<digest>`."""
+    """One such run, by the name of its folder in `_build/runs/`: `<notebook>[-<figure>]-<digest>`."""
 
     house: House
     name: str

@@ -1,4 +1,4 @@
-"""The runs with parameters of one's own are listed, for people and programs, and compared by their names."""
+"""Runs of one's own: of one figure alone; listed, for people and programs, and compared by their names."""
 
 import json
 import shutil
@@ -6,9 +6,10 @@ import shutil
 import pytest
 
 from companion import figure_set
+from companion.notebooks import Notebook
 from companion.runs import all_runs
 
-FIGURE = "toy_error"
+FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
 OWN = ("toy-11111111", "toy-22222222")
 
 
@@ -102,3 +103,64 @@ def test_name_of_no_run_is_answered_with_those_there_are(listed, pristine):
     assert said.returncode == 2
     assert f"no folder and no run 'toy-1111111'. Did you mean '{OWN[0]}'?" in said.stderr
     assert "Known: none." in pristine.companion("compare", "toy-1111111", "figures").stderr
+
+
+@pytest.fixture(scope="module")
+def one_figure(ran, tmp_path_factory):
+    """A clone whose notebook has a second figure, which cannot be computed, in which the first was run alone."""
+    clone = ran.copy_to(tmp_path_factory.mktemp("one_figure") / "clone")
+    shutil.copyfile(clone.root / CODE, clone.root / "clone/toy/impossible.py")
+    cells = Notebook.named(clone.house, "toy").code
+    (setup,) = [cell for cell in cells if cell.startswith("# setup")]
+    clone.rewrite_cell("# setup", setup.replace("import toy_error", "import impossible, toy_error"))
+    clone.rewrite_cell("# means", f"nothing = 1 / 0\n{cells[-1]}\npublish(impossible, nothing)\n")
+    clone.before = clone.tree()
+    clone.finished = clone.companion("run", "toy", "--figure", FIGURE)
+    (clone.own,) = clone.house.runs.iterdir()
+    return clone
+
+
+def test_one_figure_is_run_without_what_others_need(ran, one_figure):
+    """The same numbers to the last digit, in a folder of its own; what is published stays."""
+    assert one_figure.finished.returncode == 0, one_figure.finished.stderr
+    assert "toy: 1 figures, 1 claims hold" in one_figure.finished.stdout
+    assert one_figure.own.name.startswith(f"toy-{FIGURE}-")
+    assert figure_set.names_in(one_figure.own / "figures/toy") == [FIGURE]
+    table = f"tables/toy/{FIGURE}.csv"
+    assert (one_figure.own / table).read_bytes() == (ran.house.build("laptop").folder / table).read_bytes()
+    after = {path: digest for path, digest in one_figure.tree().items() if not path.startswith("_build/runs/")}
+    assert after == one_figure.before
+
+
+def test_record_of_one_figure_names_the_same_steps(ran, one_figure):
+    """As if all had been run."""
+    mine = figure_set.read_record(one_figure.own / "figures/toy", FIGURE)
+    published = figure_set.read_record(ran.house.published / "toy", FIGURE)
+    assert mine["steps"] == published["steps"]
+    assert mine["sources"] == published["sources"]
+
+
+def test_run_of_one_figure_has_a_page_and_is_listed(one_figure):
+    """Nothing was changed in it, and nothing moved."""
+    (run,) = all_runs(one_figure.house)
+    assert (run.name, run.notebook, run.changed) == (one_figure.own.name, "toy", {})
+    page = (one_figure.own / "index.html").read_text(encoding="utf-8")
+    assert "No number moved." in page
+
+
+def test_run_of_one_figure_is_not_computed_twice(one_figure):
+    """What is there is there."""
+    before = one_figure.tree(f"_build/runs/{one_figure.own.name}/tables", f"_build/runs/{one_figure.own.name}/executed")
+    stamp = (one_figure.own / "provenance/toy.json").read_bytes()
+    assert one_figure.companion("run", "toy", "--figure", FIGURE).returncode == 0
+    after = one_figure.tree(f"_build/runs/{one_figure.own.name}/tables", f"_build/runs/{one_figure.own.name}/executed")
+    assert after == before
+    assert (one_figure.own / "provenance/toy.json").read_bytes() == stamp
+
+
+def test_unknown_figure_is_refused(pristine):
+    """With the figures there are; nothing starts."""
+    finished = pristine.companion("run", "toy", "--figure", "toy_eror")
+    assert finished.returncode == 2
+    assert f"Notebook 'toy' has no figure 'toy_eror'. Did you mean '{FIGURE}'? Known: {FIGURE}." in finished.stderr
+    assert not pristine.house.generated.exists()
