@@ -1,13 +1,14 @@
 """The command line: `companion --help` lists what it does."""
 
 import functools
+import json
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,7 +18,7 @@ from rich.table import Table
 
 from companion import atomic, figure_set, freshness, parameters, provenance, publication
 from companion.house import DEFAULT_PROFILE, Build, House
-from companion.mistakes import ClaimsFailed, Mistake
+from companion.mistakes import ClaimsFailed, Mistake, did_you_mean
 from companion.notebooks import Notebook
 
 if TYPE_CHECKING:
@@ -96,38 +97,135 @@ def list_figures(profile: Profile = DEFAULT_PROFILE) -> None:
     console.print(table)
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True})
 @explained
 def run(
+    context: typer.Context,
     notebook: NotebookName,
+    *,
     parameter: Annotated[
         list[str] | None,
         typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter; repeatable."),
     ] = None,
     profile: Profile = DEFAULT_PROFILE,
+    figure: Annotated[
+        str | None,
+        typer.Option("--figure", metavar="FIGURE", help="Run only the steps that lead to this figure, for yourself."),
+    ] = None,
+    show: Annotated[
+        bool,
+        typer.Option("--open", help="With `-p` or `--figure`: open the run's page, whatever its claims say."),
+    ] = False,
+    list_parameters: Annotated[
+        bool, typer.Option("--parameters", help="Run nothing: list the notebook's parameters, and how long it takes.")
+    ] = False,
 ) -> None:
     """Run one notebook, with parameters of your own if you like.
 
-    Without `-p` its results become those of the profile, if every claim holds. With `-p` they go to a folder of their
-    own, under `_build/runs/`, whatever its claims say.
+    Without `-p` its results become those of the profile, if every claim holds. With `-p`, and of one figure with
+    `--figure`, they go to a folder of their own, under `_build/runs/`, whatever its claims say; its page there,
+    `index.html`, has them beside what is published.
+    What parameters there are, `companion run NOTEBOOK --parameters` lists.
     """
     house = House.here()
+    words = [word for word in (notebook, *context.args) if word not in house.notebooks()]
+    parameters.require_one_word(parameter or [], words)
+    if context.args:
+        raise Mistake(f"`companion run` runs one notebook. Got {' '.join((notebook, *context.args))}.")
     house.require_notebook(notebook)
     house.require_profile(profile)
-    overrides = dict(map(parameters.parse_assignment, parameter or []))
     source = Notebook.named(house, notebook)
+    if list_parameters:
+        _list_parameters(house, source)
+        return
+    overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
     parameters.check(house, source, parameters.resolve(house, source, profile, overrides))
+    if figure:
+        source.require_figure(figure)
+    if show and not (overrides or figure):
+        raise Mistake("`--open` shows a run of your own: give `-p` or `--figure`, or see the book, `companion serve`.")
     from companion import runner  # imports what a mistaken parameter should not have to wait for
 
-    console.print(f"{STARTED} {notebook} ({profile})")
-    report = runner.run(house, notebook, profile, overrides)
+    console.print(f"{STARTED} {notebook}{f'/{figure}' if figure else ''} ({profile})")
+    try:
+        report = runner.run(house, notebook, profile, overrides, figure)
+    except ClaimsFailed:
+        if show:
+            _open(runner.own_build(house, notebook, profile, overrides, figure).page)
+        raise
     console.print(
         f"[green]{DONE}[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
         f"{report.seconds:.0f} s. {report.folder}",
         soft_wrap=True,
     )
+    if report.page:
+        console.print(f"  beside what is published: {report.page}", soft_wrap=True)
+        if show:
+            _open(report.page)
     if report.replaced:
         console.print(f"  replaced in figures/{notebook}: {', '.join(report.replaced)}", soft_wrap=True)
+
+
+def _list_parameters(house: House, notebook: Notebook) -> None:
+    """What each means and may be, its default and what profiles set; how long the notebook took."""
+    profiles = [profile for profile in house.profile_names() if profile != DEFAULT_PROFILE]
+    values = {profile: parameters.resolve(house, notebook, profile) for profile in profiles}
+    for name, field in parameters.parameters_of(house, notebook.name).model_fields.items():
+        default = notebook.defaults.get(name)
+        console.print(f"[bold]{name}[/] = {_plain(_shown(default))}", soft_wrap=True)
+        meaning = (field.description or "").strip()
+        console.print(f"  {_plain(f'{meaning} ({parameters.rule(field)})')}", soft_wrap=True)
+        for profile in profiles:
+            if (value := values[profile].get(name)) != default:
+                console.print(f"  {profile}: {_plain(_shown(value))}", soft_wrap=True)
+    origins = {
+        profile: provenance.read(house.build(profile).provenance / f"{notebook.name}.json")
+        for profile in house.profile_names()
+    }
+    times = [
+        f"{profile} {origin['seconds']:.0f} s on {origin['cores']} cores"
+        for profile, origin in origins.items()
+        if origin
+    ]
+    console.print(f"Last time it took: {', '.join(times)}." if times else "It was not run here yet.", soft_wrap=True)
+
+
+def _open(page: Path) -> None:
+    """Show a page in the browser, or say that there is none: its path is printed anyway."""
+    import webbrowser
+
+    if not webbrowser.open(page.as_uri()):
+        errors.print("No browser was found: open the page yourself.")
+
+
+@app.command()
+@explained
+def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
+    """List the runs with `-p` or `--figure`: what you changed, when, how many claims hold, where the page is."""
+    from companion.runs import all_runs
+
+    found = [run.in_short() for run in all_runs(House.here())]
+    if as_json:
+        typer.echo(atomic.dump_json(found), nl=False)
+        return
+    if not found:
+        console.print("There are no runs of your own yet: companion run NOTEBOOK -p NAME=VALUE.")
+        return
+    for one in found:
+        colour = "green" if one["hold"] == one["claims"] else "red"
+        console.print(
+            f"[bold]{one['name']}[/]  [{colour}]{one['hold']}/{one['claims']} claims hold[/]  "
+            f"{one['started'] or 'when is not known'}",
+            soft_wrap=True,
+        )
+        changed = ", ".join(f"{name}: {_shown(old)} → {_shown(new)}" for name, (old, new) in one["changed"].items())
+        console.print(f"  {_plain(changed) or 'as published'}", soft_wrap=True)
+        console.print(f"  {one['page']}", soft_wrap=True)
+
+
+def _shown(value: Any) -> str:
+    """A parameter as it is typed."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 @app.command()
@@ -229,17 +327,18 @@ def _outdated(house: House, profile: str) -> list[tuple[str, str]]:
 @explained
 def compare(
     old: Annotated[
-        Path, typer.Argument(metavar="OLD", help="A build: `_build/laptop`, one of `_build/runs`, or `figures`.")
+        str, typer.Argument(metavar="OLD", help="A run, as `companion runs` names it, or a folder: `figures`, …")
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another.")],
 ) -> None:
-    """Compare two builds figure by figure: columns, rows, every number to its last digit, claims.
+    """Compare two runs or builds figure by figure: columns, rows, every number to its last digit, claims.
 
-    Names the first difference of each figure. Exit code 0: equal; 1: not.
+    A build is a folder such as `_build/laptop`, or `figures`. Names the first difference of each figure. Exit code 0:
+    equal; 1: not.
     """
     from companion.comparing import differences
 
-    found = differences(old, new)
+    found = differences(_build_named(old), _build_named(new))
     for name, difference in found.items():
         console.print(f"{'[yellow]≠[/]' if difference else '[green]=[/]'} {name}", soft_wrap=True)
         if difference:
@@ -248,6 +347,19 @@ def compare(
     console.print(f"{len(found) - differing} figures are equal, {differing} differ.")
     if differing:
         raise typer.Exit(1)
+
+
+def _build_named(name: str) -> Path:
+    """A folder, by its path; else the run of this name."""
+    from companion.runs import all_runs
+
+    if Path(name).is_dir():
+        return Path(name)
+    house = House.here()
+    names = [run.name for run in all_runs(house)]
+    if name not in names:
+        raise Mistake(f"There is no folder and no run {name!r}. {did_you_mean(name, names)}")
+    return house.own_build(name).folder
 
 
 @app.command()

@@ -121,10 +121,13 @@ def _stamp(house: House, profile: str, target: str, key: str) -> Path:
     return house.build(profile).stamps / f"{target}.{key}.json"
 
 
-def run_stamp(house: House, build: Build, name: str, profile: str, overrides: Mapping[str, Any]) -> Path:
-    """The same for a run with parameters of one's own, whose numbers and pictures are one target."""
+def run_stamp(
+    house: House, build: Build, name: str, profile: str, overrides: Mapping[str, Any], *, figure: str | None = None
+) -> Path:
+    """The same for a run of one's own, of all figures or of one, whose numbers and pictures are one target."""
     library, chapter = _library(house), f"{house.settings.chapters}.{name}"
-    pictures = [library.picture_digest(f"{chapter}.{figure}") for figure in Notebook.named(house, name).figures]
+    figures = [figure] if figure else Notebook.named(house, name).figures
+    pictures = [library.picture_digest(f"{chapter}.{one}") for one in figures]
     key = _key({"numbers": numbers_key(house, name, profile, overrides), "pictures": pictures})
     return build.stamps / f"{name}.{key}.json"
 

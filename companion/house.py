@@ -92,7 +92,7 @@ class House:
 
     @property
     def runs(self) -> Path:
-        """`<notebook>-<digest>/`: runs with parameters of one's own, a build each."""
+        """`<notebook>[-<figure>]-<digest>/`: runs of one's own, of other parameters or of one figure, a build each."""
         return self.generated / "runs"
 
     @property
@@ -139,6 +139,10 @@ class House:
         """The generated files of one profile."""
         return Build(self.generated / profile, self.generated / "provenance" / profile)
 
+    def own_build(self, name: str) -> "Build":
+        """The files of one such run, by the name of its folder."""
+        return Build(self.runs / name, self.runs / name / "provenance")
+
     def site(self, profile: str) -> Path:
         """The folder Jupyter Book writes the pages of `profile` to."""
         return self.site_output(profile) / "_build" / "html"
@@ -178,6 +182,16 @@ class Build:
     def notebooks(self) -> Path:
         """The same for readers: today's prose, today's pictures."""
         return self.folder / "notebooks"
+
+    @property
+    def page(self) -> Path:
+        """Of a run of one's own: its figures beside the published ones, to be opened in a browser."""
+        return self.folder / "index.html"
+
+    @property
+    def beside(self) -> Path:
+        """The pictures that were published when that page was written, so that its folder can be moved or sent."""
+        return self.folder / "published"
 
     @property
     def failed(self) -> Path:
