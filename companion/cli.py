@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import MofNCompleteColumn, Progress
 from rich.status import Status
 from rich.table import Table
 
-from companion import atomic, figure_set, freshness, parameters, provenance, publication
+from companion import atomic, freshness, parameters, publication
 from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
@@ -73,27 +74,47 @@ def explained(command: Callable[..., None]) -> Callable[..., None]:
 
 @app.command("list")
 @explained
-def list_figures(profile: Profile = DEFAULT_PROFILE) -> None:
-    """Show every figure: fresh, to be redrawn or stale, how long its notebook took, how many claims hold."""
+def list_figures(
+    profile: Profile = DEFAULT_PROFILE,
+    as_json: Annotated[bool, typer.Option("--json", help="The same for other programs.")] = False,
+) -> None:
+    """Show every figure: its state, how long its notebook took, how many of its claims hold.
+
+    **fresh**: built here from what is there now. **redraw**: its numbers are fresh, its picture is not; no kernel is
+    needed. **stale**: what it is made of has changed, or it was not computed yet. **published**: never computed here,
+    and shown as it is in `figures/`, as in a fresh clone; a function of the library that has changed since is not seen.
+    The site is **fresh**, **stale** or **not built**.
+    """
+    from companion.listing import FRESH, Listing
+
     house = House.here()
     house.require_profile(profile)
-    build = house.build(profile)
+    listing = Listing.of(house, profile)
+    if as_json:
+        print(atomic.dump_json(listing.as_json()), end="")
+        return
     table = Table("notebook", "figure", "state", "seconds", "claims", title=f"Profile {profile}", title_justify="left")
-    stamps = freshness.stamps(house, profile)
-    for name in house.notebooks():
-        fresh = freshness.intact(house, stamps[name])
-        origin = provenance.read(build.provenance / f"{name}.json")
-        seconds = f"{origin['seconds']:.0f}" if origin else "—"
-        for figure in Notebook.named(house, name).figures:
-            drawn = fresh and freshness.intact(house, stamps[freshness.picture_target(name, figure)])
-            state = "[green]fresh[/]" if drawn else "[yellow]redraw[/]" if fresh else "[yellow]stale[/]"
-            whole = not figure_set.faults(build.figures / name, figure)
-            record = figure_set.read_record(build.figures / name, figure) if whole else None
-            claims = f"{sum(claim['holds'] for claim in record['claims'])}/{len(record['claims'])}" if record else "—"
-            table.add_row(name, figure, state, seconds, claims)
-    book = "[green]fresh[/]" if freshness.intact(house, stamps[freshness.BOOK]) else "[yellow]stale[/]"
-    table.add_row("", "the site", book, "", "")
-    console.print(table)
+    for row in listing.rows:
+        table.add_row(
+            row.notebook,
+            row.figure,
+            f"[{'yellow' if row.state in ('redraw', 'stale') else 'green'}]{row.state}[/]",
+            "—" if row.seconds is None else f"{row.seconds:.0f}",
+            "—" if row.claims is None else f"{row.holding}/{row.claims}",
+        )
+    table.add_row("", "the site", f"[{'green' if listing.site == FRESH else 'yellow'}]{listing.site}[/]", "", "")
+    _show_table(table)
+
+
+def _show_table(table: Table) -> None:
+    """Print a table: within the width of a terminal, names folded; elsewhere as wide as it is, whole in every line."""
+    for column in table.columns:
+        column.overflow = "fold"
+    if console.is_terminal:
+        console.print(table)
+        return
+    widest = Measurement.get(console, console.options.update(max_width=sys.maxsize), table).maximum
+    Console(highlight=False, width=widest).print(table)
 
 
 @app.command()
@@ -182,7 +203,7 @@ def _show_sweep(sweep: "Sweep", claims: "DataFrame") -> int:
         table.add_row(
             str(claim), f"[{colour}]{holds}/{len(outcomes)}[/]", f"{outcomes['deviation'].max():.2f} tolerances"
         )
-    console.print(table)
+    _show_table(table)
     console.print(f"Tables and a picture: {sweep.folder}", soft_wrap=True)
     return len(claims) - sum(claims["holds"])
 

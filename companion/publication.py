@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from companion import figure_set
+from companion import figure_set, sources, steps
 from companion.atomic import locked, replace_folder, staging_folder
 from companion.house import DEFAULT_PROFILE, House
+from companion.notebooks import Notebook
+from companion.parameters import resolve
 
 
 def publish_figures(house: House, name: str) -> list[str]:
@@ -74,6 +76,26 @@ def _same_bounds(old: dict[str, Any], new: dict[str, Any]) -> bool:
     if old["std_error"] and new["std_error"]:  # what is expected may be measured along
         return near(old["tolerance"] / old["std_error"], new["tolerance"] / new["std_error"])
     return near(old["expected"], new["expected"]) and near(old["tolerance"], new["tolerance"])
+
+
+def departures(house: House, name: str, figure: str) -> list[str]:
+    """How a published figure departs from what the clone says today, as far as that is told without computing it.
+
+    Its files, its parameters, the steps of its notebook, what draws it. Not the functions that the steps call.
+    """
+    folder, notebook = house.published / name, Notebook.named(house, name)
+    if faults := figure_set.faults(folder, figure):
+        return faults
+    record = figure_set.read_record(folder, figure)
+    drawn_by = sources.Library.at(house.root, house.settings.science).picture_digest(
+        f"{house.settings.chapters}.{name}.{figure}"
+    )
+    found = {
+        "it has other parameters": record["parameters"] != resolve(house, notebook, DEFAULT_PROFILE),
+        "other steps lead to it": record["steps"] != steps.behind(notebook.code, figure, house.settings.science).lines,
+        "it is drawn by other code": record.get("picture") != drawn_by,
+    }
+    return [departure for departure, is_so in found.items() if is_so]
 
 
 def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:

@@ -247,7 +247,7 @@ def test_new_refuses_what_is_taken(clone, monkeypatch, name):
 
 
 OPTIONS = {
-    "list": ["--profile"],
+    "list": ["--profile", "--json"],
     "run": ["NOTEBOOK", "--parameter", "-p", "--profile"],
     "draw": ["FIGURE", "--profile"],
     "compare": ["OLD", "NEW"],
