@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import progress as bars
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import MofNCompleteColumn, Progress
 from rich.status import Status
 from rich.table import Table
 
@@ -20,6 +20,7 @@ from companion import atomic, freshness, parameters, publication
 from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
+from companion.progress import DONE, STARTED, Progress, known_seconds, time_needed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -35,9 +36,6 @@ app = typer.Typer(
 )
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
-
-# How a line begins that says what runs, and what has ended.
-STARTED, DONE = "▸", "✓"
 
 Profile = Annotated[
     str,
@@ -177,7 +175,7 @@ def sweep(
     missing = [(one, point) for one in sweeps for point in one.points if not one.is_there(point)]
     console.print(f"{STARTED} {len(missing)} runs of {sum(len(one.points) for one in sweeps)}; the others are there")
     failed = 0
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as bar:
+    with bars.Progress(*bars.Progress.get_default_columns(), bars.MofNCompleteColumn(), console=console) as bar:
         task = bar.add_task("Runs", total=len(missing))
         for one, point, fault in sweeping.run(missing, cores):
             bar.advance(task)
@@ -309,18 +307,28 @@ def build(
     pieces: Annotated[
         bool, typer.Option("--pieces", help="Compute heavy computations in pieces first, each in its own process.")
     ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run, and why.")] = False,
 ) -> None:
-    """Rebuild what is stale: figures, then the site, each from the other's content."""
+    """Rebuild what is stale: figures, then the site, each from the other's content.
+
+    Where a notebook ends, it is said how many of those to be run have ended, and how long the others took last time.
+    """
     house = House.here()
     house.require_profile(profile)
     parameters.check_profiles(house)
-    stamps = freshness.stamps(house, profile)
-    for name in house.notebooks():
-        if not freshness.intact(house, stamps[name]):  # what is fresh was checked when it ran
-            notebook = Notebook.named(house, name)
-            parameters.check(house, notebook, parameters.resolve(house, notebook, profile))
     if target not in ("site", "figures"):
         raise Mistake(f"--target is `site` or `figures`. Got {target!r}.")
+    stamps = freshness.stamps(house, profile)
+    stale = [name for name in house.notebooks() if not freshness.intact(house, stamps[name])]
+    for name in stale:  # what is fresh was checked when it ran
+        notebook = Notebook.named(house, name)
+        parameters.check(house, notebook, parameters.resolve(house, notebook, profile))
+    seconds = known_seconds(house, profile, stale)
+    if dry_run:
+        _tell_plan(house, profile, target, pieces)
+        if took := time_needed(seconds.values(), cores):
+            console.print(f"The notebooks took {took} last time.")
+        return
     with atomic.locked(house.generated / ".build.lock", "Waiting for another build to end."):
         if profile == DEFAULT_PROFILE:
             _restore_published(house)
@@ -337,15 +345,35 @@ def build(
             stderr=subprocess.STDOUT,
             text=True,
         )
-        _follow(process, house.build(profile))
+        _follow(process, house.build(profile), Progress(seconds, cores))
     if process.returncode:
         raise Mistake("The build stopped; what went wrong is above. What was built is kept: run it again to go on.")
     if target == "site":
         console.print(f"[green]The site is here:[/] {house.site(profile) / 'index.html'}", soft_wrap=True)
 
 
-def _follow(process: subprocess.Popen[str], build: Build) -> None:
-    """Pass on what the build says, line by line; on a terminal, show what its processes announce to be running."""
+def _tell_plan(house: House, profile: str, target: str, pieces: bool) -> None:
+    """What a build would do, a line a step."""
+    from companion import planning
+
+    steps = planning.plan(house, profile, site=target == "site")
+    for step in steps:
+        console.print(f"{STARTED} {step.verb} {step.what}: {_plain('; '.join(step.why))}", soft_wrap=True)
+        if pieces and step.verb == planning.RUN:
+            from companion import precomputing  # imports the chapters that have pieces, so only when asked for
+
+            files = precomputing.files(house, step.what, profile).values()
+            if missing := sum(not file.is_file() for file in files):
+                console.print(f"  before it, {missing} of its {len(files)} pieces")
+    if not steps:
+        console.print("Nothing would run: all is fresh.")
+
+
+def _follow(process: subprocess.Popen[str], build: Build, progress: Progress) -> None:
+    """Pass on what the build says, line by line, and how far it is.
+
+    On a terminal, show what its processes announce to be running.
+    """
     ended = threading.Event()
 
     def watch(status: Status) -> None:
@@ -358,7 +386,7 @@ def _follow(process: subprocess.Popen[str], build: Build) -> None:
         watcher = threading.Thread(target=watch, args=(status,), daemon=True)
         watcher.start()
         for line in lines:
-            console.print(line.rstrip(), markup=False, soft_wrap=True)
+            console.print(progress.told(line.rstrip(), time.monotonic()), markup=False, soft_wrap=True)
         ended.set()
     process.wait()
 

@@ -23,20 +23,27 @@ def publish_figures(house: House, name: str) -> list[str]:
     build = house.build(DEFAULT_PROFILE)
     built, published = build.figures / name, house.published / name
     with locked(build.locks / f"publish-{name}", f"{name}: waiting for another process to publish it"):
-        figures = figure_set.names_in(built)
-        replaced = [figure for figure in figures if not _reproduces(build.tables / name, built, published, figure)]
-        dropped = sorted(set(figure_set.names_in(published)) - set(figures))
+        replaced, dropped = differing(house, name)
         if not replaced and not dropped:
             return []
         with staging_folder(build.staging, f"publish-{name}") as staging:
             new = staging / name
             new.mkdir()
-            for figure in figures:
+            for figure in figure_set.names_in(built):
                 origin = built if figure in replaced else published
                 for suffix in figure_set.SUFFIXES:
                     shutil.copyfile(origin / f"{figure}{suffix}", new / f"{figure}{suffix}")
             replace_folder(new, published)
     return replaced + dropped
+
+
+def differing(house: House, name: str) -> tuple[list[str], list[str]]:
+    """The figures whose published files are to be replaced by those built here, and those that nothing builds."""
+    build = house.build(DEFAULT_PROFILE)
+    built, published = build.figures / name, house.published / name
+    figures = figure_set.names_in(built)
+    replaced = [figure for figure in figures if not _reproduces(build.tables / name, built, published, figure)]
+    return replaced, sorted(set(figure_set.names_in(published)) - set(figures))
 
 
 def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool:

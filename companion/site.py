@@ -17,7 +17,8 @@ STRICT = ("-W", "-n", "--keep-going")
 def build_site(house: House, profile: str) -> Path:
     """Build the pages of `profile` with every warning an error; the folder of the site."""
     build, site = house.build(profile), house.site(profile)
-    stamp = freshness.stamp(house, freshness.BOOK, profile)
+    content = freshness.made_of(house, freshness.BOOK, profile)
+    stamp = freshness.stamp_of(house, freshness.BOOK, profile, content)
     freshness.forget(build, freshness.BOOK)
     for name in house.notebooks():
         if (build.executed / f"{name}.ipynb").is_file():
@@ -41,5 +42,6 @@ def build_site(house: House, profile: str) -> Path:
         lines = log.read_text(encoding="utf-8").splitlines()
         faults = [line for line in lines if "WARNING" in line or "ERROR" in line] or lines[-20:]
         raise Mistake("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))
-    freshness.leave_stamp(house, stamp, sorted(site.glob("*.html")) + sorted(site.glob(f"{house.book.name}/*.html")))
+    pages = sorted(site.glob("*.html")) + sorted(site.glob(f"{house.book.name}/*.html"))
+    freshness.leave_stamp(house, stamp, pages, content)
     return site

@@ -252,7 +252,7 @@ OPTIONS = {
     "draw": ["FIGURE", "--profile"],
     "compare": ["OLD", "NEW"],
     "piece": ["NOTEBOOK", "PIECE", "--profile"],
-    "build": ["--profile", "--cores", "--target", "--pieces"],
+    "build": ["--profile", "--cores", "--target", "--pieces", "--dry-run"],
     "book": ["--profile"],
     "serve": ["--profile", "--port"],
     "new": ["NAME", "--book"],
