@@ -1,5 +1,6 @@
 """The command line: `companion --help` lists what it does."""
 
+import errno
 import functools
 import subprocess
 import sys
@@ -21,21 +22,38 @@ from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
 from companion.progress import DONE, STARTED, Progress, known_seconds, time_needed
+from companion.provenance import version
 
 if TYPE_CHECKING:
+    from http.server import ThreadingHTTPServer
+
     from pandas import DataFrame
 
     from companion.sweeping import Sweep
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
-    help="Rerun the notebooks of the companion, rebuild its figures and its site.",
     epilog="`make book` is `companion build` in a fresh environment; `make test` runs every test.",
 )
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+
+# `companion serve` looks for a free port among so many.
+PORTS_TRIED = 20
+
+
+def _completed(known: Callable[[House], list[str]]) -> Callable[[str], list[str]]:
+    """What a shell offers for a word that was begun; outside a book nothing, and no fault."""
+
+    def offered(begun: str) -> list[str]:
+        try:
+            return [name for name in known(House.here()) if name.startswith(begun)]
+        except Mistake:
+            return []
+
+    return offered
+
 
 Profile = Annotated[
     str,
@@ -43,9 +61,32 @@ Profile = Annotated[
         "--profile",
         help="`laptop` is the notebooks' own parameters; the files in profiles/ override some: `smoke` is small, "
         "`full` is for a cluster or a GPU.",
+        autocompletion=_completed(House.profile_names),
     ),
 ]
-NotebookName = Annotated[str, typer.Argument(metavar="NOTEBOOK", help="A notebook of book/, without the ending.")]
+NotebookName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NOTEBOOK",
+        help="A notebook of book/, without the ending.",
+        autocompletion=_completed(House.notebooks),
+    ),
+]
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(version())
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version and exit.")
+    ] = False,
+) -> None:
+    """Rerun the notebooks of the companion, rebuild its figures and its site."""
 
 
 def main() -> None:
@@ -81,9 +122,9 @@ def list_figures(
     **fresh**: built here from what is there now. **redraw**: its numbers are fresh, its picture is not; no kernel is
     needed. **stale**: what it is made of has changed, or it was not computed yet. **published**: never computed here,
     and shown as it is in `figures/`, as in a fresh clone; a function of the library that has changed since is not seen.
-    The site is **fresh**, **stale** or **not built**.
+    The site is **fresh**, **published** (`companion book --published`), **stale** or **not built**.
     """
-    from companion.listing import FRESH, Listing
+    from companion.listing import Listing
 
     house = House.here()
     house.require_profile(profile)
@@ -96,12 +137,16 @@ def list_figures(
         table.add_row(
             row.notebook,
             row.figure,
-            f"[{'yellow' if row.state in ('redraw', 'stale') else 'green'}]{row.state}[/]",
+            _in_colour(row.state),
             "—" if row.seconds is None else f"{row.seconds:.0f}",
             "—" if row.claims is None else f"{row.holding}/{row.claims}",
         )
-    table.add_row("", "the site", f"[{'green' if listing.site == FRESH else 'yellow'}]{listing.site}[/]", "", "")
+    table.add_row("", "the site", _in_colour(listing.site), "", "")
     _show_table(table)
+
+
+def _in_colour(state: str) -> str:
+    return f"[{'green' if state in ('fresh', 'published') else 'yellow'}]{state}[/]"
 
 
 def _show_table(table: Table) -> None:
@@ -403,15 +448,29 @@ def _restore_published(house: House) -> None:
 
 @app.command()
 @explained
-def book(profile: Profile = DEFAULT_PROFILE) -> None:
-    """Assemble the site from results that are there, every warning an error."""
-    from companion.site import build_site
+def book(
+    profile: Profile = DEFAULT_PROFILE,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published", help="From notebooks as stored and the tracked figures alone: nothing need be run."
+        ),
+    ] = False,
+) -> None:
+    """Assemble the site from results that are there, every warning an error.
+
+    With `--published` a fresh clone will do, to fix a sentence and look at its page: the site shows `figures/`. It is
+    refused if a figure there is known to be of other code or other parameters than today's.
+    """
+    from companion.site import build_published_site, build_site
 
     house = House.here()
     house.require_profile(profile)
+    if published and profile != DEFAULT_PROFILE:
+        raise Mistake(f"Only figures of profile {DEFAULT_PROFILE!r} are published: leave out `--profile {profile}`.")
     console.print(f"{STARTED} the site")
     with atomic.announced(house.build(profile).running / "the site"):
-        site = build_site(house, profile)
+        site = build_published_site(house) if published else build_site(house, profile)
     console.print(f"[green]{DONE}[/] the site: {site}", soft_wrap=True)
 
 
@@ -419,23 +478,49 @@ def book(profile: Profile = DEFAULT_PROFILE) -> None:
 @explained
 def serve(
     profile: Profile = DEFAULT_PROFILE,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The next, if it is taken; 0 takes a free one.")] = 8000,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
     """Show the built site in a browser, from this machine to this machine only. Ctrl-C ends it."""
+    from companion.site import is_built
+
     house = House.here()
     house.require_profile(profile)
     site = house.site(profile)
+    again = f"Build it with `companion build --profile {profile}`."
     if not (site / "index.html").is_file():
-        raise Mistake(f"There is no site in {site} yet. Build it with `companion build --profile {profile}`.")
-    import http.server  # slow to import, as nothing else here is
+        raise Mistake(f"There is no site in {site} yet. {again}")
+    if not is_built(house, profile):
+        raise Mistake(f"The last build of the site in {site} did not end well, and it may lack pages. {again}")
+    with _server(site, port) as server:
+        place = f"http://127.0.0.1:{server.server_port}/"
+        if port not in (0, server.server_port):
+            console.print(f"Port {port} is taken.")
+        console.print(f"{place} — Ctrl-C ends it.")
+        if open_browser:
+            import webbrowser
 
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
-        console.print(f"http://127.0.0.1:{server.server_port}/ — Ctrl-C ends it.")
+            # some browsers return only when they are closed
+            threading.Thread(target=webbrowser.open, args=(place,), daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             console.print("Ended.")
+
+
+def _server(site: Path, port: int) -> "ThreadingHTTPServer":
+    """A server of the files in `site` on loopback, at `port` or the first free one of the next few."""
+    import http.server  # slow to import, as nothing else here is
+
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+    ports = range(port, min(port + PORTS_TRIED, 65536))
+    for candidate in ports:
+        try:
+            return http.server.ThreadingHTTPServer(("127.0.0.1", candidate), handler)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise Mistake(f"Port {candidate} cannot be used: {error.strerror}. Name one from 1024 on.") from error
+    raise Mistake(f"Ports {ports[0]} to {ports[-1]} are taken. Name another, or 0 for any: `companion serve --port 0`.")
 
 
 @app.command()

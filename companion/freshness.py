@@ -19,12 +19,14 @@ from typing import Any
 
 from companion import sources, steps
 from companion.atomic import dump_json, write_text
-from companion.house import Build, House, relative
+from companion.house import DEFAULT_PROFILE, Build, House, relative
 from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import resolve
 
 BOOK = "book"
+# The site without a run; no notebook is called `book`, so this is no picture of one.
+PUBLISHED_BOOK = f"{BOOK}-published"
 
 
 def numbers_key(house: House, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> str:
@@ -94,6 +96,11 @@ def all_made_of(house: House, profile: str) -> dict[str, dict[str, Any]]:
         "machine": tree_digests(sources.MACHINE),
     }
     return {**numbers, **drawn, BOOK: book}
+
+
+def published_book(house: House) -> dict[str, Any]:
+    """What the site is made of that shows published figures and runs nothing: the book's parts, and these figures."""
+    return {**made_of(house, BOOK, DEFAULT_PROFILE), "figures": tree_digests(house.published)}
 
 
 def pictures(house: House, name: str | None = None) -> list[str]:

@@ -76,4 +76,8 @@ def _state(house: House, profile: str, stamps: dict[str, Path], name: str, figur
 def _site(house: House, profile: str, stamp: Path) -> str:
     if freshness.intact(house, stamp):
         return FRESH
+    if profile == DEFAULT_PROFILE:
+        content = freshness.published_book(house)
+        if freshness.intact(house, freshness.stamp_of(house, freshness.PUBLISHED_BOOK, profile, content)):
+            return PUBLISHED
     return STALE if (house.site(profile) / "index.html").is_file() else NOT_BUILT

@@ -12,6 +12,9 @@ from companion.house import DEFAULT_PROFILE, House
 from companion.notebooks import Notebook
 from companion.parameters import resolve
 
+# What alone makes `companion draw` enough to bring a published figure up to date.
+DRAWN_OTHERWISE = "it is drawn by other code"
+
 
 def publish_figures(house: House, name: str) -> list[str]:
     """Bring `figures/<name>/` up to date with what the default profile built; the figures that were replaced.
@@ -100,7 +103,7 @@ def departures(house: House, name: str, figure: str) -> list[str]:
     found = {
         "it has other parameters": record["parameters"] != resolve(house, notebook, DEFAULT_PROFILE),
         "other steps lead to it": record["steps"] != steps.behind(notebook.code, figure, house.settings.science).lines,
-        "it is drawn by other code": record.get("picture") != drawn_by,
+        DRAWN_OTHERWISE: record.get("picture") != drawn_by,
     }
     return [departure for departure, is_so in found.items() if is_so]
 

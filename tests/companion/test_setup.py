@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from companion import address, cli
 from companion.house import House
+from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, check_profiles, resolve
 from companion.scaffold import lay_out_book
@@ -253,8 +254,8 @@ OPTIONS = {
     "compare": ["OLD", "NEW"],
     "piece": ["NOTEBOOK", "PIECE", "--profile"],
     "build": ["--profile", "--cores", "--target", "--pieces", "--dry-run"],
-    "book": ["--profile"],
-    "serve": ["--profile", "--port"],
+    "book": ["--profile", "--published"],
+    "serve": ["--profile", "--port", "--open"],
     "new": ["NAME", "--book"],
     "address": ["URL"],
 }
@@ -282,6 +283,46 @@ def test_help_of_a_command_names_its_options(command):
 def test_no_command_shows_the_help():
     """Typed alone, `companion` says what it can do."""
     assert "Usage:" in plain(invoke().output)
+
+
+def test_version_is_that_of_the_checkout():
+    """With its name and its place, because there may be several."""
+    said = invoke("--version")
+    assert said.exit_code == 0
+    project = PROJECT["project"]
+    assert said.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT})"
+
+
+SHELL = "import sys; sys.argv = ['companion']; from companion.cli import main; main()"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("companion ser", {"serve"}),
+        ("companion run t", {"toy"}),
+        ("companion run x", set()),
+        ("companion list --profile ", {"laptop", "smoke", "full"}),
+    ],
+)
+def test_shell_completes_commands_and_names(clone, typed, offered):
+    """As `companion --install-completion` sets it up."""
+    clone.environment |= {
+        "_COMPANION_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split(" ")) - 1),
+    }
+    assert set(clone.python("-c", SHELL).stdout.split()) == offered
+
+
+def test_shell_completes_nothing_outside_a_book(monkeypatch):
+    """And shows no fault in the middle of a line."""
+
+    def nowhere():
+        raise Mistake("no book")
+
+    monkeypatch.setattr(House, "here", nowhere)
+    assert cli._completed(House.notebooks)("") == []
 
 
 def test_outside_a_clone_the_installed_one_is_found(tmp_path, monkeypatch):
