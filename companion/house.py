@@ -200,7 +200,10 @@ class Build:
 
     @property
     def stamps(self) -> Path:
-        """`<target>.<content key>.json`: there exactly when the target was built from what the key names."""
+        """`<target>.<content key>.json`: there exactly when the target was built from what the key names.
+
+        Beside them, in `made_of/<target>.json`, what that was, in full.
+        """
         return self.folder / "keys"
 
     @property

@@ -6,11 +6,13 @@ import json
 import os
 import platform
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from companion.atomic import dump_json, write_text
 from companion.house import House
+from companion.settings import FILE
 
 
 def record(house: House, path: Path, *, started: datetime.datetime, seconds: float, device: str | None) -> None:
@@ -37,6 +39,16 @@ def software(house: House) -> dict[str, Any]:
         "versions": {package: importlib.metadata.version(package) for package in house.settings.report},
         "git": _git(house.root),
     }
+
+
+def version() -> str:
+    """The distribution that this package belongs to, its version, and where it is: `NAME 0.1.0 (/a/folder)`."""
+    place = Path(__file__).resolve().parents[1]
+    if (place / FILE).is_file():  # a checkout, whatever was installed from it
+        project = tomllib.loads((place / FILE).read_text(encoding="utf-8"))["project"]
+        return f"{project['name']} {project['version']} ({place})"
+    name = importlib.metadata.packages_distributions()[__package__ or ""][0]
+    return f"{name} {importlib.metadata.version(name)} ({place})"
 
 
 def read(path: Path) -> dict[str, Any] | None:

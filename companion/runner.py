@@ -97,8 +97,9 @@ def _run_for_the_profile(house: House, name: str, profile: str, build: Build) ->
             raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(_why, broken), f"See {kept}"]))
         _accept(staging, build, name, targets)
     for target, path in stamps.items():
-        if path == freshness.stamp(house, target, profile):  # else it was edited meanwhile, and is stale
-            freshness.leave_stamp(house, path, _files(build, target))
+        content = freshness.made_of(house, target, profile)
+        if path == freshness.stamp_of(house, target, profile, content):  # else it was edited meanwhile, and is stale
+            freshness.leave_stamp(house, path, _files(build, target), content)
     return claims
 
 

@@ -1,13 +1,16 @@
-"""Executed notebooks for readers: the prose as it is now, the outputs of the last run, the pictures of today."""
+"""Executed notebooks for readers: the prose as it is now, the outputs of the last run, the pictures of today.
+
+Where nothing was run, the published figures can stand for the outputs.
+"""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, figure_set
+from companion import atomic, figure_set, publication, steps
 from companion.address import dump_notebook
 from companion.freshness import plain_cells
-from companion.house import MIME, House
+from companion.house import DEFAULT_PROFILE, MIME, House
 from companion.mistakes import Mistake
 from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, PARAMETERS_TAG, Notebook
 
@@ -29,7 +32,42 @@ def weave(house: House, name: str, profile: str) -> Path:
     source, executed = (json.loads(notebook.path.read_text(encoding="utf-8")) for notebook in (today, last))
     figures = house.shown_figures(profile)
     woven = {**executed, "cells": [_refreshed(cell, figures) for cell in _cells(source["cells"], executed["cells"])]}
-    target, text = build.notebooks / f"{name}.ipynb", dump_notebook(woven)
+    return _write(build.notebooks / f"{name}.ipynb", woven)
+
+
+def weave_published(house: House, name: str) -> Path:
+    """The same without a run: each published figure in the cell that publishes it, nothing under the others.
+
+    Raises a `Mistake` if one is not whole, or known to be of another notebook than today's.
+    """
+    notebook = Notebook.named(house, name)
+    sentences = []
+    for figure in notebook.figures:
+        if faults := publication.departures(house, name, figure):
+            enough = faults == [publication.DRAWN_OTHERWISE]
+            command = f"companion draw {name}/{figure}" if enough else f"companion run {name}"
+            sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
+    if sentences:
+        raise Mistake("\n".join(sentences))
+    source = json.loads(notebook.path.read_text(encoding="utf-8"))
+    cells = [_refreshed(_with_figure(cell, name), house.published) for cell in source["cells"]]
+    return _write(house.build(DEFAULT_PROFILE).notebooks / f"{name}.ipynb", {**source, "cells": cells})
+
+
+def _with_figure(cell: Cell, name: str) -> Cell:
+    """The cell as if it had been run; a notebook shows what the last line of a cell comes to."""
+    if cell["cell_type"] != "code":
+        return cell
+    shown = steps.published(["".join(cell["source"])])[-1:]
+    outputs = [
+        {"output_type": "execute_result", "metadata": {}, "execution_count": None, "data": {MIME: {"figure": place}}}
+        for place in (f"{name}/{figure}" for figure in shown)
+    ]
+    return {**cell, "outputs": outputs}
+
+
+def _write(target: Path, woven: dict[str, Any]) -> Path:
+    text = dump_notebook(woven)
     if not target.is_file() or target.read_text(encoding="utf-8") != text:
         atomic.write_text(target, text)
     return target
@@ -38,7 +76,7 @@ def weave(house: House, name: str, profile: str) -> Path:
 def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
     """The cells of `source`; those of code with what they gave, step by step."""
     ran = [cell for cell in executed if cell["cell_type"] == "code"]
-    steps = iter([cell for cell in ran if _tag(cell) is None])
+    ran_steps = iter([cell for cell in ran if _tag(cell) is None])
     others = {_tag(cell): cell for cell in ran if _tag(cell)}
     nothing = {"outputs": [], "execution_count": None}
     cells = []
@@ -46,7 +84,7 @@ def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
         if cell["cell_type"] != "code":
             cells.append(cell)
             continue
-        gave = others.get(_tag(cell), nothing) if _tag(cell) else next(steps)
+        gave = others.get(_tag(cell), nothing) if _tag(cell) else next(ran_steps)
         cells.append({**cell, "outputs": gave["outputs"], "execution_count": gave["execution_count"]})
         if _tag(cell) == PARAMETERS_TAG and INJECTED_TAG in others:
             cells.append(others[INJECTED_TAG])

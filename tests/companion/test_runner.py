@@ -33,7 +33,7 @@ def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
     assert {"started", "seconds", "device", "versions", "git"} <= set(
         json.loads((build.provenance / "toy.json").read_text())
     )
-    assert sorted(path.name.split(".")[0] for path in build.stamps.iterdir()) == ["toy", f"toy-{FIGURE}"]
+    assert sorted(path.name.split(".")[0] for path in build.stamps.glob("*.json")) == ["toy", f"toy-{FIGURE}"]
     assert "toy: 1 figures, 1 claims hold" in ran.said
     assert f"replaced in figures/toy: {FIGURE}" in ran.said
 

@@ -3,15 +3,18 @@
 import base64
 import json
 import os
+import shutil
 
 import pytest
 
-from companion import atomic, figure_set
+from companion import atomic, figure_set, freshness
 from companion.house import MIME
+from companion.listing import Listing
 from companion.mistakes import Mistake
-from companion.weaving import weave
+from companion.site import is_built
+from companion.weaving import weave, weave_published
 
-NOTEBOOK = "book/toy.ipynb"
+NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/toy_error.py"
 
 
 @pytest.fixture
@@ -180,3 +183,81 @@ def test_last_run_is_left_as_it_was(ran_clone, woven):
     edit_shown(ran_clone.house.published / "toy", alt="Another.")
     woven()
     assert executed(ran_clone).read_bytes() == before
+
+
+@pytest.fixture
+def fresh_clone(ran_clone):
+    """A clone with published figures, in which nothing was run."""
+    shutil.rmtree(ran_clone.house.generated)
+    return ran_clone
+
+
+def published(clone):
+    return json.loads(weave_published(clone.house, "toy").read_text(encoding="utf-8"))
+
+
+def test_published_figures_stand_for_outputs(ran_clone, woven):
+    """In the cells where a run shows them, and as a run shows them; nothing else came out."""
+    ran = woven()
+    shutil.rmtree(ran_clone.house.generated)
+    notebook = published(ran_clone)
+    assert shown(notebook) == shown(ran)
+    assert [len(cell["outputs"]) for cell in code(notebook)] == [len(cell["outputs"]) for cell in code(ran)]
+    assert [cell["source"] for cell in notebook["cells"]] == [cell["source"] for cell in ran["cells"]]
+
+
+def test_prose_of_published_figures_is_that_of_today(fresh_clone):
+    """Which is what one fixes in a fresh clone; the source is left without outputs."""
+    fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
+    assert "is about the" in "".join(published(fresh_clone)["cells"][0]["source"])
+    source = json.loads((fresh_clone.root / NOTEBOOK).read_text(encoding="utf-8"))
+    assert [cell["outputs"] for cell in code(source)] == [[]] * len(code(source))
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "said"),
+    [
+        (NOTEBOOK, "repeats = 500", "repeats = 501", "other parameters.* `companion run toy` first"),
+        (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", "other steps.* `companion run toy` first"),
+        (FIGURE, 'fmt="o"', 'fmt="s"', "other code.* `companion draw toy/toy_error` first"),
+    ],
+)
+def test_published_figures_of_something_else_are_not_shown(fresh_clone, path, old, new, said):
+    """The answer says what to run."""
+    fresh_clone.replace(path, old, new)
+    with pytest.raises(Mistake, match=f"figures/toy/toy_error: .*{said}"):
+        published(fresh_clone)
+
+
+def test_published_figure_that_is_not_whole_is_not_shown(fresh_clone):
+    """Its file is named."""
+    (fresh_clone.house.published / "toy/toy_error.svg").unlink()
+    with pytest.raises(Mistake, match=r"toy_error\.svg is missing"):
+        published(fresh_clone)
+
+
+def test_site_of_published_figures(fresh_clone):
+    """Strict, without a kernel; it is no site of results, is told apart from one, and a build makes that."""
+    fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
+    finished = fresh_clone.companion("book", "--published")
+    assert finished.returncode == 0, finished.stderr
+    page = (fresh_clone.house.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
+    assert "is about the" in page
+    assert "1 of 1 claims hold" in page
+    assert not fresh_clone.house.build("laptop").executed.exists()
+    assert is_built(fresh_clone.house, "laptop")
+    assert not freshness.is_fresh(fresh_clone.house, freshness.BOOK, "laptop")
+    assert Listing.of(fresh_clone.house, "laptop").site == "published"
+    fresh_clone.replace("book/index.md", "Every figure", "Each {ref}`nowhere` figure")
+    assert Listing.of(fresh_clone.house, "laptop").site == "stale"
+    broken = fresh_clone.companion("book", "--published")
+    assert broken.returncode == 2
+    assert "nowhere" in broken.stderr
+    assert not is_built(fresh_clone.house, "laptop")
+
+
+def test_only_the_default_profile_is_published(ran_clone):
+    """Another one is refused."""
+    finished = ran_clone.companion("book", "--published", "--profile", "smoke")
+    assert finished.returncode == 2
+    assert "leave out `--profile smoke`" in finished.stderr
