@@ -35,6 +35,7 @@ class House:
         start = Path.cwd()
         for folder in (start, *start.parents, Path(__file__).resolve().parent.parent):
             if (folder / MARK).is_file() and has_table(folder / FILE):
+                _require_utf8(folder)
                 return cls(folder)
         raise Mistake(
             f"`companion` works inside a clone of a book (a folder with {MARK} and a {FILE} with a table "
@@ -208,6 +209,15 @@ class Build:
     def locks(self) -> Path:
         """One lock file a notebook."""
         return self.folder / ".locks"
+
+
+def _require_utf8(folder: Path) -> None:
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise Mistake(
+            f"The name of the folder {str(folder)!a} is not UTF-8, as records, notebooks and pages are. Rename it."
+        ) from None
 
 
 def relative(path: Path, root: Path) -> str:

@@ -138,8 +138,8 @@ def _execute(
         visible = {**environment, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager() as kernel_manager_class:
             papermill.execute_notebook(
-                notebook.path,
-                executed,
+                _literally(notebook.path),
+                _literally(executed),
                 parameters=dict(changed),
                 kernel_name="python3",
                 cwd=house.root,
@@ -153,6 +153,11 @@ def _execute(
             f"{notebook.name}: cell {error.exec_count} failed. The notebook as far as it came: {kept}\n"
             f"{error.ename}: {error.evalue}"
         ) from error
+
+
+def _literally(path: Path) -> str:
+    """`path` for papermill, which fills in what stands in braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 @contextmanager
