@@ -292,6 +292,7 @@ def build(
     """Rebuild what is stale: figures, then the site, each from the other's content."""
     house = House.here()
     house.require_profile(profile)
+    house.require_configuration()
     parameters.check_profiles(house)
     stamps = freshness.stamps(house, profile)
     for name in house.notebooks():

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from companion.mistakes import Mistake, did_you_mean
+from companion.reading import read_text, read_yaml
 from companion.settings import FILE, Settings, has_table
 
 # The build graph of every book.
@@ -113,10 +114,16 @@ class House:
     def notebooks(self) -> list[str]:
         """The names of all notebooks, in the order of the table of contents."""
         contents = self.root / "_toc.yml"
-        pages = contents.read_text(encoding="utf-8").split() if contents.is_file() else []
+        pages = read_text(contents).split() if contents.is_file() else []
         names = sorted(path.stem for path in self.book.glob("*.ipynb"))
         place = {page: index for index, page in enumerate(pages)}
         return sorted(names, key=lambda name: place.get(f"{self.book.name}/{name}", len(pages)))
+
+    def require_configuration(self) -> None:
+        """Refuse a configuration or a table of contents that Jupyter Book could not read, before anything is run."""
+        for name in (MARK, "_toc.yml"):
+            if not isinstance(read_yaml(self.root / name), dict):
+                raise Mistake(f"{self.root / name} is not a mapping, `name: value` a line.")
 
     def require_notebook(self, name: str) -> None:
         """Refuse a notebook that does not exist, naming those that do."""

@@ -16,6 +16,7 @@ STRICT = ("-W", "-n", "--keep-going")
 
 def build_site(house: House, profile: str) -> Path:
     """Build the pages of `profile` with every warning an error; the folder of the site."""
+    house.require_configuration()
     build, site = house.build(profile), house.site(profile)
     stamp = freshness.stamp(house, freshness.BOOK, profile)
     freshness.forget(build, freshness.BOOK)
