@@ -213,6 +213,11 @@ class Build:
         return self.folder / ".staging"
 
     @property
+    def site_begun(self) -> Path:
+        """There while the site is built, and after that unless it ended well."""
+        return self.folder / ".site-begun"
+
+    @property
     def locks(self) -> Path:
         """One lock file a notebook."""
         return self.folder / ".locks"

@@ -130,7 +130,8 @@ def _execute(
     environment: Mapping[str, str],
     failed: Path,
 ) -> None:
-    import papermill  # these two take a second to import, and a wrong parameter should be told at once
+    import papermill  # these take a second to import, and a wrong parameter should be told at once
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     executed = staging / f"{notebook.name}.ipynb"
@@ -152,6 +153,14 @@ def _execute(
         raise Mistake(
             f"{notebook.name}: cell {error.exec_count} failed. The notebook as far as it came: {kept}\n"
             f"{error.ename}: {error.evalue}"
+        ) from error
+    except DeadKernelError as error:
+        kept = (
+            f" The notebook as far as it came: {_keep(executed, failed / executed.name)}" if executed.exists() else ""
+        )
+        raise Mistake(
+            f"{notebook.name}: its kernel died, without an error of its own. Did the machine run out of memory? "
+            f"Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`).{kept}"
         ) from error
 
 
