@@ -472,6 +472,7 @@ def build(
     """
     house = House.here()
     house.require_profile(profile)
+    house.require_configuration()
     parameters.check_profiles(house)
     if target not in ("site", "figures"):
         raise Mistake(f"--target is `site` or `figures`. Got {target!r}.")

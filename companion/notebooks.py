@@ -38,9 +38,9 @@ class Notebook:
         """All cells, their sources joined."""
         try:
             cells = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
-        except (json.JSONDecodeError, KeyError) as error:
+            return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+        except (ValueError, KeyError, TypeError) as error:
             raise Mistake(f"{self.path} is not a notebook: {error!r}.") from error
-        return [{**cell, "source": "".join(cell["source"])} for cell in cells]
 
     @cached_property
     def defaults(self) -> dict[str, Any]:

@@ -6,18 +6,16 @@ types, ranges and meanings from the class `Parameters` of the chapter, whose fil
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from companion.house import DEFAULT_PROFILE, House
 from companion.mistakes import Mistake, did_you_mean
 from companion.notebooks import Notebook
+from companion.reading import parse_yaml, read_yaml
 
 
 class Parameters(BaseModel):
@@ -116,10 +114,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise Mistake(f"A parameter is given as name=value, for example -p seed=1. Got {text!r}.")
-    try:
-        return name.strip(), YAML(typ="safe", pure=True).load(value)
-    except YAMLError as error:
-        raise Mistake(f"The value of parameter {name!r} is not YAML: {value!r} ({error}).") from error
+    return name.strip(), parse_yaml(value, f"The value {value!r} of parameter {name!r}")
 
 
 def given_once(assignments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -153,13 +148,14 @@ def check_profiles(house: House) -> None:
 def _profile(house: House, profile: str) -> dict[str, Any]:
     if profile == DEFAULT_PROFILE:
         return {}
-    path: Path = house.profiles / f"{profile}.yml"
-    try:
-        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8")) or {}
-    except YAMLError as error:
-        raise Mistake(f"profiles/{profile}.yml is not YAML: {error}") from error
+    content = read_yaml(house.profiles / f"{profile}.yml") or {}
     if not isinstance(content, dict) or not all(isinstance(value, dict | None) for value in content.values()):
         raise Mistake(f"profiles/{profile}.yml maps each notebook to its overrides, as in `name: {{seed: 1}}`.")
+    for name in (name for names in (content, *content.values()) for name in names or {}):
+        if not isinstance(name, str):
+            raise Mistake(
+                f"profiles/{profile}.yml: {name!r} is the name of no notebook and of no parameter. Names are text."
+            )
     return content
 
 

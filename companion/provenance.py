@@ -14,6 +14,9 @@ from companion.atomic import dump_json, write_text
 from companion.house import House
 from companion.settings import FILE
 
+# What a provenance says.
+RECORDED = {"started", "seconds", "device", "cores", "platform", "python", "versions", "git"}
+
 
 def record(house: House, path: Path, *, started: datetime.datetime, seconds: float, device: str | None) -> None:
     """Write the provenance of a run that began at `started` and took `seconds`."""
@@ -52,8 +55,12 @@ def version() -> str:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """A recorded provenance, or None where nothing was run here."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    """A recorded provenance, or None where nothing was run here, or nothing readable is left of it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and set(found) >= RECORDED else None
 
 
 def _git(root: Path) -> dict[str, Any] | None:

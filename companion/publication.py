@@ -1,6 +1,5 @@
 """The rule by which a rebuild replaces a published figure: only if its numbers moved, or what made them changed."""
 
-import json
 import math
 import shutil
 from pathlib import Path
@@ -113,7 +112,7 @@ def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[
     claims = []
     for name in house.notebooks():
         for path in sorted((house.shown_figures(profile) / name).glob(f"*{figure_set.RECORD}")):
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = figure_set.read(path)
             place = {"notebook": record["notebook"], "figure": record["figure"]}
             claims += [{**claim, **place} for claim in record["claims"]]
     return claims

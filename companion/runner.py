@@ -162,7 +162,8 @@ def _execute(
     environment: Mapping[str, str],
     failed: Path,
 ) -> None:
-    import papermill  # these two take a second to import, and a wrong parameter should be told at once
+    import papermill  # these take a second to import, and a wrong parameter should be told at once
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     executed = staging / f"{notebook.name}.ipynb"
@@ -170,8 +171,8 @@ def _execute(
         visible = {**environment, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager() as kernel_manager_class:
             papermill.execute_notebook(
-                notebook.path,
-                executed,
+                _literally(notebook.path),
+                _literally(executed),
                 parameters=dict(changed),
                 kernel_name="python3",
                 cwd=house.root,
@@ -185,6 +186,19 @@ def _execute(
             f"{notebook.name}: cell {error.exec_count} failed. The notebook as far as it came: {kept}\n"
             f"{error.ename}: {error.evalue}"
         ) from error
+    except DeadKernelError as error:
+        kept = (
+            f" The notebook as far as it came: {_keep(executed, failed / executed.name)}" if executed.exists() else ""
+        )
+        raise Mistake(
+            f"{notebook.name}: its kernel died, without an error of its own. Did the machine run out of memory? "
+            f"Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`).{kept}"
+        ) from error
+
+
+def _literally(path: Path) -> str:
+    """`path` for papermill, which fills in what stands in braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 @contextmanager

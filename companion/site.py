@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from companion import freshness, weaving
+from companion import atomic, freshness, weaving
 from companion.house import DEFAULT_PROFILE, PROFILE, Build, House
 from companion.mistakes import Mistake
 
@@ -19,7 +19,11 @@ STRICT = ("-W", "-n", "--keep-going")
 
 
 def build_site(house: House, profile: str) -> Path:
-    """Build the pages of `profile` with every warning an error; the folder of the site."""
+    """Build the pages of `profile` with every warning an error; the folder of the site.
+
+    After a build that did not end well, killed or refused, every page is read and written anew: Sphinx trusts what it
+    finds, a search index of which half was written, pages already read that it warned of.
+    """
     build = house.build(profile)
     content = freshness.made_of(house, freshness.BOOK, profile)
     _forget(build)
@@ -54,9 +58,13 @@ def _forget(build: Build) -> None:
 
 def _assemble(house: House, profile: str, target: str, content: dict[str, Any]) -> Path:
     """Run Jupyter Book on the woven notebooks, and leave the stamp of `target`, which is made of `content`."""
+    house.require_configuration()
     build, site = house.build(profile), house.site(profile)
     log = build.folder / "book.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    if build.site_begun.exists():
+        for folder in (site, site.parent / ".doctrees"):
+            shutil.rmtree(folder, ignore_errors=True)
+    atomic.write_text(build.site_begun, "")
     with log.open("w", encoding="utf-8") as file:
         finished = subprocess.run(
             [*JUPYTER_BOOK, "build", ".", *STRICT, "--path-output", str(house.site_output(profile))],
@@ -67,11 +75,10 @@ def _assemble(house: House, profile: str, target: str, content: dict[str, Any]) 
             stderr=subprocess.STDOUT,
         )
     if finished.returncode != 0:
-        # Sphinx remembers the pages it has read, warnings and all: the next build must read them again
-        shutil.rmtree(site.parent / ".doctrees", ignore_errors=True)
         lines = log.read_text(encoding="utf-8").splitlines()
         faults = [line for line in lines if "WARNING" in line or "ERROR" in line] or lines[-20:]
         raise Mistake("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))
+    build.site_begun.unlink()
     pages = sorted(site.glob("*.html")) + sorted(site.glob(f"{house.book.name}/*.html"))
     freshness.leave_stamp(house, freshness.stamp_of(house, target, profile, content), pages, content)
     return site

@@ -1,9 +1,11 @@
 """Executed notebooks for readers: the prose as it is now, the outputs of the last run, the pictures of today.
 
 Where nothing was run, the published figures can stand for the outputs.
+What a machine and its folders are called is no part of them.
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,11 @@ def weave(house: House, name: str, profile: str) -> Path:
         )
     source, executed = (json.loads(notebook.path.read_text(encoding="utf-8")) for notebook in (today, last))
     figures = house.shown_figures(profile)
-    woven = {**executed, "cells": [_refreshed(cell, figures) for cell in _cells(source["cells"], executed["cells"])]}
+    woven = {
+        **executed,
+        "metadata": {part: value for part, value in executed["metadata"].items() if part != "papermill"},
+        "cells": [_refreshed(cell, house, figures) for cell in _cells(source["cells"], executed["cells"])],
+    }
     return _write(build.notebooks / f"{name}.ipynb", woven)
 
 
@@ -50,7 +56,7 @@ def weave_published(house: House, name: str) -> Path:
     if sentences:
         raise Mistake("\n".join(sentences))
     source = json.loads(notebook.path.read_text(encoding="utf-8"))
-    cells = [_refreshed(_with_figure(cell, name), house.published) for cell in source["cells"]]
+    cells = [_refreshed(_with_figure(cell, name), house, house.published) for cell in source["cells"]]
     return _write(house.build(DEFAULT_PROFILE).notebooks / f"{name}.ipynb", {**source, "cells": cells})
 
 
@@ -97,16 +103,16 @@ def _tag(cell: Cell) -> str | None:
     return next((tag for tag in (PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG) if tag in tags), None)
 
 
-def _refreshed(cell: Cell, figures: Path) -> Cell:
+def _refreshed(cell: Cell, house: House, figures: Path) -> Cell:
     if cell["cell_type"] != "code":
         return cell
-    return {**cell, "outputs": [_shown(output, figures) for output in cell["outputs"]]}
+    return {**cell, "outputs": [_shown(output, house, figures) for output in cell["outputs"]]}
 
 
-def _shown(output: dict[str, Any], figures: Path) -> dict[str, Any]:
-    """A published output with the picture and the claims as they are in `figures`."""
+def _shown(output: dict[str, Any], house: House, figures: Path) -> dict[str, Any]:
+    """A published output with the picture and the claims as they are in `figures`; any other without folders."""
     if MIME not in output.get("data", {}):
-        return output
+        return _without_folders(output, house)
     from companion.publishing import Published  # matplotlib takes a second to import
 
     notebook, _, figure = output["data"][MIME]["figure"].partition("/")
@@ -114,3 +120,21 @@ def _shown(output: dict[str, Any], figures: Path) -> dict[str, Any]:
         return output
     record = figure_set.read_record(figures / notebook, figure)
     return {**output, "data": dict(Published(figures / notebook, record).bundle())}
+
+
+def _without_folders(output: Any, house: House) -> Any:
+    """The same, its texts naming no folder above the book, above the environment, or of a person."""
+    match output:
+        case str():
+            for folder, instead in ((house.root, ""), (Path(sys.prefix), ""), (Path.home(), "~/")):
+                output = output.replace(f"{folder}/", instead)
+            return output
+        case list():
+            return [_without_folders(part, house) for part in output]
+        case dict():
+            # in the letters that pictures are made of, a short name could stand by chance
+            return {
+                kind: part if kind.startswith("image/") else _without_folders(part, house)
+                for kind, part in output.items()
+            }
+    return output

@@ -211,6 +211,17 @@ def test_cell_that_fails_is_named(ran_clone):
     assert ran_clone.tree("figures") == before
 
 
+def test_kernel_that_dies_is_told_in_a_sentence(ran_clone):
+    """Exit code 2; what was published and built stays."""
+    ran_clone.rewrite_cell("# setup", "# setup\nimport os\n\nos._exit(1)\n")
+    before = ran_clone.tree("figures", "_build/laptop/figures")
+    finished = ran_clone.companion("run", "toy")
+    assert finished.returncode == 2
+    assert "toy: its kernel died" in finished.stderr
+    assert "Traceback" not in finished.stdout + finished.stderr
+    assert ran_clone.tree("figures", "_build/laptop/figures") == before
+
+
 def test_other_profile_leaves_published_figures_alone(ran_clone):
     """What `companion new` lays out runs in the small profile too, and only the default profile publishes."""
     before = ran_clone.tree("figures", "_build/laptop")

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import shutil
+import sys
 
 import pytest
 
@@ -163,6 +164,25 @@ def test_step_that_was_added_is_not_shown_without_its_outputs(ran_clone, woven):
     path.write_text(json.dumps(notebook), encoding="utf-8")
     with pytest.raises(Mistake, match="other code"):
         woven()
+
+
+def test_no_output_names_a_folder_of_the_builder(ran_clone, woven, monkeypatch):
+    """A warning says in which file of the book, or of which package; papermill's own notes are left out."""
+    monkeypatch.setattr(sys, "prefix", "/opt/builder/venv")
+    monkeypatch.setenv("HOME", "/home/builder")
+    said = [f"{ran_clone.root}/clone/toy/toy_error.py:3: UserWarning\n", "/opt/builder/venv/lib/numpy.py and ~:\n"]
+    stream = {"output_type": "stream", "name": "stderr", "text": [*said, "/home/builder/notes.txt\n"]}
+    letters = {"image/png": "/home/builder/"}
+    picture = {"output_type": "display_data", "metadata": {}, "data": letters | {"text/plain": "/home/builder/a"}}
+    edit_executed(ran_clone, lambda notebook: code(notebook)[2]["outputs"].extend([stream, picture]))
+    assert "papermill" in json.loads(executed(ran_clone).read_text(encoding="utf-8"))["metadata"]
+    notebook = woven()
+    text, image = code(notebook)[2]["outputs"]
+    assert text["text"] == ["clone/toy/toy_error.py:3: UserWarning\n", "lib/numpy.py and ~:\n", "~/notes.txt\n"]
+    assert image["data"] == letters | {"text/plain": "~/a"}
+    assert "papermill" not in notebook["metadata"]
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert str(ran_clone.root) not in json.dumps(notebook)
 
 
 def test_nothing_is_written_if_nothing_changed(ran_clone, woven):
