@@ -1,10 +1,30 @@
 # Two commands: `make book` builds figures and site, `make test` runs every test. Both make the environment first.
+# `make check` runs the tests named here: none runs a notebook of this book, none needs a browser.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+QUICK := \
+  tests/test_house.py \
+  tests/test_statements.py \
+  tests/test_symbols.py \
+  tests/companion/test_address.py \
+  tests/companion/test_atomic.py \
+  tests/companion/test_comparing.py \
+  tests/companion/test_house_rules.py \
+  tests/companion/test_numbers.py \
+  tests/companion/test_parameter_lists.py \
+  tests/companion/test_parameters.py \
+  tests/companion/test_records.py \
+  tests/companion/test_scaffold.py \
+  tests/companion/test_settings.py \
+  tests/companion/test_sources.py \
+  tests/companion/test_statements.py \
+  tests/companion/test_steps.py \
+  tests/companion/test_symbols.py \
+  tests/lib/test_measures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book test serve lint lock
+.PHONY: help book test check serve lint lock
 
 help:  ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,6 +41,9 @@ book: $(VENV)/.installed  ## build all figures and the site (_build/html)
 
 test: $(VENV)/.installed  ## run every test, the browser's too
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(VENV)/.installed  ## run the quick tests, in three minutes or less
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)
 
 serve: book  ## build, then show the site on this machine
 	$(BIN)/companion serve

@@ -5,12 +5,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
 from companion.atomic import write_text
 from companion.house import House, relative
 from companion.mistakes import Mistake
 from companion.notebooks import BOOTSTRAP_TAG
+from companion.reading import read_yaml
 
 BOOTSTRAP = """\
 # bootstrap: Colab installs the companion here; where it is installed, nothing happens
@@ -24,7 +23,7 @@ _URL = r"https://github\.com/[\w.-]+/[\w.-]+?"
 
 def public_address(house: House) -> str:
     """The one definition: `repository: url:` in `_config.yml`."""
-    return YAML(typ="safe").load((house.root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    return read_yaml(house.root / "_config.yml")["repository"]["url"]
 
 
 def spread(house: House, url: str | None = None) -> list[str]:

@@ -1,6 +1,7 @@
 """Writing so that a kill at any moment leaves the old file or the new one, and a folder wholly old or wholly new."""
 
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -46,26 +47,53 @@ def dump_json(value: Any) -> str:
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """Put folder `new` in the place of `target` in one step; `new` is gone afterwards.
+    """Put folder `new` in the place of `target`, whatever that is, in one step; `new` is gone afterwards.
 
     Linux exchanges two folders in one system call. Elsewhere files are renamed one by one, every `.json` last, so
-    that a set whose JSON does not match its siblings is seen to be mixed.
+    that a set whose JSON does not match its siblings is seen to be mixed. From another file system `new` is copied
+    first, into a hidden folder beside `target`. Where `target` is a link, what it leads to is left alone.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not target.exists():
+    try:
+        _rename_folder(new, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with staging_folder(target.parent, f".{target.name}") as staging:
+            _rename_folder(Path(shutil.copytree(new, staging / target.name)), target)
+        shutil.rmtree(new)
+
+
+def _rename_folder(new: Path, target: Path) -> None:
+    if not os.path.lexists(target):
         os.rename(new, target)
-        return
-    if not _exchange(new, target):
+    elif _exchange(new, target):
+        _remove(new)
+    elif target.is_dir() and not target.is_symlink():
         _replace_one_by_one(new, target)
-    shutil.rmtree(new)
+        shutil.rmtree(new)
+    else:
+        target.unlink()
+        os.rename(new, target)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _exchange(one: Path, other: Path) -> bool:
+    """Whether the two could change places; raises where they never can, being on two file systems."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    return renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
+    done = renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
+    if not done and ctypes.get_errno() == errno.EXDEV:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(one), None, str(other))
+    return done
 
 
 def _replace_one_by_one(new: Path, target: Path) -> None:

@@ -1,42 +1,60 @@
 """The command line: `companion --help` lists what it does."""
 
+import errno
 import functools
+import json
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress
+from rich.measure import Measurement
 from rich.status import Status
 from rich.table import Table
 
-from companion import atomic, figure_set, freshness, parameters, provenance, publication
+from companion import atomic, freshness, parameters, publication
 from companion.house import DEFAULT_PROFILE, Build, House
-from companion.mistakes import ClaimsFailed, Mistake
+from companion.mistakes import ClaimsFailed, Mistake, did_you_mean
 from companion.notebooks import Notebook
+from companion.progress import DONE, STARTED, Progress, known_seconds, time_needed
+from companion.provenance import version
 
 if TYPE_CHECKING:
+    from http.server import ThreadingHTTPServer
+
     from pandas import DataFrame
 
     from companion.sweeping import Sweep
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
-    help="Rerun the notebooks of the companion, rebuild its figures and its site.",
     epilog="`make book` is `companion build` in a fresh environment; `make test` runs every test.",
 )
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
-# How a line begins that says what runs, and what has ended.
-STARTED, DONE = "▸", "✓"
+# `companion serve` looks for a free port among so many.
+PORTS_TRIED = 20
+
+
+def _completed(known: Callable[[House], list[str]]) -> Callable[[str], list[str]]:
+    """What a shell offers for a word that was begun; outside a book nothing, and no fault."""
+
+    def offered(begun: str) -> list[str]:
+        try:
+            return [name for name in known(House.here()) if name.startswith(begun)]
+        except Mistake:
+            return []
+
+    return offered
+
 
 Profile = Annotated[
     str,
@@ -44,9 +62,32 @@ Profile = Annotated[
         "--profile",
         help="`laptop` is the notebooks' own parameters; the files in profiles/ override some: `smoke` is small, "
         "`full` is for a cluster or a GPU.",
+        autocompletion=_completed(House.profile_names),
     ),
 ]
-NotebookName = Annotated[str, typer.Argument(metavar="NOTEBOOK", help="A notebook of book/, without the ending.")]
+NotebookName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NOTEBOOK",
+        help="A notebook of book/, without the ending.",
+        autocompletion=_completed(House.notebooks),
+    ),
+]
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(version())
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version and exit.")
+    ] = False,
+) -> None:
+    """Rerun the notebooks of the companion, rebuild its figures and its site."""
 
 
 def main() -> None:
@@ -73,61 +114,182 @@ def explained(command: Callable[..., None]) -> Callable[..., None]:
 
 @app.command("list")
 @explained
-def list_figures(profile: Profile = DEFAULT_PROFILE) -> None:
-    """Show every figure: fresh, to be redrawn or stale, how long its notebook took, how many claims hold."""
+def list_figures(
+    profile: Profile = DEFAULT_PROFILE,
+    as_json: Annotated[bool, typer.Option("--json", help="The same for other programs.")] = False,
+) -> None:
+    """Show every figure: its state, how long its notebook took, how many of its claims hold.
+
+    **fresh**: built here from what is there now. **redraw**: its numbers are fresh, its picture is not; no kernel is
+    needed. **stale**: what it is made of has changed, or it was not computed yet. **published**: never computed here,
+    and shown as it is in `figures/`, as in a fresh clone; a function of the library that has changed since is not seen.
+    The site is **fresh**, **published** (`companion book --published`), **stale** or **not built**.
+    """
+    from companion.listing import Listing
+
     house = House.here()
     house.require_profile(profile)
-    build = house.build(profile)
+    listing = Listing.of(house, profile)
+    if as_json:
+        print(atomic.dump_json(listing.as_json()), end="")
+        return
     table = Table("notebook", "figure", "state", "seconds", "claims", title=f"Profile {profile}", title_justify="left")
-    stamps = freshness.stamps(house, profile)
-    for name in house.notebooks():
-        fresh = freshness.intact(house, stamps[name])
-        origin = provenance.read(build.provenance / f"{name}.json")
-        seconds = f"{origin['seconds']:.0f}" if origin else "—"
-        for figure in Notebook.named(house, name).figures:
-            drawn = fresh and freshness.intact(house, stamps[freshness.picture_target(name, figure)])
-            state = "[green]fresh[/]" if drawn else "[yellow]redraw[/]" if fresh else "[yellow]stale[/]"
-            whole = not figure_set.faults(build.figures / name, figure)
-            record = figure_set.read_record(build.figures / name, figure) if whole else None
-            claims = f"{sum(claim['holds'] for claim in record['claims'])}/{len(record['claims'])}" if record else "—"
-            table.add_row(name, figure, state, seconds, claims)
-    book = "[green]fresh[/]" if freshness.intact(house, stamps[freshness.BOOK]) else "[yellow]stale[/]"
-    table.add_row("", "the site", book, "", "")
-    console.print(table)
+    for row in listing.rows:
+        table.add_row(
+            row.notebook,
+            row.figure,
+            _in_colour(row.state),
+            "—" if row.seconds is None else f"{row.seconds:.0f}",
+            "—" if row.claims is None else f"{row.holding}/{row.claims}",
+        )
+    table.add_row("", "the site", _in_colour(listing.site), "", "")
+    _show_table(table)
 
 
-@app.command()
+def _in_colour(state: str) -> str:
+    return f"[{'green' if state in ('fresh', 'published') else 'yellow'}]{state}[/]"
+
+
+def _show_table(table: Table) -> None:
+    """Print a table: within the width of a terminal, names folded; elsewhere as wide as it is, whole in every line."""
+    for column in table.columns:
+        column.overflow = "fold"
+    if console.is_terminal:
+        console.print(table)
+        return
+    widest = Measurement.get(console, console.options.update(max_width=sys.maxsize), table).maximum
+    Console(highlight=False, width=widest).print(table)
+
+
+@app.command(context_settings={"allow_extra_args": True})
 @explained
 def run(
+    context: typer.Context,
     notebook: NotebookName,
+    *,
     parameter: Annotated[
         list[str] | None,
         typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A parameter; repeatable."),
     ] = None,
     profile: Profile = DEFAULT_PROFILE,
+    figure: Annotated[
+        str | None,
+        typer.Option("--figure", metavar="FIGURE", help="Run only the steps that lead to this figure, for yourself."),
+    ] = None,
+    show: Annotated[
+        bool,
+        typer.Option("--open", help="With `-p` or `--figure`: open the run's page, whatever its claims say."),
+    ] = False,
+    list_parameters: Annotated[
+        bool, typer.Option("--parameters", help="Run nothing: list the notebook's parameters, and how long it takes.")
+    ] = False,
 ) -> None:
     """Run one notebook, with parameters of your own if you like.
 
-    Without `-p` its results become those of the profile, if every claim holds. With `-p` they go to a folder of their
-    own, under `_build/runs/`, whatever its claims say.
+    Without `-p` its results become those of the profile, if every claim holds. With `-p`, and of one figure with
+    `--figure`, they go to a folder of their own, under `_build/runs/`, whatever its claims say; its page there,
+    `index.html`, has them beside what is published.
+    What parameters there are, `companion run NOTEBOOK --parameters` lists.
     """
     house = House.here()
+    words = [word for word in (notebook, *context.args) if word not in house.notebooks()]
+    parameters.require_one_word(parameter or [], words)
+    if context.args:
+        raise Mistake(f"`companion run` runs one notebook. Got {' '.join((notebook, *context.args))}.")
     house.require_notebook(notebook)
     house.require_profile(profile)
-    overrides = dict(map(parameters.parse_assignment, parameter or []))
     source = Notebook.named(house, notebook)
+    if list_parameters:
+        _list_parameters(house, source)
+        return
+    overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
     parameters.check(house, source, parameters.resolve(house, source, profile, overrides))
+    if figure:
+        source.require_figure(figure)
+    if show and not (overrides or figure):
+        raise Mistake("`--open` shows a run of your own: give `-p` or `--figure`, or see the book, `companion serve`.")
     from companion import runner  # imports what a mistaken parameter should not have to wait for
 
-    console.print(f"{STARTED} {notebook} ({profile})")
-    report = runner.run(house, notebook, profile, overrides)
+    console.print(f"{STARTED} {notebook}{f'/{figure}' if figure else ''} ({profile})")
+    try:
+        report = runner.run(house, notebook, profile, overrides, figure)
+    except ClaimsFailed:
+        if show:
+            _open(runner.own_build(house, notebook, profile, overrides, figure).page)
+        raise
     console.print(
         f"[green]{DONE}[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
         f"{report.seconds:.0f} s. {report.folder}",
         soft_wrap=True,
     )
+    if report.page:
+        console.print(f"  beside what is published: {report.page}", soft_wrap=True)
+        if show:
+            _open(report.page)
     if report.replaced:
         console.print(f"  replaced in figures/{notebook}: {', '.join(report.replaced)}", soft_wrap=True)
+
+
+def _list_parameters(house: House, notebook: Notebook) -> None:
+    """What each means and may be, its default and what profiles set; how long the notebook took."""
+    profiles = [profile for profile in house.profile_names() if profile != DEFAULT_PROFILE]
+    values = {profile: parameters.resolve(house, notebook, profile) for profile in profiles}
+    for name, field in parameters.parameters_of(house, notebook.name).model_fields.items():
+        default = notebook.defaults.get(name)
+        console.print(f"[bold]{name}[/] = {_plain(_shown(default))}", soft_wrap=True)
+        meaning = (field.description or "").strip()
+        console.print(f"  {_plain(f'{meaning} ({parameters.rule(field)})')}", soft_wrap=True)
+        for profile in profiles:
+            if (value := values[profile].get(name)) != default:
+                console.print(f"  {profile}: {_plain(_shown(value))}", soft_wrap=True)
+    origins = {
+        profile: provenance.read(house.build(profile).provenance / f"{notebook.name}.json")
+        for profile in house.profile_names()
+    }
+    times = [
+        f"{profile} {origin['seconds']:.0f} s on {origin['cores']} cores"
+        for profile, origin in origins.items()
+        if origin
+    ]
+    console.print(f"Last time it took: {', '.join(times)}." if times else "It was not run here yet.", soft_wrap=True)
+
+
+def _open(page: Path) -> None:
+    """Show a page in the browser, or say that there is none: its path is printed anyway."""
+    import webbrowser
+
+    if not webbrowser.open(page.as_uri()):
+        errors.print("No browser was found: open the page yourself.")
+
+
+@app.command()
+@explained
+def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
+    """List the runs with `-p` or `--figure`: what you changed, when, how many claims hold, where the page is."""
+    from companion.runs import all_runs
+
+    found = [run.in_short() for run in all_runs(House.here())]
+    if as_json:
+        typer.echo(atomic.dump_json(found), nl=False)
+        return
+    if not found:
+        console.print("There are no runs of your own yet: companion run NOTEBOOK -p NAME=VALUE.")
+        return
+    for one in found:
+        colour = "green" if one["hold"] == one["claims"] else "red"
+        console.print(
+            f"[bold]{one['name']}[/]  [{colour}]{one['hold']}/{one['claims']} claims hold[/]  "
+            f"{one['started'] or 'when is not known'}",
+            soft_wrap=True,
+        )
+        changed = ", ".join(f"{name}: {_shown(old)} → {_shown(new)}" for name, (old, new) in one["changed"].items())
+        console.print(f"  {_plain(changed) or 'as published'}", soft_wrap=True)
+        console.print(f"  {one['page']}", soft_wrap=True)
+
+
+def _shown(value: Any) -> str:
+    """A parameter as it is typed."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 @app.command()
@@ -156,7 +318,7 @@ def sweep(
     missing = [(one, point) for one in sweeps for point in one.points if not one.is_there(point)]
     console.print(f"{STARTED} {len(missing)} runs of {sum(len(one.points) for one in sweeps)}; the others are there")
     failed = 0
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as bar:
+    with bars.Progress(*bars.Progress.get_default_columns(), bars.MofNCompleteColumn(), console=console) as bar:
         task = bar.add_task("Runs", total=len(missing))
         for one, point, fault in sweeping.run(missing, cores):
             bar.advance(task)
@@ -182,7 +344,7 @@ def _show_sweep(sweep: "Sweep", claims: "DataFrame") -> int:
         table.add_row(
             str(claim), f"[{colour}]{holds}/{len(outcomes)}[/]", f"{outcomes['deviation'].max():.2f} tolerances"
         )
-    console.print(table)
+    _show_table(table)
     console.print(f"Tables and a picture: {sweep.folder}", soft_wrap=True)
     return len(claims) - sum(claims["holds"])
 
@@ -229,17 +391,18 @@ def _outdated(house: House, profile: str) -> list[tuple[str, str]]:
 @explained
 def compare(
     old: Annotated[
-        Path, typer.Argument(metavar="OLD", help="A build: `_build/laptop`, one of `_build/runs`, or `figures`.")
+        str, typer.Argument(metavar="OLD", help="A run, as `companion runs` names it, or a folder: `figures`, …")
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Another.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another.")],
 ) -> None:
-    """Compare two builds figure by figure: columns, rows, every number to its last digit, claims.
+    """Compare two runs or builds figure by figure: columns, rows, every number to its last digit, claims.
 
-    Names the first difference of each figure. Exit code 0: equal; 1: not.
+    A build is a folder such as `_build/laptop`, or `figures`. Names the first difference of each figure. Exit code 0:
+    equal; 1: not.
     """
     from companion.comparing import differences
 
-    found = differences(old, new)
+    found = differences(_build_named(old), _build_named(new))
     for name, difference in found.items():
         console.print(f"{'[yellow]≠[/]' if difference else '[green]=[/]'} {name}", soft_wrap=True)
         if difference:
@@ -248,6 +411,19 @@ def compare(
     console.print(f"{len(found) - differing} figures are equal, {differing} differ.")
     if differing:
         raise typer.Exit(1)
+
+
+def _build_named(name: str) -> Path:
+    """A folder, by its path; else the run of this name."""
+    from companion.runs import all_runs
+
+    if Path(name).is_dir():
+        return Path(name)
+    house = House.here()
+    names = [run.name for run in all_runs(house)]
+    if name not in names:
+        raise Mistake(f"There is no folder and no run {name!r}. {did_you_mean(name, names)}")
+    return house.own_build(name).folder
 
 
 @app.command()
@@ -288,18 +464,29 @@ def build(
     pieces: Annotated[
         bool, typer.Option("--pieces", help="Compute heavy computations in pieces first, each in its own process.")
     ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run, and why.")] = False,
 ) -> None:
-    """Rebuild what is stale: figures, then the site, each from the other's content."""
+    """Rebuild what is stale: figures, then the site, each from the other's content.
+
+    Where a notebook ends, it is said how many of those to be run have ended, and how long the others took last time.
+    """
     house = House.here()
     house.require_profile(profile)
+    house.require_configuration()
     parameters.check_profiles(house)
-    stamps = freshness.stamps(house, profile)
-    for name in house.notebooks():
-        if not freshness.intact(house, stamps[name]):  # what is fresh was checked when it ran
-            notebook = Notebook.named(house, name)
-            parameters.check(house, notebook, parameters.resolve(house, notebook, profile))
     if target not in ("site", "figures"):
         raise Mistake(f"--target is `site` or `figures`. Got {target!r}.")
+    stamps = freshness.stamps(house, profile)
+    stale = [name for name in house.notebooks() if not freshness.intact(house, stamps[name])]
+    for name in stale:  # what is fresh was checked when it ran
+        notebook = Notebook.named(house, name)
+        parameters.check(house, notebook, parameters.resolve(house, notebook, profile))
+    seconds = known_seconds(house, profile, stale)
+    if dry_run:
+        _tell_plan(house, profile, target, pieces)
+        if took := time_needed(seconds.values(), cores):
+            console.print(f"The notebooks took {took} last time.")
+        return
     with atomic.locked(house.generated / ".build.lock", "Waiting for another build to end."):
         if profile == DEFAULT_PROFILE:
             _restore_published(house)
@@ -316,15 +503,35 @@ def build(
             stderr=subprocess.STDOUT,
             text=True,
         )
-        _follow(process, house.build(profile))
+        _follow(process, house.build(profile), Progress(seconds, cores))
     if process.returncode:
         raise Mistake("The build stopped; what went wrong is above. What was built is kept: run it again to go on.")
     if target == "site":
         console.print(f"[green]The site is here:[/] {house.site(profile) / 'index.html'}", soft_wrap=True)
 
 
-def _follow(process: subprocess.Popen[str], build: Build) -> None:
-    """Pass on what the build says, line by line; on a terminal, show what its processes announce to be running."""
+def _tell_plan(house: House, profile: str, target: str, pieces: bool) -> None:
+    """What a build would do, a line a step."""
+    from companion import planning
+
+    steps = planning.plan(house, profile, site=target == "site")
+    for step in steps:
+        console.print(f"{STARTED} {step.verb} {step.what}: {_plain('; '.join(step.why))}", soft_wrap=True)
+        if pieces and step.verb == planning.RUN:
+            from companion import precomputing  # imports the chapters that have pieces, so only when asked for
+
+            files = precomputing.files(house, step.what, profile).values()
+            if missing := sum(not file.is_file() for file in files):
+                console.print(f"  before it, {missing} of its {len(files)} pieces")
+    if not steps:
+        console.print("Nothing would run: all is fresh.")
+
+
+def _follow(process: subprocess.Popen[str], build: Build, progress: Progress) -> None:
+    """Pass on what the build says, line by line, and how far it is.
+
+    On a terminal, show what its processes announce to be running.
+    """
     ended = threading.Event()
 
     def watch(status: Status) -> None:
@@ -337,7 +544,7 @@ def _follow(process: subprocess.Popen[str], build: Build) -> None:
         watcher = threading.Thread(target=watch, args=(status,), daemon=True)
         watcher.start()
         for line in lines:
-            console.print(line.rstrip(), markup=False, soft_wrap=True)
+            console.print(progress.told(line.rstrip(), time.monotonic()), markup=False, soft_wrap=True)
         ended.set()
     process.wait()
 
@@ -354,15 +561,29 @@ def _restore_published(house: House) -> None:
 
 @app.command()
 @explained
-def book(profile: Profile = DEFAULT_PROFILE) -> None:
-    """Assemble the site from results that are there, every warning an error."""
-    from companion.site import build_site
+def book(
+    profile: Profile = DEFAULT_PROFILE,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published", help="From notebooks as stored and the tracked figures alone: nothing need be run."
+        ),
+    ] = False,
+) -> None:
+    """Assemble the site from results that are there, every warning an error.
+
+    With `--published` a fresh clone will do, to fix a sentence and look at its page: the site shows `figures/`. It is
+    refused if a figure there is known to be of other code or other parameters than today's.
+    """
+    from companion.site import build_published_site, build_site
 
     house = House.here()
     house.require_profile(profile)
+    if published and profile != DEFAULT_PROFILE:
+        raise Mistake(f"Only figures of profile {DEFAULT_PROFILE!r} are published: leave out `--profile {profile}`.")
     console.print(f"{STARTED} the site")
     with atomic.announced(house.build(profile).running / "the site"):
-        site = build_site(house, profile)
+        site = build_published_site(house) if published else build_site(house, profile)
     console.print(f"[green]{DONE}[/] the site: {site}", soft_wrap=True)
 
 
@@ -370,23 +591,49 @@ def book(profile: Profile = DEFAULT_PROFILE) -> None:
 @explained
 def serve(
     profile: Profile = DEFAULT_PROFILE,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The next, if it is taken; 0 takes a free one.")] = 8000,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
     """Show the built site in a browser, from this machine to this machine only. Ctrl-C ends it."""
+    from companion.site import is_built
+
     house = House.here()
     house.require_profile(profile)
     site = house.site(profile)
+    again = f"Build it with `companion build --profile {profile}`."
     if not (site / "index.html").is_file():
-        raise Mistake(f"There is no site in {site} yet. Build it with `companion build --profile {profile}`.")
-    import http.server  # slow to import, as nothing else here is
+        raise Mistake(f"There is no site in {site} yet. {again}")
+    if not is_built(house, profile):
+        raise Mistake(f"The last build of the site in {site} did not end well, and it may lack pages. {again}")
+    with _server(site, port) as server:
+        place = f"http://127.0.0.1:{server.server_port}/"
+        if port not in (0, server.server_port):
+            console.print(f"Port {port} is taken.")
+        console.print(f"{place} — Ctrl-C ends it.")
+        if open_browser:
+            import webbrowser
 
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
-        console.print(f"http://127.0.0.1:{server.server_port}/ — Ctrl-C ends it.")
+            # some browsers return only when they are closed
+            threading.Thread(target=webbrowser.open, args=(place,), daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             console.print("Ended.")
+
+
+def _server(site: Path, port: int) -> "ThreadingHTTPServer":
+    """A server of the files in `site` on loopback, at `port` or the first free one of the next few."""
+    import http.server  # slow to import, as nothing else here is
+
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+    ports = range(port, min(port + PORTS_TRIED, 65536))
+    for candidate in ports:
+        try:
+            return http.server.ThreadingHTTPServer(("127.0.0.1", candidate), handler)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise Mistake(f"Port {candidate} cannot be used: {error.strerror}. Name one from 1024 on.") from error
+    raise Mistake(f"Ports {ports[0]} to {ports[-1]} are taken. Name another, or 0 for any: `companion serve --port 0`.")
 
 
 @app.command()

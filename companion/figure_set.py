@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from companion.mistakes import Mistake
 from companion.sources import digest
 
 PICTURES = (".svg", ".dark.svg", ".png")
@@ -29,8 +30,16 @@ def read_record(folder: Path, figure: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A record, by its path."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    """A record, by its path; a `Mistake` if something else is there."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        record = None
+    if not (isinstance(record, dict) and isinstance(record.get("claims"), list)):
+        raise Mistake(
+            f"{path} is not the record of a figure. Restore it, or run its notebook: `companion run NOTEBOOK`."
+        )
+    return record
 
 
 def digests(folder: Path, figure: str) -> dict[str, str]:
@@ -53,8 +62,10 @@ def faults(folder: Path, figure: str) -> list[str]:
     if missing:
         return [f"{figure}{suffix} is missing" for suffix in missing]
     try:
-        expected = read_record(folder, figure)["files"]
-    except (json.JSONDecodeError, KeyError, UnicodeDecodeError):
+        expected = read_record(folder, figure).get("files")
+    except Mistake:
+        expected = None
+    if not isinstance(expected, dict):
         return [f"{figure}{RECORD} is not a record"]
     return [
         f"{figure}{suffix} is not the file its record names"

@@ -19,25 +19,29 @@ from typing import Any
 
 from companion import sources, steps
 from companion.atomic import dump_json, write_text
-from companion.house import Build, House, relative
+from companion.house import DEFAULT_PROFILE, Build, House, relative
 from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import resolve
 
 BOOK = "book"
+# The site without a run; no notebook is called `book`, so this is no picture of one.
+PUBLISHED_BOOK = f"{BOOK}-published"
 
 
 def numbers_key(house: House, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> str:
     """Parameters, the code cells, the sources they lead to, the book's context, tracked data, the lock."""
+    return _key(_numbers_parts(house, name, profile, overrides))
+
+
+def _numbers_parts(house: House, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
     notebook = Notebook.named(house, name)
-    return _key(
-        {
-            "parameters": resolve(house, notebook, profile, overrides),
-            "cells": plain_cells(notebook),
-            "sources": _library(house).numbers_digests(steps.modules(notebook.code)),
-            **_material(house, name),
-        }
-    )
+    return {
+        "parameters": resolve(house, notebook, profile, overrides),
+        "cells": plain_cells(notebook),
+        "sources": _library(house).numbers_digests(steps.modules(notebook.code)),
+        **_material(house, name),
+    }
 
 
 def plain_cells(notebook: Notebook) -> list[str]:
@@ -47,12 +51,12 @@ def plain_cells(notebook: Notebook) -> list[str]:
 
 def picture_key(house: House, name: str, figure: str, profile: str) -> str:
     """The numbers, and what draws them."""
-    return _picture_key(house, name, figure, numbers_key(house, name, profile))
+    return _key(_picture_parts(house, name, figure, numbers_key(house, name, profile)))
 
 
-def _picture_key(house: House, name: str, figure: str, numbers: str) -> str:
+def _picture_parts(house: House, name: str, figure: str, numbers: str) -> dict[str, Any]:
     drawn = _library(house).picture_digest(f"{house.settings.chapters}.{name}.{figure}")
-    return _key({"numbers": numbers, "picture": drawn})
+    return {"numbers": numbers, "picture": drawn}
 
 
 def piece_key(house: House, name: str, profile: str) -> str | None:
@@ -72,28 +76,31 @@ def piece_key(house: House, name: str, profile: str) -> str | None:
 
 def book_key(house: House, profile: str) -> str:
     """Every notebook's key, every picture's, every page, the configuration, what renders and what is shown."""
-    return _keys(house, profile)[BOOK]
+    return _key(made_of(house, BOOK, profile))
 
 
-def _keys(house: House, profile: str) -> dict[str, str]:
-    """The key of every notebook, every picture, and the book, each worked out once."""
+def all_made_of(house: House, profile: str) -> dict[str, dict[str, Any]]:
+    """What every notebook, every picture, and the book, is made of, each worked out once."""
     pages = [house.root / "_config.yml", house.root / "_toc.yml", *_files(house.book)]
     shown = [path for package in house.settings.science for path in _files(house.root / package)]
-    numbers = {name: numbers_key(house, name, profile) for name in house.notebooks()}
+    numbers = {name: _numbers_parts(house, name, profile) for name in house.notebooks()}
     drawn = {
-        picture_target(name, figure): _picture_key(house, name, figure, key)
-        for name, key in numbers.items()
+        picture_target(name, figure): _picture_parts(house, name, figure, _key(content))
+        for name, content in numbers.items()
         for figure in Notebook.named(house, name).figures
     }
-    book = _key(
-        {
-            "notebooks": numbers,
-            "pictures": drawn,
-            "pages": {relative(page, house.root): sources.digest(page.read_bytes()) for page in [*pages, *shown]},
-            "machine": tree_digests(sources.MACHINE),
-        }
-    )
+    book = {
+        "notebooks": {name: _key(content) for name, content in numbers.items()},
+        "pictures": {target: _key(content) for target, content in drawn.items()},
+        "pages": {relative(page, house.root): sources.digest(page.read_bytes()) for page in [*pages, *shown]},
+        "machine": tree_digests(sources.MACHINE),
+    }
     return {**numbers, **drawn, BOOK: book}
+
+
+def published_book(house: House) -> dict[str, Any]:
+    """What the site is made of that shows published figures and runs nothing: the book's parts, and these figures."""
+    return {**made_of(house, BOOK, DEFAULT_PROFILE), "figures": tree_digests(house.published)}
 
 
 def pictures(house: House, name: str | None = None) -> list[str]:
@@ -109,31 +116,40 @@ def picture_target(name: str, figure: str) -> str:
 
 def stamp(house: House, target: str, profile: str) -> Path:
     """The file that exists exactly when `target` (a notebook, a picture or `BOOK`) was built from what is there now."""
-    return _stamp(house, profile, target, _target_key(house, target, profile))
+    return stamp_of(house, target, profile, made_of(house, target, profile))
 
 
 def stamps(house: House, profile: str) -> dict[str, Path]:
     """The same for every target at once, which takes little longer than for one."""
-    return {target: _stamp(house, profile, target, key) for target, key in _keys(house, profile).items()}
+    return {
+        target: stamp_of(house, target, profile, content) for target, content in all_made_of(house, profile).items()
+    }
 
 
-def _stamp(house: House, profile: str, target: str, key: str) -> Path:
-    return house.build(profile).stamps / f"{target}.{key}.json"
+def stamp_of(house: House, target: str, profile: str, content: Mapping[str, Any]) -> Path:
+    """The stamp of a target that is made of `content`."""
+    return house.build(profile).stamps / f"{target}.{_key(content)}.json"
 
 
-def run_stamp(house: House, build: Build, name: str, profile: str, overrides: Mapping[str, Any]) -> Path:
-    """The same for a run with parameters of one's own, whose numbers and pictures are one target."""
+def run_stamp(
+    house: House, build: Build, name: str, profile: str, overrides: Mapping[str, Any], *, figure: str | None = None
+) -> Path:
+    """The same for a run of one's own, of all figures or of one, whose numbers and pictures are one target."""
     library, chapter = _library(house), f"{house.settings.chapters}.{name}"
-    pictures = [library.picture_digest(f"{chapter}.{figure}") for figure in Notebook.named(house, name).figures]
+    figures = [figure] if figure else Notebook.named(house, name).figures
+    pictures = [library.picture_digest(f"{chapter}.{one}") for one in figures]
     key = _key({"numbers": numbers_key(house, name, profile, overrides), "pictures": pictures})
     return build.stamps / f"{name}.{key}.json"
 
 
-def _target_key(house: House, target: str, profile: str) -> str:
+def made_of(house: House, target: str, profile: str) -> dict[str, Any]:
+    """All that decides `target` (a notebook, a picture or `BOOK`), part by part; its key is the digest of this."""
     if target == BOOK:
-        return book_key(house, profile)
+        return all_made_of(house, profile)[BOOK]
     name, _, figure = target.partition("-")
-    return picture_key(house, name, figure, profile) if figure else numbers_key(house, name, profile)
+    if figure:
+        return _picture_parts(house, name, figure, numbers_key(house, name, profile))
+    return _numbers_parts(house, name, profile)
 
 
 def is_fresh(house: House, target: str, profile: str) -> bool:
@@ -154,10 +170,27 @@ def forget(build: Build, target: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def leave_stamp(house: House, path: Path, files: list[Path]) -> None:
-    """Write the stamp of a target that consists of `files`, and nothing after it."""
+def leave_stamp(house: House, path: Path, files: list[Path], content: Mapping[str, Any] | None = None) -> None:
+    """Write the stamp of a target that consists of `files`, and nothing after it.
+
+    Before it, `content`, what the target is made of: so that what has changed since can be told by its name.
+    """
+    if content is not None:
+        write_text(_memory(path.parent, path.name.partition(".")[0]), dump_json(content))
     contents = {relative(file, house.root): sources.digest(file.read_bytes()) for file in files}
     write_text(path, dump_json(contents))
+
+
+def remembered(build: Build, target: str) -> dict[str, Any] | None:
+    """What `target` was made of when its last stamp was left; None where none was left."""
+    try:
+        return json.loads(_memory(build.stamps, target).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _memory(stamps: Path, target: str) -> Path:
+    return stamps / "made_of" / f"{target}.json"
 
 
 def tree_digests(folder: Path) -> dict[str, str]:
@@ -199,7 +232,17 @@ def intact(house: House, path: Path) -> bool:
         return False
 
 
-def _key(content: dict[str, Any]) -> str:
+def altered(house: House, path: Path) -> list[str]:
+    """The files that the stamp `path` lists and that are not as they were; empty if there is no such stamp."""
+    try:
+        contents: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        named = [(name, house.root / name, digest) for name, digest in contents.items()]
+    except (OSError, ValueError, AttributeError):
+        return []
+    return [name for name, file, digest in named if not file.is_file() or sources.digest(file.read_bytes()) != digest]
+
+
+def _key(content: Mapping[str, Any]) -> str:
     return sources.digest(dump_json(content).encode())[:16]
 
 

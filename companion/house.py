@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from companion.mistakes import Mistake, did_you_mean
+from companion.reading import read_text, read_yaml
 from companion.settings import FILE, Settings, has_table
 
 # The build graph of every book.
@@ -35,6 +36,7 @@ class House:
         start = Path.cwd()
         for folder in (start, *start.parents, Path(__file__).resolve().parent.parent):
             if (folder / MARK).is_file() and has_table(folder / FILE):
+                _require_utf8(folder)
                 return cls(folder)
         raise Mistake(
             f"`companion` works inside a clone of a book (a folder with {MARK} and a {FILE} with a table "
@@ -92,7 +94,7 @@ class House:
 
     @property
     def runs(self) -> Path:
-        """`<notebook>-<digest>/`: runs with parameters of one's own, a build each."""
+        """`<notebook>[-<figure>]-<digest>/`: runs of one's own, of other parameters or of one figure, a build each."""
         return self.generated / "runs"
 
     @property
@@ -112,10 +114,16 @@ class House:
     def notebooks(self) -> list[str]:
         """The names of all notebooks, in the order of the table of contents."""
         contents = self.root / "_toc.yml"
-        pages = contents.read_text(encoding="utf-8").split() if contents.is_file() else []
+        pages = read_text(contents).split() if contents.is_file() else []
         names = sorted(path.stem for path in self.book.glob("*.ipynb"))
         place = {page: index for index, page in enumerate(pages)}
         return sorted(names, key=lambda name: place.get(f"{self.book.name}/{name}", len(pages)))
+
+    def require_configuration(self) -> None:
+        """Refuse a configuration or a table of contents that Jupyter Book could not read, before anything is run."""
+        for name in (MARK, "_toc.yml"):
+            if not isinstance(read_yaml(self.root / name), dict):
+                raise Mistake(f"{self.root / name} is not a mapping, `name: value` a line.")
 
     def require_notebook(self, name: str) -> None:
         """Refuse a notebook that does not exist, naming those that do."""
@@ -138,6 +146,10 @@ class House:
     def build(self, profile: str) -> "Build":
         """The generated files of one profile."""
         return Build(self.generated / profile, self.generated / "provenance" / profile)
+
+    def own_build(self, name: str) -> "Build":
+        """The files of one such run, by the name of its folder."""
+        return Build(self.runs / name, self.runs / name / "provenance")
 
     def site(self, profile: str) -> Path:
         """The folder Jupyter Book writes the pages of `profile` to."""
@@ -180,13 +192,26 @@ class Build:
         return self.folder / "notebooks"
 
     @property
+    def page(self) -> Path:
+        """Of a run of one's own: its figures beside the published ones, to be opened in a browser."""
+        return self.folder / "index.html"
+
+    @property
+    def beside(self) -> Path:
+        """The pictures that were published when that page was written, so that its folder can be moved or sent."""
+        return self.folder / "published"
+
+    @property
     def failed(self) -> Path:
         """Executed copies of runs that were not accepted."""
         return self.folder / "failed"
 
     @property
     def stamps(self) -> Path:
-        """`<target>.<content key>.json`: there exactly when the target was built from what the key names."""
+        """`<target>.<content key>.json`: there exactly when the target was built from what the key names.
+
+        Beside them, in `made_of/<target>.json`, what that was, in full.
+        """
         return self.folder / "keys"
 
     @property
@@ -205,9 +230,23 @@ class Build:
         return self.folder / ".staging"
 
     @property
+    def site_begun(self) -> Path:
+        """There while the site is built, and after that unless it ended well."""
+        return self.folder / ".site-begun"
+
+    @property
     def locks(self) -> Path:
         """One lock file a notebook."""
         return self.folder / ".locks"
+
+
+def _require_utf8(folder: Path) -> None:
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise Mistake(
+            f"The name of the folder {str(folder)!a} is not UTF-8, as records, notebooks and pages are. Rename it."
+        ) from None
 
 
 def relative(path: Path, root: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from companion import steps
 from companion.house import House
-from companion.mistakes import Mistake
+from companion.mistakes import Mistake, did_you_mean
 
 PARAMETERS_TAG = "parameters"
 BOOTSTRAP_TAG = "bootstrap"
@@ -38,9 +38,9 @@ class Notebook:
         """All cells, their sources joined."""
         try:
             cells = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
-        except (json.JSONDecodeError, KeyError) as error:
+            return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+        except (ValueError, KeyError, TypeError) as error:
             raise Mistake(f"{self.path} is not a notebook: {error!r}.") from error
-        return [{**cell, "source": "".join(cell["source"])} for cell in cells]
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -83,12 +83,7 @@ class Notebook:
     @cached_property
     def code(self) -> list[str]:
         """The sources of its code cells, parameters and what only installs left out."""
-        skipped = {PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG}
-        return [
-            cell["source"]
-            for cell in self.cells
-            if cell["cell_type"] == "code" and not skipped & set(cell["metadata"].get("tags", []))
-        ]
+        return [cell["source"] for cell in self.cells if _computes(cell)]
 
     @cached_property
     def figures(self) -> list[str]:
@@ -98,6 +93,19 @@ class Notebook:
         except SyntaxError as error:
             raise Mistake(f"A cell of {self.path.name} is not plain Python: {error}.") from error
 
+    def require_figure(self, figure: str) -> None:
+        """Refuse a figure that it does not publish, naming those that it does."""
+        if figure not in self.figures:
+            raise Mistake(f"Notebook {self.name!r} has no figure {figure!r}. {did_you_mean(figure, self.figures)}")
+
+    def only(self, figure: str) -> dict[str, Any]:
+        """The notebook, as JSON, with those of its steps alone that lead to `figure`; its prose stays."""
+        self.require_figure(figure)
+        kept = iter(steps.only(self.code, figure))
+        cells = [{**cell, "source": next(kept)} if _computes(cell) else cell for cell in self.cells]
+        whole = json.loads(self.path.read_text(encoding="utf-8"))
+        return {**whole, "cells": [cell for cell in cells if cell["cell_type"] != "code" or cell["source"]]}
+
     @cached_property
     def title(self) -> str:
         """Its first heading."""
@@ -105,3 +113,9 @@ class Notebook:
             if cell["cell_type"] == "markdown" and cell["source"].startswith("# "):
                 return cell["source"].splitlines()[0][2:].strip()
         raise Mistake(f"{self.path.name} needs a first heading, `# …`, for the table of contents.")
+
+
+def _computes(cell: dict[str, Any]) -> bool:
+    """Whether it is a step: code that neither gives parameters nor installs."""
+    aside = {PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG}
+    return cell["cell_type"] == "code" and not aside & set(cell["metadata"].get("tags", []))

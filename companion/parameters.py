@@ -5,17 +5,17 @@ types, ranges and meanings from the class `Parameters` of the chapter, whose fil
 """
 
 import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from pydantic.fields import FieldInfo
 
 from companion.house import DEFAULT_PROFILE, House
 from companion.mistakes import Mistake, did_you_mean
 from companion.notebooks import Notebook
+from companion.reading import parse_yaml, read_yaml
 
 
 class Parameters(BaseModel):
@@ -114,10 +114,25 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise Mistake(f"A parameter is given as name=value, for example -p seed=1. Got {text!r}.")
-    try:
-        return name.strip(), YAML(typ="safe", pure=True).load(value)
-    except YAMLError as error:
-        raise Mistake(f"The value of parameter {name!r} is not YAML: {value!r} ({error}).") from error
+    return name.strip(), parse_yaml(value, f"The value {value!r} of parameter {name!r}")
+
+
+def given_once(assignments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Names and values as a mapping, or a `Mistake` if a name comes twice: the first would be lost without a word."""
+    values: dict[str, Any] = {}
+    for name, value in assignments:
+        if name in values:
+            raise Mistake(f"Parameter {name!r} is given twice: {values[name]!r} and {value!r}. Give it once.")
+        values[name] = value
+    return values
+
+
+def require_one_word(assignments: Sequence[str], words: Sequence[str]) -> None:
+    """Refuse papermill's spelling, `-p seed 1`; `words` are those on the command line that mean nothing else."""
+    names = [text for text in assignments if "=" not in text]
+    if names and words:
+        right = " ".join(f"-p {name}={value}" for name, value in zip(names, words, strict=False))
+        raise Mistake(f"A parameter is given as one word, name=value; papermill takes two. Write {right}.")
 
 
 def check_profiles(house: House) -> None:
@@ -133,13 +148,14 @@ def check_profiles(house: House) -> None:
 def _profile(house: House, profile: str) -> dict[str, Any]:
     if profile == DEFAULT_PROFILE:
         return {}
-    path: Path = house.profiles / f"{profile}.yml"
-    try:
-        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8")) or {}
-    except YAMLError as error:
-        raise Mistake(f"profiles/{profile}.yml is not YAML: {error}") from error
+    content = read_yaml(house.profiles / f"{profile}.yml") or {}
     if not isinstance(content, dict) or not all(isinstance(value, dict | None) for value in content.values()):
         raise Mistake(f"profiles/{profile}.yml maps each notebook to its overrides, as in `name: {{seed: 1}}`.")
+    for name in (name for names in (content, *content.values()) for name in names or {}):
+        if not isinstance(name, str):
+            raise Mistake(
+                f"profiles/{profile}.yml: {name!r} is the name of no notebook and of no parameter. Names are text."
+            )
     return content
 
 
@@ -158,3 +174,35 @@ def explain(notebook: str, model: type[BaseModel], error: ValidationError) -> st
             + (f" It means: {meaning}" if meaning else "")
         )
     return f"Parameters of {notebook!r} are not right.\n  " + "\n  ".join(sentences)
+
+
+def rule(field: FieldInfo) -> str:
+    """The type and range of a parameter in words, from its annotation."""
+    many = getattr(field.annotation, "__origin__", None) is list
+    words = [_type(field.annotation)]
+    for constraint in field.metadata:
+        match constraint:
+            case annotated_types.Ge(ge=bound):
+                words.append(f"≥ {bound}")
+            case annotated_types.Gt(gt=bound):
+                words.append(f"> {bound}")
+            case annotated_types.Le(le=bound):
+                words.append(f"≤ {bound}")
+            case annotated_types.Lt(lt=bound):
+                words.append(f"< {bound}")
+            case annotated_types.MinLen(min_length=least):
+                words.append(f"{least} or more of them" if many else f"{least} characters or more")
+            case annotated_types.MaxLen(max_length=most):
+                words.append(f"{most} of them at most" if many else f"{most} characters at most")
+    return ", ".join(words)
+
+
+def _type(annotation: Any) -> str:
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    if annotation in names:
+        return names[annotation]
+    if getattr(annotation, "__origin__", None) is list:
+        return f"a list, each {_type(annotation.__args__[0])}"
+    if hasattr(annotation, "__metadata__"):
+        return rule(FieldInfo.from_annotation(annotation))
+    return str(annotation).removeprefix("typing.")

@@ -6,11 +6,16 @@ import json
 import os
 import platform
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from companion.atomic import dump_json, write_text
 from companion.house import House
+from companion.settings import FILE
+
+# What a provenance says.
+RECORDED = {"started", "seconds", "device", "cores", "platform", "python", "versions", "git"}
 
 
 def record(house: House, path: Path, *, started: datetime.datetime, seconds: float, device: str | None) -> None:
@@ -39,9 +44,23 @@ def software(house: House) -> dict[str, Any]:
     }
 
 
+def version() -> str:
+    """The distribution that this package belongs to, its version, and where it is: `NAME 0.1.0 (/a/folder)`."""
+    place = Path(__file__).resolve().parents[1]
+    if (place / FILE).is_file():  # a checkout, whatever was installed from it
+        project = tomllib.loads((place / FILE).read_text(encoding="utf-8"))["project"]
+        return f"{project['name']} {project['version']} ({place})"
+    name = importlib.metadata.packages_distributions()[__package__ or ""][0]
+    return f"{name} {importlib.metadata.version(name)} ({place})"
+
+
 def read(path: Path) -> dict[str, Any] | None:
-    """A recorded provenance, or None where nothing was run here."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    """A recorded provenance, or None where nothing was run here, or nothing readable is left of it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and set(found) >= RECORDED else None
 
 
 def _git(root: Path) -> dict[str, Any] | None:

@@ -1,14 +1,18 @@
 """The rule by which a rebuild replaces a published figure: only if its numbers moved, or what made them changed."""
 
-import json
 import math
 import shutil
 from pathlib import Path
 from typing import Any
 
-from companion import figure_set
+from companion import figure_set, sources, steps
 from companion.atomic import locked, replace_folder, staging_folder
 from companion.house import DEFAULT_PROFILE, House
+from companion.notebooks import Notebook
+from companion.parameters import resolve
+
+# What alone makes `companion draw` enough to bring a published figure up to date.
+DRAWN_OTHERWISE = "it is drawn by other code"
 
 
 def publish_figures(house: House, name: str) -> list[str]:
@@ -21,20 +25,27 @@ def publish_figures(house: House, name: str) -> list[str]:
     build = house.build(DEFAULT_PROFILE)
     built, published = build.figures / name, house.published / name
     with locked(build.locks / f"publish-{name}", f"{name}: waiting for another process to publish it"):
-        figures = figure_set.names_in(built)
-        replaced = [figure for figure in figures if not _reproduces(build.tables / name, built, published, figure)]
-        dropped = sorted(set(figure_set.names_in(published)) - set(figures))
+        replaced, dropped = differing(house, name)
         if not replaced and not dropped:
             return []
         with staging_folder(build.staging, f"publish-{name}") as staging:
             new = staging / name
             new.mkdir()
-            for figure in figures:
+            for figure in figure_set.names_in(built):
                 origin = built if figure in replaced else published
                 for suffix in figure_set.SUFFIXES:
                     shutil.copyfile(origin / f"{figure}{suffix}", new / f"{figure}{suffix}")
             replace_folder(new, published)
     return replaced + dropped
+
+
+def differing(house: House, name: str) -> tuple[list[str], list[str]]:
+    """The figures whose published files are to be replaced by those built here, and those that nothing builds."""
+    build = house.build(DEFAULT_PROFILE)
+    built, published = build.figures / name, house.published / name
+    figures = figure_set.names_in(built)
+    replaced = [figure for figure in figures if not _reproduces(build.tables / name, built, published, figure)]
+    return replaced, sorted(set(figure_set.names_in(published)) - set(figures))
 
 
 def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool:
@@ -76,12 +87,32 @@ def _same_bounds(old: dict[str, Any], new: dict[str, Any]) -> bool:
     return near(old["expected"], new["expected"]) and near(old["tolerance"], new["tolerance"])
 
 
+def departures(house: House, name: str, figure: str) -> list[str]:
+    """How a published figure departs from what the clone says today, as far as that is told without computing it.
+
+    Its files, its parameters, the steps of its notebook, what draws it. Not the functions that the steps call.
+    """
+    folder, notebook = house.published / name, Notebook.named(house, name)
+    if faults := figure_set.faults(folder, figure):
+        return faults
+    record = figure_set.read_record(folder, figure)
+    drawn_by = sources.Library.at(house.root, house.settings.science).picture_digest(
+        f"{house.settings.chapters}.{name}.{figure}"
+    )
+    found = {
+        "it has other parameters": record["parameters"] != resolve(house, notebook, DEFAULT_PROFILE),
+        "other steps lead to it": record["steps"] != steps.behind(notebook.code, figure, house.settings.science).lines,
+        DRAWN_OTHERWISE: record.get("picture") != drawn_by,
+    }
+    return [departure for departure, is_so in found.items() if is_so]
+
+
 def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:
     """Every claim of the figures that the site of `profile` shows, in the order of the book."""
     claims = []
     for name in house.notebooks():
         for path in sorted((house.shown_figures(profile) / name).glob(f"*{figure_set.RECORD}")):
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = figure_set.read(path)
             place = {"notebook": record["notebook"], "figure": record["figure"]}
             claims += [{**claim, **place} for claim in record["claims"]]
     return claims

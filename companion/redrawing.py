@@ -32,7 +32,9 @@ def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -
     with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
         table, record = _stored(house, name, figure, profile)
         said = figure_set.read(record)
-        stamp = freshness.stamp(house, freshness.picture_target(name, figure), profile)
+        target = freshness.picture_target(name, figure)
+        content = freshness.made_of(house, target, profile)
+        stamp = freshness.stamp_of(house, target, profile, content)
         module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
         shown = build.figures / name if table.is_relative_to(build.folder) else house.published / name
         with atomic.staging_folder(build.staging, f"draw-{name}") as staging:
@@ -41,10 +43,10 @@ def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -
             library = Library.at(house.root, house.settings.science)
             frame = numbers.read_csv(table, said["columns"])
             drawing.write_set(new, module, frame, said, library)
-            freshness.forget(build, freshness.picture_target(name, figure))
+            freshness.forget(build, target)
             atomic.replace_folder(new, shown)
         if shown != house.published / name and freshness.is_fresh(house, name, profile):
-            freshness.leave_stamp(house, stamp, figure_set.files(shown, figure))
+            freshness.leave_stamp(house, stamp, figure_set.files(shown, figure), content)
     if shown == house.published / name:
         return [figure]
     return publication.publish_figures(house, name) if profile == DEFAULT_PROFILE else []

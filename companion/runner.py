@@ -23,7 +23,10 @@ from companion.pieces import FOLDER
 
 @dataclass(frozen=True)
 class Report:
-    """What a run left: how long it took, where its files are, which published figures it replaced."""
+    """What a run left: how long it took, where its files are, which published figures it replaced.
+
+    A run with parameters of one's own has a page, which shows its figures beside the published ones.
+    """
 
     name: str
     seconds: float
@@ -31,37 +34,51 @@ class Report:
     claims: int
     replaced: list[str]
     folder: Path
+    page: Path | None
 
 
-def run(house: House, name: str, profile: str = DEFAULT_PROFILE, overrides: Mapping[str, Any] | None = None) -> Report:
+def run(
+    house: House,
+    name: str,
+    profile: str = DEFAULT_PROFILE,
+    overrides: Mapping[str, Any] | None = None,
+    figure: str | None = None,
+) -> Report:
     """Run notebook `name` in `profile`, with `overrides` on top. Raises `ClaimsFailed` if a claim fails.
 
-    Without overrides its results become those of the profile (`_build/<profile>/`), and, in the default profile,
-    the published figures where these moved; if a claim fails, nothing changes. With overrides they go to a folder of
-    their own, `_build/runs/…`, whatever its claims say; what is there already is not computed again.
+    With `figure`, only the steps that lead to that figure are run.
+
+    Without overrides and figure, its results become those of the profile (`_build/<profile>/`), and, in the default
+    profile, the published figures where these moved; if a claim fails, nothing changes. Else they go to a folder of
+    their own, `_build/runs/…`, whatever its claims say, with a page that compares them with what is published; what is
+    there already is not computed again.
     """
-    build = own_build(house, name, profile, overrides) if overrides else house.build(profile)
+    mine = overrides or figure
+    build = own_build(house, name, profile, overrides, figure) if mine else house.build(profile)
     replaced, clock = [], time.monotonic()
     with (
         atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"),
         atomic.announced(build.running / name),
     ):
         # parameters and keys are read only now: what was edited while we waited counts
-        if overrides:
-            claims = _run_for_oneself(house, name, profile, overrides, build)
+        if mine:
+            claims = _run_for_oneself(house, name, profile, overrides or {}, build, figure=figure)
         else:
             claims = _run_for_the_profile(house, name, profile, build)
-    if not overrides and profile == DEFAULT_PROFILE:
+    if not mine and profile == DEFAULT_PROFILE:
         replaced = publication.publish_figures(house, name)
-    figures = Notebook.named(house, name).figures
-    return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name)
+    figures = [figure] if figure else Notebook.named(house, name).figures
+    page = build.page if mine else None
+    return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name, page)
 
 
-def own_build(house: House, name: str, profile: str, overrides: Mapping[str, Any]) -> Build:
+def own_build(
+    house: House, name: str, profile: str, overrides: Mapping[str, Any] | None, figure: str | None = None
+) -> Build:
     """Where a run with these parameters leaves its results: their values decide the folder, not how they were given."""
-    values = _checked(house, name, profile, overrides)
-    folder = house.runs / f"{name}-{sources.digest(atomic.dump_json(values).encode())[:8]}"
-    return Build(folder, folder / "provenance")
+    values = _checked(house, name, profile, overrides or {})
+    digest = sources.digest(atomic.dump_json(values).encode())[:8]
+    return house.own_build("-".join([name, *([figure] if figure else []), digest]))
 
 
 def _checked(house: House, name: str, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,31 +97,37 @@ def _run_for_the_profile(house: House, name: str, profile: str, build: Build) ->
             raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(_why, broken), f"See {kept}"]))
         _accept(staging, build, name, targets)
     for target, path in stamps.items():
-        if path == freshness.stamp(house, target, profile):  # else it was edited meanwhile, and is stale
-            freshness.leave_stamp(house, path, _files(build, target))
+        content = freshness.made_of(house, target, profile)
+        if path == freshness.stamp_of(house, target, profile, content):  # else it was edited meanwhile, and is stale
+            freshness.leave_stamp(house, path, _files(build, target), content)
     return claims
 
 
 def _run_for_oneself(
-    house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build
+    house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None
 ) -> list[dict[str, Any]]:
-    """Accepted whatever its claims say; they are told last."""
-    stamp = freshness.run_stamp(house, build, name, profile, overrides)
+    """Accepted whatever its claims say; they are told last, when the page of the run is there."""
+    from companion import run_page  # pandas takes a second to import
+
+    stamp = freshness.run_stamp(house, build, name, profile, overrides, figure=figure)
     if not freshness.intact(house, stamp):
-        with _results(house, name, profile, overrides, build) as staging:
+        with _results(house, name, profile, overrides, build, figure=figure) as staging:
             _accept(staging, build, name, [name])
-        if stamp == freshness.run_stamp(house, build, name, profile, overrides):
+        if stamp == freshness.run_stamp(house, build, name, profile, overrides, figure=figure):
             figures = sorted((build.figures / name).iterdir())
             freshness.leave_stamp(house, stamp, [*_files(build, name), *figures])
+    page = run_page.write(house, build.folder.name)
     claims = _claims(build.figures / name)
     if broken := broken_claims(claims):
-        kept = f"The results are kept: {build.figures / name}"
-        raise ClaimsFailed("\n".join([f"{name}, with parameters of your own.", *map(_why, broken), kept]))
+        kept = f"The results are kept. Beside what is published: {page}"
+        raise ClaimsFailed("\n".join([f"{name}: a run of your own.", *map(_why, broken), kept]))
     return claims
 
 
 @contextmanager
-def _results(house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build) -> Iterator[Path]:
+def _results(
+    house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None = None
+) -> Iterator[Path]:
     """A folder with what the notebook leaves, whole sets of files, to be accepted inside; its provenance at the end."""
     notebook, values = Notebook.named(house, name), _checked(house, name, profile, overrides)
     changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
@@ -113,12 +136,21 @@ def _results(house: House, name: str, profile: str, overrides: Mapping[str, Any]
         environment = {OUT: str(staging), PROFILE: profile, CACHE: str(house.cache)}
         if not overrides and (pieces := precomputing.folder(house, name, profile)):  # they are those of the profile
             environment[FOLDER] = str(pieces)
+        if figure:
+            notebook = _leave_only(notebook, figure, staging)
         _execute(house, notebook, changed, staging, environment=environment, failed=build.failed)
         _require_whole(notebook, staging / "figures" / name)
         device = json.loads((staging / "device.json").read_text())
         yield staging
     seconds = time.monotonic() - clock
     provenance.record(house, build.provenance / f"{name}.json", started=started, seconds=seconds, device=device)
+
+
+def _leave_only(notebook: Notebook, figure: str, staging: Path) -> Notebook:
+    """A copy of the notebook that computes one figure."""
+    path = staging / "steps" / notebook.path.name
+    atomic.write_text(path, atomic.dump_json(notebook.only(figure)))
+    return Notebook(path)
 
 
 def _execute(
@@ -130,7 +162,8 @@ def _execute(
     environment: Mapping[str, str],
     failed: Path,
 ) -> None:
-    import papermill  # these two take a second to import, and a wrong parameter should be told at once
+    import papermill  # these take a second to import, and a wrong parameter should be told at once
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     executed = staging / f"{notebook.name}.ipynb"
@@ -138,8 +171,8 @@ def _execute(
         visible = {**environment, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager() as kernel_manager_class:
             papermill.execute_notebook(
-                notebook.path,
-                executed,
+                _literally(notebook.path),
+                _literally(executed),
                 parameters=dict(changed),
                 kernel_name="python3",
                 cwd=house.root,
@@ -153,6 +186,19 @@ def _execute(
             f"{notebook.name}: cell {error.exec_count} failed. The notebook as far as it came: {kept}\n"
             f"{error.ename}: {error.evalue}"
         ) from error
+    except DeadKernelError as error:
+        kept = (
+            f" The notebook as far as it came: {_keep(executed, failed / executed.name)}" if executed.exists() else ""
+        )
+        raise Mistake(
+            f"{notebook.name}: its kernel died, without an error of its own. Did the machine run out of memory? "
+            f"Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`).{kept}"
+        ) from error
+
+
+def _literally(path: Path) -> str:
+    """`path` for papermill, which fills in what stands in braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from companion.mistakes import Mistake
 TEMPLATES = Path(__file__).parent / "templates"
 REFERENCE_PART = "Reference"
 FIRST_NOTEBOOK = "first_figure"
+# Lines that bear the name of a chapter twice, and that of its package, must not grow too long for the linter.
+LONGEST_NAME = 30
 # Folders of every book, and this package: none can be the chapters package as well.
 ROOMS = ("book", "companion", "figures", "profiles")
 
@@ -72,6 +74,10 @@ def figure_of(name: str) -> str:
 def _require_name(name: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
         raise Mistake(f"This name is also a Python name: lower case, words joined by underscores. Got {name!r}.")
+    if len(name) > LONGEST_NAME:
+        raise Mistake(
+            f"{name!r} has {len(name)} letters, and a name has {LONGEST_NAME} at most: import lines bear it twice."
+        )
     if keyword.iskeyword(name):
         raise Mistake(f"{name!r} is a word of Python. Choose another name.")
 

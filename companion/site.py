@@ -1,13 +1,17 @@
-"""Assembling the site: Jupyter Book, strict, on top of executed notebooks and published figures."""
+"""Assembling the site: Jupyter Book, strict, on top of executed notebooks and published figures.
+
+Or of published figures alone, where nothing was run.
+"""
 
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from companion import freshness, weaving
-from companion.house import PROFILE, House
+from companion import atomic, freshness, weaving
+from companion.house import DEFAULT_PROFILE, PROFILE, Build, House
 from companion.mistakes import Mistake
 
 JUPYTER_BOOK = (sys.executable, "-c", "from jupyter_book.cli.main import main; main()")
@@ -15,17 +19,52 @@ STRICT = ("-W", "-n", "--keep-going")
 
 
 def build_site(house: House, profile: str) -> Path:
-    """Build the pages of `profile` with every warning an error; the folder of the site."""
-    build, site = house.build(profile), house.site(profile)
-    stamp = freshness.stamp(house, freshness.BOOK, profile)
-    freshness.forget(build, freshness.BOOK)
+    """Build the pages of `profile` with every warning an error; the folder of the site.
+
+    After a build that did not end well, killed or refused, every page is read and written anew: Sphinx trusts what it
+    finds, a search index of which half was written, pages already read that it warned of.
+    """
+    build = house.build(profile)
+    content = freshness.made_of(house, freshness.BOOK, profile)
+    _forget(build)
     for name in house.notebooks():
         if (build.executed / f"{name}.ipynb").is_file():
             weaving.weave(house, name, profile)
         else:  # Sphinx names those that were not run
             (build.notebooks / f"{name}.ipynb").unlink(missing_ok=True)
+    return _assemble(house, profile, freshness.BOOK, content)
+
+
+def build_published_site(house: House) -> Path:
+    """The same from the notebooks as they are stored and the published figures: nothing was run, nothing need be."""
+    content = freshness.published_book(house)
+    _forget(house.build(DEFAULT_PROFILE))
+    for name in house.notebooks():
+        weaving.weave_published(house, name)
+    return _assemble(house, DEFAULT_PROFILE, freshness.PUBLISHED_BOOK, content)
+
+
+def is_built(house: House, profile: str) -> bool:
+    """Whether there is a site, and the last attempt at one ended well. It may be out of date."""
+    stamps = house.build(profile).stamps
+    ended = any(any(stamps.glob(f"{target}.*.json")) for target in (freshness.BOOK, freshness.PUBLISHED_BOOK))
+    return ended and (house.site(profile) / "index.html").is_file()
+
+
+def _forget(build: Build) -> None:
+    for target in (freshness.BOOK, freshness.PUBLISHED_BOOK):
+        freshness.forget(build, target)
+
+
+def _assemble(house: House, profile: str, target: str, content: dict[str, Any]) -> Path:
+    """Run Jupyter Book on the woven notebooks, and leave the stamp of `target`, which is made of `content`."""
+    house.require_configuration()
+    build, site = house.build(profile), house.site(profile)
     log = build.folder / "book.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    if build.site_begun.exists():
+        for folder in (site, site.parent / ".doctrees"):
+            shutil.rmtree(folder, ignore_errors=True)
+    atomic.write_text(build.site_begun, "")
     with log.open("w", encoding="utf-8") as file:
         finished = subprocess.run(
             [*JUPYTER_BOOK, "build", ".", *STRICT, "--path-output", str(house.site_output(profile))],
@@ -36,10 +75,10 @@ def build_site(house: House, profile: str) -> Path:
             stderr=subprocess.STDOUT,
         )
     if finished.returncode != 0:
-        # Sphinx remembers the pages it has read, warnings and all: the next build must read them again
-        shutil.rmtree(site.parent / ".doctrees", ignore_errors=True)
         lines = log.read_text(encoding="utf-8").splitlines()
         faults = [line for line in lines if "WARNING" in line or "ERROR" in line] or lines[-20:]
         raise Mistake("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))
-    freshness.leave_stamp(house, stamp, sorted(site.glob("*.html")) + sorted(site.glob(f"{house.book.name}/*.html")))
+    build.site_begun.unlink()
+    pages = sorted(site.glob("*.html")) + sorted(site.glob(f"{house.book.name}/*.html"))
+    freshness.leave_stamp(house, freshness.stamp_of(house, target, profile, content), pages, content)
     return site

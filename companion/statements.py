@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from companion.boxes import Box, boxes
 from companion.house import House
 from companion.mistakes import Mistake, did_you_mean
 from companion.notebooks import Notebook
+from companion.reading import read_yaml
 
 # How the kinds of numbered items are abbreviated.
 WORDS = {"prop": "proposition", "thm": "theorem", "th": "theorem", "cor": "corollary", "eq": "equation"}
@@ -193,8 +192,8 @@ class Statements:
 def read_index(path: Path) -> Index:
     """The data file, or a `Mistake` that says what is wrong with it."""
     try:
-        index = Index(**YAML(typ="safe").load(path.read_text(encoding="utf-8")))
-    except (OSError, YAMLError, TypeError, ValidationError) as error:
+        index = Index(**read_yaml(path))
+    except (TypeError, ValidationError) as error:
         raise Mistake(f"{path} is no list of statements: {error}") from error
     places = [(row.paper, row.item) for row in index.statements]
     twice = sorted({f"{paper} {item}" for paper, item in places if places.count((paper, item)) > 1})

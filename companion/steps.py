@@ -56,6 +56,36 @@ def behind(cells: Sequence[str], figure: str, packages: Sequence[str]) -> Steps:
     return Steps([ast.unparse(statement) for statement in kept], mine)
 
 
+def only(cells: Sequence[str], figure: str) -> list[str]:
+    """The cells with nothing that `figure` does not need, empty where nothing is left.
+
+    Left out are assignments that do not lead to its last `publish(figure, …)`, what publishes other figures, and all
+    that comes later. What is neither (imports, calls for their effect) stays, with what it needs.
+    """
+    places = [(cell, node) for cell, source in enumerate(cells) for node in parse(source).body]
+    last = max(i for i, (_, node) in enumerate(places) if figure in map(_figure, ast.walk(node)))
+    kept, needed = {last}, {PUBLISH, *_names(places[last][1])}
+    for i, (_, node) in reversed(list(enumerate(places[:last]))):
+        bound = set(_bound(node))
+        if (bound and not needed & bound) or any(map(_figure, ast.walk(node))):
+            continue
+        if not isinstance(node, ast.AugAssign):
+            needed -= bound
+        needed |= set(_names(node))
+        kept.add(i)
+    lines: list[dict[bool, set[int]]] = [{True: set(), False: set()} for _ in cells]
+    for i, (cell, node) in enumerate(places):
+        lines[cell][i in kept] |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return [
+        _without(source, found[False] - found[True]) if found[True] else ""
+        for source, found in zip(cells, lines, strict=True)
+    ]
+
+
+def _without(source: str, lines: set[int]) -> str:
+    return "\n".join(line for number, line in enumerate(source.splitlines(), 1) if number not in lines)
+
+
 def _tolerant(cell: str) -> list[ast.stmt]:
     try:
         return parse(cell).body

@@ -63,7 +63,8 @@ class Sweep:
 
 def plan(house: House, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:
     """The sweeps of `names`, or of every notebook that has these parameters; all values are checked, nothing runs."""
-    values = dict(map(parse_values, assignments))
+    parameters.require_one_word(assignments, [name for name in names if name not in house.notebooks()])
+    values = parameters.given_once(map(parse_values, assignments))
     if not values:
         raise Mistake("A sweep needs values to go through, for example -p seed=1:10.")
     for name in names:

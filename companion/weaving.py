@@ -1,13 +1,18 @@
-"""Executed notebooks for readers: the prose as it is now, the outputs of the last run, the pictures of today."""
+"""Executed notebooks for readers: the prose as it is now, the outputs of the last run, the pictures of today.
+
+Where nothing was run, the published figures can stand for the outputs.
+What a machine and its folders are called is no part of them.
+"""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, figure_set
+from companion import atomic, figure_set, publication, steps
 from companion.address import dump_notebook
 from companion.freshness import plain_cells
-from companion.house import MIME, House
+from companion.house import DEFAULT_PROFILE, MIME, House
 from companion.mistakes import Mistake
 from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, PARAMETERS_TAG, Notebook
 
@@ -28,8 +33,47 @@ def weave(house: House, name: str, profile: str) -> Path:
         )
     source, executed = (json.loads(notebook.path.read_text(encoding="utf-8")) for notebook in (today, last))
     figures = house.shown_figures(profile)
-    woven = {**executed, "cells": [_refreshed(cell, figures) for cell in _cells(source["cells"], executed["cells"])]}
-    target, text = build.notebooks / f"{name}.ipynb", dump_notebook(woven)
+    woven = {
+        **executed,
+        "metadata": {part: value for part, value in executed["metadata"].items() if part != "papermill"},
+        "cells": [_refreshed(cell, house, figures) for cell in _cells(source["cells"], executed["cells"])],
+    }
+    return _write(build.notebooks / f"{name}.ipynb", woven)
+
+
+def weave_published(house: House, name: str) -> Path:
+    """The same without a run: each published figure in the cell that publishes it, nothing under the others.
+
+    Raises a `Mistake` if one is not whole, or known to be of another notebook than today's.
+    """
+    notebook = Notebook.named(house, name)
+    sentences = []
+    for figure in notebook.figures:
+        if faults := publication.departures(house, name, figure):
+            enough = faults == [publication.DRAWN_OTHERWISE]
+            command = f"companion draw {name}/{figure}" if enough else f"companion run {name}"
+            sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
+    if sentences:
+        raise Mistake("\n".join(sentences))
+    source = json.loads(notebook.path.read_text(encoding="utf-8"))
+    cells = [_refreshed(_with_figure(cell, name), house, house.published) for cell in source["cells"]]
+    return _write(house.build(DEFAULT_PROFILE).notebooks / f"{name}.ipynb", {**source, "cells": cells})
+
+
+def _with_figure(cell: Cell, name: str) -> Cell:
+    """The cell as if it had been run; a notebook shows what the last line of a cell comes to."""
+    if cell["cell_type"] != "code":
+        return cell
+    shown = steps.published(["".join(cell["source"])])[-1:]
+    outputs = [
+        {"output_type": "execute_result", "metadata": {}, "execution_count": None, "data": {MIME: {"figure": place}}}
+        for place in (f"{name}/{figure}" for figure in shown)
+    ]
+    return {**cell, "outputs": outputs}
+
+
+def _write(target: Path, woven: dict[str, Any]) -> Path:
+    text = dump_notebook(woven)
     if not target.is_file() or target.read_text(encoding="utf-8") != text:
         atomic.write_text(target, text)
     return target
@@ -38,7 +82,7 @@ def weave(house: House, name: str, profile: str) -> Path:
 def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
     """The cells of `source`; those of code with what they gave, step by step."""
     ran = [cell for cell in executed if cell["cell_type"] == "code"]
-    steps = iter([cell for cell in ran if _tag(cell) is None])
+    ran_steps = iter([cell for cell in ran if _tag(cell) is None])
     others = {_tag(cell): cell for cell in ran if _tag(cell)}
     nothing = {"outputs": [], "execution_count": None}
     cells = []
@@ -46,7 +90,7 @@ def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
         if cell["cell_type"] != "code":
             cells.append(cell)
             continue
-        gave = others.get(_tag(cell), nothing) if _tag(cell) else next(steps)
+        gave = others.get(_tag(cell), nothing) if _tag(cell) else next(ran_steps)
         cells.append({**cell, "outputs": gave["outputs"], "execution_count": gave["execution_count"]})
         if _tag(cell) == PARAMETERS_TAG and INJECTED_TAG in others:
             cells.append(others[INJECTED_TAG])
@@ -59,16 +103,16 @@ def _tag(cell: Cell) -> str | None:
     return next((tag for tag in (PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG) if tag in tags), None)
 
 
-def _refreshed(cell: Cell, figures: Path) -> Cell:
+def _refreshed(cell: Cell, house: House, figures: Path) -> Cell:
     if cell["cell_type"] != "code":
         return cell
-    return {**cell, "outputs": [_shown(output, figures) for output in cell["outputs"]]}
+    return {**cell, "outputs": [_shown(output, house, figures) for output in cell["outputs"]]}
 
 
-def _shown(output: dict[str, Any], figures: Path) -> dict[str, Any]:
-    """A published output with the picture and the claims as they are in `figures`."""
+def _shown(output: dict[str, Any], house: House, figures: Path) -> dict[str, Any]:
+    """A published output with the picture and the claims as they are in `figures`; any other without folders."""
     if MIME not in output.get("data", {}):
-        return output
+        return _without_folders(output, house)
     from companion.publishing import Published  # matplotlib takes a second to import
 
     notebook, _, figure = output["data"][MIME]["figure"].partition("/")
@@ -76,3 +120,21 @@ def _shown(output: dict[str, Any], figures: Path) -> dict[str, Any]:
         return output
     record = figure_set.read_record(figures / notebook, figure)
     return {**output, "data": dict(Published(figures / notebook, record).bundle())}
+
+
+def _without_folders(output: Any, house: House) -> Any:
+    """The same, its texts naming no folder above the book, above the environment, or of a person."""
+    match output:
+        case str():
+            for folder, instead in ((house.root, ""), (Path(sys.prefix), ""), (Path.home(), "~/")):
+                output = output.replace(f"{folder}/", instead)
+            return output
+        case list():
+            return [_without_folders(part, house) for part in output]
+        case dict():
+            # in the letters that pictures are made of, a short name could stand by chance
+            return {
+                kind: part if kind.startswith("image/") else _without_folders(part, house)
+                for kind, part in output.items()
+            }
+    return output

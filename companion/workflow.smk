@@ -5,7 +5,7 @@
 import sys
 
 from companion import freshness, parameters
-from companion.house import DEFAULT_PROFILE, House
+from companion.house import DEFAULT_PROFILE, House, relative
 
 house = House(Path(workflow.basedir))
 profile = config.get("profile", DEFAULT_PROFILE)
@@ -13,16 +13,23 @@ house.require_profile(profile)
 if workflow.is_main_process:
     parameters.check_profiles(house)
     freshness.discard_damaged(house, profile)
-command = f"{sys.executable} -m companion"
+command = [sys.executable, "-m", "companion"]  # the shell sees each word quoted, `{command:q}`
 names = house.notebooks()
 stamps = freshness.stamps(house, profile)
+
+
+def below(paths):
+    """Paths as Snakemake is given them: from the root, whose own name may hold braces, which would be wildcards."""
+    return [relative(path, house.root) for path in paths]
+
+
 site_stamp = stamps.pop(freshness.BOOK)
 stale = [name for name in names if not freshness.intact(house, stamps[name])]
 pieces = {name: [] for name in names}
 if config.get("pieces"):
     from companion import precomputing  # imports the chapters that have pieces, so only when asked for
 
-    pieces |= {name: list(precomputing.files(house, name, profile).values()) for name in stale}
+    pieces |= {name: below(precomputing.files(house, name, profile).values()) for name in stale}
 
 
 def drawn(notebook):
@@ -30,14 +37,17 @@ def drawn(notebook):
     return {target.split("-")[1]: stamps[target] for target in freshness.pictures(house, notebook)}
 
 
+workdir: str(house.root)
+
+
 rule site:
     input:
-        site_stamp,
+        below([site_stamp]),
 
 
 rule figures:
     input:
-        list(stamps.values()),
+        below(stamps.values()),
 
 
 for notebook in names:
@@ -52,12 +62,11 @@ for notebook in names:
                 # a piece's key is in its path, so only its being there matters
                 ancient(pieces[notebook]),
             output:
-                stamps[notebook],
-                list(drawn(notebook).values()),
+                below([stamps[notebook], *drawn(notebook).values()]),
             params:
                 notebook=notebook,
             shell:
-                f"{command} run {{params.notebook}} --profile {profile}"
+                "{command:q} run {params.notebook} --profile {profile:q}"
 
     elif missing:  # no kernel: what is out of date is drawn again
 
@@ -65,29 +74,29 @@ for notebook in names:
             name:
                 f"pictures_{notebook}"
             output:
-                list(missing.values()),
+                below(missing.values()),
             params:
                 figures=[f"{notebook}/{figure}" for figure in missing],
             shell:
-                f"{command} draw {{params.figures}} --profile {profile}"
+                "{command:q} draw {params.figures} --profile {profile:q}"
 
 
 rule piece:
     output:
-        house.build(profile).pieces / "{notebook}.{key}" / "{piece}.npz",
+        below([house.build(profile).pieces / "{notebook}.{key}" / "{piece}.npz"]),
     wildcard_constraints:
         notebook=r"\w+",
         key=r"[0-9a-f]+",
         piece=r"[^/]+",
     shell:
-        f"{command} piece {{wildcards.notebook}} {{wildcards.piece}} --profile {profile}"
+        "{command:q} piece {wildcards.notebook} {wildcards.piece:q} --profile {profile:q}"
 
 
 rule book:
     input:
         # the book's key holds theirs, so only their being there matters, not which file is younger
-        ancient(list(stamps.values())),
+        ancient(below(stamps.values())),
     output:
-        site_stamp,
+        below([site_stamp]),
     shell:
-        f"{command} book --profile {profile}"
+        "{command:q} book --profile {profile:q}"

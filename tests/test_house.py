@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -99,6 +100,21 @@ def test_parameters_are_checked_without_anything_slow(name):
     allowed = {"typing", "collections", "itertools", "math", "pydantic", "annotated_types", "companion", "chapters"}
     path = ROOT / "chapters" / name / "parameters.py"
     assert {module.split(".")[0] for module in imported(path)} <= allowed
+
+
+def test_quick_tests_exist_and_are_named_once():
+    """Those of `make check`, none of which runs the book's notebooks; whoever contributes is told of them."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    quick = re.search(r"^QUICK := \\\n((?:  \S+(?: \\)?\n)+)", text, re.MULTILINE)[1].replace("\\", "").split()
+    assert len(quick) == len(set(quick)) > 10
+    assert [path for path in quick if not (ROOT / path).is_file()] == []
+    assert [path for path in quick if SLOW.search(read(path))] == []
+    assert "pytest -n 2 --dist loadfile $(QUICK)" in text
+    assert "`make check`" in read("CONTRIBUTING.md")
+
+
+# Fixtures, as tests take them, that run cells of the book, build its site or its wheel, or open a browser.
+SLOW = re.compile(r"^def \w+\([^)]*\b(run_cells|site|browser|wheel)\b", re.MULTILINE)
 
 
 def test_files_can_be_read_in_one_sitting():

@@ -6,8 +6,8 @@ from sphinx.util.docutils import SphinxDirective
 from companion import provenance
 from companion.house import House, relative
 from companion.notebooks import Notebook
-from companion.parameters import parameters_of
-from companion.sphinx.text import rule, table
+from companion.parameters import parameters_of, rule
+from companion.sphinx.text import table
 
 
 class NotebooksDirective(SphinxDirective):

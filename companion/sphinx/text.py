@@ -3,9 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import annotated_types
-from pydantic.fields import FieldInfo
-
 
 def number(value: float | str | None) -> str:
     """A measured number as text for readers: four digits are enough on a page, the record has six."""
@@ -45,35 +42,3 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A MyST table."""
     lines = [list(header), ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def rule(field: FieldInfo) -> str:
-    """The type and range of a parameter in words, from its annotation."""
-    many = getattr(field.annotation, "__origin__", None) is list
-    words = [_type(field.annotation)]
-    for constraint in field.metadata:
-        match constraint:
-            case annotated_types.Ge(ge=bound):
-                words.append(f"≥ {bound}")
-            case annotated_types.Gt(gt=bound):
-                words.append(f"> {bound}")
-            case annotated_types.Le(le=bound):
-                words.append(f"≤ {bound}")
-            case annotated_types.Lt(lt=bound):
-                words.append(f"< {bound}")
-            case annotated_types.MinLen(min_length=least):
-                words.append(f"{least} or more of them" if many else f"{least} characters or more")
-            case annotated_types.MaxLen(max_length=most):
-                words.append(f"{most} of them at most" if many else f"{most} characters at most")
-    return ", ".join(words)
-
-
-def _type(annotation: Any) -> str:
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    if annotation in names:
-        return names[annotation]
-    if getattr(annotation, "__origin__", None) is list:
-        return f"a list, each {_type(annotation.__args__[0])}"
-    if hasattr(annotation, "__metadata__"):
-        return rule(FieldInfo.from_annotation(annotation))
-    return str(annotation).removeprefix("typing.")

@@ -28,6 +28,7 @@ from companion.notebooks import BOOTSTRAP_TAG, Notebook
 from companion.pieces import FOLDER
 from companion.sources import Library
 
+ROOT = Path(__file__).resolve().parents[2]
 INHERITED = {name: value for name, value in os.environ.items() if name not in (OUT, PROFILE, FOLDER, "FORCE_COLOR")}
 
 
@@ -36,8 +37,14 @@ class Clone:
 
     def __init__(self, root: Path):
         self.root, self.house = root, House(root)
+        # the machine of this checkout, wherever another is installed;
         # no bytecode: two edits of one size within one second would otherwise run the older one
-        own = {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200", "NO_COLOR": "1"}
+        own = {
+            "PYTHONPATH": os.pathsep.join([str(root), str(ROOT)]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+        }
         self.environment = INHERITED | own
 
     def python(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -1,5 +1,6 @@
 """What is stale: `companion list`, Snakemake and the keys themselves say the same; an edit costs what it changes."""
 
+import json
 import os
 import shutil
 
@@ -12,11 +13,18 @@ from companion.mistakes import Mistake
 FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
 
 
+def listed(clone, *arguments):
+    """What the list says of `toy_error`, and of the site."""
+    finished = clone.companion("list", "--json", *arguments)
+    assert finished.returncode == 0, finished.stderr
+    said = json.loads(finished.stdout)
+    (row,) = said["figures"]
+    assert (row["notebook"], row["figure"]) == ("toy", "toy_error")
+    return {**row, "site": said["site"]}
+
+
 def verdicts(clone):
     """Is `toy` fresh, to be redrawn or stale, as the keys, the list and the build graph say?"""
-    listed = clone.companion("list")
-    assert listed.returncode == 0, listed.stderr
-    (row,) = [line for line in listed.stdout.splitlines() if "toy_error" in line]
     planned = clone.python(
         *("-m", "snakemake", "figures", "--dry-run", "--cores", "1", "--nolock", "--rerun-incomplete"),
         *("--rerun-triggers", "mtime"),
@@ -26,7 +34,7 @@ def verdicts(clone):
     numbers, picture = (freshness.is_fresh(clone.house, name, "laptop") for name in ("toy", "toy-toy_error"))
     return {
         "keys": "fresh" if numbers and picture else "redraw" if numbers else "stale",
-        "list": next(word for word in ("fresh", "redraw", "stale") if word in row),
+        "list": listed(clone)["state"],
         "graph": "stale" if "rule notebook_toy:" in rules else "redraw" if "rule pictures_toy:" in rules else "fresh",
     }
 
@@ -93,6 +101,82 @@ def test_all_agree_on_what_is_fresh(ran_clone, change, state):
     """After each change: content counts, times do not; what the notebook uses counts, the rest does not."""
     change(ran_clone)
     assert verdicts(ran_clone) == {"keys": state, "list": state, "graph": state}
+
+
+@pytest.fixture
+def fresh_clone(ran_clone):
+    """A clone with published figures, in which nothing was computed."""
+    shutil.rmtree(ran_clone.house.generated)
+    return ran_clone
+
+
+def test_a_fresh_clone_shows_what_is_published(fresh_clone):
+    """With its claims, and no word of seconds that nobody measured here; another profile has nothing to show."""
+    assert listed(fresh_clone) == {
+        "notebook": "toy",
+        "figure": "toy_error",
+        "state": "published",
+        "seconds": None,
+        "claims": 1,
+        "holding": 1,
+        "site": "not built",
+    }
+    smoke = listed(fresh_clone, "--profile", "smoke")
+    assert (smoke["state"], smoke["claims"]) == ("stale", None)
+
+
+def lost_picture(clone):
+    (clone.house.published / "toy/toy_error.png").unlink()
+
+
+def another_step(clone):
+    clone.replace(NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats")
+
+
+def another_colour(clone):
+    clone.replace(FIGURE, 'fmt="o"', 'fmt="s"')
+
+
+@pytest.mark.parametrize("change", [lost_picture, edited_parameter, another_step, another_colour, recaptioned])
+def test_a_published_figure_of_something_else_is_stale(fresh_clone, change):
+    """Or one that is not whole."""
+    change(fresh_clone)
+    assert listed(fresh_clone)["state"] == "stale"
+
+
+@pytest.mark.parametrize("change", [nothing, touched, reworded])
+def test_a_published_figure_stays_that_under_other_words(fresh_clone, change):
+    """Of prose, comments and docstrings."""
+    change(fresh_clone)
+    assert listed(fresh_clone)["state"] == "published"
+
+
+def test_what_was_computed_here_is_not_called_published(ran_clone):
+    """It was made of something else, and the published figure is of the same."""
+    ran_clone.replace(FIGURE, "these.mean()", "these.max()")
+    assert listed(ran_clone)["state"] == "stale"
+
+
+def test_the_list_says_seconds_and_claims_of_a_run(ran_clone):
+    """Of the profile that was run; the site was not built."""
+    row = listed(ran_clone)
+    assert row["seconds"] > 0
+    assert (row["state"], row["claims"], row["holding"], row["site"]) == ("fresh", 1, 1, "not built")
+
+
+def test_the_list_is_whole_where_it_is_piped(ran_clone):
+    """However narrow the terminal is said to be; and a long name is one word."""
+    long = "a_figure_whose_name_is_longer_than_anybody_would_ever_want_to_type_into_a_terminal_of_eighty_columns"
+    shutil.copyfile(ran_clone.root / FIGURE, ran_clone.root / f"clone/toy/{long}.py")
+    ran_clone.replace(NOTEBOOK, "import toy_error", f"import {long}, toy_error")
+    ran_clone.replace(
+        NOTEBOOK, '"publish(toy_error, errors)"', f'"publish({long}, errors)\\n", "publish(toy_error, errors)"'
+    )
+    ran_clone.environment |= {"COLUMNS": "40"}
+    said = ran_clone.companion("list").stdout.splitlines()
+    rows = [line.split("│")[1:-1] for line in said if line.startswith("│")]
+    assert [row[1].strip() for row in rows] == [long, "toy_error", "the site"]
+    assert {len(row) for row in rows} == {5}
 
 
 def keys(house: House, profile="laptop") -> dict[str, str | None]:
@@ -266,7 +350,7 @@ def test_stamp_of_a_file_that_changed_is_none(ran_clone):
     removed_picture(ran_clone)
     (build.stamps / "other.0123.json").write_text("[1]")
     freshness.discard_damaged(house, "laptop")
-    assert list(build.stamps.iterdir()) == [numbers]
+    assert list(build.stamps.glob("*.json")) == [numbers]
     assert freshness.is_fresh(house, "toy", "laptop")
     assert not picture.exists()
 

@@ -1,6 +1,9 @@
 """Parameters are checked by name, type and range before any kernel starts, wherever they come from."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -13,6 +16,7 @@ from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, check_profiles, parameters_of, parse_assignment, resolve
 
+ROOT = Path(__file__).resolve().parents[2]
 SEED_MEANS = "Every random number follows from it."
 
 # what is wrong, as it is typed; what the answer must say
@@ -307,3 +311,68 @@ def test_parameters_do_not_change_later():
     assert parameters.model_dump() == {**GOOD, "step": 1.0}
     with pytest.raises(ValidationError, match="frozen"):
         parameters.seed = 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (("run", "toy", "-p", "seed", "1"), "papermill takes two. Write -p seed=1."),
+        (("run", "-p", "seed", "1", "toy"), "Write -p seed=1."),
+        (("run", "toy", "-p", "seed", "1", "-p", "repeats", "9"), "Write -p seed=1 -p repeats=9."),
+        (("sweep", "toy", "-p", "seed", "1:3"), "Write -p seed=1:3."),
+        (("run", "toy", "-p", "seed=1", "-p", "repeats=9", "-p", "seed=2"), "'seed' is given twice: 1 and 2."),
+        (("sweep", "toy", "-p", "seed=1", "-p", "seed=2:3"), "'seed' is given twice: [1] and [2, 3]."),
+        (("run", "toy", "measures"), "`companion run` runs one notebook. Got toy measures."),
+    ],
+)
+def test_other_ways_to_give_parameters_are_answered(toy, typed, says):
+    """Papermill's spelling with the right one; a name given twice with both values. Nothing starts."""
+    before = toy.tree()
+    result = invoke(*typed)
+    assert result.exit_code == 2, result.output
+    assert says in result.output
+    assert toy.tree() == before
+
+
+def test_parameters_of_a_notebook_are_listed(toy):
+    """Each with its default, meaning and range, and what profiles set; nothing runs, and that is said."""
+    toy.write("profiles/smoke.yml", "toy: {repeats: 321}\n")
+    result = invoke("run", "toy", "--parameters")
+    assert result.exit_code == 0, result.output
+    defaults = Notebook.named(toy.house, "toy").defaults
+    assert [
+        name for name, value in defaults.items() if f"\n{name} = {json.dumps(value)}\n" not in f"\n{result.output}"
+    ] == []
+    assert f"  {SEED_MEANS} (a whole number, ≥ 0)\n" in result.output
+    assert f"\nrepeats = {defaults['repeats']}\n" in result.output
+    assert result.output.count("smoke: ") == 1
+    assert "  smoke: 321\n" in result.output
+    assert "It was not run here yet." in result.output
+    assert not toy.house.generated.exists()
+
+
+def test_time_of_each_profile_is_listed(toy):
+    """As it was recorded when the notebook ran last."""
+    for profile, seconds in (("laptop", 215.4), ("smoke", 9.0)):
+        path = toy.house.build(profile).provenance / "toy.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"seconds": seconds, "cores": 2}), encoding="utf-8")
+    said = invoke("run", "toy", "--parameters").output
+    assert "Last time it took: laptop 215 s on 2 cores, smoke 9 s on 2 cores.\n" in said
+
+
+LISTED = """
+import json, sys
+from companion.cli import app
+app(["run", "gaussian_limit", "--parameters"], standalone_mode=False)
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def test_parameters_are_listed_without_anything_slow():
+    """Of the real book: neither its science nor what draws and runs is imported."""
+    run = subprocess.run([sys.executable, "-c", LISTED], cwd=ROOT, capture_output=True, text=True, check=True)
+    *said, modules = run.stdout.splitlines()
+    assert "seed = 0" in said
+    assert "chapters.gaussian_limit.parameters" in json.loads(modules)
+    assert {"jax", "numpy", "pandas", "matplotlib", "papermill", "lib", "sphinx"}.isdisjoint(json.loads(modules))

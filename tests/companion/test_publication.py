@@ -1,8 +1,11 @@
 """When a rebuild replaces a published figure, and that a kill at any moment leaves a whole set."""
 
+import ctypes
+import errno
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -256,6 +259,82 @@ def test_without_the_system_call_a_cut_off_set_is_seen(tmp_path, monkeypatch, st
     else:
         atomic.replace_folder(tmp_path / "new", tmp_path / "old")
     assert bool(figure_set.faults(tmp_path / "old", "a")) != whole
+
+
+@pytest.fixture(params=[True, False], ids=["exchanging", "one by one"])
+def two_disks(desk, monkeypatch, request):
+    """`_build` is on another file system than `figures/`: nothing can be renamed from one to the other."""
+
+    def on_one_disk(one, other):
+        if len({Path(path).is_relative_to(desk.house.generated) for path in (one, other)}) == 2:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    def kept_apart(rename):
+        return lambda one, other: (on_one_disk(one, other), rename(one, other))[1]
+
+    for name in ("rename", "replace"):
+        monkeypatch.setattr(atomic.os, name, kept_apart(getattr(os, name)))
+    exchange = atomic._exchange if request.param else lambda *_: False
+    monkeypatch.setattr(atomic, "_exchange", kept_apart(exchange) if request.param else exchange)
+
+
+@pytest.mark.usefixtures("two_disks")
+def test_figures_are_published_from_another_file_system(desk):
+    """Over published ones, and for the first time; nothing is left over, here or there."""
+    for _ in range(2):
+        desk.build("one", parameters={"seed": 1})
+        desk.publish()
+        assert desk.bytes(desk.published) == desk.bytes(desk.built)
+        assert [path.name for path in desk.house.published.iterdir()] == ["demo"]
+        assert list(desk.house.build("laptop").staging.iterdir()) == []
+        assert desk.published.stat().st_mode & 0o777 == 0o755
+        shutil.rmtree(desk.house.published)
+
+
+@pytest.mark.usefixtures("two_disks")
+def test_what_a_kill_left_beside_the_figures_is_removed(desk):
+    """A copy that was not finished."""
+    (desk.house.published / ".demo-dead" / "demo").mkdir(parents=True)
+    desk.build("one", parameters={"seed": 1})
+    assert desk.publish() == ["one"]
+    assert [path.name for path in desk.house.published.iterdir()] == ["demo"]
+
+
+def test_exchange_across_file_systems_is_an_error_of_its_own(tmp_path, monkeypatch):
+    """Not a reason to rename files one by one, which would remove some and then fail."""
+
+    class Library:
+        def renameat2(self, *_):
+            ctypes.set_errno(errno.EXDEV)
+            return -1
+
+    monkeypatch.setattr(atomic.ctypes, "CDLL", lambda *_, **__: Library())
+    with pytest.raises(OSError, match="link") as caught:
+        atomic._exchange(tmp_path / "one", tmp_path / "other")
+    assert caught.value.errno == errno.EXDEV
+
+
+@pytest.mark.parametrize("exchanging", [True, False])
+@pytest.mark.parametrize("leads", ["to a folder", "nowhere", "to a file", "is a file"])
+def test_what_stands_where_the_figures_belong_is_replaced(desk, monkeypatch, tmp_path, leads, exchanging):
+    """A link, dangling or not, or a file; what a link leads to is left alone."""
+    if not exchanging:
+        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+    elsewhere = tmp_path / "elsewhere"
+    shutil.rmtree(desk.published)
+    if leads == "is a file":
+        desk.published.write_text("no folder", encoding="utf-8")
+    else:
+        desk.published.symlink_to(elsewhere)
+    if leads == "to a folder":
+        write_set(elsewhere, "one", parameters={"seed": 2})
+    elif leads == "to a file":
+        elsewhere.write_text("no folder", encoding="utf-8")
+    before = desk.bytes(elsewhere) if elsewhere.is_dir() else {}
+    assert sorted(desk.publish()) == ["one", "two"]
+    assert not desk.published.is_symlink()
+    assert desk.bytes(desk.published) == desk.bytes(desk.built)
+    assert before == (desk.bytes(elsewhere) if elsewhere.is_dir() else {})
 
 
 FIGURES = ("a", "b", "c", "d", "e")

@@ -33,7 +33,7 @@ def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
     assert {"started", "seconds", "device", "versions", "git"} <= set(
         json.loads((build.provenance / "toy.json").read_text())
     )
-    assert sorted(path.name.split(".")[0] for path in build.stamps.iterdir()) == ["toy", f"toy-{FIGURE}"]
+    assert sorted(path.name.split(".")[0] for path in build.stamps.glob("*.json")) == ["toy", f"toy-{FIGURE}"]
     assert "toy: 1 figures, 1 claims hold" in ran.said
     assert f"replaced in figures/toy: {FIGURE}" in ran.said
 
@@ -209,6 +209,17 @@ def test_cell_that_fails_is_named(ran_clone):
     assert "Traceback" not in finished.stderr
     assert (ran_clone.house.build("laptop").failed / "toy.ipynb").is_file()
     assert ran_clone.tree("figures") == before
+
+
+def test_kernel_that_dies_is_told_in_a_sentence(ran_clone):
+    """Exit code 2; what was published and built stays."""
+    ran_clone.rewrite_cell("# setup", "# setup\nimport os\n\nos._exit(1)\n")
+    before = ran_clone.tree("figures", "_build/laptop/figures")
+    finished = ran_clone.companion("run", "toy")
+    assert finished.returncode == 2
+    assert "toy: its kernel died" in finished.stderr
+    assert "Traceback" not in finished.stdout + finished.stderr
+    assert ran_clone.tree("figures", "_build/laptop/figures") == before
 
 
 def test_other_profile_leaves_published_figures_alone(ran_clone):

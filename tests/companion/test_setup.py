@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 
 from companion import address, cli
 from companion.house import House
+from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, check_profiles, resolve
-from companion.scaffold import lay_out_book
+from companion.scaffold import LONGEST_NAME, lay_out_book
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -181,6 +182,10 @@ def invoke(*arguments):
     return CliRunner(env={"COLUMNS": "160", "NO_COLOR": "1", "TERM": "dumb"}).invoke(cli.app, list(arguments))
 
 
+# As long as a name may be, in words.
+LONGEST = "longest_name_that_one_may_give"
+
+
 def test_new_lays_out_what_is_needed(forgotten, clone, monkeypatch):
     """Beside another notebook, in every room; and it says which files it touched."""
     monkeypatch.chdir(clone.root)
@@ -206,11 +211,11 @@ def test_new_notebook_is_left_alone_by_the_commit_hook(clone):
     assert path.read_text(encoding="utf-8") == before
 
 
-@pytest.mark.parametrize("package", ["clone", "zebras"])
+@pytest.mark.parametrize("package", ["clone", "zebras", LONGEST])
 def test_new_writes_what_ruff_accepts(tmp_path, package):
     """Layout and rules of this repository, before a word was changed, however the chapters package is called."""
-    lay_out_book(tmp_path / package, "toy")
-    files = [package, "book/toy.ipynb"]
+    lay_out_book(tmp_path / package, LONGEST[::-1])
+    files = [package, f"book/{LONGEST[::-1]}.ipynb"]
     rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
 
     def ruff(*arguments):
@@ -220,6 +225,28 @@ def test_new_writes_what_ruff_accepts(tmp_path, package):
     checked, formatted = ruff("check"), ruff("format", "--check")
     assert checked.returncode == 0, checked.stdout
     assert formatted.returncode == 0, formatted.stdout
+
+
+@pytest.mark.parametrize("name", ["a", "second_toy", LONGEST])
+def test_new_leaves_a_tree_that_lints(clone, monkeypatch, name):
+    """All of it, by the rules of this repository: what was written, and what was written into."""
+    monkeypatch.chdir(clone.root)
+    assert invoke("new", name).exit_code == 0
+    rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml"), "."]
+    for command in (["check"], ["format", "--check"]):
+        finished = clone.python("-m", "ruff", *command, *rules)
+        assert finished.returncode == 0, finished.stdout
+
+
+def test_new_refuses_names_that_would_not_lint(clone, monkeypatch):
+    """One letter more than the longest; nothing is written."""
+    assert len(LONGEST) == LONGEST_NAME
+    monkeypatch.chdir(clone.root)
+    before = clone.tree()
+    result = invoke("new", "n" * (LONGEST_NAME + 1))
+    assert result.exit_code == 2
+    assert "30 at most" in result.output
+    assert clone.tree() == before
 
 
 @pytest.mark.parametrize(
@@ -247,14 +274,14 @@ def test_new_refuses_what_is_taken(clone, monkeypatch, name):
 
 
 OPTIONS = {
-    "list": ["--profile"],
+    "list": ["--profile", "--json"],
     "run": ["NOTEBOOK", "--parameter", "-p", "--profile"],
     "draw": ["FIGURE", "--profile"],
     "compare": ["OLD", "NEW"],
     "piece": ["NOTEBOOK", "PIECE", "--profile"],
-    "build": ["--profile", "--cores", "--target", "--pieces"],
-    "book": ["--profile"],
-    "serve": ["--profile", "--port"],
+    "build": ["--profile", "--cores", "--target", "--pieces", "--dry-run"],
+    "book": ["--profile", "--published"],
+    "serve": ["--profile", "--port", "--open"],
     "new": ["NAME", "--book"],
     "address": ["URL"],
 }
@@ -282,6 +309,46 @@ def test_help_of_a_command_names_its_options(command):
 def test_no_command_shows_the_help():
     """Typed alone, `companion` says what it can do."""
     assert "Usage:" in plain(invoke().output)
+
+
+def test_version_is_that_of_the_checkout():
+    """With its name and its place, because there may be several."""
+    said = invoke("--version")
+    assert said.exit_code == 0
+    project = PROJECT["project"]
+    assert said.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT})"
+
+
+SHELL = "import sys; sys.argv = ['companion']; from companion.cli import main; main()"
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("companion ser", {"serve"}),
+        ("companion run t", {"toy"}),
+        ("companion run x", set()),
+        ("companion list --profile ", {"laptop", "smoke", "full"}),
+    ],
+)
+def test_shell_completes_commands_and_names(clone, typed, offered):
+    """As `companion --install-completion` sets it up."""
+    clone.environment |= {
+        "_COMPANION_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split(" ")) - 1),
+    }
+    assert set(clone.python("-c", SHELL).stdout.split()) == offered
+
+
+def test_shell_completes_nothing_outside_a_book(monkeypatch):
+    """And shows no fault in the middle of a line."""
+
+    def nowhere():
+        raise Mistake("no book")
+
+    monkeypatch.setattr(House, "here", nowhere)
+    assert cli._completed(House.notebooks)("") == []
 
 
 def test_outside_a_clone_the_installed_one_is_found(tmp_path, monkeypatch):

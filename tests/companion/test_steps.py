@@ -1,8 +1,14 @@
 """A notebook's cells are read as a program: what they publish and import, and which steps lead to a figure."""
 
+from pathlib import Path
+
 import pytest
 
 from companion import steps
+from companion.house import House
+from companion.notebooks import Notebook
+
+HOUSE = House(Path(__file__).resolve().parents[2])
 
 CELLS = [
     "%matplotlib inline\nfrom companion import begin\nfrom book.one import line, runs as r\nimport lib.lung as lung",
@@ -68,3 +74,48 @@ def test_figure_that_no_cell_publishes_has_no_steps():
 def test_what_somebody_typed_beside_is_passed_over():
     """A cell that is no Python hides no step."""
     assert steps.behind(["x = 1", "help me?", "publish(line, x)"], "line", []).lines == ["x = 1", "publish(line, x)"]
+
+
+def test_only_what_leads_to_a_figure_is_left():
+    """Imports, magics and comments stay; a cell of which nothing is left is empty."""
+    head, begun, runs, line, curve = CELLS
+    assert steps.only(CELLS, "line") == [head, begun, runs.rsplit("\n", 1)[0], line, ""]
+    assert steps.only(CELLS, "curve") == [
+        head,
+        begun.split("\n", 1)[0],
+        "# long runs\nother = r.run(p.others)",
+        "",
+        curve,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "left"),
+    [
+        (["x = f()\ny = g()\npublish(line, x)"], ["x = f()\npublish(line, x)"]),
+        (["x = f()\npublish(curve, x)\npublish(line, x)"], ["x = f()\npublish(line, x)"]),
+        (["x = 1", "x = 2", "publish(line, x)"], ["", "x = 2", "publish(line, x)"]),
+        (["x = 1", "x += 2", "publish(line, x)"], ["x = 1", "x += 2", "publish(line, x)"]),
+        (
+            ["y = 1", "x = []", "x.append(y)", "publish(line, x)"],
+            ["y = 1", "x = []", "x.append(y)", "publish(line, x)"],
+        ),
+        (["publish(line, 1)", "x = 2", "publish(line, x)", "x.f()"], ["", "x = 2", "publish(line, x)", ""]),
+        (["x = f(\n  1,\n)\ny = g(\n  2,\n)\npublish(line, y)"], ["y = g(\n  2,\n)\npublish(line, y)"]),
+        (["x = 1; y = 2", "publish(line, y)"], ["x = 1; y = 2", "publish(line, y)"]),
+    ],
+)
+def test_what_a_figure_does_not_need_is_left_out(cells, left):
+    """Assignments that lead elsewhere, other figures, and what comes later; a call for its effect is kept."""
+    assert steps.only(cells, "line") == left
+
+
+@pytest.mark.parametrize("name", HOUSE.notebooks())
+def test_every_figure_of_the_book_can_be_run_alone(name):
+    """What is left publishes it and nothing else, and leads to it by the same steps."""
+    cells = Notebook.named(HOUSE, name).code
+    for figure in steps.published(cells):
+        left = steps.only(cells, figure)
+        assert steps.published(left) == [figure]
+        assert steps.behind(left, figure, ["chapters"]) == steps.behind(cells, figure, ["chapters"])
+        assert steps.modules(left) == steps.modules(cells)

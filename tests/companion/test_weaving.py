@@ -3,15 +3,19 @@
 import base64
 import json
 import os
+import shutil
+import sys
 
 import pytest
 
-from companion import atomic, figure_set
+from companion import atomic, figure_set, freshness
 from companion.house import MIME
+from companion.listing import Listing
 from companion.mistakes import Mistake
-from companion.weaving import weave
+from companion.site import is_built
+from companion.weaving import weave, weave_published
 
-NOTEBOOK = "book/toy.ipynb"
+NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/toy_error.py"
 
 
 @pytest.fixture
@@ -162,6 +166,25 @@ def test_step_that_was_added_is_not_shown_without_its_outputs(ran_clone, woven):
         woven()
 
 
+def test_no_output_names_a_folder_of_the_builder(ran_clone, woven, monkeypatch):
+    """A warning says in which file of the book, or of which package; papermill's own notes are left out."""
+    monkeypatch.setattr(sys, "prefix", "/opt/builder/venv")
+    monkeypatch.setenv("HOME", "/home/builder")
+    said = [f"{ran_clone.root}/clone/toy/toy_error.py:3: UserWarning\n", "/opt/builder/venv/lib/numpy.py and ~:\n"]
+    stream = {"output_type": "stream", "name": "stderr", "text": [*said, "/home/builder/notes.txt\n"]}
+    letters = {"image/png": "/home/builder/"}
+    picture = {"output_type": "display_data", "metadata": {}, "data": letters | {"text/plain": "/home/builder/a"}}
+    edit_executed(ran_clone, lambda notebook: code(notebook)[2]["outputs"].extend([stream, picture]))
+    assert "papermill" in json.loads(executed(ran_clone).read_text(encoding="utf-8"))["metadata"]
+    notebook = woven()
+    text, image = code(notebook)[2]["outputs"]
+    assert text["text"] == ["clone/toy/toy_error.py:3: UserWarning\n", "lib/numpy.py and ~:\n", "~/notes.txt\n"]
+    assert image["data"] == letters | {"text/plain": "~/a"}
+    assert "papermill" not in notebook["metadata"]
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert str(ran_clone.root) not in json.dumps(notebook)
+
+
 def test_nothing_is_written_if_nothing_changed(ran_clone, woven):
     """So that Sphinx reads no page again."""
     woven()
@@ -180,3 +203,81 @@ def test_last_run_is_left_as_it_was(ran_clone, woven):
     edit_shown(ran_clone.house.published / "toy", alt="Another.")
     woven()
     assert executed(ran_clone).read_bytes() == before
+
+
+@pytest.fixture
+def fresh_clone(ran_clone):
+    """A clone with published figures, in which nothing was run."""
+    shutil.rmtree(ran_clone.house.generated)
+    return ran_clone
+
+
+def published(clone):
+    return json.loads(weave_published(clone.house, "toy").read_text(encoding="utf-8"))
+
+
+def test_published_figures_stand_for_outputs(ran_clone, woven):
+    """In the cells where a run shows them, and as a run shows them; nothing else came out."""
+    ran = woven()
+    shutil.rmtree(ran_clone.house.generated)
+    notebook = published(ran_clone)
+    assert shown(notebook) == shown(ran)
+    assert [len(cell["outputs"]) for cell in code(notebook)] == [len(cell["outputs"]) for cell in code(ran)]
+    assert [cell["source"] for cell in notebook["cells"]] == [cell["source"] for cell in ran["cells"]]
+
+
+def test_prose_of_published_figures_is_that_of_today(fresh_clone):
+    """Which is what one fixes in a fresh clone; the source is left without outputs."""
+    fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
+    assert "is about the" in "".join(published(fresh_clone)["cells"][0]["source"])
+    source = json.loads((fresh_clone.root / NOTEBOOK).read_text(encoding="utf-8"))
+    assert [cell["outputs"] for cell in code(source)] == [[]] * len(code(source))
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "said"),
+    [
+        (NOTEBOOK, "repeats = 500", "repeats = 501", "other parameters.* `companion run toy` first"),
+        (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", "other steps.* `companion run toy` first"),
+        (FIGURE, 'fmt="o"', 'fmt="s"', "other code.* `companion draw toy/toy_error` first"),
+    ],
+)
+def test_published_figures_of_something_else_are_not_shown(fresh_clone, path, old, new, said):
+    """The answer says what to run."""
+    fresh_clone.replace(path, old, new)
+    with pytest.raises(Mistake, match=f"figures/toy/toy_error: .*{said}"):
+        published(fresh_clone)
+
+
+def test_published_figure_that_is_not_whole_is_not_shown(fresh_clone):
+    """Its file is named."""
+    (fresh_clone.house.published / "toy/toy_error.svg").unlink()
+    with pytest.raises(Mistake, match=r"toy_error\.svg is missing"):
+        published(fresh_clone)
+
+
+def test_site_of_published_figures(fresh_clone):
+    """Strict, without a kernel; it is no site of results, is told apart from one, and a build makes that."""
+    fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
+    finished = fresh_clone.companion("book", "--published")
+    assert finished.returncode == 0, finished.stderr
+    page = (fresh_clone.house.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
+    assert "is about the" in page
+    assert "1 of 1 claims hold" in page
+    assert not fresh_clone.house.build("laptop").executed.exists()
+    assert is_built(fresh_clone.house, "laptop")
+    assert not freshness.is_fresh(fresh_clone.house, freshness.BOOK, "laptop")
+    assert Listing.of(fresh_clone.house, "laptop").site == "published"
+    fresh_clone.replace("book/index.md", "Every figure", "Each {ref}`nowhere` figure")
+    assert Listing.of(fresh_clone.house, "laptop").site == "stale"
+    broken = fresh_clone.companion("book", "--published")
+    assert broken.returncode == 2
+    assert "nowhere" in broken.stderr
+    assert not is_built(fresh_clone.house, "laptop")
+
+
+def test_only_the_default_profile_is_published(ran_clone):
+    """Another one is refused."""
+    finished = ran_clone.companion("book", "--published", "--profile", "smoke")
+    assert finished.returncode == 2
+    assert "leave out `--profile smoke`" in finished.stderr

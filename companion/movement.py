@@ -1,0 +1,101 @@
+"""How far the numbers of a figure are from the published ones, in units of what a rebuild may move them.
+
+The rule is the one by which a rebuild replaces a published figure (`companion.numbers.moved`): what is beyond 1 here
+has moved there.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from companion.numbers import SIGNIFICANT_DIGITS
+
+
+@dataclass(frozen=True)
+class ColumnMovement:
+    """One column: how far its furthest number moved, and which that is.
+
+    `by` is infinite where a number was finite in one table alone, or a text is another. `row` counts from 1; `old` and
+    `new` are the published number and the new one there.
+    """
+
+    name: str
+    by: float
+    row: int
+    old: float | str
+    new: float | str
+
+
+@dataclass(frozen=True)
+class Movement:
+    """What moved in one table: its columns, the furthest first, or why its rows are not those published."""
+
+    columns: tuple[ColumnMovement, ...] = ()
+    other_rows: str | None = None
+
+    @property
+    def by(self) -> float:
+        """How far the table moved: as far as its worst column."""
+        return self.columns[0].by if self.columns else 0.0
+
+    @property
+    def reproduces(self) -> bool:
+        """Whether a rebuild would leave the published numbers where they are."""
+        return self.other_rows is None and self.by <= 1
+
+
+def movement(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str, Any]]) -> Movement:
+    """How far the table in `unrounded` moved from the one in `published`; `columns` as the new record declares them.
+
+    Numbers are compared row by row, which needs the same rows: as many, with the same texts, and in the first column,
+    which says what a row is about, the same values. A column that moves with another is compared only for where it is
+    finite, and what is the same to the digits that are published has not moved.
+    """
+    old, new = pd.read_csv(published), pd.read_csv(unrounded)
+    if list(old.columns) != list(new.columns):
+        return Movement(other_rows=f"its columns are {', '.join(new.columns)}; published: {', '.join(old.columns)}")
+    if len(old) != len(new):
+        return Movement(other_rows=f"it has {len(new)} rows; published: {len(old)}")
+    found = [_column(old, new, name, column) for name, column in columns.items()]
+    for place, moved in enumerate(found):
+        if moved.by > 1 and (place == 0 or isinstance(moved.old, str)):
+            return Movement(
+                other_rows=f"its rows are others: {moved.name} of row {moved.row} is {moved.new}; published: "
+                f"{moved.old}"
+            )
+    return Movement(tuple(sorted(found, key=lambda moved: -moved.by)))
+
+
+def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Mapping[str, Any]) -> ColumnMovement:
+    numeric = all(pd.api.types.is_numeric_dtype(frame[name]) for frame in (old, new))
+    kind = float if numeric else str
+    one, other = ([kind(value) for value in frame[name].tolist()] for frame in (old, new))
+    by = _by(old, new, name, column) if numeric else np.where(np.array(one) == np.array(other), 0.0, math.inf)
+    if not len(by):
+        return ColumnMovement(name, 0.0, 0, kind(), kind())
+    row = int(by.argmax())
+    return ColumnMovement(name, float(by[row]), row + 1, one[row], other[row])
+
+
+def _by(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Mapping[str, Any]) -> np.ndarray:
+    """Of every row: the distance in units of what is allowed there."""
+    one, other = old[name].to_numpy(float), new[name].to_numpy(float)
+    both = np.isfinite(one) & np.isfinite(other)
+    by = np.where(both | (one == other) | (np.isnan(one) & np.isnan(other)), 0.0, math.inf)
+    if column["moves_with"] is not None:
+        return by
+    size = np.abs(np.where(both & (one != 0), one, 1.0))
+    rounding = 0.5 * 10.0 ** (np.floor(np.log10(size)) - SIGNIFICANT_DIGITS + 1)
+    allowed = column["absolute"] + 1e-6 * np.abs(np.where(both, other, 0.0)) + np.where(one == 0, 0.0, rounding)
+    if column["std_error"] is not None:
+        errors = [frame[column["std_error"]].to_numpy(float) for frame in (old, new)]
+        allowed = np.maximum(allowed, 5 * np.nan_to_num(np.maximum(*errors)))
+    same = np.array([float(f"{value:.{SIGNIFICANT_DIGITS}g}") for value in other]) == one
+    distance = np.abs(np.where(both & ~same, other - one, 0.0))
+    with np.errstate(divide="ignore"):
+        return np.where(distance == 0, by, distance / np.where(distance == 0, 1.0, allowed))

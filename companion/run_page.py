@@ -1,0 +1,284 @@
+"""The page of a run with parameters of one's own: what is mine beside what is published, figure by figure.
+
+It needs no server and no network, and its folder can be moved: the published pictures are copied beside it.
+"""
+
+import html
+import json
+import math
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from companion import atomic, figure_set
+from companion.house import House
+from companion.movement import ColumnMovement, Movement, movement
+from companion.runs import Run
+
+LIGHT, DARK = ".svg", ".dark.svg"
+
+
+def write(house: House, name: str) -> Path:
+    """Write the page of the run in the folder `name`, from what it left and from what is published now; its path."""
+    run = Run(house, name)
+    _copy_published(run)
+    parts = [_figure(run, figure) for figure in run.records]
+    title = f"{run.notebook}: a run of your own"
+    text = PAGE.format(
+        title=_text(title),
+        style=STYLE,
+        changed=_changed(run),
+        origin=_origin(run),
+        summary=_summary(run),
+        figures="\n".join(parts),
+        executed=_text(f"executed/{run.notebook}.ipynb"),
+    )
+    atomic.write_text(run.build.page, text)
+    return run.build.page
+
+
+def _copy_published(run: Run) -> None:
+    """The published pictures, light and dark, of the figures that are published whole."""
+    with atomic.staging_folder(run.build.staging, "published") as staging:
+        new = staging / "published"
+        new.mkdir()
+        for figure in filter(lambda figure: _is_published(run, figure), run.records):
+            for suffix in (LIGHT, DARK):
+                shutil.copyfile(run.house.published / run.notebook / f"{figure}{suffix}", new / f"{figure}{suffix}")
+        atomic.replace_folder(new, run.build.beside)
+
+
+def _is_published(run: Run, figure: str) -> bool:
+    return not figure_set.faults(run.house.published / run.notebook, figure)
+
+
+def _movement(run: Run, figure: str) -> Movement | None:
+    """How far the figure is from the published one, if there is one."""
+    if not _is_published(run, figure):
+        return None
+    name = f"{figure}{figure_set.DATA}"
+    unrounded = run.build.tables / run.notebook / name
+    return movement(run.house.published / run.notebook / name, unrounded, run.records[figure]["columns"])
+
+
+def _changed(run: Run) -> str:
+    if not run.changed:
+        return "<p>Every parameter is that of the published figures.</p>"
+    rows = [(_code(name), _value(old), _value(new)) for name, (old, new) in run.changed.items()]
+    return _table(("parameter", "published", "here"), rows)
+
+
+def _origin(run: Run) -> str:
+    origin = run.origin
+    if origin is None:
+        return "<p>When and where it ran was not recorded.</p>"
+    versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
+    device = f" on {origin['device']}" if origin["device"] else ""
+    profile = next(iter(run.records.values()))["profile"]
+    commit = origin["git"]
+    state = ""
+    if commit:
+        state = f" Commit {commit['commit'][:12]}{', with local changes' if commit['modified'] else ''}."
+    return (
+        f"<p>Profile {_text(profile)}, computed {_text(origin['started'])} in {origin['seconds']:.0f} s{_text(device)} "
+        f"({origin['cores']} cores, Python {_text(origin['python'])}).{_text(state)}</p>"
+        f"<p>{_text(versions)}</p>"
+    )
+
+
+def _summary(run: Run) -> str:
+    rows = []
+    for figure, record in run.records.items():
+        held, claims = sum(claim["holds"] for claim in record["claims"]), len(record["claims"])
+        mark = "" if not claims else _mark(held == claims) + " "
+        link = f'<a href="#{_text(figure)}">{_text(figure)}</a>'
+        rows.append((link, f"{mark}{held} of {claims}", _in_short(_movement(run, figure))))
+    return _table(("figure", "claims that hold", "moved furthest from what is published"), rows)
+
+
+def _in_short(moved: Movement | None) -> str:
+    if moved is None:
+        return "not published"
+    if moved.other_rows:
+        return "other rows"
+    if not moved.by:
+        return "nothing moved"
+    return f"{_code(moved.columns[0].name)}, {_times(moved.by)}"
+
+
+def _figure(run: Run, figure: str) -> str:
+    record, mine = run.records[figure], f"figures/{run.notebook}/{figure}"
+    published = run.house.published / run.notebook
+    other = figure_set.read_record(published, figure) if _is_published(run, figure) else None
+    beside = (
+        _panel("published", f"published/{figure}", other["alt"]) if other else "<p>This figure is not published.</p>"
+    )
+    return FIGURE.format(
+        id=_text(figure),
+        caption=_text(" ".join(record["caption"].split("\n\n")[0].split())),
+        mine=_panel("here", mine, record["alt"]),
+        published=beside,
+        moved=_moved(_movement(run, figure), record["columns"]),
+        claims=_claims(record["claims"], other["claims"] if other else []),
+        csv=_text(f"{mine}{figure_set.DATA}"),
+        unrounded=_text(f"tables/{run.notebook}/{figure}{figure_set.DATA}"),
+        png=_text(f"{mine}.png"),
+    )
+
+
+def _panel(label: str, base: str, alt: str) -> str:
+    light, dark = _text(base + LIGHT), _text(base + DARK)
+    return (
+        f'<figure><figcaption>{label}</figcaption><a href="{light}"><picture>'
+        f'<source media="(prefers-color-scheme: dark)" srcset="{dark}"><img src="{light}" alt="{_text(alt)}">'
+        "</picture></a></figure>"
+    )
+
+
+def _moved(moved: Movement | None, columns: Mapping[str, Mapping[str, Any]]) -> str:
+    if moved is None:
+        return ""
+    if moved.other_rows:
+        return f"<p>The table is not compared number by number: {_text(moved.other_rows)}.</p>"
+    worst = moved.columns[0]
+    verdict = "A rebuild may do so." if moved.reproduces else "More than a rebuild may."
+    if not moved.by:
+        return "<p>No number moved.</p>"
+    rows = [_row(column, columns) for column in moved.columns]
+    table = _table(("column", "moved by", "in row", "published", "here", "meaning"), rows)
+    return (
+        f"<details><summary>Furthest moved: {_code(worst.name)}, {_times(worst.by)}. {verdict}</summary>{table}"
+        "</details>"
+    )
+
+
+def _row(column: ColumnMovement, columns: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    said = columns[column.name]
+    place = (str(column.row), _value(column.old), _value(column.new)) if column.by else ("", "", "")
+    together = f"with {_code(said['moves_with'])}" if said["moves_with"] and not column.by else _times(column.by)
+    return _code(column.name), together, *place, _text(said["meaning"])
+
+
+def _claims(mine: Iterable[Mapping[str, Any]], published: Iterable[Mapping[str, Any]]) -> str:
+    there = {claim["id"]: claim for claim in published}
+    items = []
+    for claim in mine:
+        before = there.get(claim["id"])
+        asked = f"{claim['relation']} {_number(claim['expected'])} within {_number(claim['tolerance'])}"
+        then = f"published {_number(before['measured'])} {_mark(before['holds'])}" if before else "not published"
+        other = claim["alternative"]
+        caught = (
+            ""
+            if claim["catches_alternative"]
+            else f" It would hold for its alternative too: {_text(other['says'])} ({_number(other['measured'])})."
+        )
+        items.append(
+            f"<li>{_mark(claim['holds'])} {_text(claim['statement'])} <cite>{_text(claim['source'])}</cite><br>"
+            f"<small>Measured <b>{_number(claim['measured'])}</b>, {then}; asked for: {_text(asked)}.{caught}</small>"
+            "</li>"
+        )
+    return f'<ul class="claims">{"".join(items)}</ul>' if items else "<p>This picture makes no claim.</p>"
+
+
+def _mark(holds: bool) -> str:
+    return '<span class="holds">✓</span>' if holds else '<span class="fails">✗</span>'
+
+
+def _times(by: float) -> str:
+    if math.isinf(by):
+        return '<span class="fails">finite in one of the two only</span>'
+    text = f"{by:.2g} tolerances" if by else "not at all"
+    return f'<span class="fails">{text}</span>' if by > 1 else text
+
+
+def _number(value: float | str | None) -> str:
+    return "—" if value is None else _text(value if isinstance(value, str) else f"{value:.4g}")
+
+
+def _value(value: Any) -> str:
+    """A parameter, or a number of a table."""
+    if value is None:
+        return "—"
+    return _text(f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False))
+
+
+def _code(name: str) -> str:
+    return f"<code>{_text(name)}</code>"
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Its cells are HTML already."""
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _text(text: str) -> str:
+    return html.escape(text)
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+{changed}
+{origin}
+<h2>In short</h2>
+{summary}
+<p><small>A tolerance is how far a rebuild may move a published number: five standard errors, and 10⁻⁶ of its value
+where it is exact.</small></p>
+{figures}
+<footer><p>The notebook as it ran: <a href="{executed}">{executed}</a></p></footer>
+</main>
+</body>
+</html>
+"""
+
+FIGURE = """<section id="{id}">
+<h2>{id}</h2>
+<p>{caption}</p>
+<div class="pair">{mine}{published}</div>
+{moved}
+{claims}
+<p class="files"><a href="{csv}">numbers</a> · <a href="{unrounded}">unrounded</a> · <a href="{png}">PNG</a></p>
+</section>"""
+
+STYLE = """
+:root { --ink: #1b1f24; --paper: #ffffff; --faint: #d5d9de; --quiet: #57606a; --link: #0a4a9e; --good: #00734f;
+  --bad: #b34700; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --paper: #121212; --faint: #3a3f45; --quiet: #a4acb5;
+  --link: #8fd0f5; --good: #2fc79a; --bad: #ff8a47; } }
+* { box-sizing: border-box; }
+body { margin: 0; color: var(--ink); background: var(--paper); font: 1rem/1.5 system-ui, sans-serif; }
+main { max-width: 86rem; margin: 0 auto; padding: 1rem; }
+main > p, section > p { max-width: 50rem; }
+h1 { font-size: 1.6rem; line-height: 1.25; overflow-wrap: anywhere; }
+h2 { font-size: 1.25rem; margin: 2.5rem 0 0.5rem; overflow-wrap: anywhere; }
+a { color: var(--link); }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); gap: 1rem; }
+figure { margin: 0; }
+figcaption { color: var(--quiet); font-size: 0.9rem; }
+img { width: 100%; height: auto; }
+.table { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.9rem; }
+th, td { padding: 0.25rem 1rem 0.25rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--faint);
+  min-width: 4rem; }
+td:last-child:nth-child(n+4) { min-width: 14rem; }
+code { white-space: nowrap; }
+summary { cursor: pointer; margin: 0.75rem 0; }
+.claims { list-style: none; padding: 0; max-width: 60rem; }
+.claims li { margin: 0.75rem 0; padding-left: 1.5rem; text-indent: -1.5rem; }
+.claims li small { text-indent: 0; }
+small, cite, .files, footer { color: var(--quiet); font-size: 0.9rem; }
+.holds { color: var(--good); }
+.fails { color: var(--bad); font-weight: 600; }
+"""

@@ -1,0 +1,85 @@
+"""Runs of one's own, with other parameters or of one figure: what each was run with, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from companion import figure_set, provenance
+from companion.house import Build, House
+from companion.notebooks import Notebook
+
+
+@dataclass(frozen=True)
+class Run:
+    """One such run, by the name of its folder in `_build/runs/`: `<notebook>[-<figure>]-<digest>`."""
+
+    house: House
+    name: str
+
+    @property
+    def notebook(self) -> str:
+        """Which notebook was run."""
+        return self.name.partition("-")[0]
+
+    @property
+    def build(self) -> Build:
+        """Where its results are."""
+        return self.house.own_build(self.name)
+
+    @cached_property
+    def records(self) -> dict[str, dict[str, Any]]:
+        """The record of each of its figures that is there with all its files, in the order of the notebook."""
+        folder = self.build.figures / self.notebook
+        names = [name for name in figure_set.names_in(folder) if not figure_set.faults(folder, name)]
+        if self.notebook in self.house.notebooks():
+            order = Notebook.named(self.house, self.notebook).figures
+            names.sort(key=lambda name: order.index(name) if name in order else len(order))
+        return {name: figure_set.read_record(folder, name) for name in names}
+
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """Those of all its figures."""
+        return [claim for record in self.records.values() for claim in record["claims"]]
+
+    @property
+    def changed(self) -> dict[str, tuple[Any, Any]]:
+        """Which parameters are not those of the published figures: what they are there, and here."""
+        published = published_parameters(self.house, self.notebook)
+        mine = next((record["parameters"] for record in self.records.values()), {})
+        return {name: (published.get(name), value) for name, value in mine.items() if published.get(name, ...) != value}
+
+    @property
+    def origin(self) -> dict[str, Any] | None:
+        """When it began, how long it took, on what, with which versions."""
+        return provenance.read(self.build.provenance / f"{self.notebook}.json")
+
+    def in_short(self) -> dict[str, Any]:
+        """What `companion runs` tells of it; of a changed parameter, what is published and what it is here."""
+        origin = self.origin or {}
+        return {
+            "name": self.name,
+            "notebook": self.notebook,
+            "changed": self.changed,
+            "started": origin.get("started"),
+            "seconds": origin.get("seconds"),
+            "claims": len(self.claims),
+            "hold": sum(claim["holds"] for claim in self.claims),
+            "page": str(self.build.page),
+        }
+
+
+def all_runs(house: House) -> list[Run]:
+    """The runs that left figures, the newest last."""
+    folders = sorted(path.name for path in house.runs.iterdir()) if house.runs.is_dir() else []
+    found = [run for run in (Run(house, name) for name in folders) if run.records]
+    return sorted(found, key=lambda run: (run.origin or {}).get("started", ""))
+
+
+def published_parameters(house: House, notebook: str) -> Mapping[str, Any]:
+    """What the published figures of a notebook were computed with; its defaults where none is published."""
+    folder = house.published / notebook
+    for figure in figure_set.names_in(folder):
+        if not figure_set.faults(folder, figure):
+            return figure_set.read_record(folder, figure)["parameters"]
+    return Notebook.named(house, notebook).defaults if notebook in house.notebooks() else {}

@@ -1,0 +1,155 @@
+"""What is generated and unreadable is made again; what people write and nobody can read is named in a sentence."""
+
+import os
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from companion import atomic, figure_set, freshness, provenance, reading
+from companion.cli import app
+from companion.mistakes import Mistake
+
+RECORD = "figures/toy/toy_error.json"
+GARBAGE = {"no UTF-8": b"\xff\xfe\xfa", "a list": b"[1]", "a number": b"1", "cut off": b'{"files": {', "empty": b""}
+
+
+@pytest.fixture
+def said(ran_clone, monkeypatch):
+    """What a command says in the clone, on one line, and its exit code."""
+    monkeypatch.chdir(ran_clone.root)
+
+    def say(*command):
+        result = CliRunner().invoke(app, command)
+        assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+        return " ".join(result.output.split()), result.exit_code
+
+    return say
+
+
+@pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
+def test_stamp_that_nobody_can_read_is_none(ran_clone, said, content):
+    """The target is stale, and is built again."""
+    stamps = freshness.stamps(ran_clone.house, "laptop")
+    stamps["toy"].write_bytes(content)
+    output, code = said("list")
+    assert code == 0
+    assert "stale" in output
+    freshness.discard_damaged(ran_clone.house, "laptop")
+    assert not stamps["toy"].exists()
+    assert stamps["toy-toy_error"].exists()
+
+
+@pytest.mark.parametrize("content", [*GARBAGE.values(), b'{"files": 3, "claims": []}', b'{"files": {}}'])
+def test_published_record_that_nobody_can_read_is_published_again(ran_clone, said, content):
+    """Whatever draws or builds next puts it right."""
+    before = ran_clone.tree("figures")
+    (ran_clone.root / RECORD).write_bytes(content)
+    assert figure_set.faults(ran_clone.root / "figures/toy", "toy_error") == ["toy_error.json is not a record"]
+    assert said("list")[1] == 0
+    output, code = said("draw", "toy/toy_error")
+    assert code == 0, output
+    assert ran_clone.tree("figures") == before
+
+
+@pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
+def test_published_record_is_named_where_nothing_else_tells_the_numbers(ran_clone, said, content):
+    """In a fresh clone the published table is drawn, and the record says what its columns are."""
+    shutil.rmtree(ran_clone.house.generated)
+    (ran_clone.root / RECORD).write_bytes(content)
+    output, code = said("draw", "toy/toy_error")
+    assert code == 2
+    assert f"{RECORD} is not the record of a figure. Restore it, or run its notebook" in output
+
+
+@pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
+def test_built_record_that_nobody_can_read_is_told_stale(ran_clone, said, content):
+    """The figure is drawn again, from its table."""
+    (ran_clone.house.build("laptop").figures / "toy/toy_error.json").write_bytes(content)
+    output, code = said("list")
+    assert code == 0
+    assert "redraw" in output
+
+
+@pytest.mark.parametrize("content", [*GARBAGE.values(), b'{"seconds": 1}'])
+def test_provenance_that_nobody_can_read_is_none(ran_clone, said, content):
+    """It is volatile: the next run writes it anew."""
+    path = ran_clone.house.build("laptop").provenance / "toy.json"
+    assert provenance.read(path)
+    path.write_bytes(content)
+    assert provenance.read(path) is None
+    assert said("list")[1] == 0
+
+
+def test_generated_garbage_is_rebuilt_to_the_byte(ran_clone):
+    """All of it at once, by one build."""
+    build, before = ran_clone.house.build("laptop"), ran_clone.tree("figures", "_build/laptop/figures")
+    freshness.stamps(ran_clone.house, "laptop")["toy"].write_bytes(b"\xff")
+    (build.figures / "toy/toy_error.json").write_text("[]")
+    (build.tables / "toy/toy_error.json").write_text("[]")
+    (build.executed / "toy.ipynb").write_text("[]")
+    (build.provenance / "toy.json").write_text("[]")
+    shutil.rmtree(ran_clone.house.published / "toy")
+    (ran_clone.house.published / "toy").symlink_to("nowhere")
+    finished = ran_clone.companion("build", "--target", "figures")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert ran_clone.tree("figures", "_build/laptop/figures") == before
+    assert not (ran_clone.house.published / "toy").is_symlink()
+
+
+BOMB = "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+TRACKED = {
+    "table of contents with tabs": ("_toc.yml", b"format: jb-book\n\troot: book/index\n", "_toc.yml, line 2: not YAML"),
+    "table of contents, no UTF-8": ("_toc.yml", b"\xff", "_toc.yml is not UTF-8, from byte 0 on"),
+    "table of contents, a list": ("_toc.yml", b"[1]", "_toc.yml is not a mapping"),
+    "configuration with tabs": ("_config.yml", b"title: a\n\tb: c\n", "_config.yml, line 2: not YAML"),
+    "profile, a list": ("profiles/smoke.yml", b"- toy\n", "maps each notebook to its overrides"),
+    "profile, a number as notebook": ("profiles/smoke.yml", b"1: {seed: 1}\n", "1 is the name of no notebook"),
+    "profile, a number as parameter": ("profiles/smoke.yml", b"toy: {2: 1}\n", "2 is the name of no notebook and of"),
+    "profile, no UTF-8": ("profiles/smoke.yml", b"\xff", "smoke.yml is not UTF-8"),
+    "profile, nested aliases": ("profiles/smoke.yml", BOMB.encode(), "more than 100,000 values once its aliases"),
+    "profile, an endless alias": ("profiles/smoke.yml", b"toy: &a {seed: *a}\n", "more than 100,000 values"),
+    "notebook that is a list": ("book/toy.ipynb", b"[]", "toy.ipynb is not a notebook"),
+    "notebook, no UTF-8": ("book/toy.ipynb", b"\xff", "toy.ipynb is not a notebook"),
+    "notebook, cut off": ("book/toy.ipynb", b'{"cells": [{"cell_type": "code"}]}', "toy.ipynb is not a notebook"),
+    "lock that is not there": ("requirements.lock", None, "There is no"),
+}
+
+
+@pytest.mark.parametrize(("path", "content", "words"), TRACKED.values(), ids=TRACKED)
+def test_what_people_write_and_nobody_can_read_is_named(ran_clone, said, path, content, words):
+    """In a sentence with exit code 2, before anything runs; nothing published is touched."""
+    before = ran_clone.tree("figures")
+    if content is None:
+        (ran_clone.root / path).unlink()
+    else:
+        (ran_clone.root / path).write_bytes(content)
+    output, code = said("build")
+    assert code == 2
+    assert words in output
+    assert os.path.basename(path) in output
+    assert ran_clone.tree("figures") == before
+
+
+def test_nested_aliases_on_the_command_line_are_refused():
+    """As in a profile; an alias or two is welcome."""
+    with pytest.raises(Mistake, match="more than 100,000 values"):
+        reading.parse_yaml(BOMB, "here")
+    assert reading.parse_yaml("{a: &x [1, 2], b: *x}", "here") == {"a": [1, 2], "b": [1, 2]}
+
+
+def test_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(Mistake, match="cannot be read: No such file or directory"):
+        reading.read_yaml(tmp_path / "index.yml")
+
+
+def test_record_must_be_a_mapping_with_claims(tmp_path):
+    """As every record is that was ever written."""
+    path = tmp_path / "one.json"
+    path.write_text(atomic.dump_json({"claims": []}))
+    assert figure_set.read(path) == {"claims": []}
+    path.write_text(atomic.dump_json({"claims": 1}))
+    with pytest.raises(Mistake, match="is not the record of a figure"):
+        figure_set.read(path)

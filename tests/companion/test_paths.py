@@ -1,0 +1,84 @@
+"""A clone may stand in a folder of any name: no part of a path is a word of a shell, a wildcard or a format."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from companion.house import House
+from companion.sources import MACHINE
+
+# each would leave a file, were it ever executed or taken apart
+NAMES = {
+    "space": "random walks",
+    "single quote": "author's",
+    "double quote": 'the "new" one',
+    "ampersand": "a & touch executed",
+    "semicolon": "a; touch executed; b",
+    "dollar": "$HOME $PATH",
+    "brace": "{notebook} {x",
+    "backtick": "`touch executed`",
+    "substitution": "$(touch executed)",
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_clone_in_a_folder_of_any_name_is_built(ran, tmp_path, name):
+    """Snakemake runs what is out of date, here a picture, and nothing of the name."""
+    (tmp_path / name).mkdir()
+    clone = ran.copy_to(tmp_path / name / "clone")
+    before = {path.name for path in clone.root.iterdir()}
+    clone.replace("clone/toy/toy_error.py", "Points are means", "Points are averages")
+    finished = clone.companion("build", "--target", "figures")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "toy/toy_error drawn; replaced" in finished.stdout
+    assert {path.name for path in clone.root.iterdir()} - {".snakemake"} == before
+    assert [path.name for path in tmp_path.rglob("executed*") if path.is_file()] == []
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_all_stands_in_a_folder_with_every_such_name(pristine, tmp_path):
+    """Python, the machine and the book; from nothing to the site, with a kernel and Sphinx."""
+    folder = tmp_path / " ".join([*NAMES.values(), "> executed | tee executed * 100 %s"])
+    clone = pristine.copy_to(folder / "clone")
+    shutil.copytree(MACHINE, clone.root / "companion", ignore=shutil.ignore_patterns("__pycache__"))
+    clone.replace("_config.yml", "exclude_patterns: [", 'exclude_patterns: ["companion/**", ')
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    python = folder / "venv/bin/python"
+    (packages,) = (folder / "venv/lib").glob("*/site-packages")
+    (packages / "locked.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    finished = subprocess.run(
+        [python, "-m", "companion", "build"],
+        cwd=clone.root,
+        env=clone.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert (clone.house.site("laptop") / "book/toy.html").is_file()
+    assert [path for path in tmp_path.rglob("executed*") if path.is_file()] == []
+
+
+def test_folder_whose_name_is_not_utf8_is_refused_in_a_sentence(tmp_path, pristine):
+    """Records, pages and notebooks are UTF-8."""
+    root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/na\xefve"))
+    shutil.copytree(pristine.root, root)
+    clone = type(pristine)(root)
+    for command in (["list"], ["build"], ["run", "toy"]):
+        finished = clone.companion(*command)
+        assert finished.returncode == 2
+        assert r"na\udcefve" in finished.stderr
+        assert "is not UTF-8, as records, notebooks and pages are. Rename it." in " ".join(finished.stderr.split())
+        assert "Traceback" not in finished.stderr
+
+
+def test_folder_that_is_named_in_utf8_is_taken(tmp_path, pristine, monkeypatch):
+    """Accents are no reason to refuse it."""
+    clone = pristine.copy_to(tmp_path / "naïve")
+    monkeypatch.chdir(clone.root)
+    assert House.here().root == clone.root
