@@ -18,12 +18,11 @@ from rich.measure import Measurement
 from rich.status import Status
 from rich.table import Table
 
-from companion import atomic, freshness, parameters, publication
+from companion import atomic, freshness, parameters, provenance, publication
 from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake, did_you_mean
 from companion.notebooks import Notebook
 from companion.progress import DONE, STARTED, Progress, known_seconds, time_needed
-from companion.provenance import version
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
@@ -77,7 +76,7 @@ NotebookName = Annotated[
 
 def _say_version(asked: bool) -> None:
     if asked:
-        print(version())
+        print(provenance.version())
         raise typer.Exit
 
 
