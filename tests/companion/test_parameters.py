@@ -15,6 +15,7 @@ from companion import cli, runner
 from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, check_profiles, parameters_of, parse_assignment, resolve
+from companion.provenance import RECORDED
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED_MEANS = "Every random number follows from it."
@@ -356,7 +357,8 @@ def test_time_of_each_profile_is_listed(toy):
     for profile, seconds in (("laptop", 215.4), ("smoke", 9.0)):
         path = toy.house.build(profile).provenance / "toy.json"
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"seconds": seconds, "cores": 2}), encoding="utf-8")
+        recorded = dict.fromkeys(RECORDED) | {"seconds": seconds, "cores": 2}
+        path.write_text(json.dumps(recorded), encoding="utf-8")
     said = invoke("run", "toy", "--parameters").output
     assert "Last time it took: laptop 215 s on 2 cores, smoke 9 s on 2 cores.\n" in said
 
