@@ -504,7 +504,9 @@ def build(
         )
         _follow(process, house.build(profile), Progress(seconds, cores))
     if process.returncode:
-        raise Mistake("The build stopped; what went wrong is above. What was built is kept: run it again to go on.")
+        edited = freshness.stamps(house, profile) != stamps
+        why = "what it builds was edited meanwhile" if edited else "what went wrong is above"
+        raise Mistake(f"The build stopped; {why}. What was built is kept: run it again to go on.")
     if target == "site":
         console.print(f"[green]The site is here:[/] {house.site(profile) / 'index.html'}", soft_wrap=True)
 

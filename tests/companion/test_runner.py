@@ -289,6 +289,26 @@ def test_what_is_edited_during_a_run_is_stale_after_it(ran_clone, rerun, old, ne
     assert {name for name in ("toy", f"toy-{FIGURE}") if freshness.is_fresh(ran_clone.house, name, "laptop")} == fresh
 
 
+EDITS_ITSELF = f"""# means, while somebody edits the chapter
+from pathlib import Path
+
+source = Path("{CODE}")
+source.write_text(source.read_text() + "\\n\\ndef edited():\\n    return 1\\n")
+errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)
+publish(toy_error, errors)
+"""
+
+
+def test_build_says_that_what_it_builds_was_edited(clone):
+    """Nothing went wrong, and yet the figure is stale; the next build makes it fresh."""
+    clone.rewrite_cell("# means", EDITS_ITSELF)
+    stopped = clone.companion("build", "--target", "figures")
+    assert stopped.returncode == 2
+    assert "The build stopped; what it builds was edited meanwhile." in stopped.stderr
+    clone.replace("book/toy.ipynb", "source.write_text", "source.read_text; str")
+    assert clone.companion("build", "--target", "figures").returncode == 0
+
+
 def test_run_that_does_not_publish_what_it_should_is_not_accepted(ran_clone, rerun):
     """The figures named in the notebook, all of them and no others; what was there stays."""
     before = ran_clone.tree("figures", "_build/laptop/figures")
