@@ -10,6 +10,7 @@ which versions, on what kind of machine. No names of people or hosts and no fold
 """
 
 import argparse
+import json
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from typing import Any
 
 from companion import provenance
 from companion.atomic import dump_json, write_text
-from companion.figure_set import DATA, RECORD, read
+from companion.figure_set import DATA, RECORD
 from companion.house import House, relative
 from companion.mistakes import did_you_mean
 from companion.numbers import write_csv
@@ -89,7 +90,7 @@ def _faults(path: Path, folder: Path) -> list[str]:
     name = relative(path, folder)
     if not path.with_suffix(RECORD).is_file():
         return [f"{name} has no record beside it"]
-    record = read(path.with_suffix(RECORD))
+    record = json.loads(path.with_suffix(RECORD).read_text(encoding="utf-8"))
     found = []
     if record.get("sha256") != digest(path.read_bytes()):
         found.append(f"{name} is not the file its record names")
