@@ -33,11 +33,15 @@ def float64():
 
 @pytest.fixture(scope="module")
 def quick_compilation():
-    """For modules of many small laws, where XLA would spend its time on optimising what runs once."""
+    """For modules of many small laws, where XLA would spend its time on optimising what runs once.
+
+    What was compiled so is forgotten afterwards: other tests compare digits with those of programs optimised as usual.
+    """
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", before)
+    jax.clear_caches()
 
 
 @pytest.fixture(scope="session")
