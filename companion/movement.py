@@ -1,7 +1,9 @@
 """How far the numbers of a figure are from the published ones, in units of what a rebuild may move them.
 
-The rule is the one by which a rebuild replaces a published figure (`companion.numbers.moved`): what is beyond 1 here
-has moved there.
+What is beyond 1 has moved: a rebuild replaces the figure for it. A Monte-Carlo column may move by five of its standard
+errors, an exact one by 1e-6 of its value and by what the column says of zeros. Published numbers are rounded to six
+digits, so half a unit of the sixth is allowed on top. One that moves with another is not compared by itself, but for
+where it is finite.
 """
 
 import math
@@ -14,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from companion.numbers import SIGNIFICANT_DIGITS
+from companion.records import Column
 
 
 @dataclass(frozen=True)
@@ -49,19 +52,26 @@ class Movement:
         return self.other_rows is None and self.by <= 1
 
 
+def moved(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The columns in which the table in `unrounded` is further from the one in `published` than a rebuild may be."""
+    old, new = pd.read_csv(published), pd.read_csv(unrounded)
+    if list(old.columns) != list(new.columns) or len(old) != len(new):
+        return ["the shape of the table"]
+    return [column.name for column in _columns(old, new, columns) if column.by > 1]
+
+
 def movement(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str, Any]]) -> Movement:
     """How far the table in `unrounded` moved from the one in `published`; `columns` as the new record declares them.
 
     Numbers are compared row by row, which needs the same rows: as many, with the same texts, and in the first column,
-    which says what a row is about, the same values. A column that moves with another is compared only for where it is
-    finite, and what is the same to the digits that are published has not moved.
+    which says what a row is about, the same values.
     """
     old, new = pd.read_csv(published), pd.read_csv(unrounded)
     if list(old.columns) != list(new.columns):
         return Movement(other_rows=f"its columns are {', '.join(new.columns)}; published: {', '.join(old.columns)}")
     if len(old) != len(new):
         return Movement(other_rows=f"it has {len(new)} rows; published: {len(old)}")
-    found = [_column(old, new, name, column) for name, column in columns.items()]
+    found = _columns(old, new, columns)
     for place, moved in enumerate(found):
         if moved.by > 1 and (place == 0 or isinstance(moved.old, str)):
             return Movement(
@@ -71,7 +81,15 @@ def movement(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str
     return Movement(tuple(sorted(found, key=lambda moved: -moved.by)))
 
 
-def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Mapping[str, Any]) -> ColumnMovement:
+def _columns(old: pd.DataFrame, new: pd.DataFrame, columns: Mapping[str, Mapping[str, Any]]) -> list[ColumnMovement]:
+    declared = {
+        name: Column(**{key: value for key, value in column.items() if key != "kind"})
+        for name, column in columns.items()
+    }
+    return [_column(old, new, name, column) for name, column in declared.items()]
+
+
+def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Column) -> ColumnMovement:
     numeric = all(pd.api.types.is_numeric_dtype(frame[name]) for frame in (old, new))
     kind = float if numeric else str
     one, other = ([kind(value) for value in frame[name].tolist()] for frame in (old, new))
@@ -82,20 +100,21 @@ def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Mapping[str
     return ColumnMovement(name, float(by[row]), row + 1, one[row], other[row])
 
 
-def _by(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Mapping[str, Any]) -> np.ndarray:
+def _by(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Column) -> np.ndarray:
     """Of every row: the distance in units of what is allowed there."""
     one, other = old[name].to_numpy(float), new[name].to_numpy(float)
     both = np.isfinite(one) & np.isfinite(other)
     by = np.where(both | (one == other) | (np.isnan(one) & np.isnan(other)), 0.0, math.inf)
-    if column["moves_with"] is not None:
+    if column.moves_with is not None:
         return by
     size = np.abs(np.where(both & (one != 0), one, 1.0))
     rounding = 0.5 * 10.0 ** (np.floor(np.log10(size)) - SIGNIFICANT_DIGITS + 1)
-    allowed = column["absolute"] + 1e-6 * np.abs(np.where(both, other, 0.0)) + np.where(one == 0, 0.0, rounding)
-    if column["std_error"] is not None:
-        errors = [frame[column["std_error"]].to_numpy(float) for frame in (old, new)]
+    allowed = column.absolute + 1e-6 * np.abs(np.where(both, other, 0.0)) + np.where(one == 0, 0.0, rounding)
+    if column.std_error is not None:
+        errors = [frame[column.std_error].to_numpy(float) for frame in (old, new)]
         allowed = np.maximum(allowed, 5 * np.nan_to_num(np.maximum(*errors)))
     same = np.array([float(f"{value:.{SIGNIFICANT_DIGITS}g}") for value in other]) == one
-    distance = np.abs(np.where(both & ~same, other - one, 0.0))
+    compared = both & ~same
+    distance = np.abs(np.where(compared, other, 0.0) - np.where(compared, one, 0.0))
     with np.errstate(divide="ignore"):
         return np.where(distance == 0, by, distance / np.where(distance == 0, 1.0, allowed))

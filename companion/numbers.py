@@ -1,4 +1,4 @@
-"""The numbers of a figure on disk: how they are written, and when a rebuild has moved them."""
+"""The numbers of a figure on disk: how they are written, and how they are read again."""
 
 import io
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from companion.records import Alternative, Claim, Column
+from companion.records import Alternative, Claim
 
 SIGNIFICANT_DIGITS = 6
 EXACT_DIGITS = 17
@@ -89,40 +89,3 @@ def _parse(source: Any, kinds: Mapping[str, str]) -> pd.DataFrame:
 def write_csv(frame: pd.DataFrame, path: Path, digits: int) -> None:
     """`frame` with `digits` significant digits, the same bytes for the same numbers."""
     frame.to_csv(path, index=False, float_format=f"%.{digits}g", lineterminator="\n")
-
-
-def moved(published: Path, unrounded: Path, record: dict[str, Any]) -> list[str]:
-    """The columns in which the new, unrounded CSV differs from the published one by more than a rebuild may.
-
-    A Monte-Carlo column may move by five of its standard errors; an exact one by 1e-6 of its value; one that moves
-    with another is not compared by itself, but for where it is finite. Published numbers are rounded to six digits, so
-    half a unit of the sixth is allowed on top. `record` declares the columns.
-    """
-    old, new = pd.read_csv(published), pd.read_csv(unrounded)
-    columns = {
-        name: Column(**{key: value for key, value in column.items() if key != "kind"})
-        for name, column in record["columns"].items()
-    }
-    if list(old.columns) != list(new.columns) or len(old) != len(new):
-        return ["the shape of the table"]
-    return [name for name, column in columns.items() if _column_moved(old, new, name, column)]
-
-
-def _column_moved(published: pd.DataFrame, unrounded: pd.DataFrame, name: str, column: Column) -> bool:
-    old, new = published[name], unrounded[name]
-    if not (pd.api.types.is_numeric_dtype(old) and pd.api.types.is_numeric_dtype(new)):
-        return list(old.astype(str)) != list(new.astype(str))
-    old, new = old.to_numpy(float), new.to_numpy(float)
-    finite = np.isfinite(old) & np.isfinite(new)
-    if not np.array_equal(old[~finite], new[~finite], equal_nan=True):
-        return True
-    if column.moves_with is not None:
-        return False
-    old, new = old[finite], new[finite]
-    size = np.abs(np.where(old == 0, 1.0, old))
-    rounding = 0.5 * 10.0 ** (np.floor(np.log10(size)) - SIGNIFICANT_DIGITS + 1)
-    allowed = column.absolute + 1e-6 * np.abs(new) + np.where(old == 0, 0.0, rounding)
-    if column.std_error is not None:
-        errors = [frame[column.std_error].to_numpy(float)[finite] for frame in (published, unrounded)]
-        allowed = np.maximum(allowed, 5 * np.nan_to_num(np.maximum(*errors)))
-    return bool((np.abs(new - old) > allowed).any())

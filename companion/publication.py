@@ -54,9 +54,10 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
     old, new = figure_set.read_record(published, figure), figure_set.read_record(built, figure)
     if _words(old) != _words(new) or not all(map(_same_bounds, old["claims"], new["claims"])):
         return False
-    from companion import numbers  # pandas takes a second to import, and most calls end above
+    from companion.movement import moved  # pandas takes a second to import, and most calls end above
 
-    return not numbers.moved(published / f"{figure}{figure_set.DATA}", tables / f"{figure}{figure_set.DATA}", new)
+    table = f"{figure}{figure_set.DATA}"
+    return not moved(published / table, tables / table, new["columns"])
 
 
 def _words(record: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from companion.movement import movement
-from companion.numbers import moved
+from companion.movement import moved, movement
 
 EXACT = {"meaning": "", "unit": "1", "std_error": None, "absolute": 0.0, "moves_with": None}
 COLUMNS = {
@@ -41,7 +40,7 @@ def moves(tmp_path):
         paths = tmp_path / "old.csv", tmp_path / "new.csv"
         for path, text in zip(paths, (old, new), strict=True):
             path.write_text(text, encoding="utf-8")
-        return movement(*paths, columns), moved(*paths, {"columns": columns})
+        return movement(*paths, columns), moved(*paths, columns)
 
     return between
 

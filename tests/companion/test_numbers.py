@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion import numbers
+from companion import movement, numbers
 from companion.records import Alternative, Claim, Column
 
 
@@ -18,8 +18,8 @@ def moved(tmp_path):
         published, unrounded = tmp_path / "published.csv", tmp_path / "unrounded.csv"
         numbers.write_csv(pd.DataFrame(old), published, numbers.SIGNIFICANT_DIGITS)
         numbers.write_csv(pd.DataFrame(new), unrounded, numbers.EXACT_DIGITS)
-        record = {"columns": {name: asdict(columns.get(name, Column("x"))) | {"kind": "number"} for name in new}}
-        return numbers.moved(published, unrounded, record)
+        declared = {name: asdict(columns.get(name, Column("x"))) | {"kind": "number"} for name in new}
+        return movement.moved(published, unrounded, declared)
 
     return compare
 
