@@ -24,7 +24,7 @@ QUICK := \
   tests/lib/test_measures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book test check serve lint lock
+.PHONY: help book test check verify serve lint lock
 
 help:  ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ test: $(VENV)/.installed  ## run every test, the browser's too
 check: $(VENV)/.installed  ## run the quick tests, in three minutes or less
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK)
 
+verify: $(VENV)/.installed  ## compute every published figure again, and compare
+	$(BIN)/companion verify
+
 serve: book  ## build, then show the site on this machine
 	$(BIN)/companion serve
 
@@ -55,4 +58,4 @@ lint: $(VENV)/.installed  ## what CI checks besides the tests
 
 lock:  ## resolve requirements.lock anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --python-version 3.11 pyproject.toml --extra book --group dev -o requirements.lock
+	  --python-version 3.11 pyproject.toml --extra book --extra jupyter --group dev -o requirements.lock

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 7
-MAIN = "import sys; from companion.cli import main; sys.argv = ['companion', *sys.argv[1:]]; main()"
+MAIN = "import sys; from companion.__main__ import main; sys.argv = ['companion', *sys.argv[1:]]; main()"
 COMMANDS = {
     "python, import numpy": ["-c", "import numpy"],
     "companion run NAME -p typo=1": ["-c", MAIN, "run", "gaussian_limit", "-p", "typo=1"],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from companion.records import Column as Column
     from companion.records import Numbers as Numbers
     from companion.records import Table as Table
+    from companion.rerunning import rerun as rerun
 
 _HOMES = {
     "Alternative": "records",
@@ -25,10 +26,22 @@ _HOMES = {
     "Table": "records",
     "begin": "publishing",
     "gather": "pieces",
+    "rerun": "rerunning",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"companion.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = f"companion.{_HOMES[name]}"
+    try:
+        return getattr(import_module(home), name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(without(error.name, f"`companion.{name}`", "notebook"), name=error.name) from error
+    except AttributeError as error:  # which `from companion import …` would take for a name that is not there
+        raise ImportError(f"{home} could not be imported: {error}") from error
+
+
+def without(missing: str | None, what: str, extra: str) -> str:
+    """The sentence about a library that is not installed, and the extra of the distribution that asks for it."""
+    return f"{what} needs {missing}, which is not installed. The distribution asks for it with its extra `{extra}`."

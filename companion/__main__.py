@@ -1,6 +1,23 @@
 """`python -m companion`: the command line, also without an installed script."""
 
-from companion.cli import main
+import sys
+
+from companion import stopping, without
+
+
+def main() -> None:
+    """Run the command line; stopped by Ctrl-C or SIGTERM, or lacking a library, say so in a sentence."""
+    try:
+        stopping.listen()
+        try:
+            from companion.cli import app
+        except ModuleNotFoundError as error:
+            sys.exit(without(error.name, "The command line", "book"))
+        app()
+    except KeyboardInterrupt as stop:
+        print(stopping.SENTENCE, file=sys.stderr)
+        sys.exit(stopping.exit_code(stop))
+
 
 if __name__ == "__main__":
     main()

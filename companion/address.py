@@ -11,19 +11,53 @@ from companion.mistakes import Mistake
 from companion.notebooks import BOOTSTRAP_TAG
 from companion.reading import read_yaml
 
+# Plain Python, and what it says where something is wrong is one sentence: `SystemExit` has no traceback in a notebook.
 BOOTSTRAP = """\
-# bootstrap: Colab installs the companion here; where it is installed, nothing happens
+# bootstrap: where this book is not installed, as on Colab, it is installed here; elsewhere nothing changes
 import importlib.util
+import subprocess
+import sys
 
-if importlib.util.find_spec("{package}") is None:
-    %pip install --quiet "{distribution} @ git+{url}"
+spec = importlib.util.find_spec("{chapters}")
+missing = spec is None or spec.origin is None
+if missing:
+    wanted = "{wanted}"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", wanted]
+    installed = subprocess.run(pip, check=False, capture_output=True, text=True)
+    if installed.returncode:
+        raise SystemExit(f"pip could not install this book, and nothing below can run. It says:\\n{{installed.stderr}}")
+    importlib.invalidate_caches()
+try:
+    from companion.bootstrap import look_around
+except ImportError as error:
+    raise SystemExit(f"`companion` cannot be used: {{error}}. If one lies beside the notebook, rename it.") from error
+look_around({packages}, "{name}", just_installed=missing)
 """
+# What stands for the owner's name as long as nobody knows it.
+PLACEHOLDER = "OWNER"
+# The extra of a book that asks for what its notebooks need, where it has one.
+NOTEBOOK = "notebook"
 _URL = r"https://github\.com/[\w.-]+/[\w.-]+?"
 
 
 def public_address(house: House) -> str:
     """The one definition: `repository: url:` in `_config.yml`."""
     return read_yaml(house.root / "_config.yml")["repository"]["url"]
+
+
+def is_known(house: House) -> bool:
+    """Whether the address is more than a placeholder, so that links to it lead somewhere."""
+    return public_address(house).split("/")[-2] != PLACEHOLDER
+
+
+def site_address(house: House) -> str | None:
+    """Where GitHub Pages serves the site, or what `html: baseurl:` says; None while the address is not known."""
+    if base := (read_yaml(house.root / "_config.yml").get("html") or {}).get("baseurl"):
+        return base.rstrip("/") + "/"
+    if not is_known(house):
+        return None
+    owner, name = public_address(house).removeprefix("https://github.com/").split("/")
+    return f"https://{owner.lower()}.github.io/{name}/"
 
 
 def spread(house: House, url: str | None = None) -> list[str]:
@@ -47,17 +81,21 @@ def differing(house: House) -> list[str]:
 
 def bootstrap_cell(house: House) -> dict:
     """The hidden cell that every notebook has, the same in all."""
+    name = house.project["name"]
+    extra = f"[{NOTEBOOK}]" if NOTEBOOK in house.project.get("optional-dependencies", {}) else ""
+    source = BOOTSTRAP.format(
+        chapters=house.settings.chapters,
+        wanted=f"{name}{extra} @ git+{public_address(house)}",
+        packages=json.dumps(house.packages),
+        name=name,
+    )
     return {
         "cell_type": "code",
         "execution_count": None,
         "id": BOOTSTRAP_TAG,
-        "metadata": {"tags": ["remove-cell", BOOTSTRAP_TAG]},
+        "metadata": {"jupyter": {"source_hidden": True}, "tags": ["remove-cell", BOOTSTRAP_TAG]},
         "outputs": [],
-        "source": BOOTSTRAP.format(
-            url=public_address(house), package=house.settings.chapters, distribution=house.distribution
-        )
-        .rstrip()
-        .splitlines(keepends=True),
+        "source": source.rstrip().splitlines(keepends=True),
     }
 
 

@@ -2,7 +2,6 @@
 
 import ctypes
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -108,14 +107,37 @@ def _replace_one_by_one(new: Path, target: Path) -> None:
 @contextmanager
 def locked(path: Path, waiting: str) -> Iterator[None]:
     """Hold an exclusive lock on `path`, released by the kernel however the process ends; say `waiting` if taken."""
+    from filelock import FileLock, Timeout  # a notebook run by hand locks nothing
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(waiting, flush=True)
-            fcntl.flock(file, fcntl.LOCK_EX)
+    lock = FileLock(path, fallback_to_soft=False)  # a lock that only its file marks would outlive a kill
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        print(waiting, flush=True)
+        lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def if_free(path: Path) -> Iterator[bool]:
+    """Hold the lock `path` if it is there and nobody holds it: whether that is so. Who held it last is dead or done."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, fallback_to_soft=False)
+    try:
+        free = path.is_file()
+        if free:
+            lock.acquire(blocking=False)
+    except (Timeout, OSError):
+        free = False
+    try:
+        yield free
+    finally:
+        lock.release()
 
 
 @contextmanager

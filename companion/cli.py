@@ -8,17 +8,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import progress as bars
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
 from rich.status import Status
 from rich.table import Table
 
-from companion import atomic, freshness, parameters, provenance, publication
+from companion import atomic, freshness, parameters, processes, provenance, publication, stopping
 from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake, did_you_mean
 from companion.notebooks import Notebook
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from companion.sweeping import Sweep
+    from companion.verifying import Verdict
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,6 +41,9 @@ app = typer.Typer(
 )
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
+
+# How a disk, or a person's share of one, says that it is full.
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 # `companion serve` looks for a free port among so many.
 PORTS_TRIED = 20
@@ -89,13 +95,8 @@ def common(
     """Rerun the notebooks of the companion, rebuild its figures and its site."""
 
 
-def main() -> None:
-    """Entry point of the `companion` command."""
-    app()
-
-
 def explained(command: Callable[..., None]) -> Callable[..., None]:
-    """Show mistakes and failed claims as sentences; exit with 2 and 3."""
+    """Show in sentences mistakes and a full disk (exit code 2), failed claims (3), a signal (as a shell tells it)."""
 
     @functools.wraps(command)
     def run(*args, **kwargs):
@@ -107,6 +108,19 @@ def explained(command: Callable[..., None]) -> Callable[..., None]:
         except ClaimsFailed as failure:
             errors.print(f"[bold red]A claim does not hold.[/] {_plain(str(failure))}", soft_wrap=True)
             raise typer.Exit(3) from None
+        except OSError as fault:
+            if fault.errno not in NO_SPACE:
+                raise
+            place = f" ({_plain(fault.filename)})" if fault.filename else ""
+            errors.print(
+                f"[bold red]Error:[/] No space is left on the disk{place}. Nothing is half-written: make room, and the "
+                "same line goes on.",
+                soft_wrap=True,
+            )
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt as stop:
+            errors.print(stopping.SENTENCE)
+            raise typer.Exit(stopping.exit_code(stop)) from None
 
     return run
 
@@ -175,9 +189,14 @@ def run(
         str | None,
         typer.Option("--figure", metavar="FIGURE", help="Run only the steps that lead to this figure, for yourself."),
     ] = None,
+    apart: Annotated[
+        bool, typer.Option("--apart", help="Run as published, and keep the results to yourself, as with `-p`.")
+    ] = False,
     show: Annotated[
         bool,
-        typer.Option("--open", help="With `-p` or `--figure`: open the run's page, whatever its claims say."),
+        typer.Option(
+            "--open", help="With `-p`, `--figure` or `--apart`: open the run's page, whatever its claims say."
+        ),
     ] = False,
     list_parameters: Annotated[
         bool, typer.Option("--parameters", help="Run nothing: list the notebook's parameters, and how long it takes.")
@@ -185,9 +204,9 @@ def run(
 ) -> None:
     """Run one notebook, with parameters of your own if you like.
 
-    Without `-p` its results become those of the profile, if every claim holds. With `-p`, and of one figure with
-    `--figure`, they go to a folder of their own, under `_build/runs/`, whatever its claims say; its page there,
-    `index.html`, has them beside what is published.
+    Without `-p` its results become those of the profile, if every claim holds. With `-p` or `--apart`, and of one
+    figure with `--figure`, they go to a folder of their own, under `_build/runs/`, whatever its claims say; its page
+    there, `index.html`, has them beside what is published.
     What parameters there are, `companion run NOTEBOOK --parameters` lists.
     """
     house = House.here()
@@ -205,24 +224,28 @@ def run(
     parameters.check(house, source, parameters.resolve(house, source, profile, overrides))
     if figure:
         source.require_figure(figure)
-    if show and not (overrides or figure):
-        raise Mistake("`--open` shows a run of your own: give `-p` or `--figure`, or see the book, `companion serve`.")
+    if show and not (overrides or figure or apart):
+        raise Mistake(
+            "`--open` shows a run of your own: give `-p`, `--figure` or `--apart`, or see the book, `companion serve`."
+        )
     from companion import runner  # imports what a mistaken parameter should not have to wait for
 
     console.print(f"{STARTED} {notebook}{f'/{figure}' if figure else ''} ({profile})")
     try:
-        report = runner.run(house, notebook, profile, overrides, figure)
+        report = runner.run(house, notebook, profile, overrides, figure, apart=apart)
     except ClaimsFailed:
         if show:
             _open(runner.own_build(house, notebook, profile, overrides, figure).page)
         raise
     console.print(
         f"[green]{DONE}[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
-        f"{report.seconds:.0f} s. {report.folder}",
+        f"{report.seconds:.0f} s. {_plain(report.folder)}",
         soft_wrap=True,
     )
+    if report.edited:
+        console.print(f"  {notebook} was edited while it ran, and is stale: nothing is published. Run it again.")
     if report.page:
-        console.print(f"  beside what is published: {report.page}", soft_wrap=True)
+        console.print(f"  beside what is published: {_plain(report.page)}", soft_wrap=True)
         if show:
             _open(report.page)
     if report.replaced:
@@ -283,7 +306,7 @@ def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for prog
         )
         changed = ", ".join(f"{name}: {_shown(old)} → {_shown(new)}" for name, (old, new) in one["changed"].items())
         console.print(f"  {_plain(changed) or 'as published'}", soft_wrap=True)
-        console.print(f"  {one['page']}", soft_wrap=True)
+        console.print(f"  {_plain(one['page'])}", soft_wrap=True)
 
 
 def _shown(value: Any) -> str:
@@ -344,7 +367,7 @@ def _show_sweep(sweep: "Sweep", claims: "DataFrame") -> int:
             str(claim), f"[{colour}]{holds}/{len(outcomes)}[/]", f"{outcomes['deviation'].max():.2f} tolerances"
         )
     _show_table(table)
-    console.print(f"Tables and a picture: {sweep.folder}", soft_wrap=True)
+    console.print(f"Tables and a picture: {_plain(sweep.folder)}", soft_wrap=True)
     return len(claims) - sum(claims["holds"])
 
 
@@ -396,8 +419,8 @@ def compare(
 ) -> None:
     """Compare two runs or builds figure by figure: columns, rows, every number to its last digit, claims.
 
-    A build is a folder such as `_build/laptop`, or `figures`. Names the first difference of each figure. Exit code 0:
-    equal; 1: not.
+    A build is a folder such as `_build/laptop`, or `figures`, whose numbers have six digits. Names the first difference
+    of each figure. Exit code 0: equal; 1: not.
     """
     from companion.comparing import differences
 
@@ -410,6 +433,78 @@ def compare(
     console.print(f"{len(found) - differing} figures are equal, {differing} differ.")
     if differing:
         raise typer.Exit(1)
+
+
+@app.command()
+@explained
+def verify(
+    notebooks: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NOTEBOOK]...", help="Which; without, all.", autocompletion=_completed(House.notebooks)
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="FOLDER", help="Published figures from elsewhere.")
+    ] = None,
+    cores: Annotated[int, typer.Option(min=1, help="How many notebooks run at once.")] = 2,
+) -> None:
+    """Compute the published figures again, and say whether they are what the code gives.
+
+    Every number is compared as a rebuild compares it, so is every claim, and every picture with its table; how far
+    each figure is from the published one is told in units of what is allowed. Nothing is published, nothing computed
+    before is used: the book is copied to `_build/verify/` and run there. Without a clone, it is the book that was
+    installed with this command, and `figures/` in the working folder.
+
+    Exit code 0: all as published; 1: not; 2: a notebook could not be run.
+    """
+    from companion.verifying import Verification
+
+    verification = Verification.of(figures)
+    home = verification.home
+    with atomic.locked(home.generated / ".verify.lock", "Waiting for another verification to end."):
+        house = verification.lay_out()
+        for name in notebooks or []:
+            house.require_notebook(name)
+        names = list(dict.fromkeys(notebooks or house.notebooks()))
+        progress, faults = Progress(known_seconds(home, DEFAULT_PROFILE, names), cores), {}
+
+        def tell(line: str) -> None:
+            console.print(progress.told(line, time.monotonic()), markup=False, soft_wrap=True)
+
+        with closing(verification.run(names, cores, lambda name: tell(f"{STARTED} {name}"))) as ended:
+            for name, fault in ended:
+                tell(f"{'✗' if fault else DONE} {name}")
+                faults |= {name: fault} if fault else {}
+        verdicts = [verdict for name in names if name not in faults for verdict in verification.verdicts(house, name)]
+        differing = _show_verdicts(verdicts)
+        strangers = [] if notebooks else verification.strangers(house)
+    for name in strangers:
+        console.print(f"{_plain(verification.published / name)} belongs to no notebook.", soft_wrap=True)
+    if faults:
+        raise Mistake("\n".join(f"{name} could not be run. {fault}" for name, fault in faults.items()))
+    if differing or strangers:
+        console.print(
+            f"{differing} of {len(verdicts)} figures are not what the code gives. Computed again: {_plain(house.runs)}",
+            soft_wrap=True,
+        )
+        raise typer.Exit(1)
+    console.print(f"All {len(verdicts)} figures are what the code gives.")
+
+
+def _show_verdicts(verdicts: "list[Verdict]") -> int:
+    """A table of how far each figure is from the published one; how many are too far."""
+    table = Table("figure", "furthest", "in tolerances", "published", "here")
+    for verdict in verdicts:
+        if not verdict.differences:
+            table.add_row(f"[green]{DONE}[/] {verdict.figure}", _plain(verdict.name), f"{verdict.furthest:.2g}")
+        for place, found in enumerate(verdict.differences):
+            table.add_row(
+                "" if place else f"[red]✗[/] {verdict.figure}",
+                *map(_plain, (found.what, f"{found.by:.3g}", found.published, found.here)),
+            )
+    _show_table(table)
+    return sum(bool(verdict.differences) for verdict in verdicts)
 
 
 def _build_named(name: str) -> Path:
@@ -489,26 +584,21 @@ def build(
     with atomic.locked(house.generated / ".build.lock", "Waiting for another build to end."):
         if profile == DEFAULT_PROFILE:
             _restore_published(house)
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(house.root)),
-                *("--snakefile", str(house.root / "Snakefile"), "--config", f"profile={profile}"),
-                *(["pieces=1"] if pieces else []),
-                # ours is the lock, and stamps are the only outputs: a killed run leaves nothing to unlock or to doubt
-                *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
-            ],
-            cwd=house.root,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        _follow(process, house.build(profile), Progress(seconds, cores))
+        command = [
+            *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(house.root)),
+            *("--snakefile", str(house.root / "Snakefile"), "--config", f"profile={profile}"),
+            *(["pieces=1"] if pieces else []),
+            # ours is the lock, and stamps are the only outputs: a killed run leaves nothing to unlock or to doubt
+            *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
+        ]
+        with processes.started(command, cwd=house.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            _follow(process, house.build(profile), Progress(seconds, cores))
     if process.returncode:
         edited = freshness.stamps(house, profile) != stamps
         why = "what it builds was edited meanwhile" if edited else "what went wrong is above"
         raise Mistake(f"The build stopped; {why}. What was built is kept: run it again to go on.")
     if target == "site":
-        console.print(f"[green]The site is here:[/] {house.site(profile) / 'index.html'}", soft_wrap=True)
+        console.print(f"[green]The site is here:[/] {_plain(house.site(profile) / 'index.html')}", soft_wrap=True)
 
 
 def _tell_plan(house: House, profile: str, target: str, pieces: bool) -> None:
@@ -585,7 +675,7 @@ def book(
     console.print(f"{STARTED} the site")
     with atomic.announced(house.build(profile).running / "the site"):
         site = build_published_site(house) if published else build_site(house, profile)
-    console.print(f"[green]{DONE}[/] the site: {site}", soft_wrap=True)
+    console.print(f"[green]{DONE}[/] the site: {_plain(site)}", soft_wrap=True)
 
 
 @app.command()
@@ -608,15 +698,15 @@ def serve(
         raise Mistake(f"The last build of the site in {site} did not end well, and it may lack pages. {again}")
     with _server(site, port) as server:
         place = f"http://127.0.0.1:{server.server_port}/"
-        if port not in (0, server.server_port):
-            console.print(f"Port {port} is taken.")
-        console.print(f"{place} — Ctrl-C ends it.")
         if open_browser:
             import webbrowser
 
             # some browsers return only when they are closed
             threading.Thread(target=webbrowser.open, args=(place,), daemon=True).start()
         try:
+            if port not in (0, server.server_port):
+                console.print(f"Port {port} is taken.")
+            console.print(f"{place} — Ctrl-C ends it.")
             server.serve_forever()
         except KeyboardInterrupt:
             console.print("Ended.")
@@ -653,8 +743,8 @@ def new(
     if (notebook is None) == (book is None):
         raise Mistake("Name a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`.")
     for path in lay_out_book(book) if book else lay_out(House.here(), str(notebook)):
-        console.print(f"[green]+[/] {path}", soft_wrap=True)
-    inside = f"cd {book} && " if book else ""
+        console.print(f"[green]+[/] {_plain(path)}", soft_wrap=True)
+    inside = f"cd {_plain(book)} && " if book else ""
     console.print(f"It runs as it is: {inside}companion run {notebook or FIRST_NOTEBOOK}", soft_wrap=True)
 
 
@@ -671,6 +761,6 @@ def address(
     console.print(f"{public_address(house)}: {', '.join(changed) if changed else 'every copy says so already'}")
 
 
-def _plain(text: str) -> str:
-    """Square brackets are markup to rich and citations to us."""
-    return text.replace("[", "\\[")
+def _plain(text: str | Path) -> str:
+    """Square brackets are markup to rich; to us they are citations, and may stand in the name of a folder."""
+    return escape(str(text))

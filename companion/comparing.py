@@ -1,4 +1,4 @@
-"""Two builds side by side: what the numbers and the claims of each figure are, to the last digit."""
+"""Two builds side by side: the numbers and the claims of each figure, to the last digit that both have."""
 
 import csv
 from itertools import zip_longest
@@ -12,9 +12,11 @@ from companion.mistakes import Mistake
 def differences(old: Path, new: Path) -> dict[str, str | None]:
     """Of every `notebook/figure` in either build: the first difference in words, None where there is none.
 
-    A build is a folder with `tables/`, the unrounded numbers, and `figures/`, or a folder of published figures.
+    A build is a folder with `tables/`, the unrounded numbers, and `figures/`, or a folder of published figures, with
+    which only rounded numbers are compared.
     """
-    one, other = _figures(old), _figures(new)
+    exact = all((build / "tables").is_dir() for build in (old, new))
+    one, other = _figures(old, exact), _figures(new, exact)
     found: dict[str, str | None] = {}
     for name in sorted(one.keys() | other.keys()):
         if name not in one or name not in other:
@@ -24,13 +26,10 @@ def differences(old: Path, new: Path) -> dict[str, str | None]:
     return found
 
 
-def _figures(build: Path) -> dict[str, tuple[Path, Path]]:
-    """Of every figure: its numbers as precise as they are kept, and its record."""
-    tables, figures = (build / "tables", build / "figures")
-    if not figures.is_dir():
-        tables = figures = build
-    if not tables.is_dir():
-        tables = figures
+def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
+    """Of every figure: its numbers, unrounded if they are to be `exact`, and its record."""
+    figures = build / "figures" if (build / "figures").is_dir() else build
+    tables = build / "tables" if exact else figures
     records = sorted(figures.glob(f"*/*{figure_set.RECORD}")) if figures.is_dir() else []
     if not records:
         raise Mistake(f"{build} holds no figures: a build is a folder such as _build/laptop, or figures/.")

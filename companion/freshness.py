@@ -193,6 +193,16 @@ def _memory(stamps: Path, target: str) -> Path:
     return stamps / "made_of" / f"{target}.json"
 
 
+def traces(house: House, name: str) -> dict[str, tuple[int, ...]]:
+    """Of every file of tracked data of notebook `name`: what changes if it is written to, even if it is then as before.
+
+    No key holds this: it only tells whether anything happened during a run.
+    """
+    folder = house.data(name)
+    marks = {relative(path, folder): path.stat() for path in _files(folder)}
+    return {path: (mark.st_ino, mark.st_size, mark.st_mtime_ns, mark.st_ctime_ns) for path, mark in marks.items()}
+
+
 def tree_digests(folder: Path) -> dict[str, str]:
     """For every file below `folder`, its sha256."""
     return {relative(path, folder): sources.digest(path.read_bytes()) for path in _files(folder)}

@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from companion.mistakes import Mistake, did_you_mean
 from companion.reading import read_text, read_yaml
@@ -49,9 +50,15 @@ class House:
         return Settings.read(self.root / FILE)
 
     @property
-    def distribution(self) -> str:
-        """What the book is called where packages are installed."""
-        return tomllib.loads((self.root / FILE).read_text(encoding="utf-8"))["project"]["name"]
+    def project(self) -> dict[str, Any]:
+        """What the book says of itself to those who install packages."""
+        return tomllib.loads((self.root / FILE).read_text(encoding="utf-8"))["project"]
+
+    @property
+    def packages(self) -> list[str]:
+        """The packages of this checkout, which are installed together."""
+        own = ["companion"] if (self.root / "companion").is_dir() else []
+        return sorted([*own, *self.settings.science])
 
     def import_module(self, name: str) -> ModuleType:
         """Import a module of the book, from this checkout even where the book is not installed."""
@@ -101,6 +108,11 @@ class House:
     def sweeps(self) -> Path:
         """`<notebook>-<parameters>/`: what runs over several values of parameters came to."""
         return self.generated / "sweeps"
+
+    @property
+    def verified(self) -> Path:
+        """A copy of the book, in which `companion verify` computes the published figures again."""
+        return self.generated / "verify"
 
     @property
     def lock(self) -> Path:

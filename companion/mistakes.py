@@ -1,4 +1,4 @@
-"""Errors a person can act on: shown as one sentence, without a traceback, with exit code 2."""
+"""Errors a person can act on: shown as one sentence, without a traceback; the command line exits with code 2."""
 
 import difflib
 from collections.abc import Iterable
@@ -6,6 +6,10 @@ from collections.abc import Iterable
 
 class Mistake(Exception):
     """Something the user can put right; the message says how."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of it."""
+        return [str(self)]
 
 
 class ClaimsFailed(Exception):

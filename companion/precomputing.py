@@ -43,6 +43,8 @@ def compute(house: House, name: str, piece: str, profile: str) -> Path:
     if piece not in pieces:
         raise Mistake(f"Notebook {name!r} has no piece {piece!r} in this profile. {did_you_mean(piece, pieces)}")
     arrays = pieces[piece]()
+    if folder(house, name, profile) != target:
+        raise Mistake(f"{name} was edited while {piece} was computed, which is of neither version. Compute it again.")
     content = io.BytesIO()
     np.savez(content, **arrays)  # pyright: ignore
     atomic.write_bytes(target / f"{piece}.npz", content.getvalue())

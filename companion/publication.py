@@ -2,12 +2,14 @@
 
 import math
 import shutil
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from companion import figure_set, sources, steps
 from companion.atomic import locked, replace_folder, staging_folder
-from companion.house import DEFAULT_PROFILE, House
+from companion.house import DEFAULT_PROFILE, House, relative
 from companion.notebooks import Notebook
 from companion.parameters import resolve
 
@@ -19,8 +21,9 @@ def publish_figures(house: House, name: str) -> list[str]:
     """Bring `figures/<name>/` up to date with what the default profile built; the figures that were replaced.
 
     A figure whose parameters, words, picture code and numbers (within tolerance) are the published ones is left alone
-    to the byte, whatever this machine's fonts and rounding made of it. So `git status` is clean exactly when the
-    results were reproduced. The folder is exchanged in one step.
+    to the byte, whatever this machine's fonts and rounding made of it. One that is again what git has in the last
+    commit, after a change that was taken back, gets those bytes. So `git status` is clean exactly when the results were
+    reproduced. The folder is exchanged in one step.
     """
     build = house.build(DEFAULT_PROFILE)
     built, published = build.figures / name, house.published / name
@@ -32,11 +35,27 @@ def publish_figures(house: House, name: str) -> list[str]:
             new = staging / name
             new.mkdir()
             for figure in figure_set.names_in(built):
-                origin = built if figure in replaced else published
+                origin = published
+                if figure in replaced:
+                    committed = _committed(house, published, figure, staging / "committed")
+                    origin = committed if _reproduces(build.tables / name, built, committed, figure) else built
                 for suffix in figure_set.SUFFIXES:
                     shutil.copyfile(origin / f"{figure}{suffix}", new / f"{figure}{suffix}")
             replace_folder(new, published)
     return replaced + dropped
+
+
+def _committed(house: House, published: Path, figure: str, folder: Path) -> Path:
+    """`folder`, with the files of a published figure as they are in git's last commit, as far as they are."""
+    folder.mkdir(exist_ok=True)
+    for path in figure_set.files(published, figure):
+        command = ["git", "show", f"HEAD:./{relative(path, house.root)}"]
+        try:
+            shown = subprocess.run(command, cwd=house.root, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):  # no git, no commit, a new figure
+            break
+        (folder / path.name).write_bytes(shown.stdout)
+    return folder
 
 
 def differing(house: House, name: str) -> tuple[list[str], list[str]]:
@@ -52,7 +71,7 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
     if figure_set.faults(published, figure):
         return False
     old, new = figure_set.read_record(published, figure), figure_set.read_record(built, figure)
-    if _words(old) != _words(new) or not all(map(_same_bounds, old["claims"], new["claims"])):
+    if words(old) != words(new) or not all(map(_same_bounds, old["claims"], new["claims"])):
         return False
     from companion.movement import moved  # pandas takes a second to import, and most calls end above
 
@@ -60,7 +79,7 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
     return not moved(published / table, tables / table, new["columns"])
 
 
-def _words(record: dict[str, Any]) -> dict[str, Any]:
+def words(record: Mapping[str, Any]) -> dict[str, Any]:
     """All that a record says but for what was measured: that may differ between machines."""
     said = {part: value for part, value in record.items() if part not in ("claims", "files")}
     claims = [
@@ -71,21 +90,28 @@ def _words(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _same_bounds(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether a claim asks for the same: its bound, in standard errors where it has one, and what it expects.
+    return all(by <= 1 for by in bounds_moved(old, new).values())
 
-    Some bounds are measured themselves, so what another machine rounds does not count.
+
+def bounds_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, float]:
+    """How far a claim asks for something else: its bound, in standard errors where it has one, and what it expects.
+
+    Above 1 it does. Some bounds are measured themselves, so what another machine rounds does not count.
     """
-
-    def near(one: Any, other: Any) -> bool:
-        if isinstance(one, float) and isinstance(other, float):
-            return math.isclose(one, other, rel_tol=1e-3, abs_tol=1e-12)
-        return one == other
-
     if (old["std_error"] is None) != (new["std_error"] is None):
-        return False
+        return {"std_error": math.inf}
     if old["std_error"] and new["std_error"]:  # what is expected may be measured along
-        return near(old["tolerance"] / old["std_error"], new["tolerance"] / new["std_error"])
-    return near(old["expected"], new["expected"]) and near(old["tolerance"], new["tolerance"])
+        return {"tolerance": apart(*(claim["tolerance"] / claim["std_error"] for claim in (old, new)))}
+    return {part: apart(old[part], new[part]) for part in ("expected", "tolerance")}
+
+
+def apart(one: Any, other: Any, allowed: float = 1e-12) -> float:
+    """How far two numbers of a claim are apart: 1 is a thousandth of the larger, or `allowed` where that is more."""
+    if one == other:
+        return 0.0
+    if not (isinstance(one, float) and isinstance(other, float)):
+        return math.inf
+    return abs(one - other) / max(1e-3 * max(abs(one), abs(other)), allowed)
 
 
 def departures(house: House, name: str, figure: str) -> list[str]:
@@ -109,11 +135,13 @@ def departures(house: House, name: str, figure: str) -> list[str]:
 
 
 def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:
-    """Every claim of the figures that the site of `profile` shows, in the order of the book."""
+    """Every claim of the figures that the site of `profile` shows, in the order in which its pages show them."""
     claims = []
     for name in house.notebooks():
-        for path in sorted((house.shown_figures(profile) / name).glob(f"*{figure_set.RECORD}")):
-            record = figure_set.read(path)
+        folder, shown = house.shown_figures(profile) / name, Notebook.named(house, name).figures
+        there = {path.name.removesuffix(figure_set.RECORD): path for path in folder.glob(f"*{figure_set.RECORD}")}
+        for figure in [*filter(there.__contains__, shown), *sorted(there.keys() - set(shown))]:
+            record = figure_set.read(there[figure])
             place = {"notebook": record["notebook"], "figure": record["figure"]}
             claims += [{**claim, **place} for claim in record["claims"]]
     return claims

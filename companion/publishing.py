@@ -123,8 +123,9 @@ class Published:
     def _html(self) -> str:
         png = (self.folder / f"{self.record['figure']}.png").read_bytes()
         rows = "".join(
-            f"<li>{_verdict(claim)} {html.escape(claim['statement'])} <i>{html.escape(claim['source'])}</i>: measured "
-            f"{claim['measured']}, {claim['relation']} {claim['expected']} ± {claim['tolerance']}</li>"
+            f"<li>{_verdict(claim)} <code>{html.escape(claim['id'])}</code> {html.escape(claim['statement'])} "
+            f"<i>{html.escape(claim['source'])}</i>: measured {claim['measured']}, {claim['relation']} "
+            f"{claim['expected']} ± {claim['tolerance']}</li>"
             for claim in self.record["claims"]
         )
         return (

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from companion import atomic, drawing, figure_set, freshness, numbers, publication
 from companion.house import DEFAULT_PROFILE, House
@@ -26,7 +27,8 @@ def named(house: House, names: list[str]) -> list[tuple[str, str]]:
 def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Redraw one figure from its stored table; the published figures that this replaced.
 
-    The table is that of the last run of `profile`; where nothing was run, the published one.
+    The table is that of the last run of `profile`; where nothing was run, the published one, and then a picture that is
+    of today's code and words is left alone, whatever this machine's fonts would make of it.
     """
     build = house.build(profile)
     with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
@@ -42,7 +44,9 @@ def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -
             shutil.copytree(shown, new) if shown.is_dir() else new.mkdir()
             library = Library.at(house.root, house.settings.science)
             frame = numbers.read_csv(table, said["columns"])
-            drawing.write_set(new, module, frame, said, library)
+            drawn = drawing.write_set(new, module, frame, said, library)
+            if shown == house.published / name and _same_words(drawn, said) and not figure_set.faults(shown, figure):
+                return []
             freshness.forget(build, target)
             atomic.replace_folder(new, shown)
         if shown != house.published / name and freshness.is_fresh(house, name, profile):
@@ -50,6 +54,11 @@ def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -
     if shown == house.published / name:
         return [figure]
     return publication.publish_figures(house, name) if profile == DEFAULT_PROFILE else []
+
+
+def _same_words(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two records say the same, but for the bytes of the files."""
+    return {**one, "files": None} == {**other, "files": None}
 
 
 def _stored(house: House, name: str, figure: str, profile: str) -> tuple[Path, Path]:

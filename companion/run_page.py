@@ -15,6 +15,7 @@ from companion import atomic, figure_set
 from companion.house import House
 from companion.movement import ColumnMovement, Movement, movement
 from companion.runs import Run
+from companion.typesetting import as_html, bound, caption_as_html, number
 
 LIGHT, DARK = ".svg", ".dark.svg"
 
@@ -116,7 +117,7 @@ def _figure(run: Run, figure: str) -> str:
     )
     return FIGURE.format(
         id=_text(figure),
-        caption=_text(" ".join(record["caption"].split("\n\n")[0].split())),
+        caption=caption_as_html(" ".join(record["caption"].split("\n\n")[0].split())),
         mine=_panel("here", mine, record["alt"]),
         published=beside,
         moved=_moved(_movement(run, figure), record["columns"]),
@@ -165,17 +166,16 @@ def _claims(mine: Iterable[Mapping[str, Any]], published: Iterable[Mapping[str, 
     items = []
     for claim in mine:
         before = there.get(claim["id"])
-        asked = f"{claim['relation']} {_number(claim['expected'])} within {_number(claim['tolerance'])}"
-        then = f"published {_number(before['measured'])} {_mark(before['holds'])}" if before else "not published"
+        then = f"published {number(before['measured'])} {_mark(before['holds'])}" if before else "not published"
         other = claim["alternative"]
         caught = (
             ""
             if claim["catches_alternative"]
-            else f" It would hold for its alternative too: {_text(other['says'])} ({_number(other['measured'])})."
+            else f" It would hold for its alternative too: {as_html(other['says'])} ({number(other['measured'])})."
         )
         items.append(
-            f"<li>{_mark(claim['holds'])} {_text(claim['statement'])} <cite>{_text(claim['source'])}</cite><br>"
-            f"<small>Measured <b>{_number(claim['measured'])}</b>, {then}; asked for: {_text(asked)}.{caught}</small>"
+            f"<li>{_mark(claim['holds'])} {as_html(claim['statement'])} <cite>{_text(claim['source'])}</cite><br>"
+            f"<small>Measured <b>{number(claim['measured'])}</b>, {then}; {bound(claim)}.{caught}</small>"
             "</li>"
         )
     return f'<ul class="claims">{"".join(items)}</ul>' if items else "<p>This picture makes no claim.</p>"
@@ -190,10 +190,6 @@ def _times(by: float) -> str:
         return '<span class="fails">finite in one of the two only</span>'
     text = f"{by:.2g} tolerances" if by else "not at all"
     return f'<span class="fails">{text}</span>' if by > 1 else text
-
-
-def _number(value: float | str | None) -> str:
-    return "—" if value is None else _text(value if isinstance(value, str) else f"{value:.4g}")
 
 
 def _value(value: Any) -> str:

@@ -2,30 +2,37 @@
 
 import datetime
 import json
+import math
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from companion import atomic, figure_set, freshness, precomputing, provenance, publication, sources
+from companion import atomic, figure_set, freshness, imported, precomputing, provenance, publication, sources, stopping
 from companion.house import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, resolve
 from companion.pieces import FOLDER
+from companion.settings import FILE, TABLE
+
+# How the folders of sockets are called, below that of temporary files.
+SOCKETS = "lpa-"
 
 
 @dataclass(frozen=True)
 class Report:
     """What a run left: how long it took, where its files are, which published figures it replaced.
 
-    A run with parameters of one's own has a page, which shows its figures beside the published ones.
+    A run with parameters of one's own has a page, which shows its figures beside the published ones. What was `edited`
+    while it ran is stale, and not published.
     """
 
     name: str
@@ -35,6 +42,7 @@ class Report:
     replaced: list[str]
     folder: Path
     page: Path | None
+    edited: bool
 
 
 def run(
@@ -43,33 +51,63 @@ def run(
     profile: str = DEFAULT_PROFILE,
     overrides: Mapping[str, Any] | None = None,
     figure: str | None = None,
+    *,
+    apart: bool = False,
 ) -> Report:
     """Run notebook `name` in `profile`, with `overrides` on top. Raises `ClaimsFailed` if a claim fails.
 
     With `figure`, only the steps that lead to that figure are run.
 
-    Without overrides and figure, its results become those of the profile (`_build/<profile>/`), and, in the default
-    profile, the published figures where these moved; if a claim fails, nothing changes. Else they go to a folder of
-    their own, `_build/runs/…`, whatever its claims say, with a page that compares them with what is published; what is
-    there already is not computed again.
+    Without overrides, figure and `apart`, its results become those of the profile (`_build/<profile>/`), and, in the
+    default profile, the published figures where these moved; if a claim fails, nothing changes. Else they go to a
+    folder of their own, `_build/runs/…`, whatever its claims say, with a page that compares them with what is
+    published; what is there already is not computed again.
     """
-    mine = overrides or figure
-    build = own_build(house, name, profile, overrides, figure) if mine else house.build(profile)
-    replaced, clock = [], time.monotonic()
-    with (
-        atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"),
-        atomic.announced(build.running / name),
-    ):
+    mine, clock = overrides or figure or apart, time.monotonic()
+
+    def place() -> Build:
+        return own_build(house, name, profile, overrides, figure) if mine else house.build(profile)
+
+    replaced = []
+    _clear(house, house.build(profile))
+    with _locked(name, place) as build, atomic.announced(build.running / name):
         # parameters and keys are read only now: what was edited while we waited counts
         if mine:
             claims = _run_for_oneself(house, name, profile, overrides or {}, build, figure=figure)
         else:
             claims = _run_for_the_profile(house, name, profile, build)
-    if not mine and profile == DEFAULT_PROFILE:
+    targets = [name, *freshness.pictures(house, name)]
+    edited = not mine and not all(freshness.is_fresh(house, target, profile) for target in targets)
+    if not mine and not edited and profile == DEFAULT_PROFILE:
         replaced = publication.publish_figures(house, name)
     figures = [figure] if figure else Notebook.named(house, name).figures
     page = build.page if mine else None
-    return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name, page)
+    return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name, page, edited)
+
+
+@contextmanager
+def _locked(name: str, place: Callable[[], Build]) -> Iterator[Build]:
+    """Hold the lock of notebook `name` in the folder that `place` says, still when the lock is held.
+
+    Where a run of one's own belongs follows from its values, and a profile may be edited while we wait.
+    """
+    while True:
+        build = place()
+        with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
+            if place() == build:
+                yield build
+                return
+
+
+def _clear(house: House, build: Build) -> None:
+    """Remove what killed runs left half done, in `build` and in those of one's own."""
+    folders = house.runs.iterdir() if house.runs.is_dir() else ()
+    for place in (build, *(house.own_build(folder.name) for folder in folders)):
+        for staging in place.staging.glob("*"):
+            lock = staging.name.rpartition("-")[0].removeprefix("draw-")
+            with atomic.if_free(place.locks / lock) as dead:
+                if dead:
+                    shutil.rmtree(staging, ignore_errors=True)
 
 
 def own_build(
@@ -90,14 +128,16 @@ def _run_for_the_profile(house: House, name: str, profile: str, build: Build) ->
     """Accepted only if every claim holds; its claims."""
     targets = [name, *freshness.pictures(house, name)]
     stamps = {target: freshness.stamp(house, target, profile) for target in targets}
+    data = freshness.traces(house, name)
     with _results(house, name, profile, {}, build) as staging:
         claims = _claims(staging / "figures" / name)
         if broken := broken_claims(claims):
             kept = _keep(staging / f"{name}.ipynb", build.failed / f"{name}.ipynb")
             raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(_why, broken), f"See {kept}"]))
         _accept(staging, build, name, targets)
-    for target, path in stamps.items():
-        content = freshness.made_of(house, target, profile)
+        kept = _still(house, targets, staging / imported.FOLDER) if freshness.traces(house, name) == data else []
+    for target in kept:
+        path, content = stamps[target], freshness.made_of(house, target, profile)
         if path == freshness.stamp_of(house, target, profile, content):  # else it was edited meanwhile, and is stale
             freshness.leave_stamp(house, path, _files(build, target), content)
     return claims
@@ -109,11 +149,16 @@ def _run_for_oneself(
     """Accepted whatever its claims say; they are told last, when the page of the run is there."""
     from companion import run_page  # pandas takes a second to import
 
-    stamp = freshness.run_stamp(house, build, name, profile, overrides, figure=figure)
+    stamp, data = (
+        freshness.run_stamp(house, build, name, profile, overrides, figure=figure),
+        freshness.traces(house, name),
+    )
     if not freshness.intact(house, stamp):
         with _results(house, name, profile, overrides, build, figure=figure) as staging:
             _accept(staging, build, name, [name])
-        if stamp == freshness.run_stamp(house, build, name, profile, overrides, figure=figure):
+            pictures = [freshness.picture_target(name, figure or "")]
+            still = _still(house, pictures, staging / imported.FOLDER) and freshness.traces(house, name) == data
+        if still and stamp == freshness.run_stamp(house, build, name, profile, overrides, figure=figure):
             figures = sorted((build.figures / name).iterdir())
             freshness.leave_stamp(house, stamp, [*_files(build, name), *figures])
     page = run_page.write(house, build.folder.name)
@@ -122,6 +167,19 @@ def _run_for_oneself(
         kept = f"The results are kept. Beside what is published: {page}"
         raise ClaimsFailed("\n".join([f"{name}: a run of your own.", *map(_why, broken), kept]))
     return claims
+
+
+def _still(house: House, targets: list[str], kept: Path) -> list[str]:
+    """Those of `targets`, notebooks and pictures, that the sources here decide as those that the kernel imported did.
+
+    A source that was edited and put back meanwhile left its numbers; its key would not tell.
+    """
+    files = [(path, house.root / path.relative_to(kept)) for path in kept.rglob("*.py")]
+    same: dict[Literal["numbers", "picture"], bool] = {
+        part: all(now.is_file() and sources.same_code(then, now, part) for then, now in files)
+        for part in ("numbers", "picture")
+    }
+    return [target for target in targets if same["numbers"] and (same["picture"] or "-" not in target)]
 
 
 @contextmanager
@@ -163,10 +221,10 @@ def _execute(
     failed: Path,
 ) -> None:
     import papermill  # these take a second to import, and a wrong parameter should be told at once
-    from nbclient.exceptions import DeadKernelError
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    executed = staging / f"{notebook.name}.ipynb"
+    executed, hours = staging / f"{notebook.name}.ipynb", house.settings.hours_a_step
     try:
         visible = {**environment, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager() as kernel_manager_class:
@@ -178,7 +236,11 @@ def _execute(
                 cwd=house.root,
                 progress_bar=sys.stderr.isatty(),
                 kernel_manager_class=kernel_manager_class,
-                extra_arguments=["--log-level=CRITICAL"],  # shutting down under load says "KeyboardInterrupt"
+                execution_timeout=math.ceil(3600 * hours),
+                extra_arguments=[
+                    "--log-level=CRITICAL",  # shutting down under load says "KeyboardInterrupt"
+                    f"--IPKernelApp.extra_extensions={imported.__name__}",
+                ],
             )
     except PapermillExecutionError as error:
         kept = _keep(executed, failed / executed.name)
@@ -187,13 +249,22 @@ def _execute(
             f"{error.ename}: {error.evalue}"
         ) from error
     except DeadKernelError as error:
-        kept = (
-            f" The notebook as far as it came: {_keep(executed, failed / executed.name)}" if executed.exists() else ""
-        )
         raise Mistake(
             f"{notebook.name}: its kernel died, without an error of its own. Did the machine run out of memory? "
-            f"Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`).{kept}"
+            f"Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`).{_as_far(executed, failed)}"
         ) from error
+    except CellTimeoutError as error:
+        raise Mistake(
+            f"{notebook.name}: a step took longer than {hours:g} hours, and was ended. If it does not hang, allow "
+            f"more: `hours_a_step` in {TABLE} of {house.root / FILE}.{_as_far(executed, failed)}"
+        ) from error
+
+
+def _as_far(executed: Path, failed: Path) -> str:
+    """Where the notebook is as far as it came, if anything of it is there."""
+    if not executed.exists():
+        return ""
+    return f" The notebook as far as it came: {_keep(executed, failed / executed.name)}"
 
 
 def _literally(path: Path) -> str:
@@ -216,17 +287,64 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _kernel_manager() -> Iterator[type]:
-    """A kernel manager over UNIX sockets in a short folder of its own, so that parallel runs never race for ports."""
+    """A kernel manager over UNIX sockets in a short folder of its own, so that parallel runs never race for ports.
+
+    Its kernels end at once where a signal ends this process.
+    """
+    import psutil
     from jupyter_client.manager import AsyncKernelManager
     from traitlets import CaselessStrEnum, Unicode
 
-    with tempfile.TemporaryDirectory(prefix="lpa-") as folder:
+    managers: list[AsyncKernelManager] = []
+    before = {child.pid for child in psutil.Process().children()}
+
+    def kill() -> None:
+        for manager in managers:
+            if pid := getattr(manager.provisioner, "pid", None):  # its kernel leads a group of its own
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
+
+    with _socket_folder() as folder, stopping.at_once(kill):
 
         class SocketFileKernelManager(AsyncKernelManager):
             transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc")
             connection_file = Unicode(os.path.join(folder, "kernel.json"))
 
-        yield SocketFileKernelManager
+            def __init__(self, *args: Any, **kwargs: Any):
+                super().__init__(*args, **kwargs)
+                managers.append(self)
+
+        try:
+            yield SocketFileKernelManager
+        except KeyboardInterrupt:
+            kill()  # one may have started since
+            # and one may have been starting, so that nobody knew its number: it would put its sockets back
+            starting = [child for child in psutil.Process().children() if child.pid not in before]
+            for child in starting:
+                with suppress(psutil.NoSuchProcess):
+                    child.kill()
+            psutil.wait_procs(starting, timeout=1)
+            raise
+
+
+@contextmanager
+def _socket_folder() -> Iterator[Path]:
+    """A folder with a name short enough for sockets, removed at the end; those of killed runs are removed now."""
+    temporary = Path(tempfile.gettempdir())
+    for other in temporary.glob(f"{SOCKETS}*"):
+        with atomic.if_free(other / "lock") as dead:
+            if dead:
+                shutil.rmtree(other, ignore_errors=True)
+    hidden = Path(tempfile.mkdtemp(prefix=f".{SOCKETS}"))
+    folder = hidden.with_name(hidden.name.removeprefix("."))
+    try:
+        with atomic.locked(hidden / "lock", ""):
+            hidden.rename(folder)  # nobody looks at it before it is locked
+            yield folder
+    finally:
+        with suppress(OSError):
+            folder.rename(hidden)  # a kernel that is only starting would put its sockets there
+        shutil.rmtree(hidden, ignore_errors=True)
 
 
 def _require_whole(notebook: Notebook, folder: Path) -> None:

@@ -27,6 +27,7 @@ class Settings:
     among them. `context`: called once before anything is computed, for example to open double precision. `device`:
     says in words what computes. `report`: the distributions whose versions are recorded with every run. `statements`:
     the file that lists the statements of the papers and where each was read, for a book that keeps such a list.
+    `hours_a_step`: how long one cell of a notebook may take before its run is ended, for one that hangs.
     """
 
     chapters: str
@@ -35,6 +36,7 @@ class Settings:
     device: str | None = None
     report: tuple[str, ...] = ()
     statements: str | None = None
+    hours_a_step: float = 24.0
 
     @classmethod
     def read(cls, path: Path) -> "Settings":
@@ -87,13 +89,16 @@ def _read(path: Path, _modified: int) -> Settings:
         "device": str,
         "report": list,
         "statements": str,
+        "hours_a_step": (int, float),
     }
     for name, value in table.items():
         if name not in known:
             raise Mistake(f"{path}: {TABLE} has no entry {name!r}. {did_you_mean(name, known)}")
         if not isinstance(value, known[name]):
-            kind = "text" if known[name] is str else "a list of texts"
+            kind = {str: "text", list: "a list of texts"}.get(known[name], "a number")
             raise Mistake(f"{path}: `{name}` in {TABLE} is {kind}. Got {value!r}.")
+    if table.get("hours_a_step", 1) <= 0:
+        raise Mistake(f"{path}: `hours_a_step` in {TABLE} is above 0. Got {table['hours_a_step']!r}.")
     if "chapters" not in table:
         raise Mistake(f"{path}: {TABLE} needs `chapters`, the package with a folder a notebook.")
     science = tuple(dict.fromkeys([*table.get("science", []), table["chapters"]]))

@@ -11,11 +11,11 @@ import hashlib
 import importlib.util
 import io
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeGuard
 
 from companion.mistakes import Mistake
 
@@ -206,27 +206,21 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def same_code(one: Path, other: Path, part: Part) -> bool:
+    """Whether two versions of a source decide the same, as far as `part` of a figure's file goes, or all of another."""
+    trees = [_tree(path) for path in (one, other)]
+    parts = [part if _is_figure(tree) else "whole" for tree in trees]
+    if _part_digest(trees[0], one, parts[0]) != _part_digest(trees[1], other, parts[1]):
+        return False
+    return part == "numbers" or ast.get_docstring(trees[0]) == ast.get_docstring(trees[1])
+
+
 def plain_code(source: str, keep: Sequence[ast.stmt] | None = None) -> str:
     """Python without comments, docstrings and blank lines; of the statements only those to `keep`.
 
     Positions decide, not `ast.unparse`, whose spelling differs between versions of Python.
     """
-    tree = ast.parse(source)
-    lines = source.split("\n")
-    docstrings = list(_docstrings(tree, lines))
-    verbatim = set(_inside_strings(tree)) - {
-        line for (first, _), (last, _) in docstrings for line in range(first, last)
-    }
-    for start, end in sorted([*_comments(source), *docstrings], reverse=True):
-        _cut(lines, start, end)
-    kept = range(1, len(lines) + 1)
-    if keep is not None:
-        kept = {number for node in keep for number in range(_first_line(node), (node.end_lineno or 0) + 1)}
-    return "\n".join(
-        line if number in verbatim else line.rstrip()
-        for number, line in enumerate(lines, 1)
-        if number in kept and (line.strip() or number in verbatim)
-    )
+    return _of_lines(_cleaned(source, ast.parse(source)), keep)
 
 
 def _home(package: str) -> Path:
@@ -240,7 +234,12 @@ def _home(package: str) -> Path:
 @cache
 def _part_digest(tree: ast.Module, path: Path, part: Part) -> str:
     kept = None if part == "whole" else _statements(tree, part)
-    return digest(plain_code(path.read_text(encoding="utf-8"), kept).encode())[:16]
+    return digest(_of_lines(_cleaned_file(tree, path), kept).encode())[:16]
+
+
+@cache
+def _cleaned_file(tree: ast.Module, path: Path) -> list[str | None]:
+    return _cleaned(path.read_text(encoding="utf-8"), tree)
 
 
 @cache
@@ -326,27 +325,64 @@ def _first_line(node: ast.stmt) -> int:
 Position = tuple[int, int]
 
 
-def _comments(source: str) -> Iterator[tuple[Position, Position]]:
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start, token.end
+def _cleaned(source: str, tree: ast.Module) -> list[str | None]:
+    """The lines of a source as far as they are code, None where nothing is left of one."""
+    lines = source.split("\n")
+    nodes = list(ast.walk(tree))
+    strings = [node for node in nodes if _is_string(node)]
+    docstrings = list(_docstrings(nodes, lines))
+    # lines that end inside a string, where spaces and blank lines are content
+    verbatim = {line for node in strings for line in range(node.lineno, node.end_lineno or node.lineno)}
+    verbatim -= {line for (first, _), (last, _) in docstrings for line in range(first, last)}
+    for start, end in sorted([*_comments(source, strings), *docstrings], reverse=True):
+        _cut(lines, start, end)
+    left = ((line if number in verbatim else line.rstrip(), number) for number, line in enumerate(lines, 1))
+    return [line if line or number in verbatim else None for line, number in left]
 
 
-def _docstrings(tree: ast.Module, lines: list[str]) -> Iterator[tuple[Position, Position]]:
-    for node in ast.walk(tree):
+def _of_lines(cleaned: Sequence[str | None], keep: Sequence[ast.stmt] | None) -> str:
+    """The lines of the statements to keep, by default all."""
+    kept = range(1, len(cleaned) + 1)
+    if keep is not None:
+        kept = sorted({number for node in keep for number in range(_first_line(node), (node.end_lineno or 0) + 1)})
+    return "\n".join(line for number in kept if (line := cleaned[number - 1]) is not None)
+
+
+def _is_string(node: ast.AST) -> TypeGuard[ast.JoinedStr | ast.Constant]:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+
+
+def _comments(source: str, strings: Iterable[ast.AST]) -> Iterator[tuple[Position, Position]]:
+    """Each from its # to the end of the line.
+
+    Token by token, which takes ten times as long, only where a # stands between the ends of a string.
+    """
+    lines = source.split("\n")
+    found = {number: line.index("#") for number, line in enumerate(lines, 1) if "#" in line}
+    if found and any(_may_hold(node, lines, found) for node in strings):
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start, token.end
+    else:
+        yield from (((number, column), (number, len(lines[number - 1]))) for number, column in found.items())
+
+
+def _may_hold(node: Any, lines: list[str], found: Mapping[int, int]) -> bool:
+    """Whether one of the places `found`, columns by line, is where this string stands."""
+    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    inside = (number for number in range(start[0], end[0] + 1) if number in found)
+    first, end = _in_characters(lines, *start), _in_characters(lines, *end)
+    return any(first <= (number, found[number]) < end for number in inside)
+
+
+def _docstrings(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[Position, Position]]:
+    for node in nodes:
         if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or not node.body:
             continue
         match node.body[0]:
             case ast.Expr(value=ast.Constant(value=str())) as first:
                 start, end = (first.lineno, first.col_offset), (first.end_lineno, first.end_col_offset)
                 yield _in_characters(lines, *start), _in_characters(lines, *end)  # pyright: ignore
-
-
-def _inside_strings(tree: ast.Module) -> Iterator[int]:
-    """The lines that end inside a string, where spaces and blank lines are content."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)):
-            yield from range(node.lineno, node.end_lineno or node.lineno)
 
 
 def _in_characters(lines: list[str], line: int, offset: int) -> Position:

@@ -1,9 +1,10 @@
 """The statements of the papers a book is about: where each was read, where the book states it, what checks it.
 
-One data file lists them (its place is `statements` in `[tool.companion]`). What a row need not say is found: a theorem
-box whose text cites "Lemma 2.1 of" a paper, and a claim whose source is `[PAPER, Lemma 2.1]`, belong to the first row
-that has this number, and this kind where one has, unless a row names them. A box or claim that cites a listed paper and
-has no row is a fault: then nobody has said where its wording was read.
+One data file lists them (its place is `statements` in `[tool.companion]`), in words that are shown as they are written.
+What a row need not say is found: a theorem box whose text cites "Lemma 2.1 of" a paper, and a claim whose source is
+`[PAPER, Lemma 2.1]`, belong to the first row that has this number, and this kind where one has, unless a row names
+them. A box or claim that cites a listed paper and has no row is a fault: then nobody has said where its wording was
+read.
 """
 
 import re
@@ -126,6 +127,13 @@ class Statements:
         """The listed papers that a box cites, or is named after."""
         box = self.boxes[label]
         return [paper for paper in self.index.papers if label.startswith(f"{paper.lower()}-") or box.cites(paper)]
+
+    def stated_by(self, label: str) -> Statement | None:
+        """The numbered statement of the paper that a box, `bb26-lemma-2-1`, is named after; None for one of our own."""
+        named = next((paper for paper in self.index.papers if label.startswith(f"{paper.lower()}-")), None)
+        if label not in self.boxes or named is None:
+            return None
+        return next((row for row in self.rows_of_box(label) if row.paper == named and row.number), None)
 
     def cites_paper(self, claim: dict[str, Any]) -> bool:
         """Whether a claim's source is a listed paper."""

@@ -6,10 +6,9 @@ was stopped goes on where it was, and a wider one computes only what is new.
 
 import itertools
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from companion import atomic, figure_set, freshness, numbers, parameters, runner
+from companion import atomic, figure_set, freshness, numbers, parameters, processes, runner
 from companion.house import DEFAULT_PROFILE, House
 from companion.mistakes import Mistake
 from companion.notebooks import Notebook
@@ -96,25 +95,17 @@ def run(
     runs: Sequence[tuple[Sweep, Mapping[str, Any]]], cores: int
 ) -> Iterator[tuple[Sweep, Mapping[str, Any], str | None]]:
     """Make these runs, `cores` at a time; each as it ends, and why it has no results, if it has none."""
-    with ThreadPoolExecutor(cores) as pool:
-        jobs = {pool.submit(_run_one, sweep, point): (sweep, point) for sweep, point in runs}
-        try:
-            for job in as_completed(jobs):
-                yield (*jobs[job], job.result())
-        finally:  # on Ctrl-C what has not begun is not begun
-            pool.shutdown(wait=False, cancel_futures=True)
+    if not runs:
+        return
+    commands = {str(place): _command(sweep, point) for place, (sweep, point) in enumerate(runs)}
+    with closing(processes.run_all(commands, cores, runs[0][0].house.root)) as ended:
+        for place, finished in ended:
+            yield (*runs[int(place)], None if finished.returncode in RAN else finished.stderr.strip())
 
 
-def _run_one(sweep: Sweep, point: Mapping[str, Any]) -> str | None:
+def _command(sweep: Sweep, point: Mapping[str, Any]) -> list[str]:
     given = [word for name, value in point.items() for word in ("-p", f"{name}={json.dumps(value)}")]
-    finished = subprocess.run(
-        [sys.executable, "-m", "companion", "run", sweep.name, *given, "--profile", sweep.profile],
-        check=False,
-        cwd=sweep.house.root,
-        capture_output=True,
-        text=True,
-    )
-    return None if finished.returncode in RAN else finished.stderr.strip()
+    return [sys.executable, "-m", "companion", "run", sweep.name, *given, "--profile", sweep.profile]
 
 
 def claims(sweep: Sweep) -> pd.DataFrame:

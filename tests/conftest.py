@@ -7,7 +7,12 @@ from pathlib import Path
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / "_build/tests/xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
-import jaxtyping
+import chapters
+
+# as the book's own kernels compile it
+chapters.compile_quickly()
+
+import jaxtyping  # noqa: E402
 
 # before anything imports it; users pay nothing
 jaxtyping.install_import_hook("lib", "beartype.beartype")

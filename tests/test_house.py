@@ -102,6 +102,18 @@ def test_parameters_are_checked_without_anything_slow(name):
     assert {module.split(".")[0] for module in imported(path)} <= allowed
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_included_code_is_named_in_the_prose(name):
+    """JupyterLab does not show it: function and file stand in the text that leads to it, or in that before."""
+    prose = "\n".join(
+        cell["source"] for cell in Notebook.named(House(ROOT), name).cells if cell["cell_type"] == "markdown"
+    )
+    for included in re.finditer(r"```\{literalinclude\} \.\./(\S+)\n:pyobject: (\S+)", prose):
+        file, before = included[1], prose[: included.start()]
+        assert f"`{file}`" in before, file
+        assert re.search(rf"`(\w+\.)?{included[2].rpartition('.')[2]}`", before), included[2]
+
+
 def test_quick_tests_exist_and_are_named_once():
     """Those of `make check`, none of which runs the book's notebooks; whoever contributes is told of them."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -40,9 +40,10 @@ def _table(heads: list[BestHead]) -> Table:
     curve = pd.DataFrame({"dimension": np.unique(np.round(np.geomspace(1, 1000, 60)).astype(int))})
     curve["limit"] = curve["dimension"].map(price)
     curve["limit_squared"] = [d * best_in_the_valley(d)[0] for d in curve["dimension"].tolist()]
-    firsts = {(head.dimension, head.length): head for head in reversed(heads)}
+    # of short prompts a search may also end where scores are so large that the risk no longer changes with them
+    lowest = {(head.dimension, head.length): head for head in sorted(heads, key=lambda head: head.ratio, reverse=True)}
     points = pd.DataFrame(
-        [(d, length, head.ratio, d * head.tilt**2) for (d, length), head in sorted(firsts.items())],
+        [(d, length, head.ratio, d * head.tilt**2) for (d, length), head in sorted(lowest.items())],
         columns=["dimension", "length", "ratio", "squared"],
     )
     frame = pd.concat([points, curve], ignore_index=True)

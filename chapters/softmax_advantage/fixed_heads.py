@@ -49,9 +49,9 @@ def fix_heads() -> dict[tuple[str, str], FixedHead]:
         ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)
         bayes = bayes_risk(ends).mean(axis=0)
         heads[model, "softmax"] = FixedHead(widths, _softmax_risk(model, ends), bayes, bayes)
-        laws = [[_law(make(length, GENERIC_SNR)) for length in both] for both in np.asarray(ends.length).T]
+        laws = [[law_of(make(length, GENERIC_SNR)) for length in both] for both in np.asarray(ends.length).T]
         for name, activation in ELEMENTWISE.items():
-            risk = [float(compiled_best(activation, _either(both))) for both in laws]
+            risk = [float(compiled_best(activation, pooled(both))) for both in laws]
             told = [np.mean([float(compiled_best(activation, law)) for law in both]) for both in laws]
             heads[model, name] = FixedHead(widths, np.asarray(risk), np.asarray(told), bayes)
     return heads
@@ -64,12 +64,12 @@ def _softmax_risk(model: str, ends: sl.LocationTask) -> Float[np.ndarray, " widt
     return best_scale(jax.tree.map(lambda leaf: leaf.mean(axis=0), both))
 
 
-def _law(task: sl.LocationTask) -> Crowd:
+def law_of(task: sl.LocationTask) -> Crowd:
     """The law of the hidden score along k*, and that of another one."""
     return task.marginals(jnp.ones(()), jnp.ones(()))
 
 
-def _either(laws: Sequence[Crowd]) -> Crowd:
+def pooled(laws: Sequence[Crowd]) -> Crowd:
     """What element-wise weights see of prompts that follow any of `laws`, with equal chances: means over tokens."""
     rest = [law.length - 1.0 for law in laws]
     return replace(

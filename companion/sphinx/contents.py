@@ -4,10 +4,10 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from companion import provenance
-from companion.house import House, relative
+from companion.house import House
 from companion.notebooks import Notebook
 from companion.parameters import parameters_of, rule
-from companion.sphinx.text import table
+from companion.sphinx.text import code, escaped, table
 
 
 class NotebooksDirective(SphinxDirective):
@@ -23,11 +23,11 @@ class NotebooksDirective(SphinxDirective):
         self.env.note_dependency(str(notebook.path))
         fields = parameters_of(house, name).model_fields
         rows = [
-            (f"`{key}`", f"`{notebook.defaults[key]}`", rule(field), (field.description or "").strip())
+            (f"`{key}`", code(f"{notebook.defaults[key]}"), escaped(rule(field)), escaped(field.description or ""))
             for key, field in fields.items()
         ]
-        executed = house.build(self.config.companion_profile).notebooks / f"{name}.ipynb"
-        download = f"{{download}}`executed notebook </{relative(executed, house.root)}>`"
+        self.env.note_dependency(str(house.build(self.config.companion_profile).notebooks / f"{name}.ipynb"))
+        download = f"{{companion-file}}`executed notebook <{name}.ipynb>`"
         return (
             f"::::{{dropdown}} {notebook.title} (`{name}`)\n"
             f"{{doc}}`Read it <{name}>`, or take the {download}. {_times(house, name)}\n\n"

@@ -1,5 +1,6 @@
 """What happens when the book is assembled: which source is read, what is copied into the site."""
 
+import glob
 import importlib.metadata
 import json
 import os
@@ -12,17 +13,24 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from companion.address import public_address
+from companion.address import site_address
 from companion.atomic import dump_json
 from companion.freshness import tree_digests
 from companion.house import DEFAULT_PROFILE, MIME, PROFILE, House
+from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
 from companion.scaffold import TEMPLATES
 from companion.sources import MACHINE
+from companion.sphinx.abroad import announce, describe, hide_dead_ends
 from companion.sphinx.claims import forget_page, pages_out_of_date
 from companion.sphinx.contents import NotebooksDirective
-from companion.sphinx.figures import ClaimRole, FigureDirective
+from companion.sphinx.elements import add_nodes
+from companion.sphinx.figures import ClaimRole, FigureClaims, FigureDirective
+from companion.sphinx.files import FileRole, copy_files
+from companion.sphinx.front import CardDirective, PictureDirective, draw_thumbnails, forget_cards
 from companion.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
-from companion.sphinx.statements import StatementsDirective, mark_boxes, tell_faults
+from companion.sphinx.references import list_cited, register
+from companion.sphinx.slimming import slim
+from companion.sphinx.statements import StatementsDirective, mark_boxes, number_boxes, tell_faults
 
 # The style of what hangs under a figure, and the ledger's filter.
 ASSETS = Path(__file__).with_name("assets")
@@ -34,41 +42,81 @@ MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register directive, role and events."""
+    register()
+    add_nodes(app)
+    app.add_directive("companion-card", CardDirective)
+    app.add_directive("companion-claims", FigureClaims)
     app.add_directive("companion-figure", FigureDirective)
     app.add_directive("companion-ledger", LedgerDirective)
     app.add_directive("companion-notebooks", NotebooksDirective)
+    app.add_directive("companion-picture", PictureDirective)
     app.add_directive("companion-statements", StatementsDirective)
     app.add_role("claim", ClaimRole())
+    app.add_role("companion-file", FileRole())
     # pages remember what rendered them: when the code here changes, Sphinx reads them all again
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
     app.add_css_file("companion.css")
+    app.add_js_file("companion.js", loading_method="defer")
     app.connect("config-inited", _choose_profile)
+    app.connect("config-inited", hide_dead_ends)
+    app.connect("config-inited", _leave_out_strangers, priority=950)  # once the table of contents is read
     app.connect("env-get-outdated", pages_out_of_date)
     app.connect("env-purge-doc", forget_page)
+    app.connect("env-purge-doc", forget_cards)
     app.connect("source-read", _read_executed_copy)
     app.connect("doctree-read", mark_boxes)
     app.connect("doctree-read", link_theorems)
+    app.connect("doctree-read", list_cited)
+    app.connect("doctree-read", number_boxes)
     app.connect("doctree-read", name_once)
     app.connect("env-check-consistency", tell_faults)
     app.connect("html-page-context", _mend_page)
-    app.connect("build-finished", _complete_site)
+    app.connect("html-page-context", describe)
+    app.connect("build-finished", _complete_site, priority=900)  # when the theme has left all that it leaves
     return {"parallel_read_safe": False, "parallel_write_safe": True}
+
+
+def _leave_out_strangers(app: Sphinx, config) -> None:
+    """Pages that the table of contents does not name, as `only_build_toc_files` says.
+
+    The extension that reads it looks for them by a pattern that holds the book's folder, and a `[` there is one too.
+    """
+    if glob.escape(str(app.srcdir)) == str(app.srcdir):
+        return
+    pages = {
+        page: page.removesuffix(suffix)
+        for suffix in config.source_suffix
+        for page in glob.iglob(f"**/*{suffix}", root_dir=app.srcdir, recursive=True)
+    }
+    named = config.external_site_map
+    strangers = [glob.escape(page) for page, name in pages.items() if page not in named and name not in named]
+    config.exclude_patterns = [*config.exclude_patterns, *strangers]
 
 
 def _choose_profile(app: Sphinx, config) -> None:
     config.html_static_path = [*config.html_static_path, str(ASSETS)]
     config.companion_house = House(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
+    # formulas are read by eye or by a screen reader as they stand; the menu of each can ask for stops at all of them
+    keyboard = {"options": {"menuOptions": {"settings": {"inTabOrder": False}}}}
+    config.mathjax3_config = {**keyboard, **(config.mathjax3_config or {})}
 
 
 def _mend_page(app: Sphinx, pagename: str, templatename: str, context, doctree) -> None:
     if pagename == f"{app.config.companion_house.book.name}/{LEDGER}":
         app.add_js_file("ledger.js")
+    if doctree is not None and not any(isinstance(node, (nodes.math, nodes.math_block)) for node in doctree.findall()):
+        # Sphinx gives the root of the book what any page below it needs
+        context["script_files"] = [script for script in context["script_files"] if not _typesets(script)]
     if "body" in context:
         # docutils calls the bibliography a list, whose children then would have to be list items, which they are not
         context["body"] = context["body"].replace(
             '<div role="list" class="citation-list">', '<div class="citation-list">'
         )
+
+
+def _typesets(script: Any) -> bool:
+    return "mathjax" in f"{script.filename} {script.attributes.get('body', '')}".lower()
 
 
 def name_once(app: Sphinx, doctree: nodes.document) -> None:
@@ -99,7 +147,25 @@ def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
             docname, profile, name, profile, location=docname,
         )  # fmt: skip
         return
-    source[0] = json.dumps(show_figures(json.loads(executed.read_text(encoding="utf-8"))))
+    source[0] = json.dumps(fold_code(show_figures(json.loads(executed.read_text(encoding="utf-8")))))
+
+
+def fold_code(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with every code cell folded, under what its first line says that it does."""
+    return {**notebook, "cells": [_folded(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]}
+
+
+def _folded(cell: dict[str, Any]) -> dict[str, Any]:
+    tags = cell["metadata"].get("tags", [])
+    if BOOTSTRAP_TAG in tags:
+        return cell
+    first = "".join(cell["source"]).partition("\n")[0]
+    says = first.lstrip("# ").strip() if first.startswith("#") else "code"
+    if INJECTED_TAG in tags:
+        says = "parameters of this run"
+    title = says[:1].upper() + says[1:]
+    prompts = {"code_prompt_show": title, "code_prompt_hide": title}
+    return {**cell, "metadata": {**cell["metadata"], "tags": [*tags, "hide-input"], "mystnb": prompts}}
 
 
 def show_figures(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -119,12 +185,14 @@ def show_figures(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _complete_site(app: Sphinx, error: Exception | None) -> None:
-    """Copy MathJax into the site, so that no page asks another host, and tell Pages to serve every file."""
+    """Give the site all that its pages ask for, MathJax too, so that none asks another host, and nothing else."""
     if error is not None or app.builder.format != "html":
         return
-    out = Path(app.outdir)
+    out, house = Path(app.outdir), app.config.companion_house
     (out / ".nojekyll").touch()
-    (out / "404.html").write_text(_not_found(app.config.companion_house), encoding="utf-8")
+    (out / "404.html").write_text(_not_found(house), encoding="utf-8")
+    copy_files(house, app.config.companion_profile, out)
+    draw_thumbnails(app, out)
     origin = Path(str(importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline")))
     for part in MATHJAX:
         source, target = origin / "static" / "mathjax" / part, out / "_static" / "mathjax" / part
@@ -133,11 +201,12 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, target)
+    announce(house, out)
+    slim(out)
 
 
 def _not_found(house: House) -> str:
     """A page that needs no other file, because it is served at whatever address was asked for."""
-    owner, name = public_address(house).removeprefix("https://github.com/").split("/")
-    return Template((TEMPLATES / "404.html.txt").read_text(encoding="utf-8")).substitute(
-        front=f"https://{owner.lower()}.github.io/{name}/"
-    )
+    address = site_address(house)
+    front = f'<a href="{address}">the front page</a>' if address else "the front page"
+    return Template((TEMPLATES / "404.html.txt").read_text(encoding="utf-8")).substitute(front=front)

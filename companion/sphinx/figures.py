@@ -9,11 +9,28 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion import figure_set, provenance
-from companion.house import House, relative
+from companion.house import House
 from companion.mistakes import did_you_mean
 from companion.parameters import parameters_of
 from companion.sphinx.claims import all_claims, note_shown
-from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number, table
+from companion.sphinx.elements import picture, size_of
+from companion.sphinx.files import place_of
+from companion.sphinx.ledger import LEDGER
+from companion.sphinx.text import (
+    called,
+    catches,
+    claim_anchor,
+    code,
+    escaped,
+    figure_anchor,
+    ledger_anchor,
+    mark,
+    table,
+    typeset,
+    verdict,
+    without_html,
+)
+from companion.typesetting import number
 
 ROWS_SHOWN = 5
 
@@ -42,42 +59,43 @@ class FigureDirective(SphinxDirective):
         return [self._picture(folder, figure, record), *self._details(house, folder, figure, record)]
 
     def _picture(self, folder: Path, figure: str, record: dict[str, Any]) -> nodes.Node:
-        base = f"/{relative(folder, Path(self.env.srcdir))}/{figure}"
-        picture = nodes.figure(classes=["companion-figure"])
-        pictures = nodes.container(classes=["companion-pictures"])
-        for suffix, theme in ((".svg", "only-light"), (".dark.svg", "only-dark")):
-            pictures += nodes.image(uri=base + suffix, alt=record["alt"], classes=[theme])
-        picture += pictures
-        first, *rest = record["caption"].split("\n\n")
+        shown = nodes.figure(classes=["companion-figure"])
+        files = {
+            theme: place_of(self.env.docname, f"{folder.name}/{figure}{suffix}")
+            for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
+        }
+        shown += picture(alt=" ".join(record["alt"].split()), size=size_of(folder / f"{figure}.svg"), **files)
+        first, *rest = without_html(record["caption"]).split("\n\n")
         text, messages = self.parse_inline(" ".join(first.split()))
-        picture += nodes.caption("", "", *text)
-        picture += messages
+        shown += nodes.caption("", "", *text)
+        shown += messages
         if rest:
-            picture += nodes.legend("", *self.parse_text_to_nodes("\n\n".join(rest)))
-        self.set_source_info(picture)
-        self.options["name"] = f"fig-{figure.replace('_', '-')}"
-        self.add_name(picture)
-        return picture
+            shown += nodes.legend("", *self.parse_text_to_nodes("\n\n".join(rest)))
+        self.set_source_info(shown)
+        return called(self, shown, figure_anchor(figure))
 
     def _details(self, house: House, folder: Path, figure: str, record: dict[str, Any]) -> list[nodes.Node]:
         held = sum(claim["holds"] for claim in record["claims"])
-        base = f"/{relative(folder, house.root)}/{figure}"
+        files = [f"{figure}{suffix}" for suffix in (figure_set.DATA, figure_set.RECORD, ".svg", ".png")]
         text = DETAILS.format(
-            verdict=f"{held} of {len(record['claims'])} claims hold",
-            claims="\n".join(map(_claim, record["claims"])) or "This picture makes no claim.",
+            verdict=_verdict(held, len(record["claims"])),
+            figure=f"{folder.name}/{figure}",
             code=_code(house, record),
-            csv=f"{{download}}`{figure}.csv <{base}.csv>`",
-            record=f"{{download}}`{figure}.json <{base}.json>`",
-            svg=f"{{download}}`{figure}.svg <{base}.svg>`",
-            png=f"{{download}}`{figure}.png <{base}.png>`",
+            files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
             columns="\n".join(_column(name, column) for name, column in record["columns"].items()),
-            head=_head(folder / f"{figure}.csv"),
+            head=_head(folder / f"{figure}{figure_set.DATA}"),
             rows=ROWS_SHOWN,
             parameters=_parameters(house, record),
             notebook=record["notebook"],
             origin=_origin(house, self.config.companion_profile, record),
         )
         return self.parse_text_to_nodes(text)
+
+
+def _verdict(held: int, claims: int) -> str:
+    if not claims:
+        return "No claim"
+    return f"{'✓' if held == claims else '✗'} {held} of {claims} claims hold"
 
 
 DETAILS = """
@@ -87,7 +105,8 @@ DETAILS = """
 :::::{{tab-set}}
 
 ::::{{tab-item}} Claims
-{claims}
+```{{companion-claims}} {figure}
+```
 ::::
 
 ::::{{tab-item}} Code
@@ -95,7 +114,7 @@ DETAILS = """
 ::::
 
 ::::{{tab-item}} Data
-{csv} · {record} · {svg} · {png}
+{files}
 
 {columns}
 
@@ -119,14 +138,37 @@ Other values: `companion run {notebook} -p name=value`.
 """
 
 
-def _claim(claim: dict[str, Any]) -> str:
-    other = claim["alternative"]
-    return (
-        f"({claim_anchor(claim['id'])})=\n"
-        f"{mark(claim)} **{claim['statement']}** {escaped(claim['source'])} \\\n"
-        f"{measured(claim)} It would catch: {other['says']} (then {number(other['measured'])}). "
-        f"[In the ledger](#{ledger_anchor(claim['id'])}).\n"
-    )
+class FigureClaims(SphinxDirective):
+    """`{companion-claims} notebook/figure`: what the figure claims, each under the anchor that prose links to."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """A paragraph a claim."""
+        house: House = self.config.companion_house
+        notebook, _, figure = self.arguments[0].partition("/")
+        record = figure_set.read_record(house.shown_figures(self.config.companion_profile) / notebook, figure)
+        if not record["claims"]:
+            return [nodes.paragraph("", "This picture makes no claim.")]
+        return [self._claim(claim) for claim in record["claims"]]
+
+    def _claim(self, claim: dict[str, Any]) -> nodes.Node:
+        ledger = self.env.app.builder.get_relative_uri(
+            self.env.docname, f"{self.config.companion_house.book.name}/{LEDGER}"
+        )
+        said = nodes.container(classes=["companion-statement-of"])
+        said += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim["statement"])))
+        said += nodes.paragraph(
+            "",
+            "",
+            nodes.strong("", number(claim["measured"])),
+            nodes.Text(verdict(claim).removeprefix(number(claim["measured"])) + ". "),
+            *catches(claim),
+            nodes.Text(f"Source: {claim['source']}. "),
+            nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim['id'])}", internal=True),
+            nodes.Text("."),
+        )
+        return called(self, said, claim_anchor(claim["id"]))
 
 
 def _code(house: House, record: dict[str, Any]) -> str:
@@ -162,18 +204,18 @@ def _column(name: str, column: dict[str, Any]) -> str:
     unit = "" if column["unit"] == "1" else f" ({column['unit']})"
     error = f"; standard error in `{column['std_error']}`" if column["std_error"] not in (None, name) else ""
     together = f"; moves with `{column['moves_with']}`" if column["moves_with"] else ""
-    return f"- `{name}`: {column['meaning']}{unit}{error}{together}"
+    return f"- `{name}`: {escaped(column['meaning'] + unit)}{error}{together}"
 
 
 def _head(path: Path) -> str:
-    frame = pd.read_csv(path, dtype=str).head(ROWS_SHOWN).fillna("")
-    return table(list(frame.columns), frame.to_numpy().tolist())
+    frame = pd.read_csv(path, dtype=str).head(ROWS_SHOWN).fillna("").map(escaped)
+    return table(list(map(escaped, frame.columns)), frame.to_numpy().tolist())
 
 
 def _parameters(house: House, record: dict[str, Any]) -> str:
     fields = parameters_of(house, record["notebook"]).model_fields
     rows = [
-        (f"`{name}`", f"`{value}`", (fields[name].description or "").strip())
+        (f"`{name}`", code(f"{value}"), escaped(fields[name].description or ""))
         for name, value in record["parameters"].items()
     ]
     return table(("parameter", "value", "meaning"), rows)

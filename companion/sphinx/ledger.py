@@ -1,9 +1,12 @@
-"""The ledger: every claim of the book with its verdict, linked to the figure and the theorem it is about."""
+"""The ledger: every claim of the book with its verdict, by chapter, linked to its figure and to its theorem."""
 
+import html
 import re
+from itertools import groupby
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -11,18 +14,32 @@ from sphinx.util.docutils import SphinxDirective
 from companion.boxes import boxes
 from companion.house import House
 from companion.mistakes import did_you_mean
+from companion.notebooks import Notebook
 from companion.sphinx.claims import ALL, all_claims, note_shown
+from companion.sphinx.elements import details, summary
 from companion.sphinx.statements import read_hand, read_where, statements_of
-from companion.sphinx.text import claim_anchor, escaped, ledger_anchor, mark, measured, number
+from companion.sphinx.text import (
+    called,
+    catches,
+    claim_anchor,
+    figure_anchor,
+    ledger_anchor,
+    mark,
+    typeset,
+    verdict,
+)
 
 logger = logging.getLogger(__name__)
 LEDGER = "claims"
+# What a reader without scripts could not use is not shown to him.
 FILTER = """
-<form class="companion-filter" aria-label="Filter the claims">
+<form class="companion-filter pst-js-only" aria-label="Filter the claims" role="search">
+<label class="companion-words">Words <input type="search" name="words" autocomplete="off"></label>
 <label>Source <select name="source"><option value="">all</option>{sources}</select></label>
 <label>Verdict <select name="verdict"><option value="">all</option><option value="holds">holds</option>\
 <option value="fails">does not hold</option></select></label>
-{read}<output aria-live="polite"></output>
+{read}<button type="button" class="companion-open" aria-pressed="false">Open all</button>
+<output aria-live="polite"></output>
 </form>
 """
 
@@ -34,7 +51,7 @@ READ = """<label>Read <select name="read"><option value="">anywhere</option>\
 
 
 class LedgerDirective(SphinxDirective):
-    """`{companion-ledger}`: one entry a claim, and a form that filters them by source and verdict."""
+    """`{companion-ledger}`: a fold a chapter, in it a line a claim, and a form that filters them."""
 
     def run(self) -> list[nodes.Node]:
         """The form, then the claims in the order of the book."""
@@ -46,30 +63,62 @@ class LedgerDirective(SphinxDirective):
                 guess = did_you_mean(claim["box"], known)
                 logger.warning("Claim %r names a theorem box %r that no page has. %s", claim["id"], claim["box"], guess)
         sources = sorted({_origin(claim) for claim in claims})
-        options = "".join(f'<option value="{_slug(source)}">{source}</option>' for source in sources)
-        entries = nodes.container(classes=["companion-ledger"])
-        for claim in claims:
-            verdict = "holds" if claim["holds"] else "fails"
-            sorts = [f"verdict-{verdict}", f"source-{_slug(_origin(claim))}", *read_hand(self.env.app, claim)]
-            entry = nodes.container(classes=["companion-entry", *sorts])
-            entry += self.parse_text_to_nodes(_entry(claim, known, read_where(self.env.app, claim)))
-            entries += entry
+        options = "".join(f'<option value="{_slug(source)}">{html.escape(source)}</option>' for source in sources)
         read = READ if statements_of(self.env.app) else ""
-        return [nodes.raw("", FILTER.format(sources=options, read=read), format="html"), entries]
+        ledger = nodes.container(classes=["companion-ledger"])
+        for name, mine in groupby(claims, key=lambda claim: claim["notebook"]):
+            ledger += self._chapter(name, list(mine), known)
+        return [nodes.raw("", FILTER.format(sources=options, read=read), format="html"), ledger]
 
+    def _chapter(self, name: str, claims: list[dict[str, Any]], known: set[str]) -> nodes.Node:
+        held = sum(claim["holds"] for claim in claims)
+        title = Notebook.named(self.config.companion_house, name).title
+        chapter = details(classes=["companion-chapter"])
+        heading, _ = self.parse_inline(title)
+        count = f"{held} of {len(claims)} hold"
+        chapter += summary("", "", *heading, nodes.inline("", count, classes=["companion-count"]))
+        for figure, mine in groupby(claims, key=lambda claim: claim["figure"]):
+            place = nodes.paragraph(classes=["companion-shown-in"])
+            place += self._figure(figure)
+            chapter += place
+            chapter += [self._entry(claim, known) for claim in mine]
+        return chapter
 
-def _entry(claim: dict[str, Any], known: set[str], read: str) -> str:
-    source = escaped(claim["source"])
-    if claim["box"] in known:
-        source = f"{{prf:ref}}`{claim['source'].strip('[]')} <{claim['box']}>`"
-    other = claim["alternative"]
-    figure = f"fig-{claim['figure'].replace('_', '-')}"
-    return (
-        f"({ledger_anchor(claim['id'])})=\n"
-        f"{mark(claim)} **{claim['statement']}** \\\n"
-        f"{measured(claim)} It would catch: {other['says']} (then {number(other['measured'])}). \\\n"
-        f"Source: {source}.{read} Shown in {{numref}}`{figure}`, [stated there](#{claim_anchor(claim['id'])}).\n"
-    )
+    def _entry(self, claim: dict[str, Any], known: set[str]) -> nodes.Node:
+        sorts = [f"verdict-{'holds' if claim['holds'] else 'fails'}", f"source-{_slug(_origin(claim))}"]
+        entry = details(classes=["companion-entry", *sorts, *read_hand(self.env.app, claim)])
+        entry += summary(
+            "",
+            f"{mark(claim)} ",
+            nodes.inline("", "", *typeset(claim["statement"]), classes=["companion-says"]),
+            nodes.Text(" "),
+            nodes.inline("", verdict(claim), classes=["companion-verdict"]),
+        )
+        text = nodes.paragraph("", "", *catches(claim), nodes.Text("Source: "))
+        text += self._source(claim, known)
+        text += nodes.Text(".")
+        where, _ = self.parse_inline(read_where(self.env.app, claim))
+        place = self.env.app.builder.get_relative_uri(
+            self.env.docname, f"{self.config.companion_house.book.name}/{claim['notebook']}"
+        )
+        stated = nodes.reference("", "stated there", refuri=f"{place}#{claim_anchor(claim['id'])}", internal=True)
+        text += [*where, nodes.Text(" Shown in "), self._figure(claim["figure"]), nodes.Text(", "), stated]
+        text += nodes.Text(".")
+        entry += text
+        return called(self, entry, ledger_anchor(claim["id"]))
+
+    def _figure(self, figure: str) -> nodes.Node:
+        (reference, *_), _ = self.parse_inline(f"{{numref}}`{figure_anchor(figure)}`")
+        return reference
+
+    def _source(self, claim: dict[str, Any], known: set[str]) -> nodes.Node:
+        """What the claim cites, linked to the box that states it if there is one."""
+        if claim["box"] not in known:
+            return nodes.Text(claim["source"])
+        about = {"refdomain": "prf", "reftype": "ref", "reftarget": claim["box"], "refexplicit": True, "refwarn": True}
+        link = addnodes.pending_xref("", refdoc=self.env.docname, **about)
+        link += nodes.inline("", claim["source"].strip("[]"))
+        return link
 
 
 def _origin(claim: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -10,7 +11,8 @@ from sphinx.util.docutils import SphinxDirective
 from companion.house import House
 from companion.mistakes import Mistake, did_you_mean
 from companion.sphinx.claims import ALL, all_claims, note_shown
-from companion.sphinx.text import ledger_anchor, mark, table
+from companion.sphinx.elements import stated
+from companion.sphinx.text import escaped, ledger_anchor, mark, table
 from companion.statements import Statement, Statements
 
 logger = logging.getLogger(__name__)
@@ -52,7 +54,7 @@ class StatementsDirective(SphinxDirective):
             raise self.error(f"No paper {paper!r} is listed. {did_you_mean(paper, statements.index.papers)}")
         note_shown(self.env, ALL)
         rows = [row for row in statements.index.statements if row.paper == paper]
-        text = f"{statements.index.papers[paper].versions}\n\n{_count(statements, rows)}\n"
+        text = f"{escaped(statements.index.papers[paper].versions)}\n\n{_count(statements, rows)}\n"
         entries = nodes.container(classes=["companion-statements"])
         for row in rows:
             entry = nodes.container(classes=["companion-statement"])
@@ -88,12 +90,12 @@ def _entry(statements: Statements, row: Statement) -> str:
     places += [f"{{doc}}`{page}`" for page in row.pages]
     figures = [f"{{numref}}`fig-{figure.replace('_', '-')}`" for figure in statements.figures_of(row)]
     lines = [
-        f"({row.anchor})=\n**{row.item}. {row.title}** ({sort})",
-        f"*Read in:* {_origin(statements, row)}{f'; {row.remark}' if row.remark else ''}.",
+        f"({row.anchor})=\n**{row.item}. {escaped(row.title)}** ({escaped(sort)})",
+        f"*Read in:* {_origin(statements, row)}{f'; {escaped(row.remark)}' if row.remark else ''}.",
         _line("Stated", places),
         _line("Figures", figures),
         _line("Claims", claims),
-        f"*Not covered:* {row.not_covered}" if row.not_covered else "",
+        f"*Not covered:* {escaped(row.not_covered)}" if row.not_covered else "",
     ]
     return " \\\n".join(filter(None, lines)) + "\n"
 
@@ -104,7 +106,7 @@ def _line(name: str, places: list[str]) -> str:
 
 def _origin(statements: Statements, row: Statement) -> str:
     """Where a row was read; marked if that was nothing by the authors."""
-    words = statements.index.read_in(row)
+    words = escaped(statements.index.read_in(row))
     return f"{words} **({SECOND_HAND})**" if statements.index.second_hand(row) else words
 
 
@@ -124,6 +126,27 @@ def read_hand(app: Sphinx, claim: dict[str, Any]) -> list[str]:
         return []
     hands = {statements.index.second_hand(row) for row in statements.rows_of_claim(claim["id"])}
     return [f"read-{SECOND_HAND if second else 'first-hand'}" for second in sorted(hands)]
+
+
+def number_boxes(app: Sphinx, doctree: nodes.document) -> None:
+    """Call a box that is named after a paper, and every link to it, by the paper's number instead of one of ours."""
+    statements = statements_of(app)
+    if statements is None:
+        return
+    for box in [one for one in doctree.findall(nodes.Element) if isinstance(one, nodes.Admonition)]:
+        row = statements.stated_by(box.get("label", ""))
+        if row is None:
+            continue
+        title = next(box.findall(nodes.title))
+        title.insert(0, nodes.inline("", f"{row.number} of [{row.paper}]", classes=["caption-number"]))
+        numbered = stated("", *box.children, label=box["label"], classes=[*box["classes"], "admonition"])
+        numbered["ids"], numbered["names"] = box["ids"], box["names"]
+        box.replace_self(numbered)
+        app.env.proof_list[box["label"]]["nonumber"] = True  # pyright: ignore
+    for link in doctree.findall(addnodes.pending_xref):
+        row = statements.stated_by(link["reftarget"]) if link.get("refdomain") == "prf" else None
+        if row and not link["refexplicit"]:
+            link.children = [nodes.inline("", f"{row.paper}, {row.number}")]
 
 
 def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:

@@ -1,12 +1,23 @@
-"""Small pieces of MyST that several directives write."""
+"""Small pieces of pages that several directives write: claims as nodes, and text that is safe in MyST."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 
-def number(value: float | str | None) -> str:
-    """A measured number as text for readers: four digits are enough on a page, the record has six."""
-    return "—" if value is None else value if isinstance(value, str) else f"{value:.4g}"
+from companion.typesetting import bound, number, pieces
+
+SET_AS: dict[str, type[nodes.TextElement]] = {
+    "variable": nodes.emphasis,
+    "superscript": nodes.superscript,
+    "subscript": nodes.subscript,
+}
+# What MyST would read as markup within a line. A table's own bars are escaped by `table`.
+MARKUP = re.compile(r"[\\`*_{}\[\]()#!<>$&~^]")
+# Parts of a caption that are markup: mathematics, and roles with what they are about.
+CAPTION_MARKUP = re.compile(r"(\$[^$]+\$|`[^`]*`)")
 
 
 def mark(claim: dict[str, Any]) -> str:
@@ -14,18 +25,40 @@ def mark(claim: dict[str, Any]) -> str:
     return "✓" if claim["holds"] else "✗"
 
 
-def measured(claim: dict[str, Any]) -> str:
-    """What was measured and what was expected, in one sentence."""
-    error = f", standard error {number(claim['std_error'])}" if claim["std_error"] is not None else ""
-    return (
-        f"Measured {number(claim['measured'])}, {claim['relation']} {number(claim['expected'])} "
-        f"within {number(claim['tolerance'])}{error}."
-    )
+def typeset(text: str) -> list[nodes.Node]:
+    """A plain sentence as nodes, its formulas set, every other sign as it is written."""
+    return [SET_AS[kind]("", part) if kind in SET_AS else nodes.Text(part) for kind, part in pieces(text) if part]
 
 
-def escaped(source: str) -> str:
-    """A citation such as `[BB26, Lemma 2.1]` as text rather than a link."""
-    return source.replace("[", "\\[").replace("]", "\\]")
+def verdict(claim: dict[str, Any]) -> str:
+    """What was measured, and where the claim would begin to fail."""
+    return f"{number(claim['measured'])} measured; {bound(claim)}"
+
+
+def catches(claim: dict[str, Any]) -> list[nodes.Node]:
+    """The mistake that the claim would not let pass, and what would be measured then."""
+    error = "" if claim["std_error"] is None else f" The standard error is {number(claim['std_error'])}."
+    other = claim["alternative"]
+    last = nodes.Text(f", which gives {number(other['measured'])}.{error} ")
+    return [nodes.Text("It would catch: "), *typeset(other["says"].rstrip(".")), last]
+
+
+def escaped(text: str) -> str:
+    """`text` for MyST, so that it comes out as it is written."""
+    return MARKUP.sub(lambda sign: f"\\{sign[0]}", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """`text` as code in MyST, whatever it holds."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def without_html(caption: str) -> str:
+    """A caption for MyST: emphasis, mathematics and roles are markup, angle brackets and ampersands are not."""
+    parts = CAPTION_MARKUP.split(caption)
+    return "".join(part if place % 2 else re.sub(r"[<>&]", r"\\\g<0>", part) for place, part in enumerate(parts))
 
 
 def claim_anchor(identifier: str) -> str:
@@ -36,6 +69,18 @@ def claim_anchor(identifier: str) -> str:
 def ledger_anchor(identifier: str) -> str:
     """The row of a claim in the ledger."""
     return f"ledger-{identifier}"
+
+
+def figure_anchor(figure: str) -> str:
+    """Where a figure stands, as pages link to it."""
+    return f"fig-{figure.replace('_', '-')}"
+
+
+def called(directive: SphinxDirective, node: nodes.Element, anchor: str) -> nodes.Element:
+    """`node`, to be found under `anchor` from every page."""
+    directive.options["name"] = anchor
+    directive.add_name(node)
+    return node
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

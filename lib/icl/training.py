@@ -91,6 +91,7 @@ class Collapsed(Sampling):
         xi1, xi2 = (xi - f1 * _dot(f1, xi) - f2 * _dot(f2, xi) for xi in jnp.split(rest, 2))
         spread = _norm(by_value)
         shared = _dot(by_score, by_value) * _inverse(spread)
+        # what of ∂ŷ/∂t is drawn by itself: whichever its sign, the law is the same
         own = jnp.sqrt(jnp.maximum(_dot(by_score, by_score) - shared**2, 0.0))
         by_v = f1 * _dot(by_value, g) + f2 * _dot(by_value, h) + spread * xi1
         by_t = f1 * _dot(by_score, g) + f2 * _dot(by_score, h) + shared * xi1 + own * xi2

@@ -4,21 +4,26 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+import chapters
 from companion.house import CACHE
 
 PROGRAM = """
+import os
+
 import chapters
 
 chapters.float64()
 from lib.finite_prompt import participation
 
-print(repr(float(participation(1.5, 3.0))))
+print(repr(float(participation(1.5, 3.0))), os.environ["XLA_FLAGS"])
 """
 
 
 def computed(**environment):
     """What the program prints, with every warning it shows an error."""
-    named = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    named = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
     arguments = [sys.executable, "-W", "error::UserWarning", "-c", PROGRAM]
     done = subprocess.run(arguments, env={**named, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -47,3 +52,11 @@ def test_cache_that_the_reader_named_is_theirs(tmp_path):
     """Ours stays empty."""
     computed(**{CACHE: str(tmp_path / "ours"), "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "theirs")})
     assert not (tmp_path / "ours").exists()
+
+
+def test_programs_compiled_in_haste_compute_the_same():
+    """To rounding; and flags that the reader has set, none for instance, are left alone."""
+    (hasty, *flags), theirs = computed().split(), computed(XLA_FLAGS="").split()
+    assert " ".join(flags) == chapters.QUICK
+    assert len(theirs) == 1
+    assert float(hasty) == pytest.approx(float(theirs[0]), rel=1e-12)

@@ -239,14 +239,15 @@ def test_distance_sees_heads_and_not_their_copies():
 
 
 def test_a_start_is_where_its_head_and_its_mean_square_are():
-    """At the optimum, at its level but far away, near it but above, and at the wrong-way head."""
+    """When it ends: at the optimum, at its level but far away, near it but above, and at the wrong-way head."""
     points = np.eye(3, 36)
     places = Places("softmax", *(Place(point, square) for point, square in zip(points, (0.5, 0.9, 0.7), strict=True)))
     assert list(places.named) == [OPTIMUM, WAITING, SECOND]
     assert places.reach == pytest.approx(np.sqrt(0.5))
-    heads = np.stack([points[0], 3 * points[0], points[0], 1.1 * points[1]])[:, None]
-    risks = np.array([0.51, 0.51, 0.6, 0.91])[:, None]
-    found = ends(Paths(np.zeros((4, 1)), risks, heads), places)
+    last = np.stack([points[0], 3 * points[0], points[0], 1.1 * points[1]])
+    heads = np.stack([last[::-1], last], axis=1)
+    risks = np.array([[0.91, 0.51], [0.6, 0.51], [0.51, 0.6], [0.51, 0.91]])
+    found = ends(Paths(np.zeros((4, 2)), risks, heads), places)
     assert found == [OPTIMUM, ELSEWHERE, ELSEWHERE, WAITING]
 
 

@@ -6,8 +6,9 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import minimize_scalar
 
+from chapters.risk_and_parameters import price_of_one_head as price_figure
 from chapters.risk_and_parameters.drifts import infinite_product, valley_duration
-from chapters.risk_and_parameters.heads import DIMENSION, exact_risk
+from chapters.risk_and_parameters.heads import DIMENSION, BestHead, exact_risk
 from chapters.risk_and_parameters.opposite_heads import opposite_law
 from lib.icl import best_in_the_valley, least_price, price_of_one_head, valley_law
 
@@ -90,3 +91,11 @@ def test_the_exact_risk_approaches_the_law_of_the_valley():
     with jax.enable_x64(True):
         risk, _ = exact_risk(DIMENSION, 10**8)(np.array([0.3 * np.sqrt(DIMENSION), 1 / 0.3]))
     np.testing.assert_allclose(2e8 * risk, valley_law(0.09, DIMENSION), rtol=1e-5)
+
+
+def test_the_lowest_head_is_drawn():
+    """Whichever start it was found from: a search may end where scores are huge, and the risk is flat."""
+    lost, found = BestHead(5, 2, 16119.3, 0.24, 1.2566), BestHead(5, 2, 2.97, 0.255, 1.2534)
+    for heads in ([lost, found], [found, lost]):
+        drawn = price_figure._table(heads).frame.dropna(subset="ratio")
+        assert drawn["ratio"].tolist() == [found.ratio]

@@ -1,15 +1,20 @@
 """The exponents: two forms of one heuristic agree, and averages over queries are taken with the right density."""
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
 from chapters.sharp_rates.bounded_averages import _error_of_signs
+from chapters.sharp_rates.operator_norm import average
 from chapters.sharp_rates.parameters import READ_AT, Parameters
-from chapters.sharp_rates.query_averages import planar_density, radial_density
+from chapters.sharp_rates.query_averages import ErrorTable, planar_density, radial_density
 from chapters.sharp_rates.rate_at_fixed_ratio import ratio_exponent
-from lib.finite_prompt import rate_exponent
+from lib.attention import Attention
+from lib.batching import tabulate
+from lib.finite_prompt import output_error, rate_exponent
+from lib.measures import Gaussian
 
 NAME = "sharp_rates"
 TAUS = np.arange(0.0, 30.1, 0.05)
@@ -80,6 +85,21 @@ def test_planar_density_has_the_second_moment_of_its_axes(major, minor):
     assert np.sum(density * taus**4) / np.sum(density) == pytest.approx(
         3 * (major**4 + minor**4) + 2 * (major * minor) ** 2, rel=1e-5
     )
+
+
+@pytest.mark.parametrize(("dimension", "spectrum"), [(2, "(1, 1)"), (8, "(1, …, 1) in R⁸")])
+def test_slopes_are_those_of_outputs_of_that_dimension(float64, dimension, spectrum):
+    """Of `output_error`, averaged over the norm of a query, by a difference in ln L."""
+    log_length, apart, taus = 10.0, 1e-2, np.arange(0.1, 12.0, 0.1)
+    head, law = Attention(np.eye(dimension), np.eye(dimension)), Gaussian(np.zeros(dimension), np.eye(dimension))
+    axis = np.eye(dimension)[0]
+    lengths = np.array([log_length - apart, log_length + apart])
+    one = jax.vmap(lambda tau, ell: output_error(head, law, tau * axis, ell))
+    errors = tabulate(one, taus, lengths[:, None])
+    before, after = np.log(np.asarray(errors) @ stats.chi.pdf(taus, dimension))
+    found = average(ErrorTable.at([log_length]))[spectrum]
+    (slope,) = found.slope[found.log_lengths == log_length]
+    assert slope == pytest.approx((before - after) / (2 * apart), rel=1e-3)
 
 
 def test_two_signs_miss_by_a_sum_of_three_terms():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import erf, softmax
 
-from chapters.softmax_advantage.fixed_heads import _either, _law
+from chapters.softmax_advantage.fixed_heads import law_of, pooled
 from chapters.softmax_advantage.models import GENERIC_SNR, MODELS
 from chapters.softmax_advantage.population_risk import strengths
 from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, measure_cosine
@@ -55,7 +55,7 @@ def test_a_head_for_two_lengths_is_between_bayes_and_what_lengths_told_would_giv
 def test_tuning_to_a_law_of_lengths_is_least_squares_on_both(float64, model):
     """For linear weights: the slope that the averaged law gives is the best of moments averaged over the lengths."""
     ends = MODELS[model](np.asarray([3.0, 17.0]), 4.0)
-    either = _either([_law(MODELS[model](length, 4.0)) for length in (3.0, 17.0)])
+    either = pooled([law_of(MODELS[model](length, 4.0)) for length in (3.0, 17.0)])
     risk, slope = affine_fit(either)
 
     def averaged(c):

@@ -117,6 +117,27 @@ def test_the_infinite_path_descends_and_its_curvature_is_that_of_the_hessian(stu
     assert envelope.curvature(study.course, path.heads) == pytest.approx(largest, rel=1e-5)
 
 
+def test_every_episode_has_a_key_of_its_own(study, assert_exact):
+    """The course's, folded with its number."""
+    task, key = study.course.problem.task, keys(study.seed).episodes[TASK]
+    alone = [task.draw(key=jr.fold_in(key, i)) for i in range(study.plan.episodes)]
+    assert_exact(study.course.episodes.query, np.stack([episode.query for episode in alone]))
+    assert len(np.unique(study.course.episodes.query, axis=0)) > 1
+
+
+def test_the_noise_of_prompts_is_that_of_the_worst_time(study):
+    """Each time by itself has less, and one as much."""
+    times = range(study.finite.heads.shape[1])
+    each = [
+        envelope.prompt_noise(
+            study.course, replace(study.finite, heads=study.finite.heads[:, [t]], slopes=study.finite.slopes[:, [t]])
+        )
+        for t in times
+    ]
+    np.testing.assert_allclose(envelope.prompt_noise(study.course, study.finite), np.max(each, axis=0), rtol=1e-9)
+    assert (np.ptp(each, axis=0) > 0).all()
+
+
 def test_the_region_of_the_envelope_holds_both_paths_and_what_is_between(study):
     """At the start all three are the same head; at the end the far one is a run's, and the middle one half-way."""
     centres, middles, far = np.split(envelope.region(study.infinite, study.finite), 3)

@@ -133,6 +133,17 @@ def ran_clone(ran: Clone, tmp_path: Path) -> Clone:
     return ran.copy_to(tmp_path / "clone")
 
 
+@pytest.fixture(scope="session")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A copy of `another_paper`, a book of two figures and tracked data, in which `walks` was run; for reading only."""
+    root = tmp_path_factory.mktemp("walked") / "a book"
+    ignored = shutil.ignore_patterns("_build", "figures", "__pycache__")
+    clone = Clone(Path(shutil.copytree(Path(__file__).with_name("another_paper"), root, ignore=ignored)))
+    finished = clone.companion("run", "walks")
+    assert finished.returncode == 0, finished.stderr
+    return clone
+
+
 # What the lengths of toy come to, a piece each. Where there could be pieces, which is in a kernel, none is computed.
 PIECES = '''"""Squared errors of means, a piece a length."""
 

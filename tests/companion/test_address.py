@@ -74,12 +74,14 @@ def test_a_notebook_without_its_bootstrap_cell_is_named(clone):
 
 
 def test_bootstrap_installs_this_book(clone):
-    """Its distribution, from its address, where its chapters are not found."""
+    """Its distribution, from its address, with what its notebooks ask for, where its chapters are not found."""
     source = "".join(address.bootstrap_cell(clone.house)["source"])
-    assert 'find_spec("clone") is None' in source
-    assert f'%pip install --quiet "clone @ git+https://github.com/{OLD}"' in source
+    assert 'find_spec("clone")' in source
+    assert f'"clone @ git+https://github.com/{OLD}"' in source
     clone.replace("pyproject.toml", 'name = "clone"', 'name = "a-paper"')
     assert '"a-paper @ git+' in "".join(address.bootstrap_cell(clone.house)["source"])
+    clone.replace("pyproject.toml", "\n# What", "\n[project.optional-dependencies]\nnotebook = []\n\n# What")
+    assert '"a-paper[notebook] @ git+' in "".join(address.bootstrap_cell(clone.house)["source"])
 
 
 @pytest.mark.parametrize("url", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])

@@ -200,3 +200,25 @@ def test_a_package_that_is_not_there_is_named(paper):
     finished = paper.companion("list")
     assert finished.returncode == 2
     assert "'runners'" in finished.stderr
+
+
+def test_what_is_published_is_verified(paper):
+    """By a machine that is installed, of a book that is a folder."""
+    finished = paper.companion("verify")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "All 2 figures are what the code gives." in finished.stdout
+
+
+def test_the_wheel_verifies_figures_without_a_clone(elsewhere, tmp_path):
+    """Those of the book that is in it, downloaded; one short chapter of it. The clone is not on the path."""
+    shutil.copytree(ROOT / "figures/needle_in_a_long_prompt", tmp_path / "downloaded/needle_in_a_long_prompt")
+    finished = Paper(tmp_path, elsewhere).companion("verify", "needle_in_a_long_prompt", "--figures", "downloaded")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "All 2 figures are what the code gives." in finished.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"downloaded", "_build"}
+
+
+def test_without_a_clone_the_figures_are_to_be_named(elsewhere, tmp_path):
+    finished = Paper(tmp_path, elsewhere).companion("verify")
+    assert finished.returncode == 2
+    assert "--figures FOLDER" in finished.stderr

@@ -23,6 +23,7 @@ NAMES = {
     "brace": "{notebook} {x",
     "backtick": "`touch executed`",
     "substitution": "$(touch executed)",
+    "square bracket": "[red] [0-9]",
 }
 
 
@@ -62,6 +63,16 @@ def test_all_stands_in_a_folder_with_every_such_name(pristine, tmp_path):
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert (clone.house.site("laptop") / "book/toy.html").is_file()
     assert [path for path in tmp_path.rglob("executed*") if path.is_file()] == []
+
+
+def test_square_brackets_are_shown_as_they_are(ran, tmp_path):
+    """They are no markup, whoever names the folder."""
+    clone = ran.copy_to(tmp_path / "[red] [0-9]")
+    said = clone.companion("run", "toy", "-p", "seed=1", "--open").stdout
+    (folder,) = clone.house.runs.iterdir()
+    assert f"s. {folder}/figures/toy\n" in said
+    assert f"beside what is published: {folder}/index.html\n" in said
+    assert f"  {folder}/index.html\n" in clone.companion("runs").stdout
 
 
 def test_folder_whose_name_is_not_utf8_is_refused_in_a_sentence(tmp_path, pristine):

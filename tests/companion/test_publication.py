@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -147,6 +148,48 @@ def test_figure_that_changed_is_replaced(desk, change):
     assert desk.publish() == ["one"]
     assert desk.bytes(desk.published, "one") == desk.bytes(desk.built, "one")
     assert desk.bytes(desk.published, "two") == other
+
+
+# What another machine makes of the same figure.
+ELSEWHERE = {"exact": 9.5 * (1 + 4e-7), "pixels": "<svg>other fonts</svg>", "claims": [CLAIM | {"measured": 1.000001}]}
+
+
+@pytest.fixture
+def committed(desk):
+    """The desk, its published figures committed to git."""
+    identity = ["-c", "user.name=A", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "figures"], [*identity, "commit", "-qm", "Figures"]):
+        subprocess.run(["git", *command], cwd=desk.house.root, check=True)
+    return desk
+
+
+@pytest.mark.parametrize("change", [{"parameters": {"seed": 1}}, {"caption": "Reworded."}, {"x": 2.6}])
+def test_a_change_taken_back_restores_the_committed_bytes(committed, change):
+    """On any machine: what is computed anew need not be the same to the byte."""
+    before = committed.bytes(committed.published)
+    committed.build("one", pixels="<svg>new</svg>", **change)
+    assert committed.publish() == ["one"]
+    assert committed.bytes(committed.published) != before
+    committed.build("one", **ELSEWHERE)
+    assert committed.publish() == ["one"]
+    assert committed.bytes(committed.published) == before
+
+
+def test_a_change_taken_back_needs_no_git(desk):
+    """Then the files are those built here."""
+    desk.build("one", parameters={"seed": 1})
+    desk.publish()
+    desk.build("one", **ELSEWHERE)
+    assert desk.publish() == ["one"]
+    assert desk.bytes(desk.published, "one") == desk.bytes(desk.built, "one")
+
+
+def test_a_figure_that_is_not_the_committed_one_is_not_restored(committed):
+    committed.build("one", parameters={"seed": 1})
+    committed.publish()
+    committed.build("one", parameters={"seed": 2})
+    assert committed.publish() == ["one"]
+    assert committed.bytes(committed.published, "one") == committed.bytes(committed.built, "one")
 
 
 @pytest.mark.parametrize("bound", [{"expected": 0.1}, {"tolerance": 0.4}])
@@ -380,3 +423,26 @@ def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
         (version,) = {record["parameters"]["seed"] for record in records}
         seen.add(version)
     assert seen == {0, 1}, "the kills were all alike: the test would not notice a mixed set"
+
+
+def test_publication_waits_for_another(tmp_path, capsys):
+    """One folder is exchanged by one process at a time; who waits publishes after."""
+    house = House(tmp_path)
+    build = house.build("laptop")
+    write_set(build.figures / "demo", "one")
+    (build.tables / "demo").mkdir(parents=True)
+    replaced = []
+    with atomic.locked(build.locks / "publish-demo", "not expected"):
+        waiter = threading.Thread(
+            target=lambda: replaced.extend(publication.publish_figures(house, "demo")), daemon=True
+        )
+        waiter.start()
+        said = ""
+        while "demo: waiting for another process to publish it" not in said:
+            assert waiter.is_alive()
+            said += capsys.readouterr().out
+            time.sleep(0.01)
+        assert not house.published.exists()
+    waiter.join()
+    assert replaced == ["one"]
+    assert figure_set.faults(house.published / "demo", "one") == []

@@ -268,6 +268,8 @@ def test_claim_that_holds_is_shown_with_a_tick(demo):
     assert "✗" not in shown["text/html"]
     assert 'alt="One straight line, falling."' in shown["text/html"]
     assert "The error &lt; 1/L &amp; falls." in shown["text/html"]
+    # which is what prose names it by, where it cannot say what was measured
+    assert f"<code>{shown['text/plain'].split()[2].removesuffix(':')}</code>" in shown["text/html"]
 
 
 @pytest.mark.parametrize("measured", [1.2, np.nan])

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from companion import figure_set, freshness
+from companion import atomic, figure_set, freshness
 
 CAPTION, COLOUR = ("Points are means", "Points are averages"), ('fmt="o"', 'fmt="s"')
 FIGURE, SPREAD, NOTEBOOK = "clone/toy/toy_error.py", "clone/toy/toy_spread.py", "book/toy.ipynb"
@@ -144,6 +144,22 @@ def test_fresh_clone_draws_the_published_table(desk):
     before = desk.clone.tree("figures")
     assert desk.companion("draw", "toy_error").code == 0
     assert desk.clone.tree("figures") == before
+
+
+def test_fresh_clone_leaves_a_picture_of_todays_code_alone(desk):
+    """Whatever other fonts another machine made of it: there is nothing to commit; harmed, it is drawn."""
+    shutil.rmtree(desk.clone.root / "_build")
+    folder = desk.clone.house.published / "toy"
+    picture = folder / f"toy_error{figure_set.PICTURES[0]}"
+    picture.write_bytes(picture.read_bytes() + b"<!-- other fonts -->")
+    record = json.loads((folder / RECORD).read_text())
+    record["files"] = figure_set.digests(folder, "toy_error")
+    (folder / RECORD).write_text(atomic.dump_json(record))
+    drawn = desk.companion("draw", "toy_error")
+    assert drawn.code == 0, drawn.errors
+    assert drawn.changed == set()
+    picture.write_bytes(b"")
+    assert desk.companion("draw", "toy_error").changed == {f"figures/toy/{file}" for file in (RECORD, *PICTURES)}
 
 
 def test_other_profile_is_drawn_beside(desk):

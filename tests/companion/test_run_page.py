@@ -147,7 +147,9 @@ def test_what_records_say_is_text_not_markup(own_run):
         claim["alternative"]["says"] = odd
 
     page = own_run(record, lambda text: re.sub(r"\n(\d+),", r"\n\1,9", text, count=1))
-    assert page.text.count(odd) == 5  # caption, meaning, statement, source, alternative
+    assert page.text.count(odd) == 4  # meaning, statement, source, alternative
+    assert odd.replace("$\\nu$", "ν") in page.text  # the caption, whose formulas are formulas
+    assert "math" in page.tags
     assert f"[{odd}]" in page.text
     assert json.dumps(odd, ensure_ascii=False) in page.text
     assert page.alts[0] == odd

@@ -222,6 +222,20 @@ def test_kernel_that_dies_is_told_in_a_sentence(ran_clone):
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
 
 
+def test_notebook_that_hangs_is_ended_in_a_sentence(ran_clone):
+    """After as long as the book allows a step; what was published and built stays."""
+    ran_clone.replace("pyproject.toml", "[tool.companion]", "[tool.companion]\nhours_a_step = 0.0003")
+    ran_clone.rewrite_cell("# means", "# means\nimport time\n\ntime.sleep(600)\npublish(toy_error, 1)\n")
+    before = ran_clone.tree("figures", "_build/laptop/figures")
+    finished = ran_clone.companion("run", "toy")
+    assert finished.returncode == 2
+    assert "toy: a step took longer than 0.0003 hours, and was ended." in finished.stderr
+    assert "`hours_a_step`" in finished.stderr
+    assert "failed/toy.ipynb" in finished.stderr
+    assert "Traceback" not in finished.stdout + finished.stderr
+    assert ran_clone.tree("figures", "_build/laptop/figures") == before
+
+
 def test_other_profile_leaves_published_figures_alone(ran_clone):
     """What `companion new` lays out runs in the small profile too, and only the default profile publishes."""
     before = ran_clone.tree("figures", "_build/laptop")

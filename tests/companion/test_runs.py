@@ -164,3 +164,37 @@ def test_unknown_figure_is_refused(pristine):
     assert finished.returncode == 2
     assert f"Notebook 'toy' has no figure 'toy_eror'. Did you mean '{FIGURE}'? Known: {FIGURE}." in finished.stderr
     assert not pristine.house.generated.exists()
+
+
+CALL = """\
+from companion import rerun
+mine = rerun("toy", "toy_error", seed=3, lengths=[5, 50])
+print(len(mine.table), [claim["holds"] for claim in mine.claims], mine.page.is_file())
+"""
+
+
+def test_figure_is_rerun_from_python(ran, tmp_path):
+    """With the notebook's other parameters, in a run of its own; a claim that fails is told, not raised."""
+    clone = ran.copy_to(tmp_path / "clone")
+    clone.replace(CODE, "expected=1.0", "expected=2.0")
+    before = clone.tree("figures")
+    called = clone.python("-c", CALL)
+    assert called.stdout == "2 [False] True\n", called.stderr
+    assert clone.tree("figures") == before
+    (name,) = [run.name for run in all_runs(clone.house)]
+    record = figure_set.read_record(clone.house.own_build(name).figures / "toy", FIGURE)
+    assert record["parameters"] == {"seed": 3, "lengths": [5, 50], "repeats": 500}
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("'toy', 'toy_eror'", "has no figure 'toy_eror'. Did you mean 'toy_error'?"),
+        ("'toi', 'toy_error'", "There is no notebook 'toi'. Did you mean 'toy'?"),
+        ("'toy', 'toy_error', sed=1", "no parameter 'sed'. Did you mean 'seed'?"),
+    ],
+)
+def test_what_cannot_be_rerun_is_told_before_a_kernel_starts(ran, call, says):
+    called = ran.python("-c", f"from companion import rerun; rerun({call})")
+    assert called.returncode == 1
+    assert says in called.stderr.splitlines()[-1]

@@ -33,7 +33,7 @@ def test_book_bears_the_name_of_its_folder(tmp_path):
     folder = tmp_path / "Random walks"
     scaffold.lay_out_book(folder)
     assert House(folder).settings == Settings("random_walks", ("random_walks",), report=("numpy", "matplotlib"))
-    assert House(folder).distribution == "random_walks"
+    assert House(folder).project["name"] == "random_walks"
     assert (folder / "README.md").read_text().startswith("# Random walks\n")
     marks = re.compile(r"\$\{?(package|words|name|chapters|figure|dashes|imports)\b")
     assert [path for path in folder.rglob("*") if path.is_file() and marks.search(path.read_text())] == []

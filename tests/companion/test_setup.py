@@ -1,5 +1,8 @@
 """The environment, the lock, the wheel, the command line: what a newcomer meets before the first figure."""
 
+import ast
+import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -15,11 +18,13 @@ from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
+import companion
 from companion import address, cli
 from companion.house import House
 from companion.mistakes import Mistake
 from companion.notebooks import Notebook
 from companion.parameters import check, check_profiles, resolve
+from companion.publishing import SCRATCH
 from companion.scaffold import LONGEST_NAME, lay_out_book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +37,29 @@ def bounds(requirements):
     return {canonicalize_name(requirement.name): requirement.specifier for requirement in parsed}
 
 
-NEEDED = bounds([*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["book"]])
+NAME = PROJECT["project"]["name"]
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+ASKED = [*PROJECT["project"]["dependencies"], *(one for extra in EXTRAS.values() for one in extra)]
+# an extra may build on another
+NEEDED = bounds(one for one in ASKED if Requirement(one).name != NAME)
+# What is imported under a name of its own, or comes with something that is asked for.
+BROUGHT_BY = {
+    "PIL": "matplotlib",
+    "annotated_types": "pydantic",
+    "cycler": "matplotlib",
+    "docutils": "jupyter_book",
+    "fontTools": "matplotlib",
+    "jaxlib": "jax",
+    "jupyter_client": "papermill",
+    "nbclient": "papermill",
+    "psutil": "snakemake",
+    "pybtex": "jupyter_book",
+    "ruamel": "ruamel_yaml",
+    "sphinx": "jupyter_book",
+    "traitlets": "papermill",
+}
+# Scripts for runs of hours, in a clone.
+MADE_BY_HAND = {"make.py"}
 PACKAGES = {"lib", "companion", "chapters"}
 DIRECT = NEEDED | bounds(PROJECT["dependency-groups"]["dev"])
 
@@ -64,6 +91,19 @@ def test_conda_python_is_the_project_python(conda):
     """The same bounds."""
     (python,) = [entry for entry in conda[0] if entry.startswith("python")]
     assert SpecifierSet(python.removeprefix("python")) == SpecifierSet(PROJECT["project"]["requires-python"])
+
+
+def test_binder_installs_the_lock_and_the_clone():
+    """What was tested, then the clone as the Makefile installs it, with a Python that the project takes."""
+    asked = (ROOT / "binder/requirements.txt").read_text(encoding="utf-8").splitlines()
+    (lock,) = [line.removeprefix("-r ") for line in asked if not line.startswith("#")]
+    assert (ROOT / "binder" / lock).resolve() == ROOT / "requirements.lock"
+    post_build = ROOT / "binder/postBuild"
+    assert os.access(post_build, os.X_OK)
+    (line,) = [line for line in post_build.read_text(encoding="utf-8").splitlines() if "pip install" in line]
+    assert line.removeprefix("python") in (ROOT / "Makefile").read_text(encoding="utf-8")
+    python = (ROOT / "binder/runtime.txt").read_text(encoding="utf-8").strip().removeprefix("python-")
+    assert python in SpecifierSet(PROJECT["project"]["requires-python"])
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +150,12 @@ def test_lock_pins_every_direct_dependency_within_its_bounds(lock):
         assert [pin for pin in pins if pin not in allowed] == [], f"{name} is locked out of its bounds {allowed}"
 
 
+def _imported(node):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The names of all files in a wheel built from a copy of the repository."""
@@ -145,10 +191,11 @@ def test_wheel_contains_all_code(wheel):
 
 
 def test_wheel_contains_nothing_else(wheel):
-    """No tests, no pages, no figures: only the packages, the book's settings and the metadata."""
+    """No tests, no figures: only the packages, what `companion verify` runs, the book's settings and the metadata."""
     own = {path for path in wheel if ".dist-info/" not in path}
     assert {path.split("/")[0] for path in own} == PACKAGES
-    assert {path for path in own if not (ROOT / path).exists()} == {"chapters/pyproject.toml"}
+    other = {path for path in own if not (ROOT / path).exists()}
+    assert {path for path in other if not path.startswith("chapters/house/")} == {"chapters/pyproject.toml"}
 
 
 def test_wheel_knows_the_settings_of_its_book(wheel):
@@ -156,10 +203,62 @@ def test_wheel_knows_the_settings_of_its_book(wheel):
     assert f"{House(ROOT).settings.chapters}/pyproject.toml" in wheel
 
 
+def test_lowest_versions_are_the_bounds_of_what_a_notebook_needs():
+    """Which `.ci/wheel.py lowest` installs, each of them; every night, it and the newest are tried."""
+    spec = importlib.util.spec_from_file_location("wheel", ROOT / ".ci/wheel.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    pins = bounds(script.lowest())
+    asked = bounds([*PROJECT["project"]["dependencies"], *EXTRAS["notebook"]])
+    assert pins.keys() == asked.keys()
+    for name, pin in pins.items():
+        (version,) = [one.version for one in pin]
+        assert f">={version}" in str(asked[name]), name
+    nightly = YAML(typ="safe", pure=True).load((ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8"))
+    job = nightly["jobs"]["wheel"]
+    assert job["strategy"]["matrix"]["versions"] == ["lowest", "newest"]
+    assert any(".ci/wheel.py ${{ matrix.versions }}" in step.get("run", "") for step in job["steps"])
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES))
+def test_packages_import_only_what_is_asked_for(package):
+    """`lib` what it needs itself, chapters and what notebooks ask of the machine what the extra `notebook` adds."""
+    extras = {"lib": [], "chapters": ["notebook"], "companion": ["notebook", "book"]}[package]
+    asked = bounds([*PROJECT["project"]["dependencies"], *(one for extra in extras for one in EXTRAS[extra])])
+    modules = {name.replace("-", "_") for name in asked} | PACKAGES | set(sys.stdlib_module_names)
+    imported = {
+        name.partition(".")[0]
+        for path in (ROOT / package).rglob("*.py")
+        if path.name not in MADE_BY_HAND
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in _imported(node)
+    }
+    assert {name for name in imported if BROUGHT_BY.get(name, name) not in modules} == set()
+
+
+def test_wheel_carries_its_book(wheel):
+    """All that `companion verify` needs where there is no clone, and nothing that was generated."""
+    house = House(ROOT)
+    named = {"_config.yml", "_toc.yml", "requirements.lock", "book/references.bib", "profiles/smoke.yml"}
+    needed = named | {f"book/{name}.ipynb" for name in house.notebooks()}
+    carried = {path.removeprefix("chapters/house/") for path in wheel if path.startswith("chapters/house/")}
+    assert needed <= carried
+    assert {path for path in carried if not (ROOT / path).is_file()} == set()
+
+
 def test_lib_is_tracked():
     """The stock Python .gitignore ignores `lib/`."""
     ignored = subprocess.run(["git", "check-ignore", "lib/measures.py"], cwd=ROOT, check=False, capture_output=True)
     assert ignored.returncode == 1
+
+
+def test_what_the_readme_lets_papermill_write_is_ignored():
+    """So that its own lines leave `git status` clean; what `companion` leaves, test_transcripts.py looks at."""
+    written = re.findall(r"papermill book/\S+ (\S+\.ipynb)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert written
+    for path in [*written, f"{SCRATCH}/"]:
+        ignored = subprocess.run(["git", "check-ignore", path], cwd=ROOT, check=False, capture_output=True)
+        assert ignored.returncode == 0, path
 
 
 def test_public_address_is_the_same_everywhere():
@@ -298,6 +397,67 @@ def test_help_names_every_command():
     assert [command for command in OPTIONS if not re.search(rf"\b{command} +[A-Z]", plain(result.output))] == []
 
 
+# Imports these with stand-ins for libraries that are not there: what is None cannot be imported.
+LACKING = "import sys; sys.modules.update(dict.fromkeys({lacking!r})); {then}"
+
+
+def import_lacking(lacking, then):
+    command = [sys.executable, "-c", LACKING.format(lacking=lacking, then=then)]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+
+
+def test_command_line_says_what_it_lacks():
+    """To those who installed the library alone."""
+    finished = import_lacking(["typer"], "from companion.__main__ import main; main()")
+    assert finished.returncode == 1
+    assert finished.stderr.startswith("The command line needs typer, which is not installed.")
+    assert "extra `book`" in finished.stderr
+
+
+@pytest.mark.parametrize("name", ["begin", "Column"])
+def test_a_lazy_import_says_what_it_lacks(name):
+    """Its own cause, not that there is no such name."""
+    finished = import_lacking(["pandas"], f"from companion import {name}")
+    last = finished.stderr.splitlines()[-1]
+    assert last.startswith(f"ModuleNotFoundError: `companion.{name}` needs pandas, which is not installed.")
+    assert "extra `notebook`" in last
+
+
+def test_a_lazy_import_that_fails_says_why(monkeypatch):
+    """Also where Python would take the cause for a name that is not there: two libraries that do not fit together."""
+
+    def unfit(_):
+        raise AttributeError("module 'numpy' has no attribute 'long'")
+
+    monkeypatch.setattr(companion, "import_module", unfit)
+    with pytest.raises(ImportError, match=r"companion\.publishing could not be imported: module 'numpy' has no"):
+        companion.begin  # noqa: B018
+
+
+def test_a_name_that_is_not_there_is_no_import_that_failed():
+    assert not hasattr(companion, "publish")
+
+
+# What Python brings on every system but Windows.
+NOT_ON_WINDOWS = ["fcntl", "grp", "pwd", "resource", "termios"]
+
+
+def test_importing_needs_nothing_that_windows_lacks():
+    """Neither the library nor any module of the machine; whether they work there was not tried."""
+    names = "[m.name for m in pkgutil.walk_packages(companion.__path__, 'companion.')]"
+    then = f"import importlib, pkgutil, companion, lib; print(len([importlib.import_module(name) for name in {names}]))"
+    finished = import_lacking(NOT_ON_WINDOWS, then)
+    assert finished.returncode == 0, finished.stderr
+    assert int(finished.stdout) > 40
+
+
+def test_jupyterlab_shows_boxes():
+    """The locked JupyterLab takes the locked MyST extension; `jupyter labextension list` says so."""
+    command = [sys.executable, "-m", "jupyterlab.labextensions", "list"]
+    finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert re.search(r"jupyterlab-myst v\S+ enabled OK", plain(finished.stdout + finished.stderr))
+
+
 @pytest.mark.parametrize("command", OPTIONS)
 def test_help_of_a_command_names_its_options(command):
     """And exits with 0."""
@@ -319,7 +479,7 @@ def test_version_is_that_of_the_checkout():
     assert said.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT})"
 
 
-SHELL = "import sys; sys.argv = ['companion']; from companion.cli import main; main()"
+SHELL = "import sys; sys.argv = ['companion']; from companion.__main__ import main; main()"
 
 
 @pytest.mark.parametrize(

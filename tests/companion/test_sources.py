@@ -192,6 +192,12 @@ def test_strings_are_code(one, other):
     assert sources.plain_code(one) != sources.plain_code(other)
 
 
+def test_comments_beside_strings_are_no_code():
+    """Between the parts of a string, and after one that holds a # itself."""
+    code = "x = (  # {0}\n    'a'  # {0}\n    'b # c'  # {0}\n)\ny = '#'  # {0}\n"
+    assert sources.plain_code(code.format("why")) == sources.plain_code(code.format("how"))
+
+
 def words(code):
     """The tokens of a program, in order, without comments and without strings that stand alone."""
     kinds = (tokenize.NAME, tokenize.NUMBER, tokenize.OP, tokenize.STRING, tokenize.NEWLINE)

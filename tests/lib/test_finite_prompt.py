@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from lib import finite_prompt
 from lib.attention import Attention, attend, fluctuation, linear_attend
 from lib.batching import BATCH, tabulate
 from lib.finite_prompt import (
@@ -331,6 +332,19 @@ def test_derivatives_are_finite_differences():
 
 
 # --- how they are called -----------------------------------------------------------------------------------
+
+
+def test_reported_error_is_twice_what_a_finer_step_changes(monkeypatch):
+    """Where steps are so coarse that it is not rounding: the true error, against the usual steps, is half of it."""
+    places = [(2.0, 20.0), (5.0, 60.0)]
+    true = [np.asarray(finite_prompt._integrals(tau**2, log_length, DEFAULT)) for tau, log_length in places]
+    coarse = Resolution(levels=DEFAULT.levels // 6)
+    monkeypatch.setattr(finite_prompt, "DEFAULT", coarse)
+    for (tau, log_length), exact in zip(places, true, strict=True):
+        rough = np.asarray(finite_prompt._integrals(tau**2, log_length, coarse))
+        missed = np.abs(rough / exact - 1).max()
+        assert missed > 100 * finite_prompt.ROUNDING
+        assert 1.5 < quadrature_error(tau, log_length) / missed < 2.5
 
 
 def test_arrays_broadcast_and_numbers_are_welcome(assert_exact):

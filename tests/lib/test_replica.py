@@ -1,15 +1,28 @@
 """The replica fixed point: its proximal problems, its exactly solvable cases, and simulated training."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize
+from scipy.stats import sem
 
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import informed, simulate_erm
 from lib.single_location.prox import Channel
-from lib.single_location.replica import STEPS, replica
+from lib.single_location.quasi_random import quasi_normals
+from lib.single_location.replica import (
+    START,
+    STEPS,
+    TOLERANCE,
+    Setting,
+    _iterate,
+    _mean_and_error,
+    _prompts,
+    replica,
+    update,
+)
 from lib.single_location.tasks import Max, Spiked
 from lib.statistics import comparison_quantile
 
@@ -127,6 +140,24 @@ def test_reported_error_is_not_smaller_than_the_true_one():
     assert fine.std_error < 2e-3
     assert fine.std_error < rough.std_error
     assert abs(rough.risk - fine.risk) < comparison_quantile(1) * np.hypot(rough.std_error, fine.std_error)
+
+
+def test_errors_are_standard_errors_of_the_mean():
+    """Of few samples: SciPy's."""
+    samples = jax.random.normal(jax.random.key(3), (8, 2))
+    means, errors = _mean_and_error({"risk": samples})
+    np.testing.assert_allclose(means["risk"], samples.mean(axis=0))
+    np.testing.assert_allclose(errors["risk"], sem(samples, axis=0), rtol=1e-12)
+
+
+def test_what_has_converged_is_a_fixed_point():
+    """One more step of the equations moves no component by more than 1e-5, a hundredth of what scatter is left."""
+    setting = Setting(Spiked(3, 4.0), softmax, 0.3, 2.0, 0.5, 0.5)
+    prompts = _prompts(setting.task, jnp.asarray(quasi_normals(11, 256, 2)[0]))
+    end = eqx.filter_jit(_iterate)(setting, prompts, jnp.asarray(START), tolerance=TOLERANCE)
+    assert end.steps < STEPS
+    moved, _ = eqx.filter_jit(update)(setting, prompts, end)
+    assert np.abs(moved.free() - end.states[0]).max() < 1e-5
 
 
 def test_it_says_when_it_has_not_converged():

@@ -12,7 +12,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from lib import single_location as sl
-from lib.single_location.activations import Erf, Relu, Sigmoid, Softplus, optimal_risk
+from lib.single_location.activations import Erf, Relu, Sigmoid, Softplus, _elementwise_risk, affine_fit, optimal_risk
 from lib.single_location.population import bayes_integrals, lone_posterior, moments
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -368,3 +368,15 @@ def test_no_bias_and_a_bias_of_zero_are_one(assert_exact, name):
     assert activation.bias.shape == biased.bias.shape == ()
     for risk in (sl.attention_risk, jax.jit(sl.attention_risk)):
         assert_exact(risk(task, activation, overlaps), risk(task, biased, overlaps))
+
+
+@pytest.mark.parametrize("model", [sl.Spiked, sl.Max])
+def test_the_affine_fit_has_its_least_risk_at_its_own_slope(model, assert_exact):
+    """Its c, and not another sign of it: among heads `1 + cχ`."""
+    crowd = model(5, 2.0).marginals(1.0, 1.0)
+    risk, slope = affine_fit(crowd)
+    tried = np.linspace(-3, 3, 601)
+    risks = [_elementwise_risk(crowd, 1.0 + c * crowd.scores) for c in tried]
+    assert 0.1 < abs(slope) < 3
+    assert abs(tried[np.argmin(risks)] - slope) <= 0.01
+    assert_exact(_elementwise_risk(crowd, 1.0 + slope * crowd.scores), risk)

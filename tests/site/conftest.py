@@ -1,4 +1,8 @@
-"""The site at the smoke profile, built strictly once, served on loopback, opened in a real Chromium."""
+"""The site at the smoke profile, built strictly once, served on loopback, opened in a real Chromium.
+
+While you work on pages, `SITE_PROFILE=laptop pytest tests/site/test_pages.py` opens the site that is there already, as
+`companion book --published` leaves it.
+"""
 
 import functools
 import http.server
@@ -14,7 +18,9 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from companion.house import House
+from companion.site import is_built
 
+SMOKE = "smoke"
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL = "apt-get install -y --no-install-recommends chromium fonts-dejavu"
 FLAGS = [
@@ -34,10 +40,18 @@ def house() -> House:
 
 
 @pytest.fixture(scope="session")
-def site(house: House) -> Path:
+def profile() -> str:
+    """Of the site that is opened."""
+    return os.environ.get("SITE_PROFILE", SMOKE)
+
+
+@pytest.fixture(scope="session")
+def site(house: House, profile: str) -> Path:
     """The folder of the strictly built site; it fails here if any page warns or any claim does not hold."""
-    subprocess.run([sys.executable, "-m", "companion", "build", "--profile", "smoke"], cwd=ROOT, check=True)
-    return house.site("smoke")
+    if profile == SMOKE:
+        subprocess.run([sys.executable, "-m", "companion", "build", "--profile", SMOKE], cwd=ROOT, check=True)
+    assert is_built(house, profile)
+    return house.site(profile)
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html.parser import HTMLParser
 
 import pytest
 
@@ -40,6 +41,32 @@ def companion(house: House, *arguments: str) -> subprocess.CompletedProcess[str]
         text=True,
         check=False,
     )
+
+
+# The quotes of print, which pages have, as they are typed.
+TYPED_QUOTES = str.maketrans("‘’“”", "''\"\"")
+
+
+class Read(HTMLParser):
+    """What a page says, what its pictures are said to show, and its scripts."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.words, self.alts, self.scripts, self._inside = [], [], [], []
+        self.feed(text)
+        self.text = " ".join("".join(self.words).split()).translate(TYPED_QUOTES)
+
+    def handle_starttag(self, tag, attrs):
+        self.alts += [value for name, value in attrs if name == "alt"]
+        if tag in ("script", "style"):
+            self._inside.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style") and self._inside:
+            self._inside.pop()
+
+    def handle_data(self, data):
+        (self.scripts if self._inside else self.words).append(data)
 
 
 def say(house: House, sentence: str) -> None:
@@ -137,6 +164,58 @@ def test_statements_are_shown_with_where_they_were_read(book: House):
     assert 'id="statement-companion-2"' in pages["statements"]
     assert "hearsay" in pages["claims"]
     assert "second-hand" in pages["claims"]
+
+
+# Signs that are markup to MyST, to HTML or to TeX, and that no claim means so.
+ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | #n ~o~ (p)= 'q' "r" snake_case"""
+# In a caption formulas and emphasis are markup, as in all prose; these signs are none there either.
+ODD_CAPTION = "a * b < c > d <script>e</script> & &amp; f $ g"
+
+
+def test_what_a_record_says_comes_out_as_it_is_written(book: House):
+    """On the page, in the fold-out, in the ledger and in the list of statements; and the files say the same."""
+
+    def change(record):
+        record["caption"] = ODD_CAPTION
+        record["alt"] = record["columns"]["length"]["meaning"] = record["columns"]["length"]["unit"] = ODD
+        (claim,) = record["claims"]
+        claim["statement"] = claim["alternative"]["says"] = claim["source"] = ODD
+
+    list_statements(book, STATEMENTS.replace("title: Slow,", f"title: {json.dumps(ODD)}, remark: {json.dumps(ODD)},"))
+    edit_record(book, change)
+    finished = companion(book, "book")
+    assert finished.returncode == 0, finished.stderr
+    site = book.site("laptop")
+    pages = {name: Read((site / f"book/{name}.html").read_text()) for name in ("toy", "claims", "statements")}
+    for page in pages.values():
+        assert "k" not in page.scripts
+        assert "e" not in page.scripts
+    assert ODD_CAPTION in pages["toy"].text
+    assert ODD in pages["toy"].alts
+    assert pages["toy"].text.count(ODD) == 5  # statement, alternative, source; meaning and unit of a column
+    assert pages["claims"].text.count(ODD) == 4  # and the source among the filters
+    assert pages["statements"].text.count(ODD) == 2
+    figure = figure_of("toy")
+    record = json.loads((site / f"figures/toy/{figure}.json").read_text())
+    assert record["claims"][0]["statement"] == ODD
+    assert (site / f"figures/toy/{figure}.csv").read_bytes() == (book.published / f"toy/{figure}.csv").read_bytes()
+
+
+def test_a_book_whose_address_is_known_says_so(book: House):
+    """One command brings the buttons, the map of the site and whole addresses; before it nothing leads nowhere."""
+    page, config = book.site("laptop") / "book/toy.html", book.root / "_config.yml"
+    config.write_text(config.read_text().replace("use_repository_button: false", "use_repository_button: true"))
+    assert companion(book, "book").returncode == 0
+    assert "github.com/OWNER" not in page.read_text()
+    assert not (book.site("laptop") / "sitemap.xml").exists()
+    assert companion(book, "address", "https://github.com/Somebody/paper").returncode == 0
+    assert companion(book, "book", "--published").returncode == 0
+    text = page.read_text()
+    assert 'href="https://github.com/Somebody/paper"' in text
+    assert '<meta property="og:url" content="https://somebody.github.io/paper/book/toy.html">' in text
+    assert f'content="https://somebody.github.io/paper/figures/toy/{figure_of("toy")}.png"' in text
+    assert "<loc>https://somebody.github.io/paper/book/toy.html</loc>" in (page.parents[1] / "sitemap.xml").read_text()
+    assert "https://somebody.github.io/paper/" in (page.parents[1] / "404.html").read_text()
 
 
 def test_every_fault_of_a_page_is_named_and_not_forgotten(book: House):

@@ -8,8 +8,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from companion.house import House
+from companion.notebooks import Notebook
 from companion.publication import published_claims
 from companion.sphinx.text import ledger_anchor
+from companion.typesetting import bound, number, pieces
 
 
 @pytest.fixture
@@ -22,29 +24,79 @@ def ledger(browser: Browser, address: str):
 
 
 @pytest.fixture(scope="session")
-def claims(house: House, site) -> list[dict]:
-    return published_claims(house, "smoke")
+def claims(house: House, site, profile) -> list[dict]:
+    return published_claims(house, profile)
+
+
+def shown(ledger: Page) -> int:
+    """How many claims are in open chapters and fit the filters."""
+    return ledger.locator(".companion-entry:visible").count()
 
 
 def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
-    """One entry a claim, under its stable anchor, with its statement."""
+    """One entry a claim, under its stable anchor: what it says, what was measured, where it would fail."""
     assert ledger.locator(".companion-entry").count() == len(claims) > 0
     for claim in claims:
-        row = ledger.locator(f"#{ledger_anchor(claim['id'])}").inner_text()
-        assert claim["statement"][:20] in row.replace("’", "'")  # the page's quotes are typographic
+        row = ledger.locator(f"#{ledger_anchor(claim['id'])}").text_content().replace("’", "'")
+        assert "".join(part for _, part in pieces(claim["statement"])) in row
+        assert f"{number(claim['measured'])} measured; {bound(claim)}" in row
+        assert not re.search(r"\de[-+]\d", row), "a power of ten is written as one"
 
 
-def test_filters_by_source_and_verdict(ledger: Page, claims: list[dict]):
+def test_claims_stand_by_chapter_in_the_order_of_figures(ledger: Page, claims: list[dict], house: House):
+    """As a reader of the book meets them; chapters are folded, and the whole is short."""
+    rows = ledger.locator(".companion-entry").evaluate_all("all => all.map(one => one.id)")
+    assert rows == [ledger_anchor(claim["id"]) for claim in claims]
+    places = list(dict.fromkeys((claim["notebook"], claim["figure"]) for claim in claims))
+    order = [(name, figure) for name in house.notebooks() for figure in Notebook.named(house, name).figures]
+    assert places == [place for place in order if place in places]
+    assert ledger.locator(".companion-chapter").count() == len({name for name, _ in places})
+    assert shown(ledger) == 0
+    assert ledger.evaluate("document.documentElement.scrollHeight") < 6000
+    ledger.click(".companion-open")
+    assert shown(ledger) == len(claims)
+
+
+def test_filters_by_words_source_and_verdict(ledger: Page, claims: list[dict]):
     """Choosing a source shows its claims only; no published claim fails, so that choice shows none."""
     mine = [claim for claim in claims if claim["source"].startswith("[BB26")]
     assert 0 < len(mine) < len(claims)
     ledger.select_option("select[name=source]", "bb26")
-    assert ledger.locator(".companion-entry:visible").count() == len(mine)
+    assert shown(ledger) == len(mine)
     ledger.select_option("select[name=source]", "")
     ledger.select_option("select[name=verdict]", "fails")
-    assert ledger.locator(".companion-entry:visible").count() == 0
+    assert shown(ledger) == 0
     ledger.select_option("select[name=verdict]", "holds")
-    assert ledger.locator(".companion-entry:visible").count() == len(claims)
+    assert shown(ledger) == len(claims)
+    ledger.fill("input[name=words]", f"{claims[0]['id'].upper()} measured")
+    assert shown(ledger) == 1
+    ledger.fill("input[name=words]", "no claim says this")
+    assert shown(ledger) == 0
+
+
+def test_filters_stand_in_the_address(browser: Browser, ledger: Page):
+    """Who is sent the address sees the same claims."""
+    ledger.select_option("select[name=source]", "bb26")
+    ledger.fill("input[name=words]", "gradient & more")
+    ledger.fill("input[name=words]", "gradient")
+    page = browser.new_page()
+    page.goto(ledger.url)
+    page.wait_for_function("document.querySelector('form.companion-filter output').textContent")
+    assert page.input_value("select[name=source]") == "bb26"
+    assert page.input_value("input[name=words]") == "gradient"
+    assert 0 < shown(page) == shown(ledger)
+    page.close()
+
+
+def test_a_link_to_a_claim_opens_its_row(browser: Browser, address: str, claims: list[dict]):
+    """Though its chapter is folded when the page is opened."""
+    anchor = ledger_anchor(claims[-1]["id"])
+    page = browser.new_page()
+    page.goto(f"{address}/book/claims.html#{anchor}")
+    row = page.locator(f"#{anchor}")
+    row.locator("p").first.wait_for(state="visible")
+    assert row.evaluate("row => row.matches(':target') && row.getBoundingClientRect().top < innerHeight")
+    page.close()
 
 
 def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, ledger: Page, claims: list[dict]):
@@ -52,7 +104,7 @@ def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, led
     boxes: dict[str, list[tuple[str, str]]] = {}
     for claim in claims:
         if claim["box"]:
-            row = ledger.locator(f".companion-entry:has(#{ledger_anchor(claim['id'])})")
+            row = ledger.locator(f"#{ledger_anchor(claim['id'])}")
             target = row.locator(f"a[href$='#{claim['box']}']").first.evaluate("link => link.href")
             boxes.setdefault(target, []).append((claim["box"], ledger_anchor(claim["id"])))
     assert boxes

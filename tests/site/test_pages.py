@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from companion.address import public_address
+from companion.address import is_known, public_address
 from companion.house import House, relative
 from companion.notebooks import Notebook
 from companion.sources import digest
@@ -21,9 +21,16 @@ FIGURE = "figure.companion-figure"
 TYPESET = "document.querySelectorAll('mjx-container').length >= document.querySelectorAll('.math').length"
 DECODE_IMAGES = """async () => {
     const images = [...document.images];
-    images.forEach(image => image.loading = 'eager');
-    await Promise.all(images.map(image => image.decode().catch(() => null)));
-    return images.filter(image => !image.naturalWidth || !image.alt.trim()).map(image => 'image: ' + image.src);
+    images.forEach(image => { if (image.checkVisibility()) image.loading = 'eager' });
+    await Promise.all(images.map(image => image.checkVisibility() && image.decode().catch(() => null)));
+    const missing = image => image.checkVisibility() && !image.naturalWidth;
+    return images.filter(image => missing(image) || !image.alt.trim()).map(image => 'image: ' + image.src);
+}"""
+SCROLL_THROUGH = """async () => {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += 500) {
+        scrollTo({ top: y, behavior: 'instant' });
+        await new Promise(resolve => setTimeout(resolve, 30));
+    }
 }"""
 MATH_ERRORS = "() => [...document.querySelectorAll('mjx-merror')].map(error => 'mathematics: ' + error.textContent)"
 TOO_WIDE = """() => {
@@ -159,32 +166,39 @@ def test_every_figure_is_on_its_page(visits: dict[str, Visit], house: House):
         assert all(caption.startswith("Fig. ") for caption in captions.values())
 
 
-def test_figures_stay_readable_on_a_phone(browser: Browser, address: str, house: House):
-    """Each keeps a width at which labels can be read, and scrolls by itself; on a desktop it fits the column."""
-    for viewport, scrolls in ((PHONE, True), (DESKTOP, False)):
+def test_figures_fit_the_page(browser: Browser, address: str, house: House):
+    """On a phone no picture is wider than the screen, and on a desktop each fills the column."""
+    for viewport, least in ((PHONE, 280), (DESKTOP, 600)):
         page = browser.new_page(viewport=viewport, color_scheme="light")
         watched(page, f"{address}/book/{house.notebooks()[0]}.html")
-        for pictures in page.locator(f"{FIGURE} .companion-pictures").all():
-            shown, whole = pictures.evaluate("box => [box.clientWidth, box.scrollWidth]")
-            assert (whole > shown) == scrolls
-            assert whole >= 600
+        page.evaluate(DECODE_IMAGES)
+        widths = page.locator("img:visible").evaluate_all(
+            "all => all.map(one => [one.getBoundingClientRect().right, !!one.closest('figure'), one.clientWidth])"
+        )
+        assert widths
+        assert all(right <= viewport["width"] for right, _, _ in widths)
+        assert all(width >= least for _, in_figure, width in widths if in_figure)
         page.close()
 
 
-def test_theme_switch_swaps_pictures(browser: Browser, address: str, house: House):
-    """Light pictures on light paper, dark ones on dark, exactly one of the two visible."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme="light")
-    watched(page, f"{address}/book/{house.notebooks()[0]}.html")
-    shown = {}
-    for theme in ("light", "dark"):
-        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+def test_the_theme_decides_which_picture_is_fetched(browser: Browser, address: str, house: House):
+    """Light pictures on light paper, dark ones on dark: one of the two is visible, and the other is never asked for."""
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        page = browser.new_page(viewport=DESKTOP, color_scheme=theme)
+        asked: list[str] = []
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        watched(page, f"{address}/book/{house.notebooks()[0]}.html")
+        page.evaluate(SCROLL_THROUGH)
+        page.wait_for_load_state("networkidle")
+        assert (
+            len({url for url in asked if url.endswith(".svg") and "/figures/" in url}) == page.locator(FIGURE).count()
+        )
+        assert not [url for url in asked if "/figures/" in url and url.endswith(".dark.svg") != (theme == "dark")]
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", other)
         for figure in page.locator(FIGURE).all():
-            visible = [image.get_attribute("src") for image in figure.locator("img").all() if image.is_visible()]
-            assert len(visible) == 1
-            assert visible[0].endswith(".dark.svg") == (theme == "dark")
-            shown.setdefault(theme, []).append(visible[0])
-    assert len(shown["light"]) == len(shown["dark"]) > 0
-    page.close()
+            (source,) = [one.get_attribute("src") for one in figure.locator("img").all() if one.is_visible()]
+            assert source.endswith(".dark.svg") == (other == "dark")
+        page.close()
 
 
 def test_theme_button_works(browser: Browser, address: str, house: House):
@@ -254,8 +268,14 @@ def test_pages_serves_every_file(site: Path):
 
 
 def test_buttons_point_at_real_paths(visits: dict[str, Visit], house: House):
-    """Binder and Colab open the notebook the page was made from, in the repository `_config.yml` names."""
+    """Binder and Colab open the notebook the page was made from, in the repository that `_config.yml` names.
+
+    While that is a placeholder no link leads there.
+    """
     place = public_address(house).removeprefix("https://github.com/")
+    if not is_known(house):
+        assert [link for visit in visits.values() for link in visit.links if place.partition("/")[0] in link] == []
+        return
     for name in house.notebooks():
         source = relative(house.notebook(name), house.root)
         links = visits[f"book/{name}.html"].links
@@ -266,10 +286,10 @@ def test_buttons_point_at_real_paths(visits: dict[str, Visit], house: House):
 
 
 def test_executed_notebooks_can_be_downloaded(browser: Browser, visits: dict[str, Visit], house: House):
-    """From the front page: the executed copy, with its outputs."""
+    """From the page on running them: the executed copy, with its outputs."""
     page = browser.new_page()
     for name in house.notebooks():
-        (href,) = [href for href in visits["book/index.html"].downloads if href.endswith(f"/{name}.ipynb")]
+        (href,) = [href for href in visits["book/rerun.html"].downloads if href.endswith(f"/{name}.ipynb")]
         cells = page.request.get(href).json()["cells"]
         assert any(cell.get("outputs") for cell in cells)
     page.close()

@@ -1,0 +1,47 @@
+"""What a kernel imports of the book, kept as it is then.
+
+A source that is edited before a kernel imports it, and put back after, leaves its numbers and no other trace. This is
+an extension of IPython, which the runner loads into its kernels before anything of the book.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from companion.house import OUT
+
+FOLDER = "imported"
+
+
+class Keeper(MetaPathFinder):
+    """Finds nothing itself; of each module that is found below `root` it leaves a copy in `folder`, as below `root`."""
+
+    def __init__(self, root: Path, folder: Path):
+        self.root, self.folder = root, folder
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """None, so that others find the module."""
+        found = PathFinder.find_spec(fullname, path, target)
+        if found is not None and found.has_location and found.origin and found.origin.endswith(".py"):
+            source = Path(found.origin)
+            if source.is_relative_to(self.root) and not source.is_relative_to(sys.prefix):
+                kept = self.folder / source.relative_to(self.root)
+                with suppress(OSError):  # whoever imports the module will say so
+                    kept.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source, kept)
+        return None
+
+
+def load_ipython_extension(_shell: Any) -> None:
+    """Keep what is imported from here on where the runner asked for results."""
+    if out := os.environ.get(OUT):
+        sys.meta_path.insert(0, Keeper(Path.cwd(), Path(out) / FOLDER))

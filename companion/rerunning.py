@@ -1,0 +1,38 @@
+"""One figure rerun from Python, with the notebook's parameters but for those that are given."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from companion import figure_set, numbers, runner
+from companion.house import DEFAULT_PROFILE, House
+from companion.mistakes import ClaimsFailed
+from companion.notebooks import Notebook
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What came of it: the numbers drawn, unrounded; the claims, whether they hold or not; the run's page."""
+
+    table: pd.DataFrame
+    claims: list[dict[str, Any]]
+    page: Path
+
+
+def rerun(notebook: str, figure: str, /, **parameters: Any) -> Rerun:
+    """What `companion run NOTEBOOK --figure FIGURE -p NAME=VALUE` leaves; what is there already is not computed again.
+
+    It runs in a kernel of its own, from the checkout around the working folder, else the one that is installed. Raises
+    `Mistake` for a name or a value that is not allowed.
+    """
+    house = House.here()
+    Notebook.named(house, notebook).require_figure(figure)
+    with suppress(ClaimsFailed):  # the results are kept, and say so
+        runner.run(house, notebook, DEFAULT_PROFILE, parameters, figure)
+    build = runner.own_build(house, notebook, DEFAULT_PROFILE, parameters, figure)
+    record = figure_set.read_record(build.figures / notebook, figure)
+    table = numbers.read_csv(build.tables / notebook / f"{figure}{figure_set.DATA}", record["columns"])
+    return Rerun(table, record["claims"], build.page)

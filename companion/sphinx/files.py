@@ -1,0 +1,80 @@
+"""The files that the site offers: the five of every figure, and the executed notebooks, each once, under its own name.
+
+`figures/<notebook>/<figure>.csv` and `notebooks/<notebook>.ipynb` stay what they are called from build to build.
+"""
+
+import base64
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxRole
+
+from companion import atomic, figure_set
+from companion.house import House
+from companion.thumbnails import fewer_colours
+
+FIGURES, NOTEBOOKS = "figures", "notebooks"
+INLINE_PICTURE = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=]+")
+
+
+def place_of(docname: str, file: str) -> str:
+    """A file of a figure, `notebook/figure.csv`, or an executed notebook, as the page `docname` links to it."""
+    folder = NOTEBOOKS if file.endswith(".ipynb") else FIGURES
+    return "../" * docname.count("/") + f"{folder}/{file}"
+
+
+class FileRole(SphinxRole):
+    """`` {companion-file}`notebook/figure.csv` ``: a link to the file; one to a notebook may say something else."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """A link that is called like the file; a title in front of `<file>` is used instead."""
+        title, _, target = self.text.rpartition("<")
+        file = target.rstrip(">")
+        name = title.strip() or Path(file).name
+        uri = place_of(self.env.docname, file)
+        return [nodes.reference("", name, refuri=uri, internal=True, classes=["download"])], []
+
+
+def copy_files(house: House, profile: str, out: Path) -> None:
+    """Give the site what `place_of` promises, and nothing that was there before and no figure has any more."""
+    wanted: set[Path] = set()
+    for name in house.notebooks():
+        folder = house.shown_figures(profile) / name
+        for figure in figure_set.names_in(folder):
+            for origin in figure_set.files(folder, figure):
+                target = out / FIGURES / name / origin.name
+                wanted.add(target)
+                if origin.is_file():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(origin, target)
+        executed = house.build(profile).notebooks / f"{name}.ipynb"
+        if executed.is_file():
+            wanted.add(out / NOTEBOOKS / executed.name)
+            text = json.dumps(_lighter(json.loads(executed.read_text(encoding="utf-8"))), ensure_ascii=False, indent=1)
+            atomic.write_text(out / NOTEBOOKS / executed.name, text + "\n")
+    for folder in (out / FIGURES, out / NOTEBOOKS):
+        for path in folder.rglob("*"):
+            if path.is_file() and path not in wanted:
+                path.unlink()
+
+
+def _lighter(part: Any) -> Any:
+    """The notebook with fewer colours in its pictures, which the site also offers as they were drawn."""
+    match part:
+        case str():
+            return (
+                INLINE_PICTURE.sub(lambda found: _fewer_colours(found[0]), part) if "image/png;base64" in part else part
+            )
+        case list():
+            return [_lighter(one) for one in part]
+        case dict():
+            return {key: _lighter(value) for key, value in part.items()}
+    return part
+
+
+def _fewer_colours(picture: str) -> str:
+    return base64.b64encode(fewer_colours(base64.b64decode(picture))).decode()

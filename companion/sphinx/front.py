@@ -1,0 +1,92 @@
+"""What a front page shows of the figures: one as large as it is, and a card a chapter with a small one."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from companion import figure_set, thumbnails
+from companion.atomic import write_bytes
+from companion.house import House
+from companion.notebooks import Notebook
+from companion.sphinx.elements import picture, size_of
+from companion.sphinx.files import place_of
+from companion.style import Theme
+
+THUMBNAILS = "thumbnails"
+THEMES: tuple[Theme, ...] = ("light", "dark")
+
+
+class _OfAFigure(SphinxDirective):
+    required_arguments = 1
+    has_content = True
+
+    def record(self) -> tuple[Path, dict[str, Any]]:
+        """The figure's folder and its record; an error that fails a strict build if it is not whole."""
+        house: House = self.config.companion_house
+        notebook, _, figure = self.arguments[0].partition("/")
+        folder = house.shown_figures(self.config.companion_profile) / notebook
+        if faults := figure_set.faults(folder, figure):
+            raise self.error(f"Figure {self.arguments[0]!r} cannot be shown: {'; '.join(faults)}.")
+        self.env.note_dependency(str(folder / f"{figure}{figure_set.RECORD}"))
+        return folder, figure_set.read_record(folder, figure)
+
+
+class PictureDirective(_OfAFigure):
+    """`{companion-picture} notebook/figure`: a figure of a chapter on another page, with words for that page."""
+
+    def run(self) -> list[nodes.Node]:
+        """A figure without a number, which it has in its chapter."""
+        folder, record = self.record()
+        files = {
+            theme: place_of(self.env.docname, f"{self.arguments[0]}{suffix}")
+            for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
+        }
+        shown = nodes.container(classes=["companion-picture"])
+        shown += picture(alt=record["alt"], size=size_of(folder / f"{record['figure']}.svg"), **files)
+        shown += self.parse_content_to_nodes()
+        return [shown]
+
+
+class CardDirective(_OfAFigure):
+    """`{companion-card} notebook/figure`: a small picture and the chapter's title, which lead there, and some words."""
+
+    option_spec: ClassVar = {"alt": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """A block; what is drawn for it is drawn when all pages are written."""
+        self.record()
+        wanted: dict[str, set[str]] = self.env.__dict__.setdefault("companion_thumbnails", {})
+        wanted.setdefault(self.env.docname, set()).add(self.arguments[0])
+        house: House = self.config.companion_house
+        notebook, _, figure = self.arguments[0].partition("/")
+        up = "../" * self.env.docname.count("/")
+        files = {theme: f"{up}{THUMBNAILS}/{figure}-{theme}.png" for theme in THEMES}
+        target = self.env.app.builder.get_relative_uri(self.env.docname, f"{house.book.name}/{notebook}")
+        link = nodes.reference("", "", refuri=target, internal=True)
+        link += picture(alt=self.options["alt"], size=thumbnails.SIZE, within_link=True, **files)
+        title, messages = self.parse_inline(Notebook.named(house, notebook).title)
+        link += nodes.inline("", "", *title)
+        card = nodes.container(classes=["companion-card"])
+        card += nodes.paragraph("", "", link)
+        card += messages
+        card += self.parse_content_to_nodes()
+        return [card]
+
+
+def forget_cards(app: Sphinx, env: Any, docname: str) -> None:
+    """The page is gone, or about to be read again."""
+    env.__dict__.get("companion_thumbnails", {}).pop(docname, None)
+
+
+def draw_thumbnails(app: Sphinx, out: Path) -> None:
+    """The small pictures that cards ask for, in both themes."""
+    house: House = app.config.companion_house
+    pages: dict[str, set[str]] = app.env.__dict__.get("companion_thumbnails", {})
+    for place in sorted(set().union(*pages.values())):
+        for theme in THEMES:
+            target = out / THUMBNAILS / f"{place.partition('/')[2]}-{theme}.png"
+            write_bytes(target, thumbnails.thumbnail(house, app.config.companion_profile, place, theme))

@@ -1,0 +1,89 @@
+"""What a site carries and no reader needs: maps of absent sources, icons nobody sees, marks without a style.
+
+All of it is the theme's. A page asks for the theme's icon font with the icons of this site alone in it.
+"""
+
+import re
+from pathlib import Path
+
+# The theme loads all icons of the world as a script, and again as fonts; its style sheet shows them from the fonts.
+ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
+ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
+ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
+# Icons are signs of the private area, U+E000 to U+F8FF; sheets spell them out or hold them.
+SPELLED_OUT, HELD = re.compile(r"\\([ef][0-9a-f]{3})\b"), re.compile("[\ue000-\uf8ff]")
+FONT_SOURCES = re.compile(
+    r'url\((\.\./vendor/fontawesome/webfonts/[\w-]+)\.woff2\) format\("woff2"\),url\(\1\.ttf\) format\("truetype"\)'
+)
+# Rules of the highlighter's style sheet, for a block of code and for the marks in it.
+STYLE_RULE = re.compile(r'(html\[data-theme="\w+"\])? *\.highlight ?(?:\.(\w+))? *\{([^}]*)\}')
+MARK = re.compile(r'<span class="(\w+)">([^<>]*)</span>')
+BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+UNUSED = ("**/*.map", "_static/scripts/fontawesome.js*", "_static/vendor/fontawesome/webfonts/*")
+
+
+def slim(out: Path) -> None:
+    """Take away from the built site in `out` what its pages do not use. Doing it twice changes nothing."""
+    pages = sorted(out.rglob("*.html"))
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
+    plain = _plain_marks(_read(out / "_static" / "pygments.css"))
+    for page, text in texts.items():
+        slimmer = BLOCK.sub(lambda block: _without(plain, block[0]), ICON_SCRIPT.sub("", text))
+        if slimmer != text:
+            page.write_text(slimmer, encoding="utf-8")
+    icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
+    _keep_icons(out / "_static", icons)
+    for pattern in UNUSED:
+        for path in out.glob(pattern):
+            if path.suffix != ".woff":
+                path.unlink()
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _plain_marks(sheet: str) -> set[str]:
+    """The marks that give code the colour which it has without them."""
+    rules = [
+        (theme, name, dict(re.findall(r"([\w-]+): *([^;]+?) *(?:;|$)", style)))
+        for theme, name, style in STYLE_RULE.findall(sheet)
+    ]
+    own = {theme: style.get("color") for theme, name, style in rules if not name}
+    marks = {name for _, name, _ in rules if name}
+    coloured = {name for theme, name, style in rules if style != {"color": own.get(theme)}}
+    return marks - coloured
+
+
+def _without(plain: set[str], block: str) -> str:
+    return MARK.sub(lambda mark: mark[2] if mark[1] in plain else mark[0], block)
+
+
+def _keep_icons(static: Path, icons: set[str]) -> None:
+    """Leave in the theme's style sheet, and in its fonts, those icons that pages name and that style sheets draw."""
+    sheet = static / "styles" / "pydata-sphinx-theme.css"
+    text = _read(sheet)
+    if not FONT_SOURCES.search(text):
+        return
+
+    def rule(found: re.Match[str]) -> str:
+        return found[0] if icons.intersection(re.findall(r"fa-[a-z0-9-]+", found[1])) else ""
+
+    text = ICON_RULE.sub(rule, text)
+    sheets = [text, *(_read(path) for path in static.rglob("*.css") if path != sheet)]
+    shown = {int(drawn, 16) for one in sheets for drawn in SPELLED_OUT.findall(one)}
+    shown |= {ord(drawn) for one in sheets for drawn in HELD.findall(one)}
+    for font in dict.fromkeys(FONT_SOURCES.findall(text)):
+        _subset((sheet.parent / f"{font}.ttf").resolve(), shown)
+    sheet.write_text(FONT_SOURCES.sub(r'url(\1.woff) format("woff")', text), encoding="utf-8")
+
+
+def _subset(font: Path, shown: set[int]) -> None:
+    from fontTools import subset  # comes with matplotlib, and takes long to import
+
+    options = subset.Options(flavor="woff", notdef_outline=True)
+    opened = subset.load_font(str(font), options)
+    kept = subset.Subsetter(options)
+    kept.populate(unicodes=sorted(shown))
+    kept.subset(opened)
+    subset.save_font(opened, str(font.with_suffix(".woff")), options)

@@ -1,0 +1,115 @@
+"""Claims and numbers as people read them: powers of ten, exponents, indices and variables of a plain sentence.
+
+A claim is text, not markup: every sign of it is shown as it is written. What `^`, `_` and single letters mean in a
+formula is set as mathematics is, whether the reader is a page of the site or that of a run.
+"""
+
+import html
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+Kind = Literal["text", "variable", "superscript", "subscript"]
+
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
+_LETTER = "A-Za-zα-ωΑ-Ω"
+_GROUP = r"\{(?P<%s_braces>[^{}]*)\}|\((?P<%s_brackets>(?:[^()]|\([^()]*\))*)\)"
+FORMULA = re.compile(
+    # an exponent, after what it belongs to: L^{-1/2}, e^(ν²), L^β(H), 10^12
+    rf"(?<=[\w)\]|])\^(?:{_GROUP % ('up', 'up')}|(?P<up_plain>[{_LETTER}]\([^()]*\)|[-−]?\w+))"
+    # an index of one sign, on a letter that does not end a word of a program: q_k, ∇_V, ∇_{U}, R_∞
+    rf"|(?<![a-z_0-9])(?P<base>[{_LETTER}∇])_(?:\{{(?P<down_braces>[^{{}}]*)\}}|(?P<down_plain>[{_LETTER}0-9∞](?![a-z_])))"
+    # one letter alone is a variable, but for the words `a` and `A`, `I`, and the E of an expectation
+    rf"|(?<![{_LETTER}0-9_.'’-])(?P<variable>[b-zB-DF-HJ-Zα-ωΑ-Ω]|[aA](?=\s*[=<>≤≥≠√^*+/]))(?![{_LETTER}0-9_'’]|[-.][{_LETTER}0-9])"
+    # and so are products of letters, told by a Greek one or by their case: VΓUz, sξ, uI, Vm
+    rf"|(?<![{_LETTER}0-9_])(?P<product>(?=[A-Za-z]{{0,4}}[α-ωΑ-Ω])[{_LETTER}]{{2,5}}|[a-z][A-Z]|[A-Z][mz])"
+    rf"(?![{_LETTER}0-9_])"
+)
+FORMULAS = re.compile(r"(\$[^$]+\$)")
+# A role with a title of its own, or with nothing but what it is about.
+ROLE = re.compile(r"\{[\w:+-]+\}`(?:([^`<]+?)\s*<[^`>]*>|([^`]*))`")
+EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])")
+
+
+def number(value: float | str | None) -> str:
+    """A number as text for readers: `9.4×10⁻¹⁶`. Four digits are enough on a page, two of what is tiny or huge."""
+    if value is None:
+        return "—"
+    value = float(value)
+    if not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "not a number")
+    text = f"{value:.4g}"
+    if "e" in text:
+        mantissa, _, exponent = f"{value:.1e}".partition("e")
+        power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+        text = {"1.0": power, "-1.0": f"-{power}"}.get(mantissa, f"{mantissa}×{power}")
+    return text.replace("-", "−")
+
+
+def bound(claim: Mapping[str, Any]) -> str:
+    """Where a claim, as its record has it, would begin to fail."""
+    expected, tolerance = float(claim["expected"]), float(claim["tolerance"])
+    fails = "would fail" if claim["holds"] else "fails"
+    match claim["relation"]:
+        case "≤":
+            return f"{fails} above {number(expected + tolerance)}"
+        case "≥":
+            return f"{fails} below {number(expected - tolerance)}"
+    if not expected:
+        return f"{fails} beyond ±{number(tolerance)}"
+    return f"{fails} more than {number(tolerance)} away from {number(expected)}"
+
+
+def pieces(text: str) -> Iterator[tuple[Kind, str]]:
+    """`text` cut where it is set differently; together they say what it says, but for `^`, `_` and their braces."""
+    end = 0
+    for found in FORMULA.finditer(text):
+        yield "text", text[end : found.start()]
+        end = found.end()
+        parts = found.groupdict()
+        up = next((parts[part] for part in ("up_braces", "up_brackets", "up_plain") if parts[part] is not None), None)
+        if up is not None:
+            yield "superscript", up.replace("-", "−")
+        elif parts["base"]:
+            yield ("variable" if parts["base"] != "∇" else "text"), parts["base"]
+            yield "subscript", parts["down_braces"] if parts["down_braces"] is not None else parts["down_plain"]
+        else:
+            yield "variable", found[0]
+    yield "text", text[end:]
+
+
+def as_html(text: str) -> str:
+    """The same as HTML, every other sign escaped."""
+    return "".join(
+        f"<{TAGS[kind]}>{html.escape(part)}</{TAGS[kind]}>" if kind in TAGS else html.escape(part)
+        for kind, part in pieces(text)
+    )
+
+
+def caption_as_html(caption: str) -> str:
+    """A caption, which is MyST, on a page without scripts: formulas as MathML, roles by what they name."""
+    return "".join(
+        _formula(part[1:-1]) if part.startswith("$") and len(part) > 1 else _words(part)
+        for part in FORMULAS.split(caption)
+    )
+
+
+def _formula(tex: str) -> str:
+    try:  # it comes with Sphinx, which assembles the site and which a run does not need
+        from docutils.utils.math import MathError
+        from docutils.utils.math.latex2mathml import tex2mathml
+    except ImportError:
+        return f"<code>{html.escape(tex)}</code>"
+    # `\frac12` is TeX, and not what docutils reads
+    tex = re.sub(r"\\frac(\d)(\d)", r"\\frac{\1}{\2}", tex)
+    try:
+        return re.sub(r"\n\s*", "", tex2mathml(tex, as_block=False))
+    except MathError:
+        return f"<code>{html.escape(tex)}</code>"
+
+
+def _words(text: str) -> str:
+    text = ROLE.sub(lambda role: role[1] or role[2], text)
+    return EMPHASIS.sub(r"<em>\1</em>", html.escape(text, quote=False))

@@ -1,0 +1,263 @@
+"""Proof that the published figures are what the code gives: each is computed again, elsewhere, and compared.
+
+The book is copied to a folder of its own, and its notebooks are run there with the published parameters: nothing of
+what is verified is written to, and nothing that was computed before is trusted.
+
+Compared is what a rebuild compares, `companion.movement` and `companion.publication`, and what it leaves alone: the
+numbers of claims, and whether a picture shows its table. Deviations are told in units of what is allowed.
+"""
+
+import csv
+import json
+import math
+import shutil
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from companion import drawing, figure_set, numbers, processes, runner
+from companion.house import DEFAULT_PROFILE, MARK, House
+from companion.likeness import unlike
+from companion.mistakes import Mistake
+from companion.movement import movement
+from companion.notebooks import Notebook
+from companion.publication import apart, bounds_moved, words
+from companion.settings import FILE, Settings, has_table
+from companion.sources import MACHINE
+
+# What `companion run` ends with when its results are there: every claim holds, or some do not.
+RAN = (0, 3)
+# Where a wheel carries the pages, notebooks and profiles of its book: below the package of its chapters.
+CARRIED = "house"
+# Longer values bury what they are there to tell.
+LONGEST = 60
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is other than published; `by` is above 1, in units of what is allowed."""
+
+    what: str
+    by: float
+    published: str
+    here: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one figure: the number that is furthest from the published one, and all that is not as published.
+
+    `furthest` is 0 and its name empty where every number is the published one.
+    """
+
+    figure: str
+    furthest: float
+    name: str
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The book, by its parts and where each stands; what is published of it; a place where it may be run."""
+
+    parts: Mapping[str, Path]
+    published: Path
+    home: House
+
+    @classmethod
+    def of(cls, published: Path | None) -> "Verification":
+        """Of the book around the working folder, else of the one that came with this package; of its figures or yours.
+
+        Without a checkout, `figures/` and `_build/` are those of the working folder.
+        """
+        try:
+            home = House.here()
+            parts = _checkout(home)
+        except Mistake:
+            home, parts = House(Path.cwd()), _carried()
+            if not parts:
+                raise
+        published = (published or home.published).absolute()
+        if not published.is_dir():
+            raise Mistake(f"There are no published figures in {published}: name their folder, `--figures FOLDER`.")
+        return cls(parts, published, home)
+
+    def lay_out(self) -> House:
+        """Copy the book, after removing what the last verification left."""
+        copy = self.home.verified
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir(parents=True)
+        for name, path in self.parts.items():
+            if path.is_dir():
+                shutil.copytree(path, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+            elif path.is_file():
+                shutil.copyfile(path, copy / name)
+        return House(copy)
+
+    def run(
+        self, names: Sequence[str], cores: int, begun: Callable[[str], None]
+    ) -> Generator[tuple[str, str | None], None, None]:
+        """Run these notebooks in the copy; each as it ends, and why it left nothing, if it did not."""
+        command = [sys.executable, "-m", "companion", "run", "--apart"]
+        commands = {name: [*command, name] for name in names}
+        with closing(processes.run_all(commands, cores, self.home.verified, begun)) as ended:
+            for name, finished in ended:
+                yield name, None if finished.returncode in RAN else finished.stderr.strip() or "it was killed"
+
+    def strangers(self, house: House) -> list[str]:
+        """The folders of published figures that belong to no notebook."""
+        return sorted({path.name for path in self.published.glob("*/")} - set(house.notebooks()))
+
+    def verdicts(self, house: House, name: str) -> list[Verdict]:
+        """Of every figure that notebook `name` publishes, and of every one published under its name."""
+        figures = Notebook.named(house, name).figures
+        published = self.published / name
+        strangers = [figure for figure in figure_set.names_in(published) if figure not in figures]
+        unknown = Difference("the figure", math.inf, "there", "no notebook publishes it")
+        return [
+            *(self._verdict(house, name, figure) for figure in figures),
+            *(Verdict(f"{name}/{figure}", math.inf, "", (unknown,)) for figure in strangers),
+        ]
+
+    def _verdict(self, house: House, name: str, figure: str) -> Verdict:
+        published = self.published / name
+        if faults := figure_set.faults(published, figure):
+            found = tuple(Difference("files", math.inf, fault, "") for fault in faults)
+            return Verdict(f"{name}/{figure}", math.inf, "", found)
+        try:
+            moved = list(self._moved(house, name, figure))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            moved = [Difference("the record", math.inf, f"is not one of a figure ({error!r})", "")]
+        worst = max(moved, key=lambda found: found.by, default=Difference("", 0.0, "", ""))
+        differing = tuple(found for found in moved if found.by > 1)
+        return Verdict(f"{name}/{figure}", worst.by, worst.what if worst.by else "", differing)
+
+    def _moved(self, house: House, name: str, figure: str) -> Iterator[Difference]:
+        """All that could be compared, moved or not."""
+        build, published = runner.own_build(house, name, DEFAULT_PROFILE, {}), self.published / name
+        old = figure_set.read_record(published, figure)
+        new = figure_set.read_record(build.figures / name, figure)
+        yield from _words_moved(words(old), words(new))
+        table = f"{figure}{figure_set.DATA}"
+        moved = movement(published / table, build.tables / name / table, new["columns"])
+        if moved.other_rows:
+            yield Difference("the table", math.inf, "", moved.other_rows)
+        for column in moved.columns:
+            yield Difference(f"{column.name}, row {column.row}", column.by, _short(column.old), _short(column.new))
+        yield from _lone(published / table, build.figures / name / table, new["columns"])
+        to_the_digit = (published / table).read_bytes() == (build.figures / name / table).read_bytes()
+        was = {claim["id"]: claim for claim in old["claims"]}
+        for claim in new["claims"]:
+            if claim["id"] in was:
+                yield from _claim_moved(was[claim["id"]], claim, to_the_digit=to_the_digit)
+        for claim in runner.broken_claims(new["claims"]):
+            fault = "does not hold" if not claim["holds"] else "does not catch its alternative"
+            yield Difference(f"claim {claim['id']}", math.inf, "", f"{fault}: measured {claim['measured']}")
+        if not moved.other_rows:
+            yield from self._pictures(house, name, figure, new)
+
+    def _pictures(self, house: House, name: str, figure: str, record: Mapping[str, Any]) -> Iterator[Difference]:
+        """The published pictures that do not show the published table."""
+        build, published = runner.own_build(house, name, DEFAULT_PROFILE, {}), self.published / name
+        redrawn = None
+        for suffix in figure_set.PICTURES:
+            files = [f"{figure}{ending}" for ending in (suffix, figure_set.DATA)]
+            if all((published / file).read_bytes() == (build.figures / name / file).read_bytes() for file in files):
+                continue
+            if redrawn is None:
+                frame = numbers.read_csv(published / files[1], record["columns"])
+                module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
+                redrawn = drawing.pictures(module, frame)
+            if fault := unlike((published / files[0]).read_bytes(), redrawn[suffix], suffix):
+                yield Difference(files[0], math.inf, fault, "drawn from the published table")
+
+
+def _lone(published: Path, here: Path, columns: Mapping[str, Mapping[str, Any]]) -> Iterator[Difference]:
+    """The number that alone is another where all others of the table are the published ones to the last digit.
+
+    The same draws give the same numbers, so five standard errors are no excuse for one.
+    """
+    (names, *old), (_, *new) = (list(csv.reader(path.open(newline="", encoding="utf-8"))) for path in (published, here))
+    others = [
+        (name, row, was, now)
+        for row, (before, after) in enumerate(zip(old, new, strict=False), 1)
+        for name, was, now in zip(names, before, after, strict=False)
+        if was != now
+    ]
+    if len(others) == 1 and len(old) == len(new) and columns[others[0][0]]["kind"] in ("number", "integer"):
+        name, row, was, now = others[0]
+        by = apart(float(was or "nan"), float(now or "nan"), max(1e-12, columns[name]["absolute"]))
+        yield Difference(f"{name}, row {row}, alone", by, was, now)
+
+
+def _claim_moved(old: Mapping[str, Any], new: Mapping[str, Any], *, to_the_digit: bool) -> Iterator[Difference]:
+    """How far the numbers of a claim are from the published ones.
+
+    Where its table is the published one to the last digit (`to_the_digit`), so must the claim's numbers be, but for
+    rounding. Else they may move as those of a table, by five of their standard errors.
+    """
+    error = 0.0 if to_the_digit or not isinstance(new["std_error"], float) else 5 * new["std_error"]
+    floor = min(1e-6, new["tolerance"]) if isinstance(new["tolerance"], float) else 1e-6
+    found = {part: apart(old[part], new[part], max(floor, error)) for part in ("measured", "expected")}
+    scale = 1.0
+    if isinstance(new["measured"], float) and isinstance(new["alternative"]["measured"], float):
+        scale = max(1.0, abs(new["alternative"]["measured"] / (new["measured"] or 1.0)))
+    found["alternative"] = apart(
+        old["alternative"]["measured"], new["alternative"]["measured"], max(floor, scale * error)
+    )
+    if to_the_digit:
+        found["std_error"] = apart(old["std_error"], new["std_error"])
+    bounds = bounds_moved(old, new)
+    found |= {part: max(found.get(part, 0.0), by) for part, by in bounds.items()}
+    for part in ("holds", "catches_alternative"):
+        found[part] = 0.0 if old[part] == _numbers_say(old, part) else math.inf
+    for part, by in found.items():
+        was, now = (claim["alternative"]["measured"] if part == "alternative" else claim[part] for claim in (old, new))
+        yield Difference(f"claim {new['id']}: {part}", by, _short(was), _short(now))
+
+
+def _numbers_say(claim: Mapping[str, Any], part: str) -> bool:
+    """Whether a recorded claim holds, or catches its alternative, by its own numbers."""
+    return getattr(numbers.claim_of(claim), part)
+
+
+def _words_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    """What a record says, but for what was measured; of claims, which say something else."""
+    for part in dict.fromkeys([*old, *new]):
+        was, now = old.get(part), new.get(part)
+        if was == now:
+            continue
+        if part == "claims" and was and now:
+            names = {claim[0] for claim in (*was, *now) if (claim in was) != (claim in now)}
+            yield Difference(f"claims: {', '.join(sorted(names)) or 'their order'}", math.inf, "other words", "")
+        else:
+            yield Difference(part, math.inf, _short(was), _short(now))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.{numbers.SIGNIFICANT_DIGITS}g}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _checkout(house: House) -> dict[str, Path]:
+    """The parts of a checkout that its numbers and its pictures come from, by where they belong."""
+    parts = [MARK, "_toc.yml", FILE, house.lock.name, house.book.name, house.profiles.name, *house.settings.science]
+    if house.root == MACHINE.parent:
+        parts.append(MACHINE.name)
+    return {part: house.root / part for part in parts}
+
+
+def _carried() -> dict[str, Path]:
+    """The same of the book that came in one wheel with this package; empty if none did."""
+    for table in sorted(MACHINE.parent.glob(f"*/{FILE}")):
+        carried = table.parent / CARRIED
+        if has_table(table) and carried.is_dir():
+            # together, as a notebook's first cell wants them: one beside it alone would hide what is installed
+            packages = {package: MACHINE.parent / package for package in (*Settings.read(table).science, MACHINE.name)}
+            return {FILE: table, **{path.name: path for path in carried.iterdir()}, **packages}
+    return {}

@@ -1,0 +1,131 @@
+"""Prompts of a few tokens by brute force: all their scores, on a lattice; any hint, any weights.
+
+A hint is a weight `g(ε, χ*)` [D26]: the hidden token ε uniform, the scores χ* standard normal, and their joint law
+multiplied by g. Laplace's identity (`moments`) knows only the hints that leave tokens independent of each other; a
+lattice knows all, for up to three tokens.
+"""
+
+import itertools
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import minimize_scalar
+
+from lib._checks import require_count, require_float64
+from lib.single_location.activations import Activation, optimal_risk
+
+# Where scores end, in standard deviations.
+EDGE = 8.0
+# The flattest and the steepest heads that are looked at, and how many between.
+FLATTEST, STEEPEST, SLOPES = 1e-5, 30.0, 13
+
+
+class ScoreLattice(eqx.Module):
+    """Scores of L tokens in decreasing order, and the chances that standard normal ones are these, in any order.
+
+    A trapezoid: averages of functions that are analytic in a strip of width a about each axis are wrong by
+    `e^{-2πa/step}`. `highest` is where scores end on the right; a hint that shifts them by s needs `EDGE + s`.
+    """
+
+    scores: Float[Array, "n L"]
+    chances: Float[Array, " n"]
+
+    def __init__(self, length: int, *, step: float = 0.1, highest: float = EDGE):
+        length = require_count("ScoreLattice", "length", length, "an empty prompt defines no probability measure.")
+        axis = np.arange(-EDGE, highest + step / 2, step)
+        nodes = np.indices((axis.size,) * length).reshape(length, -1)
+        nodes = nodes[:, (np.diff(nodes, axis=0) <= 0).all(axis=0)]
+        orders, alike = math.factorial(length), 1.0
+        for previous, this in itertools.pairwise(nodes):
+            alike = np.where(this == previous, alike + 1.0, 1.0)
+            orders = orders / alike
+        density = np.exp(-0.5 * axis**2) * step / np.sqrt(2.0 * np.pi)
+        self.scores = jnp.asarray(axis[nodes.T])
+        self.chances = jnp.asarray(orders * np.prod(density[nodes], axis=0))
+
+
+class Prompts(eqx.Module):
+    """Prompts of a few tokens with a hint: their scores, their chances, and the posterior of the hidden token."""
+
+    scores: Float[Array, "n L"]
+    chances: Float[Array, " n"]
+    posterior: Float[Array, "n L"]
+
+    @classmethod
+    def of(cls, lattice: ScoreLattice, log_hint: Float[Array, "n L"]) -> "Prompts":
+        """By `log g(l, χ*)` for every token l and every row of scores."""
+        chances = lattice.chances * jnp.mean(jnp.exp(log_hint), axis=1)
+        return cls(lattice.scores, chances, jax.nn.softmax(log_hint, axis=1))
+
+    def bayes_risk(self) -> Float[Array, ""]:
+        """`1 - E Σ p²`, p the posterior."""
+        return 1.0 - self.chances @ jnp.sum(self.posterior**2, axis=1)
+
+    def averages(self, activation: Activation, slope: float | Float[Array, ""]) -> Float[Array, "2"]:
+        """`E s_ε` and `E Σ s²` of the weights that `activation` gives the scores `slope · χ*`."""
+        return _averages(self, activation, slope)
+
+
+def spiked_hint(scores: Float[Array, "n L"], snr: float | Float[Array, ""]) -> Float[Array, "n L"]:
+    """`log g = √ν χ_l - ν/2`: the hidden token's score is shifted by √ν [D26]."""
+    return jnp.sqrt(snr) * scores - 0.5 * snr
+
+
+def max_hint(scores: Float[Array, "n L"], snr: float | Float[Array, ""]) -> Float[Array, "n L"]:
+    """`g = L softmax(νχ*)_l`: tokens are what they were, and the largest score is the likeliest to be meant [D26]."""
+    return jax.nn.log_softmax(snr * scores, axis=1) + jnp.log(scores.shape[1])
+
+
+def shared_hint(
+    scores: Float[Array, "n L"], snr: float | Float[Array, ""], share: float | Float[Array, ""]
+) -> Float[Array, "n L"]:
+    """Spiked, with scores that have a `share` ρ in common: χ* is N(√ν e_l, (1 - ρ)I + ρ11ᵀ). Ours."""
+    length = scores.shape[1]
+    log_det = (length - 1) * jnp.log1p(-share) + jnp.log1p((length - 1) * share)
+
+    def square(centred):  # of Σ^{-1/2} centred, by the inverse of a multiple of I plus one of 11ᵀ
+        total = jnp.sum(centred, axis=-1)
+        return (jnp.sum(centred**2, axis=-1) - share * total**2 / (1.0 + (length - 1) * share)) / (1.0 - share)
+
+    centred = scores[:, None, :] - jnp.sqrt(snr) * jnp.eye(length)
+    return -0.5 * (square(centred) + log_det) + 0.5 * jnp.sum(scores**2, axis=1, keepdims=True)
+
+
+def narrow_hint(scores: Float[Array, "n L"], width: float | Float[Array, ""]) -> Float[Array, "n L"]:
+    """`g = N(χ_l; 0, width²)/N(χ_l; 0, 1)`, width < 1: the hidden token is told by a score near zero. Ours."""
+    return -0.5 * scores**2 * (1.0 / width**2 - 1.0) - jnp.log(width)
+
+
+def best_slope(activation: Activation, coarse: list[Prompts]) -> float:
+    """The slope c at which a head `k = c k*`, v along v* and as long as is best, errs least.
+
+    On prompts that are of any of these kinds with equal chances. To about 1e-4 of itself, so that the risk there is the
+    least one to about 1e-8; of several valleys the one that a lattice of slopes finds lowest.
+    """
+    require_float64("best_slope", coarse[0].scores)
+
+    def risk(log_slope: float) -> float:
+        return float(mixed_risk(activation, np.exp(log_slope), coarse))
+
+    slopes = np.linspace(np.log(FLATTEST), np.log(STEEPEST), SLOPES)
+    lowest = int(np.argmin([risk(slope) for slope in slopes]))
+    around = slopes[max(lowest - 1, 0)], slopes[min(lowest + 1, slopes.size - 1)]
+    found = minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-5})
+    return float(np.exp(found.x))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def mixed_risk(activation: Activation, slope: float, kinds: list[Prompts]) -> Float[Array, ""]:
+    """The risk of one head on prompts that are of any of these kinds with equal chances, its v as long as is best."""
+    hidden, power = jnp.mean(jnp.stack([kind.averages(activation, slope) for kind in kinds]), axis=0)
+    return optimal_risk(hidden, power)
+
+
+@jax.jit
+def _averages(prompts: Prompts, activation: Activation, slope) -> Float[Array, "2"]:
+    weights = activation.weights(slope * prompts.scores)
+    hidden, power = jnp.sum(prompts.posterior * weights, axis=1), jnp.sum(weights**2, axis=1)
+    return jnp.stack([prompts.chances @ hidden, prompts.chances @ power])

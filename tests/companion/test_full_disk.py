@@ -1,0 +1,83 @@
+"""A disk that is full: a sentence, and nothing half-written; with room again, the same bytes."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+from typer.testing import CliRunner
+
+from companion import atomic, cli, figure_set, runner
+
+FIGURE = "toy_error"
+
+
+class Disk:
+    """Has room for so many more files, and counts those that are written; what a kernel does is not counted."""
+
+    def __init__(self, monkeypatch):
+        self.room, self.written, self.counts = 0, 0, True
+        for module, name in ((os, "fdopen"), (os, "mkdir"), (shutil, "copyfile")):
+            monkeypatch.setattr(module, name, self.watch(getattr(module, name)))
+
+    def watch(self, write: Callable) -> Callable:
+        def watched(*arguments, **options):
+            if self.counts:
+                if self.written == self.room:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(arguments[0]))
+                self.written += 1
+            return write(*arguments, **options)
+
+        return watched
+
+
+@pytest.fixture
+def disk(ran, monkeypatch):
+    """The disk, and a kernel that leaves what it left in `ran`."""
+    disk = Disk(monkeypatch)
+
+    def execute(house, notebook, changed, staging, *, environment, failed):
+        disk.counts = False
+        build = ran.house.build("laptop")
+        for kind, folder in (("figures", build.figures), ("tables", build.tables)):
+            shutil.copytree(folder, staging / kind)
+        shutil.copyfile(build.executed / "toy.ipynb", staging / "toy.ipynb")
+        (staging / "device.json").write_text("null")
+        disk.counts = True
+
+    monkeypatch.setattr(runner, "_execute", execute)
+    return disk
+
+
+def test_whatever_does_not_fit_is_told_and_nothing_is_half_written(ran, clone, disk, monkeypatch):
+    """At every file and folder in turn, until all fit."""
+    monkeypatch.chdir(clone.root)
+    folder = clone.house.published / "toy"
+    for room in range(100):
+        disk.room, disk.written = room, 0
+        finished = CliRunner().invoke(cli.app, ["run", "toy"])
+        if not finished.exit_code:
+            break
+        assert finished.exit_code == 2, finished.exception
+        assert "No space is left on the disk" in finished.stderr
+        assert "the same line goes on" in finished.stderr
+        assert not folder.exists() or figure_set.faults(folder, FIGURE) == []
+        assert [path.name for path in clone.house.generated.rglob(".*.json.*")] == []
+    assert room > 10
+    for place in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
+        assert clone.tree(place) == ran.tree(place)
+
+
+def test_a_file_that_does_not_fit_leaves_the_one_before(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    atomic.write_text(path, "before")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="full"):
+        atomic.write_text(path, "after")
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+    assert path.read_text() == "before"

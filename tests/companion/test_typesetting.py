@@ -1,0 +1,80 @@
+"""Claims and numbers as people read them: set as mathematics, every other sign as it is written."""
+
+import html
+import re
+
+import pytest
+
+from companion.typesetting import as_html, bound, caption_as_html, number, pieces
+
+ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | # n ~o~ 'p' "q" snake_case <b"""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (9.4111e-16, "9.4×10⁻¹⁶"),
+        (-9.68e-14, "−9.7×10⁻¹⁴"),
+        (1e-10, "10⁻¹⁰"),
+        (-1e-10, "−10⁻¹⁰"),
+        (21477900.0, "2.1×10⁷"),
+        (0.00025, "0.00025"),
+        (0.93904, "0.939"),
+        (0.0, "0"),
+        ("inf", "∞"),
+        ("-inf", "−∞"),
+        ("nan", "not a number"),
+        (None, "—"),
+    ],
+)
+def test_numbers_are_written_as_in_print(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected", "sentence"),
+    [
+        ("≤", 0.0, "above 3.77"),
+        ("≤", 2.0, "above 5.77"),
+        ("≥", 1.0, "below −2.77"),
+        ("=", 0.0, "beyond ±3.77"),
+        ("=", 1.0, "more than 3.77 away from 1"),
+    ],
+)
+def test_a_verdict_says_where_it_would_turn(relation, expected, sentence):
+    claim = {"relation": relation, "expected": expected, "tolerance": 3.77, "holds": True}
+    assert bound(claim) == f"would fail {sentence}"
+    assert bound({**claim, "holds": False}) == f"fails {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("text", "set_as"),
+    [
+        ("slower than L^{-1/2}", "slower than <i>L</i><sup>−1/2</sup>"),
+        ("at L = 10^12", "at <i>L</i> = 10<sup>12</sup>"),
+        ("like L^(-β(H)), up", "like <i>L</i><sup>−β(H)</sup>, up"),
+        ("e^{τ²}/L", "<i>e</i><sup>τ²</sup>/<i>L</i>"),
+        ("along k*, not v*", "along <i>k</i>*, not <i>v</i>*"),
+        ("error of ∇_V and q_k", "error of ∇<sub>V</sub> and <i>q</i><sub>k</sub>"),
+        ("V(m + ΓUz)", "<i>V</i>(<i>m</i> + <i>ΓUz</i>)"),
+        ("A head A = uI, at a time", "A head <i>A</i> = <i>uI</i>, at a time"),
+        ("[BB26, Cor. D.3], L-BFGS and snake_case", "[BB26, Cor. D.3], L-BFGS and snake_case"),
+    ],
+)
+def test_formulas_of_a_sentence_are_set(text, set_as):
+    assert as_html(text) == set_as
+
+
+def test_signs_that_mean_nothing_in_a_formula_stay_as_they_are():
+    assert "".join(part for _, part in pieces(ODD)) == ODD
+    assert html.unescape(re.sub(r"</?(i|sup|sub)>", "", as_html(ODD))) == ODD
+
+
+def test_a_caption_is_read_without_scripts():
+    """Formulas as MathML, TeX's short fractions among them; roles by name; what is no markup as it is written."""
+    shown = caption_as_html(
+        r"Where $H^2=\frac12$, see {numref}`the picture <fig-x>` and {doc}`notes`: *one* a < b & c* $ d"
+    )
+    assert "<mfrac>" in shown
+    assert "see the picture and notes: <em>one</em> a &lt; b &amp; c* $ d" in shown
+    assert caption_as_html(r"$\nosuchmacro{1}$") == r"<code>\nosuchmacro{1}</code>"
