@@ -29,7 +29,7 @@ def float64() -> None:
 
 
 def compile_quickly() -> None:
-    """Ask the compiler for less from now on, unless the reader has set `XLA_FLAGS`, or a program was compiled before."""
+    """Ask the compiler for less from now on, unless the reader has set `XLA_FLAGS` or a program was compiled before."""
     import jaxlib
 
     if jaxlib.__version__.startswith(KNOWN_TO):
