@@ -9,6 +9,7 @@ import numpy as np
 import seaborn as sns
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.typing import LineStyleType
@@ -91,9 +92,25 @@ def power_of_ten(number: float) -> str:
     return f"10^{{{exponent}}}" if number == 10.0**exponent else f"{number:g}"
 
 
+def headline(figure: Figure, message: str) -> None:
+    """What to see, in one line above all panels."""
+    figure.suptitle(message, x=0.01, ha="left", fontsize=12, fontweight="bold")
+
+
+def label(axes: Axes, x: float, y: float, text: str, colour: str, **look: Any) -> None:
+    """`text` beside the point of a curve, in the curve's colour; to its right, unless `look` says otherwise."""
+    look = {"xytext": (6, 0), "ha": "left", "va": "center", "fontsize": 11} | look
+    axes.annotate(text, (x, y), textcoords="offset points", color=colour, annotation_clip=False, **look)
+
+
 def legend_line(linestyle: LineStyleType, linewidth: float = 2.0) -> Line2D:
     """A line in ink, for a legend."""
     return Line2D([], [], color=ink(), linestyle=linestyle, linewidth=linewidth)
+
+
+def legend_point() -> Line2D:
+    """A point in ink, for a legend."""
+    return Line2D([], [], color=ink(), marker="o", linestyle="", markersize=5.5)
 
 
 def few_decades(axes: Axes) -> None:
@@ -104,9 +121,14 @@ def few_decades(axes: Axes) -> None:
 
 
 def error_bars(axes: Axes, x: Any, y: Any, std_error: Any, *, linestyle: str = "", **look: Any) -> None:
-    """Simulated values with two of their standard errors, one kind of bar throughout; `look` as in `axes.plot`."""
+    """Simulated values with two of their standard errors, one kind of bar throughout; `look` as in `axes.plot`.
+
+    Where `axes` is logarithmic already, a bar that would reach zero is drawn upwards only.
+    """
     look = {"markersize": 5.5, "elinewidth": 1.5, "capsize": 2} | look
-    axes.errorbar(x, y, 2 * std_error, linestyle=linestyle, **look)
+    up = 2 * np.asarray(std_error)
+    down = np.where(up < np.asarray(y), up, 0.0) if axes.get_yscale() == "log" else up
+    axes.errorbar(x, y, (down, up), linestyle=linestyle, **look)
 
 
 def legend_with(axes: Axes, lines: Mapping[str, Line2D], **where: Any) -> None:

@@ -81,6 +81,20 @@ def test_a_figure_file_imports_no_sister():
             assert reaches(path, mine) == [], path
 
 
+def test_every_picture_says_what_to_see():
+    """One line above all panels, short enough for its width, and no two alike."""
+    said = []
+    for name, figure in FIGURES:
+        tree = ast.parse((ROOT / "chapters" / name / f"{figure}.py").read_text(encoding="utf-8"))
+        (draw,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "draw")
+        calls = [node for node in ast.walk(draw) if isinstance(node, ast.Call)]
+        lines = [call.args[1].value for call in calls if getattr(call.func, "id", "") == "headline"]
+        assert len(lines) == 1, f"chapters/{name}/{figure}.py: `draw` says once what to see, by `headline(figure, …)`"
+        said += lines
+    assert max(map(len, said)) <= 100
+    assert len(set(said)) == len(said)
+
+
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_pictures_hold_no_mathematics(name, figure):
     """What draws a figure comes from the chapter's drawing and from the machine: no science, no JAX, no SciPy."""

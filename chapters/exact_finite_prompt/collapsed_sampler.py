@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt import plain_prompts
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, markers
+from companion.style import headline, ink, markers
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay, sample_output
 from lib.statistics import quantile_error
@@ -133,4 +133,5 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set(xlabel="quantile, plain prompts", ylabel="quantile, collapsed sampler")
     right.set(xlabel="probability", ylabel="difference, in standard errors", ylim=(-4.5, 4.5))
     left.legend(loc="upper left")
+    headline(figure, "L numbers and one vector replace L vectors: the law is the same")
     return figure

@@ -1,7 +1,7 @@
 r"""The error of a finite prompt: exact, simulated, and its large-$L$ form.
 
 Mean square distance between the outputs of a prompt of $L$ tokens and of the infinite one, against $L$, at several
-query sizes $\tau$. Lines: exact. Points: simulated prompts with their standard error (bars, mostly smaller than
+query sizes $\tau$. Lines: exact. Points: simulated prompts with two standard errors (bars, mostly smaller than
 the point). Dotted: the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma V^\top+\|V\Gamma\xi\|^2)/L$ of the delta
 method, which sets in only beyond $\ln L\approx\tau^2$, for large queries later than any simulation.
 
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt.against_theory import ErrorsBySize
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import legend_line, markers, sequence
+from companion.style import error_bars, headline, label, legend_line, legend_point, legend_with, markers, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -87,18 +87,17 @@ def _error_claim(frame: pd.DataFrame) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Exact and large-L curves of each query size, simulated points on them."""
     figure, axes = plt.subplots(figsize=SIZE)
+    axes.set(xscale="log", yscale="log", ylim=(table["exact"].min() / 2, 3 * table["exact"].max()))
+    axes.set(xlabel="prompt length $L$", ylabel="mean square error")
     taus = sorted(table["tau"].unique().tolist())
     for tau, colour, marker in zip(taus, sequence(len(taus)), markers(len(taus)), strict=True):
         curve = table[table["tau"] == tau]
         length = np.exp(curve["log_length"])
         axes.plot(length, curve["exact"], color=colour, linewidth=2)
         axes.plot(length, curve["delta_method"], color=colour, linewidth=1.2, linestyle=":")
-        look = {"color": colour, "marker": marker, "markersize": 5.5, "linestyle": "", "capsize": 3}
-        axes.errorbar(length, curve["simulated"], curve["std_error"], label=rf"$\tau={tau:g}$", **look)
-    top = 3 * table["exact"].max()
-    axes.set(xscale="log", yscale="log", ylim=(table["exact"].min() / 2, top))
-    axes.set(xlabel="prompt length $L$", ylabel="mean square error")
-    handles, labels = axes.get_legend_handles_labels()
-    handles += [legend_line("-"), legend_line(":", 1.2)]
-    axes.legend(handles, [*labels, "exact", "large $L$"], loc="center left", bbox_to_anchor=(1.0, 0.5))
+        error_bars(axes, length, curve["simulated"], curve["std_error"], color=colour, marker=marker)
+        label(axes, length.max(), curve["exact"].iloc[-1], rf"$\tau={tau:g}$", colour)
+    lines = {"exact": legend_line("-"), "large $L$": legend_line(":", 1.2), "simulated": legend_point()}
+    legend_with(axes, lines, loc="lower left")
+    headline(figure, "The error falls like 1/L in the end, the later the larger the query")
     return figure

@@ -1,9 +1,9 @@
 r"""Two functions carry the whole theory: participation and score error over the plane.
 
 Across: the size $\tau$ of the query. Up: $\ln L$. Left: participation $P=\mathbb{E}\sum_i p_i^2$, the inverse of
-the number of tokens that matter. Right: score error $Q=\mathbb{E}(\hat g-\tau)^2$. Both in decades (thin lines,
-one every five). On the dashed line $\tau=\sqrt{2\ln L}$ the largest score takes over: above it both fall like
-powers of $L$, below it length hardly helps.
+the number of tokens that matter. Right: score error $Q=\mathbb{E}(\hat g-\tau)^2$. Colours change the faster the
+nearer the value is to 1. On the dashed line $\tau=\sqrt{2\ln L}$ the largest score takes over: above it both fall
+like powers of $L$, below it length hardly helps.
 
 Alt: Two heat maps over query size and logarithm of length. In both, values near one fill the lower right corner,
 separated by a dashed parabola from the upper left, where they fall by dozens of decades towards small queries and
@@ -13,12 +13,17 @@ long prompts.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.marks import SIZE
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import headline
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
+
+# Of the colours: powers of ten, the closer the nearer to one, where all that matters happens.
+LEVELS = [-30, -20, -12, -8, -5, -3, -2, -1, -0.5, 0, 1, 2]
 
 
 def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
@@ -85,19 +90,22 @@ def _accuracy_claim(accuracy: Accuracy) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """A heat map a function, of one colour scale."""
     titles = {"participation": "participation $P$", "score_error": "score error $Q$"}
-    decades = np.arange(np.floor(np.log10(table[list(titles)].min().min())), 4)
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharex=True, sharey=True)
+    scale = {"levels": LEVELS, "norm": BoundaryNorm(LEVELS, 256, extend="both"), "extend": "both"}
     for panel, (column, title) in zip(panels, titles.items(), strict=True):
         grid = np.log10(table.pivot(index="log_length", columns="tau", values=column))
         taus, lengths = np.asarray(grid.columns, float), np.asarray(grid.index, float)
-        image = panel.contourf(taus, lengths, grid, levels=decades, cmap="viridis")
-        panel.contour(taus, lengths, grid, levels=decades[-4::-5][::-1], colors="w", linewidths=0.8, linestyles="-")
+        image = panel.contourf(taus, lengths, grid, cmap="viridis", **scale)
+        panel.contour(taus, lengths, grid, levels=LEVELS, colors="w", linewidths=0.6, linestyles="-")
         panel.plot(taus, taus**2 / 2, color="k", linestyle="--", linewidth=2)
         panel.set(ylim=(0, lengths.max()), xlim=(0, taus.max()), title=title, xlabel=r"size of the query, $\tau$")
         panel.grid(False)
     panels[0].set_ylabel(r"$\ln L$")
     # the colour map is the same on both sheets, and so are the colours that show on it
     panels[0].annotate(r"$\tau=\sqrt{2\,\ln L}$", (7.2, 26), xytext=(6, -14), textcoords="offset points", color="k")
-    bar = figure.colorbar(image, ax=panels, shrink=0.9, ticks=decades[-4::-5])
-    bar.ax.set_yticklabels([f"$10^{{{decade:.0f}}}$" for decade in decades[-4::-5]])
+    bar = figure.colorbar(image, ax=panels, shrink=0.95, ticks=LEVELS)
+    bar.ax.set_yticklabels(
+        [f"${10**level:.1f}$" if level > -1 and level % 1 else f"$10^{{{level:.0f}}}$" for level in LEVELS]
+    )
+    headline(figure, "Above the dashed line many tokens answer; below it, a few")
     return figure

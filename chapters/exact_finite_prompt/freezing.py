@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 from lib.batching import tabulate
 from lib.finite_prompt import LARGEST_TAU, participation
 
@@ -127,4 +127,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, table["ratio"].max()), ylim=(0, 1))
     axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="participation $P$")
     axes.legend(loc="upper left")
+    headline(figure, "As prompts grow, freezing becomes sharp")
     return figure

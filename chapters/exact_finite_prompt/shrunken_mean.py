@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 from chapters.exact_finite_prompt.against_theory import MeanDeviations
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, sequence
+from companion.style import headline, ink, legend_line, sequence
 from lib.batching import tabulate
 from lib.finite_prompt import LARGEST_TAU, participation
 from lib.statistics import comparison_quantile
@@ -145,4 +145,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.legend([legend_line("--", 1.5), legend_line("-", 3)], words, loc="upper left")
     axes.set(xlim=(0, end), ylim=(0, 1.15 * table["ceiling"].max()))
     axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"mean answer, $\tau\,(1-P)$")
+    headline(figure, "A finite prompt follows the line, then stops")
     return figure

@@ -33,6 +33,7 @@ from chapters.finite_samples.theory import (
 )
 from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
 from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import headline
 from lib.statistics import comparison_quantile
 
 LABELS = {"m_k": "$m_k$", "q_k": "$q_k$", "m_v": "$m_v$", "q_v": "$q_v$", "train_loss": "training loss"}
@@ -211,4 +212,5 @@ def draw(table: pd.DataFrame) -> Figure:
     ]
     panels[1, 2].set_axis_off()
     panels[1, 2].legend(handles, ["softmax", "linear"], loc="center")
+    headline(figure, "What replica theory says of each overlap, training finds")
     return figure

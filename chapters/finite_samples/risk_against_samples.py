@@ -23,7 +23,7 @@ from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain
 from chapters.finite_samples.theory import FAR, Bounds, Measured, Trained, ridge_at
 from chapters.finite_samples.training import HEADS, NOISE_STD, SMALLEST_RIDGE, Rerun
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, markers
+from companion.style import headline, ink, legend_line, markers
 from lib.statistics import comparison_quantile
 
 # Up to the first linear attention is ahead, from the second on softmax.
@@ -191,4 +191,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set(xscale="log", xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0, None))
     plain_ticks(axes, theory["alpha"])
+    headline(figure, "Few prompts favour linear attention, many favour softmax")
     return figure

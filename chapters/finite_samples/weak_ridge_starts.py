@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 
 # Objectives that differ by this share of theirs are of different minima.
 DIFFERENT = 1e-4
@@ -103,4 +103,5 @@ def draw(table: pd.DataFrame) -> Figure:
         )
     right.set(xscale="log", xlabel=r"ridge, $r_k=r_v$", ylabel="excess risk", ylim=(0, None))
     right.legend(loc="upper right")
+    headline(figure, "With too little ridge, where training ends depends on where it began")
     return figure

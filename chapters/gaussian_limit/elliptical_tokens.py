@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.gaussian_limit.ellipses import CLUSTERS, COMPARED, EllipticalAnswers, factors
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, ink, legend_line, legend_with
+from companion.style import error_bars, headline, ink, legend_line, legend_with
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
@@ -118,6 +118,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
     axes.set(xlim=(0, table["tau"].max()), ylim=(0, 1.05 * table["exact"].max()))
     axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"length of the answer along $V\Gamma Uz$")
-    axes.set_title("Same covariance, same direction, three lengths")
     legend_with(axes, {"linear attention": legend_line("--", 1.5)}, loc="upper left")
+    headline(figure, "Same covariance, same direction, three lengths")
     return figure

@@ -22,7 +22,7 @@ from matplotlib.ticker import MultipleLocator
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -121,4 +121,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.margins(x=0.1)
     panels[0].set_ylabel("output, in units of $b$")
     panels[-1].yaxis.set_major_locator(MultipleLocator(4))
+    headline(figure, "Laplace tokens have a limit only inside their pole")
     return figure

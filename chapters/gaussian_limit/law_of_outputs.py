@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from chapters.gaussian_limit.gaussian_prompts import two_clusters
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, ink, legend_line, legend_with
+from companion.style import error_bars, headline, ink, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
 from lib.measures import Empirical, Gaussian
@@ -127,7 +127,8 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(output, np.exp(-(output**2) / 2) / np.sqrt(2 * np.pi), color=ink(), linestyle="--", linewidth=1.5)
     for (kind, these), marker in zip(table.groupby("kind", sort=False), ("o", "s", "^"), strict=True):
         error_bars(axes, these["output"], these["density"], these["std_error"], marker=marker, label=kind)
-    axes.set(xlim=(-4, 4), ylim=(0, None), title="Gaussian queries, Gaussian answers: only if the tokens are Gaussian")
+    axes.set(xlim=(-4, 4), ylim=(0, None))
     axes.set(xlabel="output, standardised as Lemma 2.1 says", ylabel="density over queries")
     legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left", fontsize="small")
+    headline(figure, "Gaussian queries, Gaussian answers: only if the tokens are Gaussian")
     return figure

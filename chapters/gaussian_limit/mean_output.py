@@ -1,7 +1,7 @@
 r"""On average a finite prompt answers in the lemma's direction, the more shortly the larger the query.
 
-Points: slope $\mathbb{E}\,r/\tau$ of the mean response $r$ of simulated prompts of length $L$, with its standard
-error. Lines: the exact slope $1-P$, $P=\mathbb{E}\sum_i p_i^2$ computed by quadrature. Neighbouring points share
+Points: slope $\mathbb{E}\,r/\tau$ of the mean response $r$ of simulated prompts of length $L$, with two standard
+errors. Lines: the exact slope $1-P$, $P=\mathbb{E}\sum_i p_i^2$ computed by quadrature. Neighbouring points share
 their prompts and move together. Only lengths with at least a thousand prompts are drawn. At 1 (dashed) the mean
 is that of the infinite prompt. The law holds at every length and every query size, not only where $L$ is large.
 
@@ -21,7 +21,18 @@ from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
 from chapters.gaussian_limit.marks import SIZE
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, markers, power_of_ten, sequence
+from companion.style import (
+    error_bars,
+    headline,
+    ink,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+    power_of_ten,
+    sequence,
+)
 from lib.batching import tabulate
 from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
@@ -129,16 +140,14 @@ def draw(table: pd.DataFrame) -> Figure:
     for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
         curve = table[table["length"] == length]
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=1.5)
-        look = {"color": colour, "linestyle": "", "marker": marker, "markersize": 4.5, "capsize": 3}
-        label = f"$L={power_of_ten(length)}$"
-        axes.errorbar(curve["tau"], curve["slope"], curve["slope_std_error"], label=label, **look)
+        error_bars(axes, curve["tau"], curve["slope"], curve["slope_std_error"], color=colour, marker=marker)
+        label(
+            axes, curve["tau"].iloc[-1], curve["exact"].iloc[-1], f"$L={power_of_ten(length)}$", colour, xytext=(9, 0)
+        )
     axes.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
-    axes.set_title("Where the mean answer were linear in the query, these curves would be flat")
-    place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "right", "va": "bottom"}
-    axes.annotate("Lemma 2.1", (table["tau"].max(), 1), **place)
+    label(axes, table["tau"].max(), 1, "Lemma 2.1", ink(), xytext=(0, 5), ha="right", va="bottom")
     axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="slope of the mean answer")
-    handles, labels = axes.get_legend_handles_labels()
-    legend = [*handles, legend_line("-", 1.5)], [*labels, "exact, $1-P$"]
-    axes.legend(*legend, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    legend_with(axes, {"exact, $1-P$": legend_line("-", 1.5), "simulated": legend_point()}, loc="lower left")
+    headline(figure, "Were the mean answer linear in the query, these curves would be flat")
     return figure

@@ -1,7 +1,7 @@
 r"""Five token laws of the same mean and the same variance, one coordinate.
 
 Curves: the exact output $\Lambda'(\xi)$ of the infinite prompt at score scale $\xi = Uz$ ($V=1$). Points: the mean
-output of independent finite prompts, with its standard error. All curves are tangent at $\xi=0$, where attention
+output of independent finite prompts, with two standard errors. All curves are tangent at $\xi=0$, where attention
 sees only the mean and the variance; only the Gaussian stays on its tangent. Signs and the uniform law saturate
 at their largest value, the mixture goes from one affine expert to another, the Laplace law has a pole (dotted),
 which finite prompts cannot follow. At large $\xi$ the Gaussian prompts leave their line too, being finite.
@@ -22,11 +22,14 @@ from matplotlib.figure import Figure
 from chapters.gaussian_limit.marks import SIZE
 from chapters.gaussian_limit.one_coordinate import Sweep
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, markers
+from companion.style import error_bars, headline, ink, label, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # How far the Laplace law is tested, in units of the pole 1/b: below a half, prompts have a finite fluctuation.
 INSIDE = 0.4
+
+# Of the picture, in units of the output.
+HEIGHT = 4.4
 
 
 def numbers(sweeps: Mapping[str, Sweep]) -> Numbers:
@@ -101,12 +104,16 @@ def draw(table: pd.DataFrame) -> Figure:
         curve = table[table["measure"] == measure]
         (line,) = axes.plot(curve["tilt"], curve["exact"], linewidth=2)
         shown = curve.iloc[::4]
-        look = {"color": line.get_color(), "linestyle": "", "marker": marker, "markersize": 5.5, "capsize": 2}
-        axes.errorbar(shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], label=measure, **look)
+        look = {"color": line.get_color(), "marker": marker}
+        error_bars(axes, shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], **look)
+        inside = curve[curve["exact"].abs() <= HEIGHT].iloc[-1]
+        there = {"ha": "right", "xytext": (-8, 0)} if inside["tilt"] < curve["tilt"].max() / 2 else {}
+        label(axes, inside["tilt"], inside["exact"], measure, line.get_color(), **there)
     pole = table["pole"].max()
     for place in (-pole, pole):
         axes.axvline(place, color=ink(), linestyle=":", linewidth=1.5)
-    axes.set(xlim=(-4.1, 4.1), ylim=(-4.4, 4.4), xlabel=r"score per unit of token, $\xi=Uz$", ylabel="output")
-    axes.annotate(r"Laplace pole $1/b$", (pole, -4.2), xytext=(5, 0), textcoords="offset points", va="bottom")
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    edge = table["tilt"].max()
+    axes.set(xlim=(-edge, edge), ylim=(-HEIGHT, HEIGHT), xlabel=r"score per unit of token, $\xi=Uz$", ylabel="output")
+    label(axes, pole, -HEIGHT, r"Laplace pole $1/b$", ink(), xytext=(5, 8), va="bottom")
+    headline(figure, "Only Gaussian tokens make attention linear in the query")
     return figure

@@ -29,7 +29,17 @@ from chapters.gradient_concentration.theory import (
     mean_errors,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, legend_line, legend_with, markers, sequence
+from companion.style import (
+    error_bars,
+    few_decades,
+    headline,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+    sequence,
+)
 from lib.statistics import comparison_quantile
 
 
@@ -177,11 +187,15 @@ def draw(table: pd.DataFrame) -> Figure:
             mine = part[part["sigma"] == sigma]
             panel.plot(mine["length"], mine["exact"], color=colour, linewidth=2)
             panel.plot(mine["length"], mine["bound"], color=colour, linewidth=1.4, linestyle="--")
-            look = {"color": colour, "marker": marker, "label": rf"$\sigma={sigma:g}$"}
-            error_bars(panel, mine["length"], mine["error"], mine["std_error"], **look)
-        panel.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=rf"$\nabla_{gradient[-1]}$")
+            error_bars(panel, mine["length"], mine["error"], mine["std_error"], color=colour, marker=marker)
+            if panel is panels[1]:
+                label(panel, mine["length"].iloc[-1], mine["error"].iloc[-1], rf"$\sigma={sigma:g}$", colour)
+                label(panel, mine["length"].iloc[-1], mine["bound"].iloc[-1], "its bound", colour)
+        panel.set(xscale="log", yscale="log", xlabel="prompt length $L$")
+        panel.set_title(rf"gradient in ${gradient[-1]}$")
         few_decades(panel)
     panels[0].set_ylabel("mean squared error of the gradient")
-    lines = {"exact": legend_line("-"), "form of the bound,\nleast constants": legend_line("--", 1.4)}
-    legend_with(panels[1], lines, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    lines = {"form of the bound, least constants": legend_line("--", 1.4), "exact": legend_line("-")}
+    legend_with(panels[0], {**lines, "simulated": legend_point()}, loc="upper left")
+    headline(figure, "Gradients concentrate, for large scales far below the form of the bound")
     return figure

@@ -23,7 +23,7 @@ from chapters.gradient_concentration.marks import SIZE
 from chapters.gradient_concentration.parameters import MODERATE
 from chapters.gradient_concentration.theory import long_prompt_law, long_prompt_ratio
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, ink, legend_line, legend_with, markers, sequence
+from companion.style import error_bars, headline, ink, label, legend_line, legend_with, markers, sequence
 from lib.statistics import comparison_quantile
 
 
@@ -111,26 +111,28 @@ def draw(table: pd.DataFrame) -> Figure:
     scale, query = (table[table["panel"] == panel] for panel in ("scale", "query"))
     sigmas, lengths = sorted(scale["number"].unique()), sorted(scale["length"].unique())
     for sigma, colour, marker in zip(sigmas, sequence(len(sigmas)), markers(len(sigmas)), strict=True):
-        mine, look = (
-            scale[scale["number"] == sigma],
-            {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1},
-        )
-        error_bars(left, mine["length"], mine["ratio"], mine["std_error"], label=rf"$\sigma={sigma:g}$", **look)
+        mine = scale[scale["number"] == sigma]
+        look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1, "label": rf"$\sigma={sigma:g}$"}
+        error_bars(left, mine["length"], mine["ratio"], mine["std_error"], **look)
     top = scale[scale["number"] == sigmas[-1]].iloc[-1]
     left.axline((1, 0), (top["length"], 1.25 * top["ratio"]), color=ink(), linestyle="-.", linewidth=1.2)
     left.set(xscale="log", xlim=(lengths[0] / 2, 2 * lengths[-1]), ylim=(0, 1.4 * scale["ratio"].max()))
     left.set(xlabel="prompt length $L$", ylabel=r"error of $\nabla_U$ over error of $\nabla_V$")
+    left.set_title("queries of the law, by the tokens' scale")
     legend_with(left, {r"$\propto\ln L$": legend_line("-.", 1.2)}, loc="upper left")
     for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
-        mine, look = (
-            query[query["length"] == length],
-            {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1},
-        )
-        error_bars(right, mine["number"], mine["ratio"], mine["std_error"], label=f"$L={length:g}$", **look)
+        mine = query[query["length"] == length]
+        look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1}
+        error_bars(right, mine["number"], mine["ratio"], mine["std_error"], **look)
+        label(right, mine["number"].iloc[-1], mine["ratio"].iloc[-1], f"$L={length:g}$", colour, xytext=(10, 0))
     limit, ratio = query[query["series"] == "limit"], query[query["series"] == "prompts"]["ratio"]
     right.plot(limit["number"], limit["ratio"], color=ink(), linestyle="--", linewidth=1.6, label=r"$L=\infty$")
-    right.set(yscale="log", ylim=(ratio.min() / 2, 8 * ratio.max()), xlabel=r"size of the query, $\tau$")
+    right.set(yscale="log", ylim=(ratio.min() / 1.5, 2 * ratio.max()), xlabel=r"size of the query, $\tau$")
+    right.set_title(r"one query, tokens of scale 1")
     right.legend(loc="lower right")
     for panel in (left, right):
         panel.xaxis.set_minor_locator(NullLocator())
+    headline(
+        figure, r"The gradient in $\mathbf{U}$ errs more than that in $\mathbf{V}$, the more the longer the prompt"
+    )
     return figure

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.gradient_concentration.marks import SIZE
 from chapters.gradient_concentration.tilts import ORDERS, OUTSIDER, Tilts
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, legend_with
+from companion.style import headline, ink
 
 CEILING = "ceiling"
 
@@ -84,14 +84,15 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, panels = plt.subplots(1, len(orders), figsize=SIZE)
     for panel, order in zip(panels, orders, strict=True):
         part = table[table["order"] == order]
-        laws = [law for law in dict.fromkeys(part["law"]) if law != CEILING]
-        for index, law in enumerate(laws):
+        top = part[part["law"] == CEILING]
+        highest = 3 * top["moment"].max()
+        for index, law in enumerate(law for law in dict.fromkeys(part["law"]) if law != CEILING):
             mine = part[part["law"] == law]
             panel.plot(mine["tilt"], mine["moment"], color=f"C{index}", linewidth=2, label=law)
-        top = part[part["law"] == CEILING]
-        panel.plot(top["tilt"], top["moment"], color=ink(), linestyle="--", linewidth=1.4)
-        panel.set(yscale="log", xlim=(0, top["tilt"].max()), ylim=(0.4, 3 * top["moment"].max()))
+        panel.plot(top["tilt"], top["moment"], color=ink(), linestyle="--", linewidth=1.4, label=CEILING)
+        panel.set(yscale="log", xlim=(0, top["tilt"].max()), ylim=(0.4, highest))
         panel.set(xlabel=r"size of the tilt, $\xi$", title=f"order $p={order}$")
     panels[0].set_ylabel(r"tilted moment $\mathrm{E}\,|z'|^p$")
-    legend_with(panels[-1], {CEILING: legend_line("--", 1.4)}, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    headline(figure, "Sub-Gaussian tokens stay below the ceiling; Laplace tokens do not")
     return figure

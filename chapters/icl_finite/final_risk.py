@@ -2,13 +2,13 @@ r"""What length buys: the risk at the end of training, and the length that an ac
 
 Left, for one dimension: the risk of the exact flow after infinite time (solid), where the descents stopped
 (dashed), at the head $(A^*,b^*)$ where the infinite flow ends (dotted), and that of the best linear attention
-(grey); points are the descents' last losses with the standard error over seeds. Right: the least length
+(grey); points are the descents' last losses with two standard errors, from seeds. Right: the least length
 $L(\varepsilon)$ at which the risk after infinite time is below $\varepsilon$ (solid), and the same for the head
-$(A^*,b^*)$ (dotted), in several dimensions, up to lengths that no one has. Dashed: slope $-1$.
+$(A^*,b^*)$ (dotted), in several dimensions, up to lengths that no one has.
 
 Alt: Left, log-log chart of risk against length. Solid, dashed and dotted lines fall with length, the solid one
 lowest of the three, a grey one below all; points lie on the dashed line. Right, length against accuracy, over many
-decades: solid lines of slope minus one, and dotted lines above them, far above and steeper in dimension one.
+decades: solid lines of slope minus one, and dotted ones above them that rise faster.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ from chapters.icl_finite.marks import MARKERS, SIZE
 from chapters.icl_finite.parameters import WAITED
 from chapters.icl_finite.valley_search import Price
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import error_bars, headline, ink, legend_line, legend_with, sequence
 from lib.icl import LinearRegression
 from lib.statistics import standard_error
 
@@ -107,32 +107,32 @@ def _price_claim(prices: pd.DataFrame) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Risk against length in one dimension; length against accuracy in several."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
+    right.set(xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$", ylabel=r"length it takes, $L(\varepsilon)$")
     descents = table[table["kind"].isin(list(MARKERS))]
     dimension, end = descents["dimension"].max(), descents["log_length"].max() + 2.5
     curves = {
-        "trained": ("-", "C0", r"$t\to\infty$"),
-        "stopped": ("--", "C1", "flow, stopped"),
         "infinite limit": (":", "C2", "$(A^*,b^*)$"),
+        "stopped": ("--", "C1", "flow, stopped"),
+        "trained": ("-", "C0", r"flow, $t\to\infty$"),
         "linear attention": ("-", "0.6", "best linear"),
     }
     mine = table[(table["dimension"] == dimension) & (table["log_length"] <= end)]
-    for kind, (dash, colour, label) in curves.items():
+    for kind, (dash, colour, name) in curves.items():
         curve = mine[mine["kind"] == kind]
-        left.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2, label=label)
+        left.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2, label=name)
     for kind, points in descents.groupby("kind", sort=False):
-        length, mark = np.exp(points["log_length"]), {"fmt": MARKERS[kind], "markersize": 6, "elinewidth": 1.5}
-        left.errorbar(length, points["risk"], points["std_error"], **mark, color=ink(), label=f"descent, {kind}")
-    left.set(xscale="log", yscale="log", xlabel="$L$", ylabel="risk", title=f"$d={dimension}$")
-    left.legend(loc="lower left", fontsize="small")
+        look = {"marker": MARKERS[kind], "color": ink(), "label": f"descent, {kind}"}
+        error_bars(left, np.exp(points["log_length"]), points["risk"], points["std_error"], **look)
+    left.set_title(f"what length buys, $d={dimension}$")
+    left.legend(loc="lower left")
     dimensions = sorted(table[table["kind"] == "trained"]["dimension"].unique())
     for d, colour in zip(dimensions, sequence(len(dimensions)), strict=True):
         for kind, dash in (("trained", "-"), ("infinite limit", ":")):
             curve = table[(table["kind"] == kind) & (table["dimension"] == d)]
-            label = f"$d={d}$" if kind == "trained" else None
-            right.plot(curve["risk"], np.exp(curve["log_length"]), dash, color=colour, linewidth=2, label=label)
-    reference = table[(table["kind"] == "trained") & (table["dimension"] == dimensions[0])]
-    risk = np.asarray([reference["risk"].max(), reference["risk"].min()])
-    right.plot(risk, 0.1 * np.exp(reference["log_length"].min()) * risk[0] / risk, "--", color=ink(), linewidth=1.3)
-    right.set(xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$", ylabel=r"$L(\varepsilon)$")
-    right.legend(loc="lower left")
+            name = f"$d={d}$" if kind == "trained" else None
+            right.plot(curve["risk"], np.exp(curve["log_length"]), dash, color=colour, linewidth=2, label=name)
+    right.set_title("what accuracy costs")
+    legend_with(right, {r"$t\to\infty$": legend_line("-"), "$(A^*,b^*)$": legend_line(":")}, loc="lower left")
+    headline(figure, "Trained to the end, a head gains accuracy in proportion to length")
     return figure

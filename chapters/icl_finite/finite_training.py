@@ -20,7 +20,7 @@ from chapters.icl_finite.descents import LONGER, StochasticDescents
 from chapters.icl_finite.exact_flows import Flows
 from chapters.icl_finite.marks import MARKERS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
@@ -125,5 +125,6 @@ def draw(table: pd.DataFrame) -> Figure:
     for kind in (kind for kind in MARKERS if kind in set(table["kind"])):
         handles.append(Line2D([], [], color=ink(), marker=MARKERS[kind], linestyle="none", markersize=5))
         labels.append(kind)
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(handles), columnspacing=1.0, handlelength=1.2)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(handles), columnspacing=1.0, handlelength=1.2)
+    headline(figure, "Finite prompts leave the infinite flow, each at a level of its own")
     return figure

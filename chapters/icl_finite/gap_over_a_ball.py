@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.icl_finite.balls import GROWING, Farthest
 from chapters.icl_finite.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 from lib.finite_prompt import rate_exponent
 
 # What is left of a gap at the longest prompts, if it goes to zero.
@@ -116,4 +116,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(yscale="log", xlabel=r"$\ln L$", title=family)
     panels[0].set_ylabel(r"largest $|R_L-R_\infty|$ in the ball")
     panels[0].legend(loc="lower left")
+    headline(figure, "Over every ball of heads the risks converge, the slower the larger the ball")
     return figure

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.icl_finite.marks import SIZE
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 
 # From ln L = 13 on, the next term of the law's expansion is below this.
 KNOWN = 1e-3
@@ -115,4 +115,5 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(np.exp(line["log_length"]), line["risk"], linewidth=1.4, label=label, **mark)
     axes.set(xscale="log", yscale="log", xlabel="$L$", ylabel="risk")
     axes.legend(loc="lower left", fontsize="small")
+    headline(figure, "Stopped training leaves an error that no length removes")
     return figure

@@ -20,7 +20,7 @@ from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.marks import SIZE
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 
 # The infinite flow has arrived; and until when the growth of the gap is measured.
 ARRIVED, MEASURED = 100.0, 300.0
@@ -156,6 +156,7 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(end, 0.2 * longest["gap"].iloc[-1] * end / end[-1], "--", color=ink(), linewidth=1.3, label="slope 1")
     right.set(xscale="log", yscale="log", xlabel="time", xlim=(along["time"].min() / 25, None))
     right.legend(loc="lower right")
+    headline(figure, "The two flows part in proportion to time, the less the longer the prompt")
     return figure
 
 

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.icl_infinite.block_flows import Flow, first_below, follow
 from chapters.icl_infinite.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 from lib.icl import Blocks, LinearRegression
 
 # Size of the sign-wrong starts, and the imbalance from which on escape times are a straight line.
@@ -125,4 +125,5 @@ def draw(table: pd.DataFrame) -> Figure:
         right.plot(some["imbalance"], some["line"], "--", color=ink(), linewidth=1.3, label=label)
     right.set(xscale="log", xlabel="imbalance of the start", ylabel="escape time")
     right.legend(loc="lower left")
+    headline(figure, "A start that is nearly balanced waits at the saddle, then escapes")
     return figure

@@ -22,7 +22,7 @@ from chapters.icl_infinite.block_flows import REACHED, first_below
 from chapters.icl_infinite.marks import AXIS, RANDOM, SIZE
 from chapters.icl_infinite.scaled_starts import ScaledStart
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 
 # "Near the limit", for the time that a start takes.
 NEAR = 1e-3
@@ -160,5 +160,6 @@ def draw(table: pd.DataFrame) -> Figure:
     handles += [Line2D([], [], **point, marker="o", fillstyle="none")]
     handles += [Line2D([], [], **look) for _, look in lines.values()]
     labels = [r"random $\Theta$", "first axis", "worse than predicting 0", *(label for label, _ in lines.values())]
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, columnspacing=1.2, handletextpad=0.5)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, columnspacing=1.2, handletextpad=0.5)
+    headline(figure, "Starts of every scale tried arrive, inside the bounds and beyond")
     return figure

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 
 # Eigenvalues of a 6×6 matrix of size 10.
 ROUNDING = 1e-12
@@ -95,6 +95,6 @@ def draw(table: pd.DataFrame) -> Figure:
         label = str(name).replace("‖Σ‖", r"$\|\Sigma\|$")
         axes.plot(mine["task"], mine["scale"], marker, color=colour, markersize=6, linestyle="none", label=label)
     axes.set(xlabel=r"$\|w\|^2$", ylabel=r"largest eigenvalue of $\Gamma_w$", xlim=(0, None), ylim=(0, None))
-    axes.set_title(r"Where $\|\Sigma\|\leq1$ a task's scale is at most $1+\|w\|^2$")
     axes.legend(loc="upper left")
+    headline(figure, r"Where $\|\Sigma\|\leq 1$ a task's scale is at most $1+\|w\|^2$")
     return figure

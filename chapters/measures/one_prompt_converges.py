@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 
 from chapters.measures.prefixes import LawAnswer, PrefixAnswers
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, sequence
+from companion.style import headline, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -138,4 +138,5 @@ def draw(table: pd.DataFrame) -> Figure:
         "± 2 sd, many prompts": bars,
     }
     axes.legend(marks.values(), marks.keys(), loc="lower right", ncols=2)
+    headline(figure, "One prompt settles to its limit at the predicted pace")
     return figure

@@ -22,7 +22,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from chapters.measures.edits import DOUBLED, PLACED, REPEATED, SHUFFLED, Moves
 from chapters.measures.scene import ROUNDING
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 
 # Where outputs that agree to the last bit are drawn, on an axis that has no zero.
 LAST_BIT = 1e-17
@@ -118,6 +118,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.legend(
         handles=[_dot("C0", "same measure"), _dot("C1", "another measure")], loc="center", bbox_to_anchor=(0.45, 0.75)
     )
+    headline(figure, "The answer depends on the tokens' measure alone, not on their order")
     return figure
 
 

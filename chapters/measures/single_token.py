@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 
 from chapters.measures.short_errors import ShortPrompts
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, markers, sequence
+from companion.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with, markers, sequence
 from lib.concentration import fit_bound
 from lib.statistics import comparison_quantile, standard_error
 
@@ -107,23 +107,21 @@ def draw(table: pd.DataFrame) -> Figure:
     """A colour a query size: points of prompts on exact curves, the bound's form, a ring at one token."""
     figure, axes = plt.subplots(figsize=(8.0, 4.5))
     taus = sorted(table["tau"].unique())
+    drawn = table[table["kind"] == "exact"]["error"]
+    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error")
+    axes.set(xlim=(0.85, 1.15 * table["length"].max()), ylim=(drawn.min() / 2, 6 * drawn.max()))
     for tau, colour, marker in zip(taus, sequence(len(taus)), markers(len(taus)), strict=True):
         mine = table[table["tau"] == tau]
         prompts, exact, bound = (mine[mine["kind"] == kind] for kind in ("prompts", "exact", "bound"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.6, linestyle="--")
-        look = {"color": colour, "marker": marker, "markersize": 5.5, "linestyle": "", "capsize": 2}
-        axes.errorbar(prompts["length"], prompts["error"], 2 * prompts["std_error"], label=rf"$\tau={tau:g}$", **look)
+        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
+        label(axes, exact["length"].iloc[-1], exact["error"].iloc[-1], rf"$\tau={tau:g}$", colour, xytext=(10, 0))
+        label(axes, bound["length"].iloc[-1], bound["error"].iloc[-1], "its bound", colour, xytext=(10, -5))
         axes.plot(1, 1 + tau**2, "o", color=ink(), markersize=12, fillstyle="none", markeredgewidth=1.6, zorder=6)
-    drawn = table[table["kind"] == "exact"]["error"]
-    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error")
-    axes.set(xlim=(0.85, 1.15 * table["length"].max()), ylim=(drawn.min() / 2, 6 * drawn.max()))
-    handles, labels = axes.get_legend_handles_labels()
-    handles += [
-        legend_line("-"),
-        legend_line("--", 1.6),
-        Line2D([], [], color=ink(), marker="o", markersize=10, fillstyle="none", markeredgewidth=1.6, linestyle=""),
-    ]
-    labels += ["exact", r"$c_1\,\ln L\,/\,L^{c_2}$", r"$1+\tau^2$"]
-    axes.legend(handles, labels, loc="upper right", ncols=2)
+    ring = Line2D([], [], color=ink(), marker="o", markersize=10, fillstyle="none", markeredgewidth=1.6, linestyle="")
+    lines = {"exact": legend_line("-"), "simulated": legend_point(), r"one token: $1+\tau^2$": ring}
+    lines[r"form of the bound, $c_1\,\ln L\,/\,L^{c_2}$"] = legend_line("--", 1.6)
+    legend_with(axes, lines, loc="lower left")
+    headline(figure, "From the first token on, the error is known exactly")
     return figure

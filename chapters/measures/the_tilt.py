@@ -30,7 +30,7 @@ from matplotlib.patheffects import withStroke
 from chapters.measures.scene import ROUNDING
 from chapters.measures.tilts import Average, Tilted, Weighted
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 from lib.statistics import comparison_quantile
 
 
@@ -159,6 +159,7 @@ def draw(table: pd.DataFrame) -> Figure:
         loc="outside lower center",
         ncols=3,
     )
+    headline(figure, "Attention answers with the mean of the tilted law")
     return figure
 
 

@@ -18,7 +18,7 @@ from chapters.needle_in_a_long_prompt.marks import SIZE
 from chapters.needle_in_a_long_prompt.parameters import LONGER, SHORTER
 from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearTest, Thresholds
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink, label
 
 MARKS = {"softmax": "o", "sigmoid": "s", "linear": "^"}
 LINES = {"2 ln L": ("--", r"$2\,\ln L$"), "L": (":", "$L$")}
@@ -111,13 +111,16 @@ def _linear_claim(linear: LinearTest) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Points of three activations along two reference lines."""
     figure, axes = plt.subplots(figsize=SIZE)
-    for name, (dashes, label) in LINES.items():
+    for name, (dashes, law) in LINES.items():
         line = table[table["activation"] == name]
-        axes.plot(10.0 ** line["decade"], line["snr"], dashes, color=ink(), linewidth=1.5, label=label)
+        axes.plot(10.0 ** line["decade"], line["snr"], dashes, color=ink(), linewidth=1.5)
+        middle = line.iloc[len(line) // 2]
+        label(axes, 10.0 ** middle["decade"], middle["snr"], law, ink(), xytext=(-8, 12), ha="right", va="bottom")
     for index, (name, marker) in enumerate(MARKS.items()):
         points = table[table["activation"] == name]
         style = {"color": f"C{index}", "markersize": 8, "fillstyle": "none", "label": name}
         axes.plot(10.0 ** points["decade"], points["snr"], marker, **style)
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel=r"hint that halves the risk, $\nu_{1/2}$")
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.legend(loc="upper left")
+    headline(figure, r"Softmax and sigmoid pay $\mathbf{2\,ln\,L}$ for a needle, linear attention pays $\mathbf{L}$")
     return figure

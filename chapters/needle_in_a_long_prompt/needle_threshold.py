@@ -23,7 +23,7 @@ from chapters.needle_in_a_long_prompt.parameters import LONGER
 from chapters.needle_in_a_long_prompt.passage import Hay, Passage
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 
 
 def numbers(curves: Mapping[int, Passage], hay: Hay) -> Numbers:
@@ -124,4 +124,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set_xlabel(r"strength of the hint, $\nu/(2\ln L)$")
     left.legend(loc="upper right")
     right.legend(loc="upper left")
+    headline(figure, "The needle is found where the hay freezes")
     return figure

@@ -23,7 +23,7 @@ from chapters.output_concentration.error_curves import as_columns
 from chapters.output_concentration.exact_error import ExactError, dense_lengths
 from chapters.output_concentration.marks import SIZE, coloured, length_axes
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, ink, legend_line, legend_with
+from companion.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve, RadialTable, error_curve, sample_isotropic
 from lib.statistics import comparison_quantile
 
@@ -104,11 +104,17 @@ def draw(table: pd.DataFrame) -> Figure:
         mine = table[table["dimension"] == dimension]
         exact, prompts = (mine[mine["kind"] == kind] for kind in ("exact", "prompts"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
-        look = {"color": colour, "marker": marker, "label": f"$d={dimension}$"}
-        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], **look)
+        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
+        label(axes, exact["length"].iloc[-1], exact["error"].iloc[-1], f"$d={dimension}$", colour)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.5)
     exact = table[table["kind"] == "exact"]
     length_axes(axes, exact, exact[exact["dimension"] == dimensions[0]])
+    label(axes, exact["length"].max(), 1, "no better than 0", ink(), ha="right", xytext=(-4, 8))
     axes.set_ylabel("mean squared error, relative")
-    legend_with(axes, {"exact": legend_line("-"), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
+    legend_with(
+        axes,
+        {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)},
+        loc="lower left",
+    )
+    headline(figure, "The same slope in the end, the later the higher the dimension")
     return figure

@@ -23,7 +23,7 @@ from chapters.output_concentration.marks import SIZE
 from chapters.output_concentration.scene import DIMENSION
 from chapters.output_concentration.token_laws import FAR, HEAVIEST, LEAST_TILT, LawTheory, drawn_lengths
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, legend_line, legend_with, markers
+from companion.style import error_bars, few_decades, headline, label, legend_line, legend_point, legend_with, markers
 from lib.concentration import ErrorCurve, fit_rate, one_over_length
 from lib.statistics import comparison_quantile
 
@@ -194,10 +194,12 @@ def draw(table: pd.DataFrame) -> Figure:
         times, colour = prompts["length"], f"C{index}"
         axes.plot(exact["length"], exact["length"] * exact["error"], color=colour, linewidth=1.8)
         axes.plot(limit["length"], limit["length"] * limit["error"], color=colour, linestyle="--", linewidth=1.2)
-        look = {"color": colour, "marker": marker, "label": law}
-        error_bars(axes, times, times * prompts["error"], times * prompts["std_error"], **look)
+        error_bars(axes, times, times * prompts["error"], times * prompts["std_error"], color=colour, marker=marker)
+        end = exact.iloc[-1]
+        label(axes, end["length"], end["length"] * end["error"], law, colour)
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="$L$ × mean squared error")
-    axes.set_title(r"One $\sigma$, two rates: only the Gaussian climbs")
     few_decades(axes)
-    legend_with(axes, {"exact": legend_line("-"), "limit": legend_line("--", 1.2)}, loc="upper left")
+    lines = {"exact": legend_line("-"), "simulated": legend_point(), "limit": legend_line("--", 1.2)}
+    legend_with(axes, lines, loc="upper left")
+    headline(figure, "One σ, two rates: only the Gaussian climbs")
     return figure

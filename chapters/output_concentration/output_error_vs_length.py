@@ -25,7 +25,7 @@ from chapters.output_concentration.exact_error import LONGEST, SHORTEST, ErrorsB
 from chapters.output_concentration.marks import coloured, length_axes
 from chapters.output_concentration.scene import DIMENSION
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, legend_line, legend_with
+from companion.style import error_bars, headline, label, legend_line, legend_point, legend_with
 from lib.concentration import BoundShape, ErrorCurve, looseness
 from lib.finite_prompt import rate_exponent
 from lib.statistics import comparison_quantile
@@ -121,17 +121,17 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(8.0, 5.2))
     for sigma, colour, marker in coloured(sigmas):
         mine = table[table["sigma"] == sigma]
-        exact, prompts = (mine[mine["kind"] == kind] for kind in ("exact", "prompts"))
-        bound = mine[mine["kind"] == "bound"]
+        exact, prompts, bound = (mine[mine["kind"] == kind] for kind in ("exact", "prompts", "bound"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.4, linestyle="--")
-        look = {"color": colour, "marker": marker, "label": rf"$\sigma={sigma:g}$"}
-        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], **look)
+        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
+        apart = bound["error"].iloc[-1] > 10 * exact["error"].iloc[-1]
+        for curve, name in ((exact, rf"$\sigma={sigma:g}$"), (bound, "its bound" if apart else "")):
+            label(axes, curve["length"].iloc[-1], curve["error"].iloc[-1], name, colour)
     exact = table[table["kind"] == "exact"]
     length_axes(axes, exact, exact[exact["sigma"] == sigmas[0]])
     axes.set_ylabel("mean squared error of the output")
-    axes.set_title(r"One pair of constants for all $\sigma$ leaves powers of ten")
-    lines = {"exact": legend_line("-"), "form of the bound,\ntightest constants": legend_line("--", 1.4)}
-    lines[r"slope $-1$"] = legend_line("-.", 1.2)
-    legend_with(axes, lines, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    lines = {"form of the bound, tightest constants": legend_line("--", 1.4), "exact": legend_line("-")}
+    legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
+    headline(figure, "One pair of constants for all σ leaves powers of ten")
     return figure

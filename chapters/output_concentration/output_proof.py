@@ -30,7 +30,7 @@ from chapters.output_concentration.marks import coloured
 from chapters.output_concentration.partition_functions import Partitions
 from chapters.output_concentration.scene import DIMENSION
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, ink, markers
+from companion.style import error_bars, few_decades, headline, ink, legend_line, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Of ln W over prompts.
@@ -141,28 +141,31 @@ def _ceiling_claim(parts: Mapping[float, Parts]) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a step: partition functions, the share of large weights, the parts of the error."""
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10.5, 4.2))
+    """A panel a step: partition functions above, the share of large weights and the parts of the error below."""
+    figure, grid = plt.subplot_mosaic([["first", "first"], ["second", "third"]], figsize=(8.0, 7.4))
     partition, share, split = (table[table["panel"] == panel] for panel in ("partition", "share", "split"))
-    _partition_panel(left, partition)
+    _partition_panel(grid["first"], partition)
+    second, third = grid["second"], grid["third"]
     for sigma, colour, marker in coloured(sorted(share["sigma"].unique())):
         mine = share[share["sigma"] == sigma]
         exact, prompts = (mine[mine["series"] == series] for series in ("exact", "prompts"))
-        middle.plot(exact["x"], exact["value"], color=colour, linewidth=2)
+        second.plot(exact["x"], exact["value"], color=colour, linewidth=2)
         look = {"color": colour, "marker": marker, "label": rf"$\sigma={sigma:g}$"}
-        error_bars(middle, prompts["x"], prompts["value"], prompts["std_error"], **look)
-    middle.set(xscale="log", yscale="log", xlim=(2, share["x"].max()), title="weights above $M$")
-    middle.set(xlabel="prompt length $L$", ylabel="share of prompts and queries")
+        error_bars(second, prompts["x"], prompts["value"], prompts["std_error"], **look)
+    second.set(xscale="log", yscale="log", xlim=(2, share["x"].max()))
+    second.set(xlabel="prompt length $L$", ylabel="share of prompts and queries")
+    second.set_title("2. weights above $M$ become rare")
     names = {"ceiling": "bound above $M$", "error": "error", "above": "error above $M$"}
     for index, (series, marker) in enumerate(zip(names, markers(len(names)), strict=True)):
         mine, look = split[split["series"] == series], {"color": f"C{index}", "marker": marker, "label": names[series]}
-        error_bars(right, mine["x"], mine["value"], mine["std_error"], linestyle="-", linewidth=1, **look)
-    right.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean square")
-    right.set_title(rf"parts of the error, $\sigma={split['sigma'].iloc[0]:g}$")
-    for panel in (middle, right):
+        error_bars(third, mine["x"], mine["value"], mine["std_error"], linestyle="-", linewidth=1, **look)
+    third.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean square")
+    third.set_title(rf"3. what they add to the error, $\sigma={split['sigma'].iloc[0]:g}$")
+    for panel in (second, third):
         few_decades(panel)
         panel.legend(loc="lower left", handletextpad=0.3)
-    middle.set_xticks([1e1, 1e4, 1e7, 1e10])
+    second.set_xticks([1e1, 1e4, 1e7, 1e10])
+    headline(figure, "Why the output concentrates: large weights become rare")
     return figure
 
 
@@ -177,7 +180,10 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
     axes.axhline(0, color=ink(), linewidth=1)
     axes.axvline(alone["x"].min(), color=ink(), linestyle=":", linewidth=1.5)
     axes.set(xlim=(0, taus.max()), xlabel=r"size of the query, $\tau$", ylabel=r"$\ln W$")
-    axes.set_title(f"partition functions, $L={int(frame['tokens'].iloc[0])}$")
+    axes.set_title(
+        f"1. the partition function concentrates, until one token takes over ($L={int(frame['tokens'].iloc[0])}$)"
+    )
     middle = Line2D([], [], color="C0", linewidth=2)
     bands = [Patch(color="C0", alpha=alpha) for alpha in (0.45, 0.18)]
-    axes.legend([middle, *bands], ["median", "half", "nine tenths"], loc="lower left", fontsize="small")
+    names = ["median of $W$", "half of the prompts", "nine tenths", "largest term alone", "largest of $L$ normals"]
+    axes.legend([middle, *bands, legend_line("--", 1.5), legend_line(":", 1.5)], names, loc="lower left")

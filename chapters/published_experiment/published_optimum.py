@@ -4,7 +4,7 @@ Plain mean square, label noise included, against the length of the prompt. Lines
 softmax head, or linear attention, can reach, exact and without a fitted parameter. Triangles: ridge regression,
 which is Bayes. Dotted: the label noise, all that an infinite prompt leaves. Large symbols: tracked runs as long as
 the published training, from one start, which exist for the corrected data law. Small symbols: runs made here. Bars,
-where they leave the symbol, are one standard error.
+where they leave the symbol, are two standard errors.
 
 Alt: Log-log chart of mean square against prompt length. Softmax runs above linear attention, linear above ridge
 regression, and all fall towards a dotted line, the label noise. Large symbols lie on the lines, small ones on them
@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
@@ -22,7 +23,7 @@ from chapters.published_experiment.protocol import PUBLISHED_STEPS, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.runs import LongRuns, Trainings, ends_of, long_ends_of
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink, label, legend_with
 from lib.statistics import comparison_quantile
 
 
@@ -114,24 +115,26 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=SIZE)
     curve, ridge = table[table["softmax"].notna()], table[table["bayes"].notna()]
     for activation in ("softmax", "linear"):
-        runs = table[table["activation"] == activation]
-        look = {"fmt": SYMBOLS[activation], "color": COLOURS[activation]}
-        axes.plot(
-            curve["length"],
-            curve[activation],
-            color=COLOURS[activation],
-            linewidth=2,
-            label=f"{activation}, exact optimum",
-        )
-        label = f"{activation}, trained here"
-        axes.errorbar(runs["length"], runs["end"], runs["end_std_error"], **look, ms=5, mfc="none", label=label)
+        runs, colour = table[table["activation"] == activation], COLOURS[activation]
+        axes.plot(curve["length"], curve[activation], color=colour, linewidth=2)
+        middle, above = curve.iloc[len(curve) // 3], activation == "softmax"
+        where = {"va": "bottom", "xytext": (6, 2)} if above else {"va": "top", "ha": "right", "xytext": (-6, -2)}
+        label(axes, middle["length"], middle[activation], f"{activation}, best head", colour, **where)
+        look = {"fmt": SYMBOLS[activation], "color": colour}
+        axes.errorbar(runs["length"], runs["end"], 2 * runs["end_std_error"], **look, ms=5, mfc="none")
         if runs["long_end"].notna().any():
-            label = f"{activation}, trained as published"
-            axes.errorbar(runs["length"], runs["long_end"], **look, ms=10, label=label)
+            axes.errorbar(runs["length"], runs["long_end"], **look, ms=10)
     look = {"fmt": SYMBOLS["bayes"], "color": COLOURS["bayes"]}
-    axes.errorbar(ridge["length"], ridge["bayes"], ridge["bayes_std_error"], **look, label="ridge (Bayes)")
-    axes.axhline(curve["infinite"].max(), color=ink(), linestyle=":", linewidth=1.5, label="infinite prompt")
+    axes.errorbar(ridge["length"], ridge["bayes"], 2 * ridge["bayes_std_error"], **look)
+    first = ridge.iloc[0]
+    label(axes, first["length"], first["bayes"], "ridge (Bayes)", COLOURS["bayes"], xytext=(8, 4))
+    noise = curve["infinite"].max()
+    axes.axhline(noise, color=ink(), linestyle=":", linewidth=1.5)
+    label(axes, curve["length"].min(), noise, "infinite prompt: label noise", ink(), va="bottom", xytext=(0, 3))
     axes.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", ylabel=MEAN_SQUARE)
     plain_ticks(axes)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    marks = {"trained here": {"markersize": 5, "markerfacecolor": "none"}, "trained as published": {"markersize": 10}}
+    look = {"color": ink(), "marker": "o", "linestyle": ""}
+    legend_with(axes, {name: Line2D([], [], **look, **size) for name, size in marks.items()}, loc="upper right")
+    headline(figure, "The outcome of the published experiment, computed beforehand")
     return figure

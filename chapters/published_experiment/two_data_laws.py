@@ -16,6 +16,7 @@ from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE, SYMB
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import headline
 
 
 def numbers(optima: Optima, bayes: Ridge, *, lengths: list[int]) -> Numbers:
@@ -69,4 +70,5 @@ def draw(table: pd.DataFrame) -> Figure:
         plain_ticks(panel)
     panels[0].set_ylabel(MEAN_SQUARE)
     panels[0].legend(loc="upper right")
+    headline(figure, "The flaw in the published code raises every risk and keeps the order")
     return figure

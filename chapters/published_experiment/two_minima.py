@@ -27,7 +27,7 @@ from chapters.published_experiment.places import OPTIMUM, SECOND, WAITING, Lands
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
 from chapters.published_experiment.runs import LongRuns
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line
+from companion.style import headline, ink, legend_line
 
 CORRECTED, PUBLISHED = LAWS
 LEVELS = {OPTIMUM: "--", WAITING: "-.", SECOND: ":"}
@@ -284,4 +284,5 @@ def draw(table: pd.DataFrame) -> Figure:
     handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in marks.LEVELS.values()}
     handles["tracked runs of the published length"] = legend_line("-", 2.2)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
+    headline(figure, "Where a head ends is decided by its random start")
     return figure

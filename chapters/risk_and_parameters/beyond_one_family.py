@@ -21,7 +21,7 @@ from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import SIZE
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 from lib.icl import best_in_the_valley, least_price, price_of_one_head
 
 # A search ends, and the law of the valley holds, to better than this.
@@ -158,4 +158,5 @@ def draw(table: pd.DataFrame) -> Figure:
         xscale="log", yscale="log", xlabel=r"noise $\sigma^2$", ylabel="excess risk, ratio", title="block heads, $d=5$"
     )
     right.legend(loc="upper right", fontsize="small")
+    headline(figure, "No head that was found avoids the price, and noise does not remove it")
     return figure

@@ -20,7 +20,7 @@ from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import tokens
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 from lib.icl import best_in_the_valley
 
 
@@ -142,4 +142,5 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[1].set(ylabel="$bu$", ylim=(0, 1.1))
     panels[2].set(ylabel="$u$", xlabel="training time", xscale="log", xlim=(frame["time"].min(), end))
     panels[1].legend(loc="lower right", ncols=2)
+    headline(figure, "Training runs fast into the valley, then slowly along it")
     return figure

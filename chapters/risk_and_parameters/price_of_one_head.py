@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.heads import LONG, BestHead
 from chapters.risk_and_parameters.marks import SIZE, tokens
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, markers, sequence
+from companion.style import headline, ink, markers, sequence
 from lib.icl import best_in_the_valley
 from lib.icl import price_of_one_head as price
 
@@ -161,4 +161,5 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set(ylim=(1, 4.5), ylabel="softmax risk / linear risk", title="the price of one head")
     panels[1].set(ylim=(0, 1.3), ylabel="$d\\,u^2$", title="the head that pays it")
     panels[1].legend(loc="lower right")
+    headline(figure, "One softmax head costs a factor that falls to e with the dimension")
     return figure

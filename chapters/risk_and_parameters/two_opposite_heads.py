@@ -18,7 +18,7 @@ from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import SIZE
 from chapters.risk_and_parameters.opposite_heads import Answers, Theory, shrunken
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 from lib.icl import valley_law
 from lib.statistics import comparison_quantile, standard_error
 
@@ -143,4 +143,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.minorticks_off()
     axes.set_ylim(20, 1.4 * seen["one_simulated"].max())
     axes.legend(loc="upper right")
+    headline(figure, "Two opposite heads, small enough, have no price")
     return figure

@@ -21,7 +21,7 @@ from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, markers, sequence
+from companion.style import headline, ink, legend_line, markers, sequence
 
 QUERIES, TOKENS = "queries", "tokens"
 
@@ -117,4 +117,5 @@ def draw(table: pd.DataFrame) -> Figure:
     handles, labels = panels[1].get_legend_handles_labels()
     handles, labels = [*handles, legend_line("--", 1.2)], [*labels, r"both Gaussian: $\beta(H)$"]
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    headline(figure, "If queries or tokens are bounded, every head has the exponent 1")
     return figure

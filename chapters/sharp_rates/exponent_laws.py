@@ -23,7 +23,7 @@ from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 
 
 @dataclass(frozen=True)
@@ -133,4 +133,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_yticks([0.1, 0.2, 0.5, 1], labels=["0.1", "0.2", "0.5", "1"])
     axes.minorticks_off()
     axes.legend(loc="lower left")
+    headline(figure, r"The exponent stays at 1 up to $H^2=\frac{1}{2}$, then falls")
     return figure

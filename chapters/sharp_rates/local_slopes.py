@@ -21,7 +21,7 @@ from chapters.sharp_rates.marks import SIZE, slope_axes
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, markers, sequence
+from companion.style import headline, ink, legend_line, markers, sequence
 
 # Squared norms H² of the claims, one on each side of ½ at least.
 SQUARED_NORMS = (0.25, 1.0, 2.0, 4.0)
@@ -111,4 +111,5 @@ def draw(table: pd.DataFrame) -> Figure:
     slope_axes(axes, 1.1)
     lines = [legend_line("-"), legend_line("--", 1.2)]
     axes.legend(lines, ["exact", r"$\beta(H)$, heuristic"], loc="upper left", bbox_to_anchor=(0.62, 0.9))
+    headline(figure, "The exponents are reached at lengths that no simulation reaches")
     return figure

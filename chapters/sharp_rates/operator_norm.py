@@ -23,7 +23,7 @@ from chapters.sharp_rates.marks import SIZE, slope_axes
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, planar_density, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, markers
+from companion.style import headline, ink, legend_line, markers
 
 
 @dataclass(frozen=True)
@@ -126,4 +126,5 @@ def draw(table: pd.DataFrame) -> Figure:
     handles += [legend_line(":", 1.3), legend_line("--", 1.3)]
     labels += [r"$\beta-m/(2\,\ln L)$", r"$\beta(H)$"]
     axes.legend(handles, labels, title="singular values", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    headline(figure, "The largest singular value alone decides the exponent")
     return figure

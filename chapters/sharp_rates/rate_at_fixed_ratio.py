@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import READ_AT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 from lib.batching import tabulate
 from lib.finite_prompt import LARGEST_TAU, score_statistics
 
@@ -128,4 +128,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, table["ratio"].max()), ylim=(min(-0.12, table["slope"].min()), 1.05))
     axes.set(xlabel=r"$a=\tau/\sqrt{2\,\ln L}$", ylabel="exponent of the error")
     axes.legend(loc="lower left")
+    headline(figure, "The faster the query grows, the slower the error falls")
     return figure

@@ -18,12 +18,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from chapters.single_location_training.closed_form import Least, RealPrompts
 from chapters.single_location_training.descents import BAND, FLAT, LEARNED, SOFT, STEEP, Runs, band
 from chapters.single_location_training.marks import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line
+from companion.style import headline, ink, legend_line
 from lib.statistics import comparison_quantile
 
 LINES = {"key": "-", "value": "--"}
@@ -159,20 +160,22 @@ def _cheap_angle_claim(least: Least) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """A column a head: its two overlaps above, its risk below."""
     heads = list(dict.fromkeys(table["head"]))
-    figure, panels = plt.subplots(2, len(heads), figsize=(9.0, 5.0), sharex="col", sharey="row")
+    figure, panels = plt.subplots(2, len(heads), figsize=(9.0, 5.4), sharex="col", sharey="row")
     for column, (head, colour) in enumerate(zip(heads, colours(heads), strict=True)):
+        above, below = panels[:, column]
         mine = table[table["head"] == head]
         for quantity, line in LINES.items():
-            draw_band(panels[0, column], mine[mine["quantity"] == quantity], colour, line)
-        draw_band(panels[1, column], mine[mine["quantity"] == "risk"], colour, "-")
-        panels[0, column].axhline(mine["found"].iloc[0], color=ink(), linestyle=":", linewidth=1)
-        panels[0, column].set_title(head.replace("λ", "$\\lambda$"), fontsize="small")
-        panels[1, column].set(xlabel="steps", yscale="log")
-        panels[1, column].axhline(1, color=ink(), linestyle=":", linewidth=1)
-        panels[1, column].tick_params(axis="x", labelrotation=30)
+            draw_band(above, mine[mine["quantity"] == quantity], colour, line)
+        draw_band(below, mine[mine["quantity"] == "risk"], colour, "-")
+        above.axhline(mine["found"].iloc[0], color=ink(), linestyle=":", linewidth=1)
+        above.set_title(head.replace("λ", "$\\lambda$"))
+        below.set(xlabel="steps", yscale="log")
+        below.axhline(1, color=ink(), linestyle=":", linewidth=1)
+        below.xaxis.set_major_locator(MaxNLocator(2))
     panels[0, 0].set(ylabel="overlap", ylim=(0, 1.05))
     panels[1, 0].set(ylabel=r"risk$\,/\,\gamma^2$")
     handles = [legend_line(line, 1.5) for line in LINES.values()]
-    labels = [r"$|\langle k,k^\star\rangle|$", r"$|\langle v,v^\star\rangle|$"]
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    labels = [r"key, $|\langle k,k^\star\rangle|$", r"value, $|\langle v,v^\star\rangle|$"]
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    headline(figure, "The value is found before the key; softmax ends with the least risk")
     return figure

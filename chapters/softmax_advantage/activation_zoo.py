@@ -23,7 +23,7 @@ from chapters.softmax_advantage.models import GENERIC_LENGTH
 from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, Slopes
 from chapters.softmax_advantage.zoo import BIASES, LONG, SHORT, ZOO, Halves, Zoo
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line
+from companion.style import headline, ink, legend_line
 from lib.statistics import comparison_quantile
 
 
@@ -191,4 +191,5 @@ def draw(table: pd.DataFrame) -> Figure:
     }
     handles = [*(Line2D([], [], **kind) for kind in kinds.values()), legend_line("--", 1.5)]
     panels[1].legend(handles, [*kinds, "Bayes"], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    headline(figure, "Only softmax, and what becomes softmax, reaches the Bayes risk")
     return figure

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.marks import WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 from lib import single_location as sl
 from lib.finite_prompt import participation
 
@@ -153,6 +153,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
     axes.minorticks_off()
-    axes.set_title("a hint that stays is lost in a long prompt, however strong")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    headline(figure, "A hint that stays is lost in a long prompt, however strong")
     return figure

@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 from chapters.softmax_advantage.marks import DASHES, TITLES, WIDE
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import legend_line, sequence
+from companion.style import headline, legend_line, sequence
 from lib import single_location as sl
 from lib.single_location.population import bayes_integrals
 
@@ -164,6 +164,11 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_ylabel("excess risk")
     handles = [legend_line(dashes, 1.5) for dashes in DASHES.values()]
     handles += [Line2D([], [], color=colour, linewidth=4) for colour in colours]
-    labels = [*DASHES, *(f"$L={length}$" for length in lengths)]
+    labels = [
+        "softmax, which is Bayes",
+        *[name for name in DASHES if name != "softmax"],
+        *(f"$L={length}$" for length in lengths),
+    ]
     panels[1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    headline(figure, "Softmax is Bayes; its lead grows with the hint")
     return figure

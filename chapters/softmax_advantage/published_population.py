@@ -24,7 +24,7 @@ from chapters.softmax_advantage.hints import Hints
 from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import MODELS, bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 from lib import single_location as sl
 from lib.single_location import few_tokens
 from lib.single_location.activations import compiled_best
@@ -216,4 +216,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panels[0].annotate(name, at, offset, textcoords="offset points", color=f"C{index}", ha="center", va=ends)
     panels[0].set_ylabel("excess risk")
     panels[0].annotate("dots: Bayes", (0.03, 0.05), xycoords="axes fraction")
+    headline(figure, "Softmax runs through the Bayes risk, no other head does")
     return figure

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.fixed_heads import MEAN_LENGTH, FixedHead
 from chapters.softmax_advantage.marks import DISTINCT, HEADS, TITLES, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import MARKERS, ink
+from companion.style import MARKERS, headline, ink
 
 
 def numbers(heads: Mapping[tuple[str, str], FixedHead]) -> Numbers:
@@ -138,4 +138,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set_xticks(np.arange(0, table["width"].max() + 1, 2))
     panels[0].set_ylabel("excess risk")
     panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    headline(figure, "Softmax does not mind a random length; other heads do")
     return figure

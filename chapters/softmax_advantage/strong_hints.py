@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.models import Risks
 from chapters.softmax_advantage.strong_laws import LAWS, STRONG, STRONGEST, WEAKER, StrongLinear
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 
 # The laws, as the picture names them.
 FORMULAS = {
@@ -165,4 +165,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.minorticks_off()
     panels[0].set_ylabel("exact risk / law")
     panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    headline(figure, "At strong hints each head has a law of its own")
     return figure

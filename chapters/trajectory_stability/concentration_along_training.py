@@ -22,7 +22,7 @@ from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientError
 from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, sequence
+from companion.style import headline, ink, legend_line, legend_with, sequence
 from lib.concentration import Rate
 from lib.statistics import comparison_quantile, standard_error
 
@@ -132,12 +132,10 @@ def draw(table: pd.DataFrame) -> Figure:
     end = end.assign(gap=end["gap"] / firsts, gap_std_error=end["gap_std_error"] / firsts)
     series(left, end, "gap")
     law(left, table["length"], 1.0, -1.0)
-    left.set(xscale="log", yscale="log", xlabel="prompt length $L$")
-    left.set_ylabel("squared error of the gradient, relative")
+    left.set(xlabel="prompt length $L$", ylabel="squared error of the gradient, relative")
     left.set_ylim(bottom=0.4 * end["gap"].min())
-    handles, labels = left.get_legend_handles_labels()
-    handles, labels = [*handles, legend_line(":", 1.5)], [*labels, r"$\propto 1/L$"]
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    legend_with(left, {r"$\propto 1/L$": legend_line(":", 1.5)}, loc="lower left", fontsize="small")
+    left.set_title("at the end of training")
     for offset, checkpoint, colour in zip((-0.22, 0.0, 0.22), checkpoints, sequence(3), strict=True):
         mine = table[table["checkpoint"] == checkpoint].drop_duplicates("task")
         look = {"color": colour, "marker": "o", "markersize": 5, "linestyle": "", "capsize": 3, "label": checkpoint}
@@ -145,8 +143,9 @@ def draw(table: pd.DataFrame) -> Figure:
         right.errorbar(mine["exponent"], places, xerr=interval, **look)
     right.axvline(1, color=ink(), linewidth=1.5, linestyle=":")
     norms = table.groupby("task")["squared_norm"].max()
-    right.set_yticks(range(len(tasks)), [f"{task}\n$H^2={norms[task]:.2f}$" for task in tasks], fontsize="small")
-    right.set(xlabel="exponent $r$", ylim=(len(tasks) - 0.5, -0.5))
-    right.legend(loc="center left", fontsize="small", title="checkpoint", title_fontsize="small")
+    right.set_yticks(range(len(tasks)), [f"{task}\n$H^2={norms[task]:.2f}$" for task in tasks])
+    right.set(xlabel="exponent $r$", ylim=(len(tasks) - 0.5, -0.5), title="all along training")
+    right.legend(loc="center left", title="checkpoint")
     length_ticks(left, table)
+    headline(figure, "All along training, gradients of sub-Gaussian tasks concentrate like 1/L")
     return figure

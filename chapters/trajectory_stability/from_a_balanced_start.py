@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.balanced_flows import LONG, BalancedFlows
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, sequence
+from companion.style import headline, ink, sequence
 from lib.finite_prompt import rate_exponent
 
 # H² up to which the mean over queries falls like the error at one query.
@@ -130,4 +130,5 @@ def draw(table: pd.DataFrame) -> Figure:
     middle.set_ylim(bottom=max(1e-7, table["distance"].min()))
     right.set(yscale="log", xlabel="time", title="risk", ylim=(table["risk"].min() / 10, None))
     figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=len(decades) + 1)
+    headline(figure, "Trajectories stay close although the tilt passes one half")
     return figure

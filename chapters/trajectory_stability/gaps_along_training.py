@@ -23,7 +23,7 @@ from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import legend_line, legend_with
+from companion.style import headline, legend_line
 from lib.concentration import straight_exponents
 from lib.statistics import comparison_quantile, standard_error
 
@@ -95,9 +95,11 @@ def draw(table: pd.DataFrame) -> Figure:
         top = part["gap"].max()
         law(panel, part["length"], 1.6 * top, -0.5)
         law(panel, part["length"], 1.6 * top, -1.0, "-.")
-        panel.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=title)
+        panel.set(xlabel="prompt length $L$", title=title)
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")
     powers = {r"$\propto L^{-1/2}$": legend_line(":", 1.5), r"$\propto L^{-1}$": legend_line("-.", 1.5)}
-    legend_with(panels[1], powers, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    handles, labels = panels[1].get_legend_handles_labels()
+    figure.legend([*handles, *powers.values()], [*labels, *powers], loc="outside lower center", ncols=5)
+    headline(figure, "Parameters come closer with length, for sub-Gaussian tokens")
     return figure

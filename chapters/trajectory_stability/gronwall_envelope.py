@@ -1,13 +1,13 @@
 r"""The distance between the trajectories, and Grönwall's envelope.
 
-Solid: $\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, at a short, a middle and a long prompt.
-Dashed: the envelope $g(L)\,t\,e^{\beta t}$, with $g(L)$ the largest measured gap of the gradients at one head and
-$\beta$ the largest curvature of $R_\infty$ between the two trajectories. Dotted: $g(L)\,t$, the envelope if
-differences did not grow. Vertical lines: fixed multiples of $1/\beta$, where the claim compares. The vertical axis is
-cut above; the dashed curves go on.
+Across: time, times the largest curvature $\beta$ of $R_\infty$ between the two trajectories. Up: the distance
+$\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, in units of $g(L)\,t$, with $g(L)$ the largest measured
+gap of the gradients at one head. A curve for each sub-Gaussian task, at a short, a middle and a long prompt. Dashed:
+the envelope of the proof, $g(L)\,t\,e^{\beta t}$. Dotted: growth in proportion to time. Vertical lines: fixed
+multiples of $1/\beta$, where the claim compares.
 
-Alt: One panel for each task, distance against time on a logarithmic axis. Three solid curves rise and
-level off, lower for longer prompts; dotted curves run somewhat above them and dashed curves leave upwards at once.
+Alt: One log-log panel. A dashed curve is flat at one and then shoots up beyond the top. All solid curves begin near
+one and bend downward, the more the later; none follows the dashed curve.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from chapters.trajectory_stability.envelope import Envelope
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, sequence
+from companion.style import headline, ink, legend_line, legend_with, sequence
 
 # The fixed times, in units of 1/β.
 UNITS = (1.0, 2.0, 4.0)
@@ -39,6 +40,14 @@ def _table(envelopes: Mapping[str, Envelope]) -> Table:
             gap = {"gap": these.distance[:, index], "std_error": these.std_error[:, index]}
             linear = these.prompt_noise[index] * these.times
             made_of = {"envelope": these.bound[:, index], "linear": linear, "curvature": these.curvature}
+            made_of |= {
+                "scaled_time": these.curvature * these.times,
+                "envelope_growth": made_of["envelope"] / made_of["linear"],
+            }
+            made_of |= {
+                "growth": gap["gap"] / made_of["linear"],
+                "growth_std_error": gap["std_error"] / made_of["linear"],
+            }
             at = [these.step_at(unit) for unit in UNITS]
             made_of["compared"] = np.where(np.isin(np.arange(len(these.times)), at), "yes", "no")
             frames.append(pd.DataFrame({**base, **gap, **made_of}))
@@ -51,6 +60,10 @@ def _table(envelopes: Mapping[str, Envelope]) -> Table:
         "envelope": Column("g(L) t e^{βt}, g(L) the largest measured gap of gradients at one head", moves_with="gap"),
         "linear": Column("g(L) t, the envelope if differences did not grow", moves_with="gap"),
         "curvature": Column("β, the largest norm of the Hessian of R_∞ between the two trajectories", moves_with="gap"),
+        "scaled_time": Column("βt", moves_with="gap"),
+        "envelope_growth": Column("Envelope over g(L) t, which is e^{βt}", moves_with="gap"),
+        "growth": Column("Distance over g(L) t", std_error="growth_std_error"),
+        "growth_std_error": Column("Its standard error, that of g(L) left out", moves_with="gap"),
         "compared": Column("Whether the claim compares distance and envelope at this time", "yes or no"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
@@ -84,31 +97,30 @@ def _envelope_claim(envelopes: Mapping[str, Envelope]) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a task: distance, envelope, and its linear part."""
-    tasks = list(dict.fromkeys(table["task"]))
-    columns = min(3, len(tasks))
-    rows = -(-len(tasks) // columns)
-    figure, grid = plt.subplots(rows, columns, figsize=(9.0, 1.6 + 2.3 * rows), sharex=True, sharey=True, squeeze=False)
+    """All tasks in one panel: the distance in units of its linear growth, against time in units of the curvature's."""
+    figure, axes = plt.subplots(figsize=(8.0, 4.6))
     lengths = sorted(table["length"].unique().tolist())
-    for panel in grid.flat[len(tasks) :]:
-        panel.set_axis_off()
-    for panel, task in zip(grid.flat, tasks, strict=False):
-        mine = table[table["task"] == task]
-        for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-            curve = mine[mine["length"] == length]
-            panel.plot(curve["time"], curve["gap"], color=colour, linewidth=2, label=f"$L={length}$")
-            panel.plot(curve["time"], curve["envelope"], color=colour, linewidth=1.3, linestyle="--")
-            panel.plot(curve["time"], curve["linear"], color=colour, linewidth=1.5, linestyle=":")
-        for time in mine.loc[mine["compared"] == "yes", "time"].unique():
-            panel.axvline(time, color=ink(), linewidth=0.8, alpha=0.6)
-        panel.set_title(rf"{task}, $\beta={mine['curvature'].max():.1f}$", fontsize="medium")
-    low, high = table["gap"].min(), table["linear"].max()
-    grid[0, 0].set(yscale="log", ylim=(low / 1.5, 20 * high))
-    for panel in grid[-1]:
-        panel.set_xlabel("training time $t$")
-    figure.supylabel("distance from the infinite prompt's parameters", fontsize="medium")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    handles += [legend_line("--", 1.3), legend_line(":", 1.5)]
-    labels += [r"$g(L)\,t\,e^{\beta t}$", r"$g(L)\,t$"]
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
+        for _, curve in table[table["length"] == length].groupby("task", sort=False):
+            axes.plot(curve["scaled_time"], curve["growth"], color=colour, linewidth=1.4)
+    envelope = table.sort_values("scaled_time")
+    axes.plot(envelope["scaled_time"], envelope["envelope_growth"], color=ink(), linestyle="--", linewidth=2)
+    axes.axhline(1, color=ink(), linestyle=":", linewidth=1.8)
+    low = table["growth"].min() / 1.5
+    for unit in UNITS:
+        axes.axvline(unit, color=ink(), linewidth=0.8, alpha=0.6)
+        axes.annotate(rf"$\beta t={unit:g}$", (unit, low), xytext=(3, 4), textcoords="offset points", fontsize=10)
+    axes.set(xscale="log", yscale="log", ylim=(low, 200))
+    axes.set(xlim=(table["scaled_time"].min(), table["scaled_time"].max()))
+    axes.set(xlabel=r"time in units of the curvature, $\beta t$", ylabel=r"distance over $g(L)\,t$")
+    lines = {
+        f"$L={length}$, a curve a task": colour for length, colour in zip(lengths, sequence(len(lengths)), strict=True)
+    }
+    handles = {name: Line2D([], [], color=colour, linewidth=2) for name, colour in lines.items()}
+    names = {
+        r"Grönwall's envelope, $e^{\beta t}$": legend_line("--"),
+        "growth in proportion to time": legend_line(":", 1.8),
+    }
+    legend_with(axes, {**names, **handles}, loc="upper left")
+    headline(figure, "Distances grow more slowly than time; the proof allows exponential growth")
     return figure

@@ -10,7 +10,8 @@ SIZE = (9.0, 4.8)
 
 
 def series(axes: Axes, frame: pd.DataFrame, column: str) -> None:
-    """Against the prompt length, a series a task, with two standard errors; the control in ink."""
+    """Against the prompt length, a series a task, with two standard errors, both logarithmic; the control in ink."""
+    axes.set(xscale="log", yscale="log")
     tasks = list(dict.fromkeys(frame["task"]))
     for index, (task, marker) in enumerate(zip(tasks, markers(len(tasks)), strict=True)):
         mine = frame[frame["task"] == task]

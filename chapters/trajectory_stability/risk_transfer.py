@@ -23,7 +23,7 @@ from chapters.trajectory_stability.parameters import SHOWN
 from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, legend_with, sequence
+from companion.style import headline, ink, legend_line, legend_with, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 # Of every task: what each run ends above the infinite risk, by length.
@@ -104,12 +104,15 @@ def draw(table: pd.DataFrame) -> Figure:
         left.plot(mine["time"], mine["risk"], color=colour, linewidth=1.6, label=f"$L={length}$")
     limit = curves[curves["length"] == lengths[0]]
     left.plot(limit["time"], limit["infinite"], color=ink(), linestyle="--", linewidth=1.8, label=r"$L=\infty$")
-    left.set(yscale="log", xlabel="training time $t$", ylabel="risk", title=f"{curves['task'].iloc[0]}")
+    left.set(
+        yscale="log", xlabel="training time $t$", ylabel="risk", title=f"risk along training: {curves['task'].iloc[0]}"
+    )
     left.set_ylim(top=3 * curves["risk"].max())
     left.legend(loc="upper right", fontsize="small", ncols=2)
     series(right, ends, "excess")
     law(right, ends["length"], 1.6 * ends["excess"].max(), -1.0)
-    right.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
-    legend_with(right, {r"$\propto 1/L$": legend_line(":", 1.5)}, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    right.set(xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
+    legend_with(right, {r"$\propto 1/L$": legend_line(":", 1.5)}, loc="lower left", fontsize="small")
     length_ticks(right, ends)
+    headline(figure, "The risk at the end approaches the infinite prompt's like 1/L")
     return figure

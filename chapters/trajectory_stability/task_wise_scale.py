@@ -25,7 +25,7 @@ from chapters.trajectory_stability.task_scales import (
     student_tasks,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 
 # Where claims read the curves: prompts as long as the laws need to part, and the last factor of two.
 LONG, ENDS = 1e3, (5e3, 1e4)
@@ -140,5 +140,5 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.annotate(str(law), (end["log_length"], end["bound"]), xytext=place, **look)
     axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, 8e4), xlabel=r"$\ln L$")
     axes.set_ylabel(r"$(\ln L)^4\;\mathrm{E}_w\,L^{-1/\sigma_w^2}$")
-    axes.set_title("Normal tasks are light enough for a scale each", fontsize="medium")
+    headline(figure, "Normal tasks are light enough for a scale each")
     return figure
