@@ -7,7 +7,11 @@ import sys
 from companion import freshness, parameters
 from companion.house import DEFAULT_PROFILE, House, relative
 
+# What a scheduler is asked for, in MB and minutes; on one machine they mean nothing. A kernel may take as long as
+# `hours_a_step` of the book's settings lets it.
 house = House(Path(workflow.basedir))
+PIECE = {"mem_mb": 2000, "runtime": int(60 * house.settings.hours_a_step)}
+NOTEBOOK = {"mem_mb": 4000, "runtime": PIECE["runtime"]}
 profile = config.get("profile", DEFAULT_PROFILE)
 house.require_profile(profile)
 if workflow.is_main_process:
@@ -65,6 +69,8 @@ for notebook in names:
                 below([stamps[notebook], *drawn(notebook).values()]),
             params:
                 notebook=notebook,
+            resources:
+                **NOTEBOOK,
             shell:
                 "{command:q} run {params.notebook} --profile {profile:q}"
 
@@ -88,6 +94,8 @@ rule piece:
         notebook=r"\w+",
         key=r"[0-9a-f]+",
         piece=r"[^/]+",
+    resources:
+        **PIECE,
     shell:
         "{command:q} piece {wildcards.notebook} {wildcards.piece:q} --profile {profile:q}"
 
@@ -98,5 +106,7 @@ rule book:
         ancient(below(stamps.values())),
     output:
         below([site_stamp]),
+    resources:
+        **NOTEBOOK,
     shell:
         "{command:q} book --profile {profile:q}"

@@ -1,6 +1,7 @@
 """`companion serve` shows the built site, on loopback only, until it is interrupted."""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,10 +27,10 @@ def test_serve_shows_the_site_and_ends(house: House, site: Path):
             server.kill()
 
 
-def test_serve_says_when_there_is_no_site(tmp_path: Path):
+def test_serve_says_when_there_is_no_site(house: House, tmp_path: Path):
     """A site that was not built cannot be shown; the message names the command that builds it."""
-    (tmp_path / "_config.yml").touch()
-    (tmp_path / "lib").mkdir()
+    for name in ("_config.yml", "pyproject.toml"):
+        shutil.copy(house.root / name, tmp_path)
     command = [sys.executable, "-m", "companion", "serve"]
     finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert finished.returncode == 2
