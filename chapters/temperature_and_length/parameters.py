@@ -14,7 +14,7 @@ LONGEST = 330.0
 # Powers of ln L'/ln L that scores are multiplied by where heads are used at another length.
 ROOT_POWER, FULL_POWER = 0.5, 1.0
 # Lengths of training and of use at which prompts are drawn.
-PAIRS = ((20, 100), (100, 20), (100, 500), (500, 100))
+PAIRS = ((10, 100), (100, 10), (100, 1000), (1000, 100))
 
 
 class Parameters(companion.Parameters):
@@ -40,7 +40,9 @@ class Parameters(companion.Parameters):
     snr: Annotated[float, Field(ge=4.0, le=60.0, description="Strength ν of the hint in retrieval.")]
     dimension: Annotated[int, Field(ge=1, le=20, description="Dimension d of the covariates in regression.")]
     per_decade: Annotated[int, Field(ge=1, le=4, description="Lengths of use per decade, from 10 to a million.")]
-    prompts: Annotated[int, Field(ge=1000, le=10**6, description="Prompts drawn at each pair of lengths.")]
+    prompts: Annotated[
+        int, Field(ge=8000, le=10**6, description="Prompts drawn at each pair of lengths; fewer miss rare queries.")
+    ]
 
     @property
     def counts(self) -> dict[int, int]:

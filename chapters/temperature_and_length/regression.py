@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import jax
 import jax.random as jr
@@ -130,13 +130,12 @@ def compare(dimension: int, prompts: int, *, key: PRNGKeyArray) -> list[Trial]:
 
 def half_squares(head: Blocks, length: int, prompts: int, *, key: PRNGKeyArray) -> Float[np.ndarray, " n"]:
     """`½(ŷ - y)²` of softmax attention on drawn prompts, token by token."""
-    task, params = task_of(head.matrix.shape[-1]), block_head(head)
-
-    @jax.jit
-    def some(key):
-        drawn = task.draw(length, TOGETHER, key=key)
-        answer = jax.vmap(lambda tokens, query: attend(params, Empirical(tokens), query)[-1])
-        return 0.5 * (answer(drawn.tokens, drawn.queries) - drawn.targets) ** 2
-
-    parts = [np.asarray(some(jr.fold_in(key, part))) for part in range(-(-prompts // TOGETHER))]
+    parts = [_some(head, length, jr.fold_in(key, part)) for part in range(-(-prompts // TOGETHER))]
     return np.concatenate(parts)[:prompts]
+
+
+@partial(jax.jit, static_argnums=1)
+def _some(head, length, key):
+    drawn = task_of(head.matrix.shape[-1]).draw(length, TOGETHER, key=key)
+    answer = jax.vmap(lambda tokens, query: attend(block_head(head), Empirical(tokens), query)[-1])
+    return 0.5 * (answer(drawn.tokens, drawn.queries) - drawn.targets) ** 2
