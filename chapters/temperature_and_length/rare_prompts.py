@@ -97,7 +97,8 @@ def _slope_claim(average: str, normal: Curves) -> Claim:
     return Claim(
         id=f"temperature-{average}-exponent",
         statement=(
-            f"At c = {ratio:.2g} the {average} participation falls like a power of the length, of its own: the slope between ln L = {log_lengths[0]:.4g} and {log_lengths[1]:.4g}."
+            f"At c = {ratio:.2g} the {average} participation falls like a power of the length, of its own: the slope "
+            f"between ln L = {log_lengths[0]:.4g} and {log_lengths[1]:.4g}."
         ),
         source="heuristic",
         box="rare-prompts",

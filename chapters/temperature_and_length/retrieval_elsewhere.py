@@ -6,11 +6,12 @@ same head. Dash-dotted: softmax with its scores multiplied by $\ln L'/\ln L$. Po
 standard errors; the table has other pairs of lengths too. A risk of 1 is that of answering 0. Lines are exact.
 
 Alt: Log-log chart of risk against length. The softmax curve rises slowly and stays below one, with a thin curve a
-little above it. Sigmoid and linear curves touch their dashed curves at the length of training and leave them on both sides,
-steeply for long prompts, where they exceed one hundred.
+little above it. Sigmoid and linear curves touch their dashed curves at the length of training and leave them on both
+sides, steeply for long prompts, where they exceed one hundred.
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -104,12 +105,12 @@ def _drawn_claim(trials: Sequence[Trial]) -> Claim:
     def worst(expected) -> float:
         return max(abs(one.drawn - expected(one)) / one.std_error for one in trials)
 
+    pairs, heads = ({getter(one) for one in trials} for getter in (attrgetter("trained", "used"), attrgetter("head")))
     return Claim(
         id="temperature-retrieval-drawn",
         statement=(
-            f"Trained at one length and used at another, at {len({(t.trained, t.used) for t in trials})} pairs and with "
-            f"{len({t.head for t in trials})} heads: on drawn prompts the risks are the exact ones, the worst "
-            "deviation in standard errors."
+            f"Trained at one length and used at another, at {len(pairs)} pairs and with {len(heads)} heads: on drawn "
+            "prompts the risks are the exact ones, the worst deviation in standard errors."
         ),
         source="derived here",
         box="element-wise-elsewhere",
