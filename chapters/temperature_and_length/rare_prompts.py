@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from chapters.temperature_and_length.marks import ROOT, SIZE
 from chapters.temperature_and_length.rare import RARE, Averages, Carried
@@ -134,5 +135,6 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(curve["x"], curve["limit"], color=ink(), linewidth=1.2, linestyle=":")
     right.set(xscale="log", xlabel="share of prompts, largest scores first", ylabel="their share of the mean")
     right.set(ylim=(-0.03, 1.03), title="who carries the mean")
-    right.legend(loc="upper left")
+    right.legend(loc="lower left", bbox_to_anchor=(0.0, 0.08))
+    right.xaxis.set_minor_locator(NullLocator())
     return figure

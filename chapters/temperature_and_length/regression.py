@@ -2,26 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import jax
 import jax.random as jr
 import numpy as np
 import scipy.optimize
 from jaxtyping import Float, PRNGKeyArray
+from scipy.special import softmax
 
 from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from lib.attention import attend
+from chapters.temperature_and_length.sampled import generator
 from lib.icl import (
     Blocks,
     LinearRegression,
     best_blocks,
-    block_head,
     block_risk,
     radial_average,
     score_table,
 )
-from lib.measures import Empirical
 from lib.statistics import standard_error
 
 # Prompts drawn at a time.
@@ -129,13 +128,14 @@ def compare(dimension: int, prompts: int, *, key: PRNGKeyArray) -> list[Trial]:
 
 
 def half_squares(head: Blocks, length: int, prompts: int, *, key: PRNGKeyArray) -> Float[np.ndarray, " n"]:
-    """`½(ŷ - y)²` of softmax attention on drawn prompts, token by token."""
-    parts = [_some(head, length, jr.fold_in(key, part)) for part in range(-(-prompts // TOGETHER))]
+    """`½(ŷ - y)²` of softmax attention on drawn prompts, token by token, with NumPy alone."""
+    random, matrix, gain = generator(key), np.asarray(head.matrix), float(head.gain)
+    parts = []
+    for _ in range(-(-prompts // TOGETHER)):
+        covariates = random.standard_normal((TOGETHER, length, len(matrix)))
+        queries, tasks = random.standard_normal((2, TOGETHER, len(matrix)))
+        scores = np.einsum("nli,ij,nj->nl", covariates, matrix, queries, optimize=True)
+        labels = np.einsum("nli,ni->nl", covariates, tasks)
+        answers = gain * np.sum(softmax(scores, axis=1) * labels, axis=1)
+        parts.append(0.5 * (answers - np.sum(queries * tasks, axis=1)) ** 2)
     return np.concatenate(parts)[:prompts]
-
-
-@partial(jax.jit, static_argnums=1)
-def _some(head, length, key):
-    drawn = task_of(head.matrix.shape[-1]).draw(length, TOGETHER, key=key)
-    answer = jax.vmap(lambda tokens, query: attend(block_head(head), Empirical(tokens), query)[-1])
-    return 0.5 * (answer(drawn.tokens, drawn.queries) - drawn.targets) ** 2

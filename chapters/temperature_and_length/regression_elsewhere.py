@@ -21,7 +21,7 @@ from chapters.temperature_and_length.marks import COLOURS, FIXED, LOGARITHM, ROO
 from chapters.temperature_and_length.parameters import FULL_POWER, ROOT_POWER
 from chapters.temperature_and_length.regression import Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, ink
+from companion.style import error_bars, few_decades, ink
 from lib.statistics import comparison_quantile
 
 REPAIRED, RETRAINED, DRAWN = "best factor", "retrained", "drawn"
@@ -139,6 +139,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(xscale="log", xlabel="length of use, $L'$")
     left.set(yscale="log", ylabel="risk, $R_{L'}$")
     left.annotate(" trained here", (trained, 0), xycoords=("data", "axes fraction"), va="bottom", color=ink())
+    few_decades(left)
     right.set(yscale="log", ylabel="what the scores are multiplied by")
     right.set_yticks([0.5, 1, 2, 3], labels=["0.5", "1", "2", "3"])
     right.minorticks_off()

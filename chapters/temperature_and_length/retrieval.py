@@ -1,22 +1,22 @@
 """Heads that find one hidden token, trained at one length and used at another: exact risks, and drawn prompts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
+from chapters.temperature_and_length.sampled import generator
 from lib import single_location as sl
-from lib.batching import map_batched
 from lib.single_location.population import lone_posterior
 from lib.statistics import standard_error
 
 SOFTMAX, SIGMOID, LINEAR = "softmax", "sigmoid", "linear"
 HEADS = (SOFTMAX, SIGMOID, LINEAR)
+# Prompts drawn at a time.
+TOGETHER = 500
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,10 @@ def squares(
 ) -> Float[np.ndarray, "heads prompts"]:
     """Squared errors of heads on drawn prompts, the hidden token put first; all heads see the same."""
 
-    def one_prompt(index):
-        scores, values = jr.normal(jr.fold_in(key, index), (2, length))
-        scores = scores.at[0].add(jnp.sqrt(snr))
-        answers = [head.value * head.activation.weights(head.key * scores) @ values for head in heads]
-        return (values[0] - jnp.stack(answers)) ** 2
-
-    program: Callable = jax.jit(lambda rows: map_batched(one_prompt, rows, size=length))
-    return np.asarray(program(jnp.arange(prompts))).T
+    random, parts = generator(key), []
+    for _ in range(-(-prompts // TOGETHER)):
+        scores, values = random.standard_normal((2, TOGETHER, length))
+        scores[:, 0] += np.sqrt(snr)
+        weights = [head.value * np.asarray(head.activation.weights(head.key * scores)) for head in heads]
+        parts.append([(values[:, 0] - np.sum(each * values, axis=1)) ** 2 for each in weights])
+    return np.concatenate(parts, axis=1)[:, :prompts]

@@ -22,7 +22,7 @@ from chapters.temperature_and_length.marks import SIZE
 from chapters.temperature_and_length.parameters import FULL_POWER
 from chapters.temperature_and_length.retrieval import LINEAR, SIGMOID, SOFTMAX, Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, ink, legend_line
+from companion.style import error_bars, few_decades, ink, legend_line
 from lib.statistics import comparison_quantile
 
 COLOURS = {SOFTMAX: "C0", SIGMOID: "C2", LINEAR: "C1"}
@@ -126,6 +126,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=SIZE)
     trained = table["trained"].iloc[0]
     here = table[table["trained"] == trained].drop_duplicates(["head", "use", "used"]).sort_values("used")
+    places = {SOFTMAX: "top", SIGMOID: "center", LINEAR: "center"}
     for head, colour in COLOURS.items():
         mine = here[here["head"] == head]
         for use, dashes in (("retrained", "--"), ("as trained", "-")):
@@ -133,7 +134,7 @@ def draw(table: pd.DataFrame) -> Figure:
             axes.plot(curve["used"], curve["risk"], dashes, color=colour, linewidth=2 if dashes == "-" else 1.4)
         kept = mine[mine["use"] == "as trained"]
         at = (kept["used"].iloc[-1], kept["risk"].iloc[-1])
-        axes.annotate(head, at, xytext=(6, 0), textcoords="offset points", va="center", color=colour)
+        axes.annotate(head, at, xytext=(6, 0), textcoords="offset points", va=places[head], color=colour)
         drawn = mine[mine["use"] == "drawn"]
         error_bars(axes, drawn["used"], drawn["risk"], drawn["std_error"], color=colour, marker="o", fillstyle="none")
     scaled = here[here["use"] == "scores times growth^1"]
@@ -144,5 +145,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", yscale="log", xlabel="length of use, $L'$", ylabel="excess risk")
     lines = [legend_line("-"), legend_line("--", 1.4), legend_line("-.", 1.0)]
     names = ["as trained", "retrained", r"softmax, scores $\times\ln\,L'/\ln\,L$"]
-    axes.legend(lines, names, loc="upper left", bbox_to_anchor=(0.0, 0.93))
+    axes.legend(lines, names, loc="upper left", bbox_to_anchor=(0.23, 0.93))
+    few_decades(axes)
     return figure

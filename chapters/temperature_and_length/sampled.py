@@ -22,6 +22,7 @@ from scipy.stats import norm
 from chapters.temperature_and_length.scalings import spreads
 from lib.batching import map_batched
 from lib.finite_prompt import participation, typical_participation
+from lib.icl import fast_normal
 from lib.statistics import standard_error
 
 MEAN, TYPICAL = "mean", "typical"
@@ -38,6 +39,11 @@ class Keys(NamedTuple):
 def keys(seed: int) -> Keys:
     """The chapter's keys, all from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
+
+
+def generator(key: PRNGKeyArray) -> np.random.Generator:
+    """A NumPy generator of its own for a key: for draws of many shapes, which JAX would compile one by one."""
+    return np.random.default_rng(np.asarray(jr.key_data(key)))
 
 
 @dataclass(frozen=True)
@@ -86,13 +92,15 @@ def draw(
     """Of each prompt, weighed at each spread τ: `ln S'`, over all scores but one, and `ln Σp²`, over all."""
 
     def weigh(tau, scores, largest):
-        weights = jnp.exp(tau * (scores - largest))
-        total = jnp.sum(weights)
+        # exponentials in single precision, their sums in double
+        weights = jnp.exp((tau * (scores - largest)).astype(jnp.float32))
+        total, squares = (jnp.sum(each, dtype=float) for each in (weights, weights**2))
         # over all but one by itself, not as a difference: that one may be nearly all
-        return tau * largest + jnp.log(jnp.sum(weights[1:])), jnp.log(jnp.sum(weights**2)) - 2 * jnp.log(total)
+        log_others = tau * largest + jnp.log(jnp.sum(weights[1:], dtype=float))
+        return log_others, jnp.log(squares) - 2 * jnp.log(total)
 
     def one_prompt(index):
-        scores = jr.normal(jr.fold_in(key, index), (length,))
+        scores = fast_normal(jr.fold_in(key, index), (length,))
         return jax.lax.map(lambda tau: weigh(tau, scores, jnp.max(scores)), jnp.asarray(taus))
 
     log_others, log_squares = jax.jit(lambda rows: map_batched(one_prompt, rows, size=length))(jnp.arange(prompts))

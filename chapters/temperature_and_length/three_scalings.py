@@ -178,7 +178,6 @@ def draw(table: pd.DataFrame) -> Figure:
     handles, labels = panels[0].get_legend_handles_labels()
     handles += [legend_line("-"), legend_line(":", 1.5)]
     figure.legend(handles, [*labels, "mean", "typical prompt"], loc="outside lower center", ncols=5)
-    panels[1].annotate(
-        "all tokens", (0.97, 1.0), xycoords=("axes fraction", "data"), ha="right", va="bottom", color=ink()
-    )
+    for place, words, side in ((1.0, "all tokens", "top"), (0.0, "one token", "bottom")):
+        panels[0].annotate(words, (0.01, place), xycoords=("axes fraction", "data"), va=side, color=ink())
     return figure

@@ -11,7 +11,7 @@ from chapters.temperature_and_length import bounded, hay, rare, regression, retr
 from chapters.temperature_and_length.marks import FIXED, LOGARITHM, ROOT
 from lib import single_location as sl
 from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
-from lib.icl import LinearRegression, block_head
+from lib.icl import LinearRegression, block_head, fast_normal
 from lib.statistics import comparison_quantile, standard_error
 
 NAME = "temperature_and_length"
@@ -157,11 +157,11 @@ def test_drawn_prompts_are_weighed_by_a_softmax(float64):
     taus, key = [0.5, 3.0], jr.key(4)
     log_others, log_squares = sampled.draw(taus, 12, 5, key=key)
     for index in range(5):
-        scores = np.asarray(jr.normal(jr.fold_in(key, index), (12,)))
+        scores = np.asarray(fast_normal(jr.fold_in(key, index), (12,)))
         for row, tau in enumerate(taus):
             squares = np.sum(softmax(tau * scores) ** 2)
-            np.testing.assert_allclose(log_squares[row, index], np.log(squares), rtol=1e-10)
-            np.testing.assert_allclose(log_others[row, index], logsumexp(tau * scores[1:]), rtol=1e-10)
+            np.testing.assert_allclose(log_squares[row, index], np.log(squares), rtol=1e-6)
+            np.testing.assert_allclose(log_others[row, index], logsumexp(tau * scores[1:]), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("length", "snr"), [(13, 7.0), (250, 31.0)])
