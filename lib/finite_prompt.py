@@ -68,8 +68,8 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
     here, see book/temperature_and_length.
     """
     tau_squared, log_length = as_float(tau) ** 2, as_float(log_length)
-    require_float64("lib.finite_prompt", tau_squared)
-    require_float64("lib.finite_prompt", log_length)
+    require_float64("lib.finite_prompt.typical_participation", tau_squared)
+    require_float64("lib.finite_prompt.typical_participation", log_length)
     if is_concrete(tau_squared) and is_concrete(log_length):
         tau_squared, log_length = np.broadcast_arrays(tau_squared, log_length)
         found = in_batches(_typical, tau_squared.ravel(), log_length.ravel(), batch=8)
