@@ -236,7 +236,7 @@ def test_the_logarithm_of_two_exponentials_is_a_softplus(tau):
 
 @pytest.mark.parametrize(("tau", "log_length"), [(1.7, 2.2), (8.0, 31.0), (24.0, 140.0), (29.0, 330.0)])
 def test_the_mean_logarithm_grows_by_the_mean_score(tau, log_length):
-    """Its derivative in τ is the mean of the weighted score, τ(1 - P), which other integrals know: from ln L at τ = 0."""
+    """Its derivative in τ is the mean of the weighted score, τ(1 - P), by other integrals; at τ = 0 it is ln L."""
     nodes, weights = np.polynomial.legendre.leggauss(120)
     scores = tau * (1 + nodes) / 2
     slopes = scores * (1 - np.asarray(participation(scores, log_length)))
