@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.temperature_and_length import bounded
+from chapters.temperature_and_length.marks import NORMAL, UNIFORM
 from chapters.temperature_and_length.scalings import SHORTEST, spreads
 
-UNIFORM, NORMAL = "uniform", "normal"
 # The longest prompt of the curves, as ln L: all is decided before.
 LONGEST = 100.0
 HAY = {UNIFORM: bounded.uniform_hay, NORMAL: bounded.normal_hay}

@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.hay import NORMAL, UNIFORM, Weights
-from chapters.temperature_and_length.marks import COLOURS, LABELS, LOGARITHM, ROOT, SIZE
+from chapters.temperature_and_length.hay import Weights
+from chapters.temperature_and_length.marks import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, SIZE, UNIFORM
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
 

@@ -38,9 +38,9 @@ class Carried:
     share: Float[np.ndarray, " n"]
 
     @property
-    def of_the_rare(self) -> float:
-        """The share that the rarest `RARE` of the prompts carry."""
-        return float(np.interp(np.log(RARE), np.log(self.chance), self.share))
+    def of_the_others(self) -> float:
+        """The share that all prompts but the rarest `RARE` carry."""
+        return float(1 - np.interp(np.log(RARE), np.log(self.chance), self.share))
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,16 @@ def averages(log_lengths: Sequence[float], points: int) -> list[Averages]:
         mean, typical = (np.asarray(of(taus, log_length)) for of in (participation, typical_participation))
         found.append(Averages(log_length, ratios, mean, typical))
     return found
+
+
+def carried_at_lengths(ratio: float) -> list[Carried]:
+    """The same scores, in units of the largest, at each of the lengths `LONG`."""
+    return [carried(ratio, log_length, CHANCES) for log_length in LONG]
+
+
+def carried_by_small() -> Carried:
+    """Scores so small that typical and mean participation agree, at the longest."""
+    return carried(SMALL_RATIO, max(LONG), CHANCES)
 
 
 def carried(ratio: float, log_length: float, chances: Float[np.ndarray, " n"]) -> Carried:

@@ -74,16 +74,16 @@ def _carried_claim(carried: Sequence[Carried], small: Carried) -> Claim:
     return Claim(
         id="temperature-rare",
         statement=(
-            f"At c = {longest.ratio:g} rare prompts carry the mean participation: at ln L = {longest.log_length:g} the "
-            f"{100 * RARE:g} % of prompts with the largest scores have this share of it."
+            f"At c = {longest.ratio:g} rare prompts carry the mean participation: the share of it at ln L = "
+            f"{longest.log_length:g} in all prompts but the {100 * RARE:g} % with the largest scores."
         ),
         source="derived here",
         box="rare-prompts",
-        measured=longest.of_the_rare,
-        expected=0.99,  # the limit is 1
+        measured=longest.of_the_others,
+        expected=0.01,  # the limit is 0
         tolerance=0.0,
-        relation="≥",
-        alternative=Alternative(f"scores of c = {small.ratio:g}, where mean and typical agree", small.of_the_rare),
+        relation="≤",
+        alternative=Alternative(f"scores of c = {small.ratio:g}, where mean and typical agree", small.of_the_others),
     )
 
 

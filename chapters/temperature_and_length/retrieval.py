@@ -7,13 +7,13 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
 from chapters.temperature_and_length.sampled import generator
 from lib import single_location as sl
 from lib.single_location.population import lone_posterior
 from lib.statistics import standard_error
 
-SOFTMAX, SIGMOID, LINEAR = "softmax", "sigmoid", "linear"
 HEADS = (SOFTMAX, SIGMOID, LINEAR)
 # Prompts drawn at a time.
 TOGETHER = 500

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.marks import SIZE
+from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SIZE, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER
-from chapters.temperature_and_length.retrieval import LINEAR, SIGMOID, SOFTMAX, Risks, Trial
+from chapters.temperature_and_length.retrieval import Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import error_bars, few_decades, ink, legend_line
 from lib.statistics import comparison_quantile

@@ -19,13 +19,12 @@ from jaxtyping import Float, PRNGKeyArray
 from scipy.special import expit
 from scipy.stats import norm
 
+from chapters.temperature_and_length.marks import MEAN, TYPICAL
 from chapters.temperature_and_length.scalings import spreads
 from lib.batching import map_batched
 from lib.finite_prompt import participation, typical_participation
 from lib.icl import fast_normal
 from lib.statistics import standard_error
-
-MEAN, TYPICAL = "mean", "typical"
 
 
 class Keys(NamedTuple):

@@ -18,14 +18,22 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.marks import COLOURS, FIXED, LABELS, LOGARITHM, SIZE
-from chapters.temperature_and_length.sampled import MEAN, Comparison
+from chapters.temperature_and_length.marks import (
+    COLOURS,
+    FIXED,
+    LABELS,
+    LOGARITHM,
+    MEAN,
+    NORMAL,
+    SIZE,
+    TYPICAL,
+    UNIFORM,
+)
+from chapters.temperature_and_length.sampled import Comparison
 from chapters.temperature_and_length.scalings import Curves, frozen, mean_exponent, typical_exponent
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink, legend_line
 from lib.statistics import student_quantile
-
-NORMAL, UNIFORM = "normal", "uniform"
 
 
 def numbers(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> Numbers:
@@ -154,9 +162,7 @@ def _bounded_claim(normal: Curves, uniform: Curves) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a law; solid the mean, dotted the typical prompt, points simulated."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True, sharex=True)
-    table = table.assign(
-        **{f"share_{name}": -np.log(table[name]) / table["log_length"] for name in ("mean", "typical")}
-    )
+    table = table.assign(**{f"share_{name}": -np.log(table[name]) / table["log_length"] for name in (MEAN, TYPICAL)})
     for panel, (law, title) in zip(panels, {NORMAL: "normal scores", UNIFORM: "bounded scores"}.items(), strict=True):
         for scaling, colour in COLOURS.items():
             mine = table[(table["law"] == law) & (table["scaling"] == scaling)]
@@ -164,7 +170,7 @@ def draw(table: pd.DataFrame) -> Figure:
             label = LABELS[scaling] if law == NORMAL else None
             panel.plot(curve["log_length"], curve["share_mean"], color=colour, linewidth=2, label=label)
             panel.plot(curve["log_length"], curve["share_typical"], color=colour, linewidth=1.5, linestyle=":")
-            for average, marker in ((MEAN, "o"), ("typical", "s")):
+            for average, marker in ((MEAN, "o"), (TYPICAL, "s")):
                 share = -np.log(points[f"simulated_{average}"]) / points["log_length"]
                 error = points[f"{average}_se"] / points[f"simulated_{average}"] / points["log_length"]
                 look = {"color": colour, "marker": marker, "markersize": 5, "fillstyle": "none", "linestyle": ""}

@@ -143,7 +143,7 @@ def test_shares_of_the_mean_run_from_none_to_all(float64):
     assert (np.diff(found.share) > -1e-9).all()
     assert (found.share > found.chance * (1 - 1e-6)).all()
     np.testing.assert_allclose(found.share[-1], 1.0, atol=1e-6)
-    assert found.share[0] < found.of_the_rare < 1
+    assert found.share[0] < 1 - found.of_the_others < 1
 
 
 def test_the_last_token_is_averaged_exactly():
