@@ -104,7 +104,7 @@ def draw(table: pd.DataFrame) -> Figure:
         if law == NORMAL:
             panel.axvline(mine["outgrown"].iloc[0], color=ink(), linewidth=1, linestyle=":")
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
-        panel.set_xticks([3, 10, 30, 100, 300], labels=["3", "10", "30", "100", "300"])
+        panel.set_xticks([3, 10, 30, 100], labels=["3", "10", "30", "100"])
         panel.minorticks_off()
     panels[0].set_ylabel("mean weight of the needle")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
