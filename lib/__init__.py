@@ -14,6 +14,7 @@ from lib.finite_prompt import quadrature_error as quadrature_error
 from lib.finite_prompt import rate_exponent as rate_exponent
 from lib.finite_prompt import sample_output as sample_output
 from lib.finite_prompt import score_error as score_error
+from lib.finite_prompt import typical_participation as typical_participation
 from lib.measures import Empirical as Empirical
 from lib.measures import Gaussian as Gaussian
 from lib.measures import GaussianMixture as GaussianMixture

@@ -1,0 +1,220 @@
+"""The chapter on temperature and length: its closed forms against draws and other people's quadrature, its limits."""
+
+import jax.random as jr
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.special import exp1, expit, logsumexp, softmax
+from scipy.stats import norm
+
+from chapters.temperature_and_length import bounded, hay, rare, regression, retrieval, sampled, scalings
+from chapters.temperature_and_length.marks import FIXED, LOGARITHM, ROOT
+from lib import single_location as sl
+from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
+from lib.icl import LinearRegression, block_head, fast_normal
+from lib.statistics import comparison_quantile, standard_error
+
+NAME = "temperature_and_length"
+_rng = np.random.default_rng(2501)
+
+
+def test_claims_hold_and_would_not_under_their_alternatives(run):
+    assert len(run.claims) == 14
+    assert run.broken == []
+
+
+def test_the_tables_are_finite_but_where_nothing_was_simulated(run):
+    for name, table in run.tables.items():
+        frame = table.frame
+        if name == "three_scalings":
+            simulated = frame["prompts"].notna()
+            drawn = [column for column in frame if column.startswith("simulated") or column.endswith("_se")]
+            assert len(drawn) == 4
+            assert (frame[drawn].notna().to_numpy() == simulated.to_numpy()[:, None]).all()
+            frame = frame.drop(columns=["prompts", *drawn])
+        assert np.isfinite(frame.select_dtypes("number").to_numpy()).all()
+
+
+def test_the_scalings_are_one_head_at_the_reference_length():
+    for reference, ratio in ((100, 0.7), (5000, 0.65)):
+        found = scalings.spreads(reference, ratio, np.asarray([np.log(reference), 2 * np.log(reference)]))
+        for name, power in {FIXED: 0.0, ROOT: 0.5, LOGARITHM: 1.0}.items():
+            np.testing.assert_allclose(found[name][0], ratio * np.sqrt(2 * np.log(reference)), rtol=1e-12)
+            np.testing.assert_allclose(found[name][1] / found[name][0], 2**power, rtol=1e-12)
+
+
+def test_curves_end_where_the_theory_does(float64):
+    for name, curve in scalings.gaussian_scores(300, 0.74, 6).items():
+        assert np.isfinite(curve.mean).all()
+        assert np.isfinite(curve.typical).all()
+        assert curve.taus[-1] <= LARGEST_TAU
+        assert curve.log_lengths[-1] <= 330.0
+        assert np.isclose(curve.taus[-1], LARGEST_TAU) == (name == LOGARITHM)
+        assert (curve.typical < curve.mean * (1 + 1e-9)).all()
+
+
+def test_exponents_are_continuous_and_are_those_of_the_exact_averages(float64):
+    """A power of L with a polynomial in ln L before it: exponents at two long lengths, extrapolated."""
+    for exponent, of, places in (
+        (scalings.mean_exponent, participation, (0.2, 0.45, 0.63, 0.8)),
+        (scalings.typical_exponent, typical_participation, (0.2, 0.42, 0.6, 0.75)),
+    ):
+        for corner in (scalings.MEAN_CHANGES, scalings.TYPICAL_CHANGES, 1.0):
+            np.testing.assert_allclose(exponent(corner - 1e-9), exponent(corner + 1e-9), atol=1e-8)
+        c, lengths = np.asarray(places)[:, None], np.asarray([250.0, 310.0])
+        logs = np.log(np.asarray(of(c * np.sqrt(2 * lengths), lengths)))
+        slope = -np.diff(logs, axis=1)[:, 0] / 60.0
+        np.testing.assert_allclose(slope, exponent(c[:, 0]), atol=1 / 250.0)
+    np.testing.assert_allclose(scalings.frozen(np.asarray([0.5, 1.0, 4.0])), [0.0, 0.0, 0.75])
+
+
+@pytest.mark.parametrize(("halfwidth", "length"), [(0.3, 2), (1.7, 4), (6.0, 30), (25.0, 12)])
+def test_bounded_scores_agree_with_draws(halfwidth, length):
+    scores = np.random.default_rng(length).uniform(-halfwidth, halfwidth, (60000, length))
+    squares = np.sum(softmax(scores, axis=1) ** 2, axis=1)
+    sums = logsumexp(scores, axis=1)
+    log_length = np.log(length)
+    for drawn, exact in (
+        (squares, bounded.participation(halfwidth, log_length)),
+        (np.log(squares), np.log(bounded.typical(halfwidth, log_length))),
+        (sums, bounded.mean_log_sum(halfwidth, log_length)),
+    ):
+        assert abs(drawn.mean() - exact) < comparison_quantile(12) * standard_error(drawn)
+
+
+def test_bounded_averages_agree_with_scipy():
+    for a, y in zip(_rng.uniform(0.2, 12.0, 12), _rng.uniform(-20.0, 6.0, 12), strict=True):
+        theirs = integrate.quad(lambda u, y=y: np.exp(-np.exp(y + u)), -a, a, epsabs=0, epsrel=1e-11, limit=400)[0]
+        ours = bounded.log_survival(np.asarray([y]), a)[0]
+        np.testing.assert_allclose(np.exp(ours), theirs / (2 * a), rtol=1e-8)
+
+
+def test_two_bounded_scores_share_by_a_sigmoid():
+    """Of two tokens the difference of scores has a triangular law."""
+    a = 2.3
+    squares = integrate.quad(lambda d: (2 * a - d) / (2 * a**2) * (expit(d) ** 2 + expit(-d) ** 2), 0, 2 * a)[0]
+    np.testing.assert_allclose(bounded.participation(a, np.log(2.0)), squares, rtol=1e-10)
+
+
+def test_a_needle_of_one_among_one_is_a_sigmoid():
+    """One other token, uniform: `E 1/(1 + e^{χ - score})`."""
+    a, score = 1.4, 0.8
+    theirs = integrate.quad(lambda x: expit(score - x) / (2 * a), -a, a)[0]
+    log_survival = bounded.uniform_hay(a / np.sqrt(3.0))
+    np.testing.assert_allclose(bounded.needle_weight(score, log_survival, np.log(2.0)), theirs, rtol=1e-9)
+    # no hay at all
+    np.testing.assert_allclose(bounded.needle_weight(score, log_survival, 0.0), 1.0, rtol=1e-9)
+
+
+def test_needles_agree_with_draws(float64):
+    tau, length, height = 1.9, 60, 4.0
+    generator, wide = np.random.default_rng(8), np.sqrt(3.0) * tau
+    for law, others in (
+        (hay.UNIFORM, generator.uniform(-wide, wide, (40000, length - 1))),
+        (hay.NORMAL, tau * generator.standard_normal((40000, length - 1))),
+    ):
+        drawn = expit(height - logsumexp(others, axis=1))
+        exact = bounded.needle_weight(height, hay.HAY[law](tau), np.log(length))
+        assert abs(drawn.mean() - exact) < comparison_quantile(2) * standard_error(drawn)
+
+
+def test_the_integral_of_a_small_and_a_large_argument_is_one_function():
+    log_w = np.linspace(-3.5, -1.5, 9)  # both sides of where the series ends
+    theirs = [integrate.quad(lambda t: -np.expm1(-t) / t, 0, np.exp(x))[0] for x in log_w]
+    np.testing.assert_allclose(bounded._ein(log_w), theirs, rtol=1e-12)
+    np.testing.assert_allclose(bounded._ein(np.asarray([2.0])), np.euler_gamma + 2 + exp1(np.exp(2.0)), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("tau", "length"), [(1.3, 5), (3.1, 40)])
+def test_what_rare_prompts_carry_agrees_with_draws(float64, tau, length):
+    scores = np.random.default_rng(length).standard_normal((60000, length))
+    squares, largest = np.sum(softmax(tau * scores, axis=1) ** 2, axis=1), scores.max(axis=1)
+    edges, below = rare.mean_below(tau, np.log(length))
+    for x in (1.2, 2.0, 2.7):
+        drawn = squares * (largest <= x)
+        at = np.interp(x, edges, below)
+        assert abs(drawn.mean() - at) < comparison_quantile(6) * standard_error(drawn)
+    np.testing.assert_allclose(below[-1], participation(tau, np.log(length)), rtol=1e-9)
+
+
+def test_shares_of_the_mean_run_from_none_to_all(float64):
+    chances = np.geomspace(1e-5, 1.0, 25)
+    found = rare.carried(0.66, 50.0, chances)
+    assert (np.diff(found.share) > -1e-9).all()
+    assert (found.share > found.chance * (1 - 1e-6)).all()
+    np.testing.assert_allclose(found.share[-1], 1.0, atol=1e-6)
+    assert found.share[0] < 1 - found.of_the_others < 1
+
+
+def test_the_last_token_is_averaged_exactly():
+    """A trapezoid against SciPy, and the mean over sums against all scores drawn."""
+    for tau, log_others in ((0.7, 1.0), (2.6, 8.0), (5.2, 20.0)):
+        theirs = integrate.quad(lambda g, t=tau, s=log_others: expit(t * g - s) ** 2 * norm.pdf(g), -10, 14, limit=300)
+        np.testing.assert_allclose(sampled.last_square(tau, np.asarray([log_others]))[0], theirs[0], rtol=1e-7)
+
+
+def test_drawn_prompts_are_weighed_by_a_softmax(float64):
+    taus, key = [0.5, 3.0], jr.key(4)
+    log_others, log_squares = sampled.draw(taus, 12, 5, key=key)
+    for index in range(5):
+        scores = np.asarray(fast_normal(jr.fold_in(key, index), (12,)))
+        for row, tau in enumerate(taus):
+            squares = np.sum(softmax(tau * scores) ** 2)
+            np.testing.assert_allclose(log_squares[row, index], np.log(squares), rtol=1e-6)
+            np.testing.assert_allclose(log_others[row, index], logsumexp(tau * scores[1:]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("length", "snr"), [(13, 7.0), (250, 31.0)])
+def test_trained_retrievers_are_the_best_of_their_kind(float64, length, snr):
+    task = sl.Spiked(length, snr)
+    best = {
+        retrieval.SOFTMAX: sl.bayes_risk(task),
+        retrieval.SIGMOID: sl.best_risk(task, sl.sigmoid),
+        retrieval.LINEAR: sl.best_risk(task, sl.linear),
+    }
+    for kind, least in best.items():
+        np.testing.assert_allclose(retrieval.risk(retrieval.train(kind, length, snr), length, snr), least, rtol=1e-5)
+
+
+def test_linear_attention_elsewhere_is_affine_in_the_length(float64):
+    head = retrieval.train(retrieval.LINEAR, 40, 9.0)
+    risks = [retrieval.risk(head, length, 9.0) for length in (40, 140, 540)]
+    power = head.value**2 * (1 + head.key**2)  # of a token that is not hidden
+    np.testing.assert_allclose(np.diff(risks), [100 * power, 400 * power], rtol=1e-8)
+
+
+def test_a_trained_regressor_is_a_minimum_along_both_parameters(float64):
+    head = regression.train(3, 60)
+    least = regression.risk(head, 60)
+    for factor in (0.98, 1.02):
+        assert regression.risk(regression.times(head, factor), 60) > least
+        moved = type(head)(head.matrix, factor * head.gain)
+        assert regression.risk(moved, 60) > least
+    np.testing.assert_allclose(head.matrix, head.matrix[0, 0] * np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(regression.repair(head, 60), (1.0, least), rtol=1e-4)
+
+
+def test_regressors_elsewhere_have_the_library_s_risk(float64):
+    """By the average over tasks and queries of any head, with its other nodes."""
+    head, length = regression.train(3, 60), 700
+    theirs = LinearRegression(np.eye(3)).finite_risk(block_head(regression.times(head, 1.2)), np.log(length))
+    np.testing.assert_allclose(regression.risk(regression.times(head, 1.2), length), theirs, rtol=2e-3)
+
+
+def test_scores_left_alone_level_off_at_the_shrinkage(float64):
+    head = regression.train(3, 60)
+    shrunk = float(head.gain * head.matrix[0, 0])
+    assert 0 < shrunk < 1
+    np.testing.assert_allclose(regression.risk(head, 10**9), 1.5 * (1 - shrunk) ** 2, rtol=1e-3)
+    factor, risk = regression.repair(head, 10**9)
+    np.testing.assert_allclose(factor, 1 / shrunk, rtol=1e-3)
+    assert risk < 1e-3 * regression.risk(head, 10**9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"ratio": 0.9}, {"lengths": [100]}, {"tokens": 10**6, "lengths": [100, 10**6]}, {"height": 3.0}, {"prompts": 100}],
+)
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_cells(NAME, **wrong)
