@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.temperature_and_length.hay import Weights
 from chapters.temperature_and_length.marks import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, SIZE, UNIFORM
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 
 
 def numbers(weights: Sequence[Weights], height: float) -> Numbers:
@@ -108,4 +108,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.minorticks_off()
     panels[0].set_ylabel("mean weight of the needle")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    headline(figure, "Scaling by ln L finds a token above bounded hay, not above normal hay")
     return figure

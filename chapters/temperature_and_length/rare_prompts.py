@@ -15,13 +15,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from chapters.temperature_and_length.marks import ROOT, SIZE
 from chapters.temperature_and_length.rare import RARE, Averages, Carried
 from chapters.temperature_and_length.scalings import Curves, mean_exponent, typical_exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line, sequence
+from companion.style import headline, ink, legend_line, sequence
 
 EXPONENT, SHARE = "exponent", "share"
 COLOURS = {"mean": "C0", "typical": "C1"}
@@ -122,7 +123,7 @@ def draw(table: pd.DataFrame) -> Figure:
             left.plot(curve["x"], curve["y"], color=colour, linewidth=width)
             if log_length == lengths[-1]:
                 left.plot(curve["x"], curve["limit"], color=colour, linewidth=1.2, linestyle="--")
-    handles = [plt.Line2D([], [], color=colour) for colour in COLOURS.values()] + [legend_line("--", 1.2)]
+    handles = [Line2D([], [], color=colour) for colour in COLOURS.values()] + [legend_line("--", 1.2)]
     left.legend(handles, ["mean over prompts", "typical prompt", "limits"], loc="upper right")
     thin, thick = (f"{log_length:.0f}" for log_length in (lengths[0], lengths[-1]))
     left.set(xlabel=r"size of the scores, $c$", ylabel=r"$\ln(1/P)\,/\,\ln\,L$", ylim=(-0.03, 1.03))
@@ -137,4 +138,5 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(ylim=(-0.03, 1.03), title="who carries the mean")
     right.legend(loc="lower left", bbox_to_anchor=(0.0, 0.08))
     right.xaxis.set_minor_locator(NullLocator())
+    headline(figure, "Rare prompts carry the mean; most share the weight more evenly")
     return figure

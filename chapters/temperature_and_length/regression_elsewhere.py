@@ -21,7 +21,7 @@ from chapters.temperature_and_length.marks import COLOURS, FIXED, LOGARITHM, ROO
 from chapters.temperature_and_length.parameters import FULL_POWER, ROOT_POWER
 from chapters.temperature_and_length.regression import Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, ink
+from companion.style import error_bars, few_decades, headline, ink
 from lib.statistics import comparison_quantile
 
 REPAIRED, RETRAINED, DRAWN = "best factor", "retrained", "drawn"
@@ -144,4 +144,5 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set_yticks([0.5, 1, 2, 3], labels=["0.5", "1", "2", "3"])
     right.minorticks_off()
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    headline(figure, "Trained on short prompts, a head is too timid on long ones; ln L makes it wild")
     return figure

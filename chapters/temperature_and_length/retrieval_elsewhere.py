@@ -22,7 +22,7 @@ from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SIZE, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER
 from chapters.temperature_and_length.retrieval import Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, ink, legend_line
+from companion.style import error_bars, few_decades, headline, ink, legend_line
 from lib.statistics import comparison_quantile
 
 COLOURS = {SOFTMAX: "C0", SIGMOID: "C2", LINEAR: "C1"}
@@ -147,4 +147,5 @@ def draw(table: pd.DataFrame) -> Figure:
     names = ["as trained", "retrained", r"softmax, scores $\times\ln\,L'/\ln\,L$"]
     axes.legend(lines, names, loc="upper left", bbox_to_anchor=(0.23, 0.93))
     few_decades(axes)
+    headline(figure, "Softmax trained on short prompts is Bayes on long ones; other heads are not")
     return figure

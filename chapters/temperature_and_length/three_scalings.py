@@ -32,7 +32,7 @@ from chapters.temperature_and_length.marks import (
 from chapters.temperature_and_length.sampled import Comparison
 from chapters.temperature_and_length.scalings import Curves, frozen, mean_exponent, typical_exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink, legend_line
+from companion.style import headline, ink, legend_line
 from lib.statistics import student_quantile
 
 
@@ -186,4 +186,5 @@ def draw(table: pd.DataFrame) -> Figure:
     figure.legend(handles, [*labels, "mean", "typical prompt"], loc="outside lower center", ncols=5)
     for place, words, side in ((1.0, "all tokens", "top"), (0.0, "one token", "bottom")):
         panels[0].annotate(words, (0.01, place), xycoords=("axes fraction", "data"), va=side, color=ink())
+    headline(figure, "Left alone a head averages all; scaled by ln L it freezes, if scores are unbounded")
     return figure
