@@ -54,25 +54,25 @@ class Control:
 
 
 def gaussian(
-    network: Network | None, lengths: list[int], prompts: int, tokens: int, *, key: PRNGKeyArray, name: str = "gaussian"
+    network: Network | None, lengths: list[int], prompts: int, drawn: int, *, key: PRNGKeyArray, name: str = "gaussian"
 ) -> Mapping[int, Control]:
     """Gaussian keys and values with the mean and covariance that each head's have on the text, at every length.
 
-    `tokens` are drawn a head and length; `name` is that of the table that stands for them without the network.
+    `drawn` prompts a head and length; `name` is that of the table that stands for them without the network.
     """
     if network is None:
         return {length: tracking.control(name, length) for length in lengths}
     return {
-        length: _draw(network, length, prompts, tokens // length, _normal, key=jr.fold_in(key, length))
+        length: _draw(network, length, prompts, drawn, _normal, key=jr.fold_in(key, length))
         for length in sorted(lengths)
     }
 
 
-def independent(network: Network | None, length: int, prompts: int, tokens: int, *, key: PRNGKeyArray) -> Control:
+def independent(network: Network | None, length: int, prompts: int, drawn: int, *, key: PRNGKeyArray) -> Control:
     """Keys and values that each head has on the text, drawn independently of one another from all prompts."""
     if network is None:
         return tracking.control("independent", length)
-    return _draw(network, length, prompts, tokens // length, _one_of, key=key)
+    return _draw(network, length, prompts, drawn, _one_of, key=key)
 
 
 def _draw(network: Network, length: int, prompts: int, draws: int, law, *, key: PRNGKeyArray) -> Control:

@@ -17,7 +17,7 @@ from chapters.real_heads.statistics import HeadStatistics
 from lib.heads import linear_prediction
 
 # Bins of standardised scores, largest weights that are shown, queries whose outputs are.
-EDGES, LARGEST, ASKED = np.linspace(-4.0, 8.0, 61), 64, 128
+EDGES, LARGEST, ASKED = np.linspace(-5.0, 5.0, 61), 64, 128
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def show(network: Network | None, statistics: HeadStatistics) -> list[Example]:
     chosen = [int(order[place]) for place in (0, len(order) // 2, -1)]
     if network is None:
         return [_tracked(number, statistics) for number in chosen]
-    seen = seen_by_heads(network, LONGEST, 1)
+    seen = seen_by_heads(network, LONGEST, statistics.prompts)
     return [_example(number, statistics, [np.asarray(part, np.float64)[0] for part in seen]) for number in chosen]
 
 

@@ -8,8 +8,8 @@ query, both along the direction in which predictions vary most; dashed is Lemma 
 finite Gaussian prompt.
 
 Alt: Three rows of three panels. In the first row scores are nearly normal, weights decrease slowly, and outputs lie
-along the lines. In the last row scores are far from normal, one weight is near one, and outputs do not follow the
-prediction. The middle row is in between.
+along the lines. In the middle row scores have two humps and outputs lie beside the lines. In the last row scores are
+nearly normal, one weight is near one, and outputs lie along a line that is almost flat.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.examples import Example, rows_of
 from chapters.real_heads.marks import GAUSSIAN, TEXT
 from companion import Column, Numbers, Table
-from companion.style import ink
+from companion.style import few_decades, ink
 
 
 def numbers(shown: Sequence[Example]) -> Numbers:
@@ -57,11 +57,12 @@ def draw(table: pd.DataFrame) -> Figure:
         row[2].plot(outputs["x"], outputs["gaussian"], color=GAUSSIAN, linewidth=2)
         row[2].axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.2)
         row[1].set(xscale="log", yscale="log", ylim=(1e-4, 1.5))
+        few_decades(row[1])
         reach = float(np.abs(outputs[["x", "found"]].to_numpy()).max())
         row[2].set(ylim=(-1.1 * reach, 1.1 * reach))
         row[0].set_ylabel(f"layer {these['layer'].iloc[0] + 1}, head {these['head'].iloc[0] + 1}")
         row[2].annotate(f"{ratio:.2f}", (1.03, 0.5), xycoords="axes fraction", va="center")
     for axes, title in zip(panels[0], ("law of scores", "weights by rank", "output against prediction"), strict=True):
         axes.set_title(title)
-    panels[-1][1].legend(loc="lower left", fontsize=8.5)
+    panels[0][1].legend(loc="lower left", fontsize=8.5)
     return figure

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from scipy.interpolate import CubicSpline
 
 from chapters.real_heads import tracking
-from chapters.real_heads.encoder import HeadInputs, Weights, attend, encode
+from chapters.real_heads.encoder import HeadInputs, Weights, encode
 from chapters.real_heads.network import Network
 from chapters.real_heads.statistics import ByLength, HeadStatistics
 from lib.finite_prompt import LARGEST_TAU, participation
@@ -41,7 +41,7 @@ def follow(network: Network | None, lengths: Sequence[int], prompts: int) -> ByL
     """Every head on the first `prompts` stretches of the text, cut to each length."""
     if network is None:
         return tracking.followed(lengths)
-    return {length: measure(network, network.prompts(length, prompts)) for length in sorted(lengths)}
+    return {length: _followed(network, length, prompts)[0] for length in sorted(lengths)}
 
 
 def shuffle(network: Network | None, length: int, prompts: int, *, key: PRNGKeyArray) -> HeadStatistics:
@@ -62,18 +62,25 @@ def strip(network: Network | None, length: int, prompts: int) -> HeadStatistics:
 
 def measure(network: Network, tokens: Int[np.ndarray, "prompts l"]) -> HeadStatistics:
     """Every head on these prompts."""
-    length = tokens.shape[1]
-    found = _program(network.weights, jnp.asarray(tokens), jnp.asarray(tabulated(length), jnp.float32))
-    return HeadStatistics(length, **{name: np.asarray(array, np.float64) for name, array in found.items()})
+    return _measure(network, tokens)[0]
 
 
-@lru_cache(maxsize=1)
 def seen_by_heads(network: Network, length: int, prompts: int) -> HeadInputs:
-    """Queries, keys and values of every head on the first prompts of one length, (prompts, layers, heads, L, 32).
+    """Queries, keys and values of every head on the first prompts of one length, (prompts, layers, heads, L, 32)."""
+    return _followed(network, length, prompts)[1]
 
-    The last answer is kept: at full length it is a quarter of a gigabyte.
-    """
-    return _seen(network.weights, jnp.asarray(network.prompts(length, prompts)))
+
+# The last answers are kept, for they are asked for again: at full length each is a quarter of a gigabyte.
+@lru_cache(maxsize=3)
+def _followed(network: Network, length: int, prompts: int) -> tuple[HeadStatistics, HeadInputs]:
+    return _measure(network, network.prompts(length, prompts))
+
+
+def _measure(network: Network, tokens: Int[np.ndarray, "prompts l"]) -> tuple[HeadStatistics, HeadInputs]:
+    length = tokens.shape[1]
+    table = jnp.asarray(tabulated(length), jnp.float32)
+    means, seen = _program(network.weights, jnp.asarray(tokens), table)
+    return HeadStatistics(length, **{name: np.asarray(array, np.float64) for name, array in means.items()}), seen
 
 
 @cache
@@ -91,19 +98,12 @@ def at(tau: Float[Array, "..."], table: Float[Array, " grid"]) -> Float[Array, "
 
 
 @jax.jit
-def _seen(weights: Weights, tokens: Int[Array, "prompts l"]) -> HeadInputs:
-    def keep(inputs, given):
-        return attend(inputs), inputs
-
-    return jax.lax.map(lambda prompt: encode(weights, prompt, keep)[1], tokens)
-
-
-@jax.jit
-def _program(weights: Weights, tokens: Int[Array, "prompts l"], table: Float[Array, " grid"]) -> dict[str, Array]:
-    """Means over queries, by name, each (prompts, layers, heads)."""
+def _program(weights: Weights, tokens: Int[Array, "prompts l"], table: Float[Array, " grid"]):
+    """Means over queries, by name, each (prompts, layers, heads), and what the heads were given."""
 
     def see(inputs, given):
-        return jax.lax.map(lambda head: _one_head(head, table), inputs)
+        outputs, means = jax.lax.map(lambda head: _one_head(head, table), inputs)
+        return outputs, (means, inputs)
 
     return jax.lax.map(lambda prompt: encode(weights, prompt, see)[1], tokens)
 

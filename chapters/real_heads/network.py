@@ -71,7 +71,7 @@ def tell(network: Network | None) -> str:
         return "The weights are installed here: what follows is computed with them."
     return (
         "The weights are not installed here: what follows are tracked numbers of this notebook's own parameters, "
-        "whatever `prompts`, `tokens` and the seed of shuffles and draws are."
+        "whatever `prompts`, `drawn` and the seed of shuffles and draws are."
     )
 
 

@@ -21,7 +21,7 @@ class Parameters(companion.Parameters):
         AfterValidator(different("each is followed once")),
     ]
     prompts: Annotated[int, Field(ge=4, le=35, description="Stretches of the text that are prompts.")]
-    tokens: Annotated[int, Field(ge=8192, le=10**6, description="Tokens drawn a head and length for the controls.")]
+    drawn: Annotated[int, Field(ge=16, le=4096, description="Prompts drawn a head and length, for the controls.")]
 
     @property
     def lengths(self) -> list[int]:

@@ -69,8 +69,8 @@ def _fitted_claim(found: Replacement) -> Claim:
     return Claim(
         id="real-heads-fitted",
         statement=(
-            "The linear map belongs to the prompt: of what the prompt's own moments restore of the cosine that "
-            "answering with the mean value loses, the part that moments of other stretches restore, in the linear regime."
+            "The linear map belongs to the prompt: of what its own moments restore of the cosine that answering with "
+            "the mean value loses, the part that moments of other stretches restore, in the linear regime."
         ),
         source="measured here",
         measured=found.restored,
@@ -139,7 +139,7 @@ def draw(table: pd.DataFrame) -> Figure:
         left.plot(curve["count"], curve["cosine"], color=colour, linewidth=2, label=words)
     other = together[(together["order"] == "descending") & (together["answer"] == "own")].sort_values("count")
     left.plot(
-        other["count"], other["cosine"], color=TEXT, linestyle=":", linewidth=2, label="the same, widest spread first"
+        other["count"], other["cosine"], color=TEXT, linestyle=":", linewidth=2, label="the first, widest spread first"
     )
     left.set(xlim=(0, 72), ylim=(0, 1.02), xlabel="heads replaced", ylabel="cosine with the embedding before")
     left.legend(loc="lower left", fontsize=8.5)
@@ -149,7 +149,7 @@ def draw(table: pd.DataFrame) -> Figure:
     right.axhline(1, color=ink(), linewidth=1.2)
     borders(right)
     right.set(xscale="log", yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$")
-    right.set(ylabel="damage of one head alone, over that of the mean")
+    right.set(ylabel="damage alone, over that of the mean value")
     right.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
     right.set_yticks([0.03, 0.1, 0.3, 1, 3], ["0.03", "0.1", "0.3", "1", "3"])
     right.minorticks_off()

@@ -13,10 +13,10 @@ from chapters.real_heads.statistics import LINEAR
 
 @dataclass(frozen=True)
 class Replacement:
-    """The tracked tables, and their numbers with the `linear` heads of the linear regime replaced.
+    """The tracked tables, and their numbers with the `linear` heads of that regime replaced.
 
-    Of heads alone rank correlations: of spread with the damage that the Gaussian answer of the prompt does, and with the
-    same relative to that of the mean value; of the explained share with this ratio, and with the damage.
+    Of heads alone rank correlations: of spread with the damage that the prompt's Gaussian answer does, and with this
+    relative to that of the mean value; of the explained share with this ratio, and with the damage.
     """
 
     together: pd.DataFrame

@@ -43,7 +43,7 @@ def arrays():
 
 
 def transcript(weights, tokens):
-    """BERT's forward pass in plain NumPy, in float64: the last layer's tokens; queries, keys and values of each layer."""
+    """BERT's forward pass in plain NumPy and float64: the last layer's tokens; each layer's queries, keys, values."""
     w = {name: array.astype(np.float64) for name, array in weights.items() if array.dtype == np.float32}
 
     def dense(name, x):
@@ -267,7 +267,7 @@ def without(run_cells):
     """The notebook's cells where no weights are installed, at its own parameters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network, "PACKAGE", "a_package_that_is_not_there")
-        return run_cells(NAME, shorter=[32, 128], prompts=16, tokens=16384)
+        return run_cells(NAME, shorter=[32, 128], prompts=16, drawn=32)
 
 
 def test_without_weights_the_notebook_draws_tracked_numbers(without):
@@ -303,7 +303,7 @@ def test_examples_are_those_of_least_middle_and_widest_spread():
         assert (np.diff(one.weights) <= 0).all()
 
 
-@pytest.mark.parametrize("wrong", [{"prompts": 36}, {"tokens": 100}, {"shorter": [512]}, {"shorter": [32, 32]}])
+@pytest.mark.parametrize("wrong", [{"prompts": 36}, {"drawn": 8}, {"shorter": [512]}, {"shorter": [32, 32]}])
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         run_cells(NAME, **wrong)

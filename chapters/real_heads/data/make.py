@@ -24,6 +24,7 @@ DIGITS = 6
 # How many of the heads are replaced, beside the number of those in the linear regime.
 COUNTS = range(0, LAYERS * HEADS + 1, 6)
 KINDS = ("stretches", "sentences")
+SETTING = {"length": replacing.LENGTH, "fitted_on": replacing.FITTED_ON, "embedded": replacing.EMBEDDED}
 HEAD = {"layer": Column("Layer, from 0"), "head": Column("Head of the layer, from 0")}
 EXAMPLES = {
     **HEAD,
@@ -54,15 +55,16 @@ ALONE = {
 }
 
 
-def parameters() -> dict:
-    """The notebook's own."""
+def parameters(*names: str) -> dict:
+    """Those of the notebook that decide a table."""
     house = House.here()
-    return dict(resolve(house, Notebook.named(house, "real_heads"), "laptop"))
+    values = resolve(house, Notebook.named(house, "real_heads"), "laptop")
+    return {name: values[name] for name in names}
 
 
 def heads() -> Result:
     """Means over queries of every prompt, layer and head."""
-    p, trained = parameters(), opened()
+    p, trained = parameters("seed", "shorter", "prompts"), opened()
     followed = measuring.follow(trained, [*p["shorter"], LONGEST], p["prompts"])
     shuffled = measuring.shuffle(trained, LONGEST, p["prompts"], key=measuring.keys(p["seed"]).words)
     kinds = [*(("text", these) for these in followed.values()), ("shuffled", shuffled)]
@@ -77,8 +79,8 @@ def heads() -> Result:
 
 def drawn() -> Result:
     """The controls, of every head."""
-    p, trained = parameters(), opened()
-    keys, setting = measuring.keys(p["seed"]), (p["prompts"], p["tokens"])
+    p, trained = parameters("seed", "shorter", "prompts", "drawn"), opened()
+    keys, setting = measuring.keys(p["seed"]), (p["prompts"], p["drawn"])
     gaussian = controls.gaussian(trained, [*p["shorter"], LONGEST], *setting, key=keys.gaussian)
     again = controls.gaussian(trained, [LONGEST], *setting, key=keys.again)[LONGEST]
     independent = controls.independent(trained, LONGEST, *setting, key=keys.drawn)
@@ -99,7 +101,7 @@ def _control(kind: str, control: controls.Control) -> pd.DataFrame:
 
 def shown() -> Result:
     """Three heads in full."""
-    p, trained = parameters(), opened()
+    p, trained = parameters("prompts"), opened()
     (statistics,) = measuring.follow(trained, [LONGEST], p["prompts"]).values()
     frame = pd.concat([examples.rows_of(one) for one in examples.show(trained, statistics)], ignore_index=True)
     return Result(Table(frame, EXAMPLES), p, digits=DIGITS)
@@ -125,7 +127,7 @@ def replaced() -> Result:
                 errors = {f"{kind}_se": standard_error(these) for kind, these in cosines.items()}
                 partners = replacing.found_partners(after[1])
                 rows.append({"order": name, "answer": answer, "count": count, **means, **errors, "partners": partners})
-    return Result(Table(pd.DataFrame(rows)[list(REPLACED)], REPLACED), parameters(), digits=DIGITS)
+    return Result(Table(pd.DataFrame(rows)[list(REPLACED)], REPLACED), SETTING | parameters("prompts"), digits=DIGITS)
 
 
 def alone() -> Result:
@@ -141,12 +143,12 @@ def alone() -> Result:
         ]
         damage[answer] = [1 - replacing.cosines(before, these).mean() for these in after]
     frame = pd.DataFrame({**names_of_heads(), "ratio": ratio.ravel(), **damage})
-    return Result(Table(frame, ALONE), parameters(), digits=DIGITS)
+    return Result(Table(frame, ALONE), SETTING | parameters("prompts"), digits=DIGITS)
 
 
 def _scene():
     trained = opened()
-    (statistics,) = measuring.follow(trained, [LONGEST], parameters()["prompts"]).values()
+    (statistics,) = measuring.follow(trained, [LONGEST], parameters("prompts")["prompts"]).values()
     return trained, replacing.fit(trained), replacing.texts(trained), statistics.ratio
 
 
