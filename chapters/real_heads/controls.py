@@ -80,9 +80,7 @@ def _draw(network: Network, length: int, prompts: int, draws: int, law, *, key: 
     seen = seen_by_heads(network, length, prompts)
     # (prompts, layers, heads, L, 32) as one row a head and token
     queries, keys, values = (jnp.moveaxis(part, 0, 2).reshape(LAYERS * HEADS, -1, HEAD_WIDTH) for part in seen)
-    chosen = jax.vmap(lambda key, these: jr.choice(key, these, (QUERIES,), replace=False))(
-        jr.split(query_key, len(queries)), queries
-    )
+    chosen = queries[:, jr.choice(query_key, queries.shape[1], (QUERIES,), replace=False)]
     pairs = jnp.concatenate([keys, values], axis=2)
     means = pairs.mean(axis=1)
     covariances = np.asarray([np.cov(np.asarray(these, np.float64).T, bias=True) for these in pairs])

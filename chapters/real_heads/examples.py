@@ -49,7 +49,7 @@ def show(network: Network | None, statistics: HeadStatistics) -> list[Example]:
     if network is None:
         return [_tracked(number, statistics) for number in chosen]
     seen = seen_by_heads(network, LONGEST, statistics.prompts)
-    return [_example(number, statistics, [np.asarray(part, np.float64)[0] for part in seen]) for number in chosen]
+    return [_example(number, statistics, [np.asarray(part[0], np.float64) for part in seen]) for number in chosen]
 
 
 def _example(number: int, statistics: HeadStatistics, seen: list[np.ndarray]) -> Example:
