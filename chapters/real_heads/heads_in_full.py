@@ -64,5 +64,7 @@ def draw(table: pd.DataFrame) -> Figure:
         row[2].annotate(f"{ratio:.2f}", (1.03, 0.5), xycoords="axes fraction", va="center")
     for axes, title in zip(panels[0], ("law of scores", "weights by rank", "output against prediction"), strict=True):
         axes.set_title(title)
+    for axes, label in zip(panels[-1], ("standardised score", "rank", "prediction"), strict=True):
+        axes.set_xlabel(label)
     panels[0][1].legend(loc="lower left", fontsize=8.5)
     return figure

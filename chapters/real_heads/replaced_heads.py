@@ -139,7 +139,12 @@ def draw(table: pd.DataFrame) -> Figure:
         left.plot(curve["count"], curve["cosine"], color=colour, linewidth=2, label=words)
     other = together[(together["order"] == "descending") & (together["answer"] == "own")].sort_values("count")
     left.plot(
-        other["count"], other["cosine"], color=TEXT, linestyle=":", linewidth=2, label="the first, widest spread first"
+        other["count"],
+        other["cosine"],
+        color=TEXT,
+        linestyle=":",
+        linewidth=2,
+        label="Gaussian answer, widest spread first",
     )
     left.set(xlim=(0, 72), ylim=(0, 1.02), xlabel="heads replaced", ylabel="cosine with the embedding before")
     left.legend(loc="lower left", fontsize=8.5)
