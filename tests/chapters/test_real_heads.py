@@ -267,7 +267,7 @@ def without(run_cells):
     """The notebook's cells where no weights are installed, at its own parameters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network, "PACKAGE", "a_package_that_is_not_there")
-        return run_cells(NAME, shorter=[32, 128], prompts=16, drawn=32)
+        return run_cells(NAME, shorter=[32, 128], prompts=16, drawn=64)
 
 
 def test_without_weights_the_notebook_draws_tracked_numbers(without):
