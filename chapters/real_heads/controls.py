@@ -22,7 +22,7 @@ from chapters.real_heads.statistics import Heads
 from lib.heads import compare, explained_share
 
 # Queries a head is asked in every drawn prompt.
-QUERIES = 16
+QUERIES = 64
 # Rounding of a covariance in float32, relative to its trace: what keeps its Cholesky factor real.
 JITTER = 1e-7
 
