@@ -22,6 +22,8 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import ink
 from lib.statistics import comparison_quantile
 
+# Other draws and other prompts than the text's, each exact up to sums in float32.
+ROUNDING = 1e-3
 LADDER = {
     "gaussian": "Gaussian\ntokens",
     "independent": "tokens of the\ntext, one by one",
@@ -43,15 +45,15 @@ def _table(steps: Steps) -> Table:
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
         "ratio": Column("τ̂/√(2 ln L) at L = 512", moves_with="text"),
-        "gaussian": Column("R² on Gaussian tokens of the same mean and covariance", moves_with="text"),
-        "independent": Column("R² on tokens of the text drawn independently", moves_with="text"),
+        "gaussian": Column("R² on Gaussian tokens of the same mean and covariance", absolute=ROUNDING),
+        "independent": Column("R² on tokens of the text drawn independently", absolute=ROUNDING),
         "text": Column("R² on the prompts of the text", std_error="text_se"),
         "text_se": Column("Its standard error over prompts", moves_with="text"),
         "without_first": Column("R² with the first place left out of what is attended to", moves_with="text"),
-        "shuffled": Column("R² on prompts with their words in random order", moves_with="text"),
-        "bare": Column("R² on prompts without special tokens", moves_with="text"),
+        "shuffled": Column("R² on prompts with their words in random order", absolute=ROUNDING),
+        "bare": Column("R² on prompts without special tokens", absolute=ROUNDING),
         "first": Column("Mean weight on the first place", moves_with="text"),
-        "first_bare": Column("The same on prompts without special tokens", moves_with="text"),
+        "first_bare": Column("The same on prompts without special tokens", absolute=ROUNDING),
         "skewness": Column("Mean skewness of the scores", moves_with="text"),
         "tails": Column("Mean excess kurtosis of the scores", moves_with="text"),
     }
