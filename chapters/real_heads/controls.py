@@ -1,0 +1,138 @@
+"""Prompts whose law is known, asked the heads' own queries: Gaussian tokens, and tokens of the text drawn one by one.
+
+Queries come from the text and stand outside of the prompts: a token that asks about itself would not be independent of
+its prompt. Every query has scores of its own spread τ, so what is expected of a head is a mean over its queries.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from chapters.real_heads import tracking
+from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS
+from chapters.real_heads.measuring import at, seen_by_heads, tabulated
+from chapters.real_heads.network import Network
+from chapters.real_heads.statistics import Heads
+from lib.heads import compare, explained_share
+
+# Queries a head is asked in every drawn prompt.
+QUERIES = 64
+# Rounding of a covariance in float32, relative to its trace: what keeps its Cholesky factor real.
+JITTER = 1e-7
+
+
+@dataclass(frozen=True)
+class Control:
+    """Of every head, on drawn prompts of one length.
+
+    `ratio` is the mean τ of its queries over √(2 ln L). `participation` and `slope` are means over prompts with their
+    standard errors, the slope being that against the prediction with the law's own moments; `expected_…` are exact for
+    Gaussian tokens. `share` is R² with each prompt's own moments, as it is measured on the text.
+    """
+
+    length: int
+    ratio: Heads
+    participation: Heads
+    participation_se: Heads
+    expected_participation: Heads
+    slope: Heads
+    slope_se: Heads
+    expected_slope: Heads
+    share: Heads
+    prompts: int
+
+    @property
+    def arrays(self) -> dict[str, Heads]:
+        """What there is of every head, by name."""
+        return {name: value for name, value in vars(self).items() if name not in ("length", "prompts")}
+
+
+def gaussian(
+    network: Network | None, lengths: list[int], prompts: int, drawn: int, *, key: PRNGKeyArray, name: str = "gaussian"
+) -> Mapping[int, Control]:
+    """Gaussian keys and values with the mean and covariance that each head's have on the text, at every length.
+
+    `drawn` prompts a head and length; `name` is that of the table that stands for them without the network.
+    """
+    if network is None:
+        return {length: tracking.control(name, length) for length in lengths}
+    return {
+        length: _draw(network, length, prompts, drawn, _normal, key=jr.fold_in(key, length))
+        for length in sorted(lengths)
+    }
+
+
+def independent(network: Network | None, length: int, prompts: int, drawn: int, *, key: PRNGKeyArray) -> Control:
+    """Keys and values that each head has on the text, drawn independently of one another from all prompts."""
+    if network is None:
+        return tracking.control("independent", length)
+    return _draw(network, length, prompts, drawn, _one_of, key=key)
+
+
+def _draw(network: Network, length: int, prompts: int, draws: int, law, *, key: PRNGKeyArray) -> Control:
+    query_key, token_key = jr.split(key)
+    seen = seen_by_heads(network, length, prompts)
+    # (prompts, layers, heads, L, 32) as one row a head and token
+    queries, keys, values = (jnp.moveaxis(part, 0, 2).reshape(LAYERS * HEADS, -1, HEAD_WIDTH) for part in seen)
+    chosen = queries[:, jr.choice(query_key, queries.shape[1], (QUERIES,), replace=False)]
+    pairs = jnp.concatenate([keys, values], axis=2)
+    means = pairs.mean(axis=1)
+    covariances = np.asarray([np.cov(np.asarray(these, np.float64).T, bias=True) for these in pairs])
+    roots = np.linalg.cholesky(
+        covariances + JITTER * np.trace(covariances, axis1=1, axis2=2)[:, None, None] * np.eye(2 * HEAD_WIDTH)
+    )
+    table = jnp.asarray(tabulated(length), jnp.float32)
+    moments = (means, jnp.asarray(covariances, jnp.float32), jnp.asarray(roots, jnp.float32))
+    given = (chosen, pairs, moments, jr.split(token_key, len(pairs)))
+    found = _heads(given, table, length=length, draws=draws, law=law)
+    shaped = {name: np.asarray(array, np.float64).reshape(LAYERS, HEADS) for name, array in found.items()}
+    return Control(length=length, prompts=draws, **shaped)
+
+
+def _normal(key: PRNGKeyArray, length: int, pairs, moments) -> Float[Array, "l p"]:
+    mean, _, root = moments
+    return mean + jr.normal(key, (length, len(mean)), mean.dtype) @ root.T
+
+
+def _one_of(key: PRNGKeyArray, length: int, pairs, moments) -> Float[Array, "l p"]:
+    return pairs[jr.randint(key, (length,), 0, len(pairs))]
+
+
+@partial(jax.jit, static_argnames=("length", "draws", "law"))
+def _heads(heads: tuple, table, *, length: int, draws: int, law) -> dict[str, Array]:
+    """One head after the other: of each its queries, its keys and values on the text, their moments, and a key."""
+
+    def head(these):
+        queries, pairs, moments, key = these
+        mean, cov, _ = moments
+        drift = queries @ cov[:HEAD_WIDTH, HEAD_WIDTH:]
+        tau = jnp.sqrt(jnp.einsum("qi,ij,qj->q", queries, cov[:HEAD_WIDTH, :HEAD_WIDTH], queries))
+        squares = jnp.sum(drift**2, axis=1)
+        exact = at(tau, table)
+
+        def prompt(key):
+            drawn = law(key, length, pairs, moments)
+            scores, values = queries @ drawn[:, :HEAD_WIDTH].T, drawn[:, HEAD_WIDTH:]
+            along = jnp.sum((jax.nn.softmax(scores, axis=1) @ values - mean[HEAD_WIDTH:]) * drift)
+            return compare(scores, values), along / jnp.sum(squares)
+
+        found, slopes = jax.lax.map(prompt, jr.split(key, draws))
+        weights = found.participation.mean(axis=1)
+        return {
+            "ratio": tau.mean() / np.float32(np.sqrt(2 * np.log(length))),
+            "participation": weights.mean(),
+            "participation_se": weights.std(ddof=1) / np.sqrt(draws).astype(np.float32),
+            "expected_participation": exact.mean(),
+            "slope": slopes.mean(),
+            "slope_se": slopes.std(ddof=1) / np.sqrt(draws).astype(np.float32),
+            "expected_slope": jnp.sum((1 - exact) * squares) / jnp.sum(squares),
+            "share": explained_share(found),
+        }
+
+    return jax.lax.map(head, heads)

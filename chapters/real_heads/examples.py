@@ -1,0 +1,114 @@
+"""Three heads on one prompt, in full: the law of their scores, their weights, and their outputs."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.special import ndtri, softmax
+
+from chapters.real_heads import tracking
+from chapters.real_heads.encoder import HEADS
+from chapters.real_heads.measuring import at, seen_by_heads, tabulated
+from chapters.real_heads.network import Network
+from chapters.real_heads.parameters import LONGEST
+from chapters.real_heads.statistics import HeadStatistics
+from lib.heads import linear_prediction
+
+# Bins of standardised scores, largest weights that are shown, queries whose outputs are.
+EDGES, LARGEST, ASKED = np.linspace(-5.0, 5.0, 61), 64, 128
+
+
+@dataclass(frozen=True)
+class Example:
+    """One head on the first prompt, all its queries taken together.
+
+    `density` of its scores, standardised query by query, at the `middles` of bins; its `weights` in decreasing order,
+    a mean over queries, and those of Gaussian scores of the same spread (`gaussian_weights`, at their quantiles).
+    `outputs` and `predictions` are coordinates along the direction in which predictions vary most, less the mean value,
+    in units of the predictions' root mean square, of some queries; `shrinkage` is the mean of 1 - P over them.
+    """
+
+    layer: int
+    head: int
+    ratio: float
+    middles: Float[np.ndarray, " bins"]
+    density: Float[np.ndarray, " bins"]
+    weights: Float[np.ndarray, " largest"]
+    gaussian_weights: Float[np.ndarray, " largest"]
+    predictions: Float[np.ndarray, " asked"]
+    outputs: Float[np.ndarray, " asked"]
+    shrinkage: float
+
+
+def show(network: Network | None, statistics: HeadStatistics) -> list[Example]:
+    """The heads whose scores spread least, as the median head's, and most."""
+    order = np.argsort(statistics.ratio.ravel())
+    chosen = [int(order[place]) for place in (0, len(order) // 2, -1)]
+    if network is None:
+        return [_tracked(number, statistics) for number in chosen]
+    seen = seen_by_heads(network, LONGEST, statistics.prompts)
+    return [_example(number, statistics, [np.asarray(part[0], np.float64) for part in seen]) for number in chosen]
+
+
+def _example(number: int, statistics: HeadStatistics, seen: list[np.ndarray]) -> Example:
+    layer, head = divmod(number, HEADS)
+    queries, keys, values = (part[layer, head] for part in seen)
+    scores = queries @ keys.T
+    tau = scores.std(axis=1, keepdims=True)
+    density, _ = np.histogram((scores - scores.mean(axis=1, keepdims=True)) / tau, EDGES, density=True)
+    weights = softmax(scores, axis=1)
+    normal = softmax(tau * ndtri((np.arange(LONGEST) + 0.5) / LONGEST), axis=1)
+    mean = values.mean(axis=0)
+    predictions = np.asarray(linear_prediction(scores, values)) - mean
+    along = np.linalg.svd(predictions, full_matrices=False)[2][0]
+    outputs, predictions = (weights @ values - mean) @ along, predictions @ along
+    size = np.sqrt(np.mean(predictions**2))
+    asked = np.arange(0, LONGEST, LONGEST // ASKED)
+    return Example(
+        layer=layer,
+        head=head,
+        ratio=float(statistics.ratio[layer, head]),
+        middles=(EDGES[1:] + EDGES[:-1]) / 2,
+        density=density,
+        weights=np.sort(weights, axis=1)[:, ::-1].mean(axis=0)[:LARGEST],
+        gaussian_weights=np.sort(normal, axis=1)[:, ::-1].mean(axis=0)[:LARGEST],
+        predictions=predictions[asked] / size,
+        outputs=outputs[asked] / size,
+        shrinkage=float(1 - at(jnp.asarray(tau), jnp.asarray(tabulated(LONGEST))).mean()),
+    )
+
+
+def rows_of(example: Example) -> pd.DataFrame:
+    """A row a bin, a weight or a query, `panel` saying which."""
+    ranks = np.arange(1, LARGEST + 1)
+    normal = np.exp(-(example.middles**2) / 2) / np.sqrt(2 * np.pi)
+    panels = {
+        "scores": (example.middles, example.density, normal),
+        "weights": (ranks, example.weights, example.gaussian_weights),
+        "outputs": (example.predictions, example.outputs, example.shrinkage * example.predictions),
+    }
+    parts = [pd.DataFrame({"panel": name, "x": x, "found": y, "gaussian": z}) for name, (x, y, z) in panels.items()]
+    named = {"layer": example.layer, "head": example.head, "ratio": example.ratio}
+    return pd.concat(parts, ignore_index=True).assign(**named)[[*named, "panel", "x", "found", "gaussian"]]
+
+
+def _tracked(number: int, statistics: HeadStatistics) -> Example:
+    layer, head = divmod(number, HEADS)
+    rows = tracking.table("examples")
+    rows = rows[(rows["layer"] == layer) & (rows["head"] == head)]
+    scores, weights, outputs = (rows[rows["panel"] == name] for name in ("scores", "weights", "outputs"))
+    x, expected = outputs["x"].to_numpy(), outputs["gaussian"].to_numpy()
+    return Example(
+        layer=layer,
+        head=head,
+        ratio=float(statistics.ratio[layer, head]),
+        middles=scores["x"].to_numpy(),
+        density=scores["found"].to_numpy(),
+        weights=weights["found"].to_numpy(),
+        gaussian_weights=weights["gaussian"].to_numpy(),
+        predictions=x,
+        outputs=outputs["found"].to_numpy(),
+        shrinkage=float(x @ expected / (x @ x)),
+    )

