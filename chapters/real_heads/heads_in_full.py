@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.examples import Example, rows_of
 from chapters.real_heads.marks import GAUSSIAN, TEXT
 from companion import Column, Numbers, Table
-from companion.style import few_decades, ink
+from companion.style import few_decades, headline, ink
 
 
 def numbers(shown: Sequence[Example]) -> Numbers:
@@ -67,4 +67,5 @@ def draw(table: pd.DataFrame) -> Figure:
     for axes, label in zip(panels[-1], ("standardised score", "rank", "prediction"), strict=True):
         axes.set_xlabel(label)
     panels[0][1].legend(loc="lower left", fontsize=8.5)
+    headline(figure, "The head of least spread is linear, that of most is frozen; others lie between")
     return figure

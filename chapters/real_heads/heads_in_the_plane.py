@@ -19,7 +19,7 @@ from chapters.real_heads.findings import Plane, Regimes
 from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 from lib.statistics import student_quantile
 
 
@@ -125,4 +125,5 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.minorticks_off()
     panels[0][0].set(xlim=(0.4, 25), ylim=(1e-3, 1.3), ylabel=r"participation, $\sum p^2$")
     panels[0][-1].legend(loc="lower right")
+    headline(figure, "Most heads of the network lie near the curve of Gaussian scores, left of freezing")
     return figure

@@ -5,6 +5,8 @@ from matplotlib.axes import Axes
 from companion.style import ink
 
 SIZE = (8.5, 4.5)
+# Other draws and other prompts than the text's, each exact up to sums in float32.
+ROUNDING = 1e-3
 TEXT, GAUSSIAN = "C0", "C1"
 # Where the regimes end, in units of freezing.
 BORDERS = (0.5, 1.0)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.marks import SIZE, TEXT, borders
 from chapters.real_heads.replacement import Replacement
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 from lib.statistics import comparison_quantile
 
 WORDS = {"own": "Gaussian answer of the prompt", "fitted": "map fitted elsewhere", "mean": "mean value"}
@@ -158,4 +158,5 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
     right.set_yticks([0.03, 0.1, 0.3, 1, 3], ["0.03", "0.1", "0.3", "1", "3"])
     right.minorticks_off()
+    headline(figure, "Heads of small spread can be given their linear answer, at a price that adds up")
     return figure

@@ -18,10 +18,11 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.controls import Control
 from chapters.real_heads.findings import Shares
-from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT, borders
+from chapters.real_heads.marks import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
 from chapters.real_heads.statistics import ByLength
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
+from companion.style import headline
 from lib.statistics import comparison_quantile
 
 
@@ -55,10 +56,10 @@ def _table(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> 
             "R²: share of the outputs' variation that the Gaussian prediction explains", std_error="share_se"
         ),
         "share_se": Column("Its standard error over prompts", moves_with="share"),
-        "gaussian_ratio": Column("τ̂/√(2 ln L) of the queries that are asked in Gaussian prompts", moves_with="share"),
-        "gaussian": Column(
-            "R² of the same head on Gaussian tokens of the same mean and covariance", moves_with="share"
+        "gaussian_ratio": Column(
+            "τ̂/√(2 ln L) of the queries that are asked in Gaussian prompts", moves_with="gaussian"
         ),
+        "gaussian": Column("R² of the same head on Gaussian tokens of the same mean and covariance", absolute=ROUNDING),
     }
     return Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
 
@@ -115,4 +116,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.minorticks_off()
     axes.set(xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$", ylabel="explained share, $R^2$")
     axes.legend(loc="upper right")
+    headline(figure, "The more a head's scores spread, the less of its output is linear")
     return figure

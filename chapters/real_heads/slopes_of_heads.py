@@ -20,7 +20,7 @@ from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.statistics import HeadStatistics
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, ink
+from companion.style import error_bars, headline, ink
 from lib.statistics import comparison_quantile, student_quantile
 
 
@@ -108,4 +108,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, 1.05), ylim=(0, 1.35))
     axes.set(xlabel="exact for Gaussian tokens, $1-P$", ylabel="best slope of a head's outputs")
     axes.legend(loc="upper left")
+    headline(figure, "Text shrinks answers more than a finite Gaussian prompt would")
     return figure

@@ -16,14 +16,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.real_heads.findings import Measured, Steps
-from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
+from chapters.real_heads.marks import GAUSSIAN, ROUNDING, SIZE, TEXT
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.style import headline, ink
 from lib.statistics import comparison_quantile
 
-# Other draws and other prompts than the text's, each exact up to sums in float32.
-ROUNDING = 1e-3
 LADDER = {
     "gaussian": "Gaussian\ntokens",
     "independent": "tokens of the\ntext, one by one",
@@ -128,4 +126,5 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(linear["first"], linear["without_first"] - linear["text"], "o", color=TEXT, markersize=5)
     right.axhline(0, color=ink(), linestyle="--", linewidth=1.2)
     right.set(xlabel="weight on the first place", ylabel="gain of $R^2$ without it", title="the sink")
+    headline(figure, "It is the law of the tokens that costs linearity, more than their dependence")
     return figure
