@@ -1,8 +1,9 @@
-"""Two notebooks by way of a SLURM on this machine: `sudo .venv/bin/python tests/cluster/slurm.py [--profile smoke]`.
+"""Two notebooks by way of a SLURM on this machine: as root, `.venv/bin/python tests/cluster/slurm.py`.
 
 It works in a clone of what is committed, in a temporary folder. The tables must be the same bytes whether pieces are
 computed inside the notebook, by processes on this machine, by jobs, or by jobs while one is cancelled, the node is
-drained and the controller restarted. It needs Debian's slurm-wlm and munge, and ends and removes all it made.
+drained and the controller restarted. Debian's slurm-wlm and munge, and Snakemake's plugin, are installed where they are
+missing. What it starts it ends, and what it writes it removes; the two packages and the plugin stay.
 """
 
 import argparse
@@ -23,6 +24,15 @@ SNAKEMAKE = (sys.executable, "-m", "snakemake", "--quiet", "rules", "progress")
 # what an administrator of a real cluster has no need to say: this one has no accounting and is asked in a hurry
 IMPATIENT = ("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2")
 IMPATIENT += ("--seconds-between-status-checks", "2", "--latency-wait", "5")
+
+
+def install() -> None:
+    """Debian's SLURM, and the plugin by its hashes."""
+    if shutil.which("slurmctld") is None:
+        subprocess.run(["apt-get", "update", "-qq"], check=True)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "slurm-wlm", "munge"], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--require-hashes", "-r", Path(__file__).with_name("requirements.lock")], check=True)
 
 
 def say(text: str) -> None:
@@ -89,6 +99,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profile", default="smoke", help="smoke (minutes), or full (a night)")
     profile = parser.parse_args().profile
+    install()
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
         book, place = Path(folder) / "book", Path(folder) / "slurm"
         place.mkdir()
