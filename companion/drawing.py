@@ -15,6 +15,8 @@ from companion import atomic, figure_set, numbers
 from companion.sources import Library
 from companion.style import Theme, style
 
+# Of a PNG: a quarter of the bytes, and no difference to the eye.
+COLOURS = 64
 FORMATS: dict[Theme, tuple[str, ...]] = {"light": ("svg", "png"), "dark": ("svg",)}
 
 
@@ -52,7 +54,8 @@ def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
                 buffer = io.BytesIO()
                 metadata = {"Date": None} if kind == "svg" else {}
                 picture.savefig(buffer, format=kind, metadata=metadata, dpi=144)
-                files[f".{kind}" if theme == "light" else f".{theme}.{kind}"] = buffer.getvalue()
+                content = fewer_colours(buffer.getvalue()) if kind == "png" else buffer.getvalue()
+                files[f".{kind}" if theme == "light" else f".{theme}.{kind}"] = content
             plt.close(picture)
     return files
 
@@ -69,3 +72,13 @@ def caption_and_alt(figure: ModuleType) -> tuple[str, str]:
             f"Got {len(captions)} caption paragraphs and {len(alts)} alt texts."
         )
     return "\n\n".join(captions), " ".join(textwrap.dedent(alts[0][len("Alt:") :]).split())
+
+
+def fewer_colours(picture: bytes) -> bytes:
+    """A PNG with `COLOURS` colours."""
+    from PIL import Image  # comes with matplotlib, and takes long to import
+
+    lighter = io.BytesIO()
+    found = Image.open(io.BytesIO(picture)).convert("RGB")
+    found.quantize(COLOURS, dither=Image.Dither.NONE).save(lighter, "PNG", optimize=True)
+    return lighter.getvalue()

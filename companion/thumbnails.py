@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion import atomic, figure_set, numbers, sources
+from companion.drawing import fewer_colours
 from companion.house import House
 from companion.style import Theme, style
 
 # In inches, and in pixels of a screen with two dots a pixel.
 WIDTH, HEIGHT, DPI = 3.4, 1.9, 200
 SIZE = (int(WIDTH * DPI / 2), int(HEIGHT * DPI / 2))
-COLOURS = 64
 
 
 def thumbnail(house: House, profile: str, place: str, theme: Theme) -> bytes:
@@ -72,13 +72,3 @@ def _without_words(axes: Axes) -> None:
         axes.set_title("", loc=place)
     axes.set(xlabel="", ylabel="")
     axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False, labelright=False, labeltop=False)
-
-
-def fewer_colours(picture: bytes) -> bytes:
-    """A PNG with `COLOURS` colours: a quarter of the bytes, and no difference to the eye."""
-    from PIL import Image  # comes with matplotlib, and takes long to import
-
-    lighter = io.BytesIO()
-    found = Image.open(io.BytesIO(picture)).convert("RGB")
-    found.quantize(COLOURS, dither=Image.Dither.NONE).save(lighter, "PNG", optimize=True)
-    return lighter.getvalue()

@@ -3,22 +3,16 @@
 `figures/<notebook>/<figure>.csv` and `notebooks/<notebook>.ipynb` stay what they are called from build to build.
 """
 
-import base64
-import json
-import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
-from companion import atomic, figure_set
+from companion import figure_set
 from companion.house import House
-from companion.thumbnails import fewer_colours
 
 FIGURES, NOTEBOOKS = "figures", "notebooks"
-INLINE_PICTURE = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=]+")
 
 
 def place_of(docname: str, file: str) -> str:
@@ -54,27 +48,9 @@ def copy_files(house: House, profile: str, out: Path) -> None:
         executed = house.build(profile).notebooks / f"{name}.ipynb"
         if executed.is_file():
             wanted.add(out / NOTEBOOKS / executed.name)
-            text = json.dumps(_lighter(json.loads(executed.read_text(encoding="utf-8"))), ensure_ascii=False, indent=1)
-            atomic.write_text(out / NOTEBOOKS / executed.name, text + "\n")
+            (out / NOTEBOOKS).mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(executed, out / NOTEBOOKS / executed.name)
     for folder in (out / FIGURES, out / NOTEBOOKS):
         for path in folder.rglob("*"):
             if path.is_file() and path not in wanted:
                 path.unlink()
-
-
-def _lighter(part: Any) -> Any:
-    """The notebook with fewer colours in its pictures, which the site also offers as they were drawn."""
-    match part:
-        case str():
-            return (
-                INLINE_PICTURE.sub(lambda found: _fewer_colours(found[0]), part) if "image/png;base64" in part else part
-            )
-        case list():
-            return [_lighter(one) for one in part]
-        case dict():
-            return {key: _lighter(value) for key, value in part.items()}
-    return part
-
-
-def _fewer_colours(picture: str) -> str:
-    return base64.b64encode(fewer_colours(base64.b64decode(picture))).decode()
