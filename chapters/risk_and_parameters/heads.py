@@ -67,7 +67,9 @@ def best_heads(dimension: int, length: int) -> list[BestHead]:
         # in logarithms, because a risk of 1e-8 has gradients below any tolerance long before its minimum
         point = np.exp(logarithms)
         value, slope = evaluate(point)
-        return np.log(value), point * slope / value
+        # a line search may look where heads are so large that the risk drowns in rounding: NaN sends it back
+        with np.errstate(invalid="ignore"):
+            return np.log(value), point * slope / value
 
     linear = float(LinearRegression(jnp.eye(dimension)).linear_attention_risk(length))
     found = []

@@ -74,7 +74,8 @@ def bounded_scores(reference: int, ratio: float, points: int) -> Curves:
 def mean_exponent(ratio: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"]:
     """r in `E Σp² = L^{-r + o(1)}` at fixed c: `1 - 2c²`, then `(1 - c²)²/4c²` from 1/√3, then 0 from 1 [heuristic]."""
     c = np.asarray(ratio, float)
-    rare = (1 - c**2) ** 2 / (4 * np.maximum(c, MEAN_CHANGES) ** 2)
+    between = np.clip(c, MEAN_CHANGES, 1.0)
+    rare = (1 - between**2) ** 2 / (4 * between**2)
     return np.where(c <= MEAN_CHANGES, 1 - 2 * c**2, np.where(c < 1, rare, 0.0))
 
 

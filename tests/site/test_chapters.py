@@ -1,5 +1,6 @@
 """Every chapter at the smoke profile, as built: claims, captions, and pictures drawn anew from their data."""
 
+import json
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -26,6 +27,14 @@ def test_claims_hold_and_fail_with_the_number_of_their_alternative(folder, figur
         claim = numbers.claim_of(record)
         assert claim.holds, record
         assert not claim.accepts(claim.alternative.measured), record
+
+
+@pytest.mark.parametrize("name", HOUSE.notebooks())
+def test_no_cell_prints_a_warning(site, name):
+    """Readers see figures, and sentences that a step means to say; nothing that slipped out."""
+    executed = json.loads((HOUSE.build("smoke").notebooks / f"{name}.ipynb").read_text(encoding="utf-8"))
+    outputs = [output for cell in executed["cells"] for output in cell.get("outputs", [])]
+    assert [output["text"] for output in outputs if output["output_type"] == "stream"] == []
 
 
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
