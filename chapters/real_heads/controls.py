@@ -23,6 +23,8 @@ from lib.heads import compare, explained_share
 
 # Queries a head is asked in every drawn prompt.
 QUERIES = 64
+# A trapezoid over a normal number: how far, in standard deviations, and how fine.
+FARTHEST, NODES = 9.0, 401
 # Rounding of a covariance in float32, relative to its trace: what keeps its Cholesky factor real.
 JITTER = 1e-7
 
@@ -32,8 +34,9 @@ class Control:
     """Of every head, on drawn prompts of one length.
 
     `ratio` is the mean τ of its queries over √(2 ln L). `participation` and `slope` are means over prompts with their
-    standard errors, the slope being that against the prediction with the law's own moments; `expected_…` are exact for
-    Gaussian tokens. `share` is R² with each prompt's own moments, as it is measured on the text.
+    standard errors; of Gaussian tokens one is averaged exactly for the former. The slope is that against the prediction
+    with the law's own moments; `expected_…` are exact for Gaussian tokens. `share` is R² with each prompt's own
+    moments, as it is measured on the text.
     """
 
     length: int
@@ -104,6 +107,21 @@ def _one_of(key: PRNGKeyArray, length: int, pairs, moments) -> Float[Array, "l p
     return pairs[jr.randint(key, (length,), 0, len(pairs))]
 
 
+def _first_averaged(
+    scores: Float[Array, "q l"], mean: Float[Array, " q"], tau: Float[Array, " q"]
+) -> Float[Array, " q"]:
+    """`Σp²` with the first token averaged exactly, given the others: `L E sigmoid(s - ln S')²`, s ~ N(mean, τ²).
+
+    A plain sum is carried by few prompts, and its standard error over some dozens of them is too small.
+    """
+    others = jax.nn.logsumexp(scores[:, 1:], axis=1)
+    steps = jnp.linspace(0.0, 1.0, NODES, dtype=scores.dtype)
+    least, reach = -FARTHEST, 2 * FARTHEST + 2 * jnp.minimum(tau, FARTHEST / 2)
+    normal = least + reach[:, None] * steps
+    weights = jax.nn.sigmoid((mean - others)[:, None] + tau[:, None] * normal) ** 2
+    return scores.shape[1] * reach / (NODES - 1) * jnp.sum(weights * jax.scipy.stats.norm.pdf(normal), axis=1)
+
+
 @partial(jax.jit, static_argnames=("length", "draws", "law"))
 def _heads(heads: tuple, table, *, length: int, draws: int, law) -> dict[str, Array]:
     """One head after the other: of each its queries, its keys and values on the text, their moments, and a key."""
@@ -120,10 +138,13 @@ def _heads(heads: tuple, table, *, length: int, draws: int, law) -> dict[str, Ar
             drawn = law(key, length, pairs, moments)
             scores, values = queries @ drawn[:, :HEAD_WIDTH].T, drawn[:, HEAD_WIDTH:]
             along = jnp.sum((jax.nn.softmax(scores, axis=1) @ values - mean[HEAD_WIDTH:]) * drift)
-            return compare(scores, values), along / jnp.sum(squares)
+            found = compare(scores, values)
+            weights = found.participation
+            if law is _normal:
+                weights = _first_averaged(scores, queries @ mean[:HEAD_WIDTH], tau)
+            return found, weights.mean(), along / jnp.sum(squares)
 
-        found, slopes = jax.lax.map(prompt, jr.split(key, draws))
-        weights = found.participation.mean(axis=1)
+        found, weights, slopes = jax.lax.map(prompt, jr.split(key, draws))
         return {
             "ratio": tau.mean() / np.float32(np.sqrt(2 * np.log(length))),
             "participation": weights.mean(),
