@@ -75,7 +75,7 @@ class House:
         return self.root / self.settings.chapters / name
 
     def page_folder(self, name: str) -> Path:
-        """Scripts and styles for the page of notebook `name` alone; most chapters have none."""
+        """Scripts and styles that notebook `name` brings for its page; most chapters have none."""
         return self.chapter(name) / "page"
 
     def page_files(self, name: str) -> list[Path]:

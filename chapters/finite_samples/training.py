@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import pandas as pd
 
 from lib.single_location.activations import Activation, linear, softmax
-from lib.single_location.erm import Erm, Start, Trainer, informed, simulate_erm, uninformed
+from lib.single_location.erm import Erm, Start, Trainer, informed, simulate_seeds, uninformed
 from lib.single_location.tasks import LocationTask, Spiked
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -63,23 +60,9 @@ def train(
 
     On the chapter's task, or on `scene`; by L-BFGS, or by `trainer`.
     """
+    how = {"alpha": alpha, "ridge": ridge, "start": STARTS[start], "trainer": trainer}
     scene = task() if scene is None else scene
-
-    def one(key):
-        return simulate_erm(
-            scene,
-            HEADS[name],
-            noise_std=NOISE_STD,
-            alpha=alpha,
-            ridge=ridge,
-            dimension=dimension,
-            start=STARTS[start],
-            trainer=trainer,
-            key=key,
-        )
-
-    keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
-    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
+    return simulate_seeds(scene, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **how)
 
 
 def train_again(runs: pd.DataFrame) -> Rerun:

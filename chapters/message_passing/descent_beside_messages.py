@@ -139,9 +139,9 @@ def _start_claim(pairs: pd.DataFrame) -> Claim:
 
 
 def _bottom_claim(descended: pd.DataFrame, trained: pd.DataFrame) -> Claim:
-    numbers_of = dict.fromkeys(("snr", "alpha"), float)  # a table in which all are whole has them as integers
-    mine = descended[descended["start"] == "uninformed"].astype(numbers_of)
-    newton = trained[trained["head"] == "softmax"].astype(numbers_of)
+    real = dict.fromkeys(("snr", "alpha"), float)  # a table in which all are whole has them as integers
+    mine = descended[descended["start"] == "uninformed"].astype(real)
+    newton = trained[trained["head"] == "softmax"].astype(real)
     pairs = mine.merge(newton, on=KEYS[:-1], suffixes=("", "_newton"))
     apart = (pairs["risk"] - pairs["risk_newton"]).abs()
     many = pairs["alpha"] >= MANY

@@ -5,15 +5,12 @@ Tracked in `data/`: `descent_ridges` and `descended`.
 
 from collections.abc import Sequence
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import pandas as pd
 
 from chapters.message_passing import settings
 from chapters.message_passing.settings import COMPARED, HARD, HARD_RUN, HARD_RUNS, Setting, tracked
 from lib.single_location.activations import softmax
-from lib.single_location.erm import Erm, informed, simulate_erm, uninformed
+from lib.single_location.erm import Erm, informed, simulate_seeds, uninformed
 from lib.single_location.plain import full_batch
 
 # A setting without a hard phase, and the dimension at which heads were trained there; the hard one as it was run.
@@ -59,20 +56,5 @@ def descend(
     steps: int = STEPS,
 ) -> Erm:
     """One descent a seed, stacked, on the prompts that message passing sees with the same seed."""
-    task, trainer = setting.task, full_batch(steps=steps, flat=FLAT)
-
-    def one(key):
-        return simulate_erm(
-            task,
-            softmax,
-            noise_std=setting.noise_std,
-            alpha=alpha,
-            ridge=ridge,
-            dimension=dimension,
-            start=BEGIN[start],
-            trainer=trainer,
-            key=key,
-        )
-
-    keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
-    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
+    how = {"alpha": alpha, "ridge": ridge, "start": BEGIN[start], "trainer": full_batch(steps=steps, flat=FLAT)}
+    return simulate_seeds(setting.task, softmax, dimension=dimension, seeds=seeds, noise_std=setting.noise_std, **how)

@@ -1,7 +1,8 @@
 """What a site carries and no reader needs: maps of absent sources, icons nobody sees, dull marks, words that were
 translated when pages were written.
 
-All of it is the theme's. A page asks for the theme's icon font with the icons of this site alone in it.
+All of it is the theme's or the typesetter's. A page asks for the theme's icon font with the icons of this site alone
+in it.
 """
 
 import re

@@ -4,7 +4,8 @@ The simulation that the replica equations must agree with, and where they are si
 the only witness. Test risk needs no test set: of a trained head it is a function of seven overlaps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -84,7 +85,7 @@ def simulate_erm(
     """One training run: `round(alpha * dimension)` fresh prompts, fitted from `start` to the bottom of its valley.
 
     Minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²`, the loss of `replica`, by L-BFGS or by `trainer`. Memory and a step
-    of L-BFGS both cost alpha·L·D² numbers. Repeated seeds are `jax.lax.map`'s or `jax.vmap`'s to make. Needs float64.
+    of L-BFGS both cost alpha·L·D² numbers. `simulate_seeds` repeats it. Needs float64.
     """
     require_float64("simulate_erm", task.snr)
     truth_key, prompt_key, start_key = jr.split(key, 3)
@@ -105,6 +106,21 @@ def simulate_erm(
         flatness=jnp.sqrt(dimension) * optax.tree.norm(jax.grad(objective)(head)),
         steps=steps,
     )
+
+
+def simulate_seeds(
+    task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], **how: Any
+) -> Erm:
+    """`simulate_erm` once a seed, one after another, stacked; the key of a run is its seed folded with the dimension.
+
+    `how` is the rest of what `simulate_erm` takes, but for `key`. Compiled once for all seeds. Needs float64.
+    """
+    keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
+
+    def one(key):
+        return simulate_erm(task, activation, dimension=dimension, **how, key=key)
+
+    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
 
 
 def penalised(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Callable[[Head], Float[Array, ""]]:

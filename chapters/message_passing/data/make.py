@@ -2,18 +2,14 @@
 
     python -m chapters.message_passing.data.make
 
-An hour on one core. A killed run goes on from its checkpoint in `_build/checkpoints/`, part by part, when started
-again. `trained` and `descended` read the ridges that stand beside
-them.
+An hour and a half on one core. A killed run goes on from its checkpoint in `_build/checkpoints/`, part by part, when
+started again. `trained` and `descended` read the ridges that stand beside them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
@@ -37,7 +33,7 @@ from companion import Column, Table
 from companion.long_runs import Result, in_parts, make
 from lib.single_location.activations import linear, softmax
 from lib.single_location.bayes_optimal import fixed_point
-from lib.single_location.erm import informed, simulate_erm
+from lib.single_location.erm import informed, simulate_seeds
 from lib.single_location.replica import replica
 from lib.single_location.tasks import Spiked
 
@@ -221,22 +217,9 @@ def trained() -> Result:
 def _trained(part) -> np.ndarray:
     length, snr, noise_std, alpha, head, ridge_k, ridge_v = part
     task = Spiked(int(length), float(snr))
-    noise_std, alpha, ridge_k, ridge_v = map(float, (noise_std, alpha, ridge_k, ridge_v))
-
-    def one(key):
-        return simulate_erm(
-            task,
-            HEADS[head],
-            noise_std=noise_std,
-            alpha=alpha,
-            ridge=(ridge_k, ridge_v),
-            dimension=TRAINED_DIMENSION,
-            start=informed,
-            key=key,
-        ).risk
-
-    keys = jnp.stack([jr.fold_in(jr.key(seed), TRAINED_DIMENSION) for seed in range(TRAINED_RUNS)])
-    return np.asarray(jax.jit(lambda keys: jax.lax.map(one, keys))(keys))
+    how = {"noise_std": float(noise_std), "alpha": float(alpha), "ridge": (float(ridge_k), float(ridge_v))}
+    runs = {"dimension": TRAINED_DIMENSION, "seeds": range(TRAINED_RUNS)}
+    return np.asarray(simulate_seeds(task, HEADS[head], start=informed, **runs, **how).risk)
 
 
 def descent_ridges() -> Result:
