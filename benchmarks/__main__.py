@@ -1,0 +1,115 @@
+"""All contests, several runs of each: ratios with their spread, to `book/benchmarks.csv`, which the book shows.
+
+    python -m benchmarks                    # all, five runs, half an hour; nothing else should run beside
+    python -m benchmarks streaming --runs 1 # some, to look at
+
+A run is a process of its own on as many processors as are said, in which every contender has its turns: a ratio is of
+two times from one run. Only a whole run of all contests is kept; `--keep` keeps those of the ones that are named.
+PyTorch is optional: `.venv/bin/python -m pip install torch==2.13.0`.
+"""
+
+import argparse
+import importlib
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import table  # noqa: E402
+from benchmarks.contests import Contest, megabytes, seconds  # noqa: E402
+
+MODULES = ("finite_prompt", "streaming", "icl_training", "single_location", "machine")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is asked for, print the table, keep it."""
+    parser = argparse.ArgumentParser("python -m benchmarks", description="Ratios against peers, side by side.")
+    parser.add_argument("module", nargs="*", help=f"which: {', '.join(MODULES)}; all if none is named")
+    parser.add_argument("--runs", type=int, default=5, help="processes a contest is run in (default 5)")
+    parser.add_argument("--keep", action="store_true", help="write the rows of what is named into the kept table")
+    parser.add_argument("--worker", nargs=2, metavar=("THREADS", "ONLY"), help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    chosen = asked.module or list(MODULES)
+    if unknown := set(chosen) - set(MODULES):
+        parser.error(f"no such contests: {', '.join(sorted(unknown))}. There are {', '.join(MODULES)}.")
+    if asked.worker:
+        threads, only = asked.worker
+        work(chosen[0], int(threads), only)
+        return
+    measured = []
+    with table.progress() as bar:
+        turns = [(name, threads, run) for name in chosen for threads in threads_of(name) for run in range(asked.runs)]
+        task = bar.add_task("", total=len(turns))
+        for name, threads, run in turns:
+            bar.update(task, description=f"{name}, on {threads}, run {run + 1} of {asked.runs}")
+            measured += in_process(name, threads)
+            bar.advance(task)
+    rows = table.summary(measured)
+    table.show(rows)
+    if asked.keep or not asked.module:
+        table.keep(rows, ROOT)
+
+
+def threads_of(name: str) -> tuple[int, ...]:
+    """On how many processors the contests of a module are run."""
+    return importlib.import_module(f"benchmarks.{name}").THREADS
+
+
+def in_process(name: str, threads: int) -> Iterator[dict]:
+    """One run: all contests of time in one process, and each contender of memory in its own."""
+    of_memory = []
+    for row in _worker(name, threads, "time"):
+        if row["of_memory"]:
+            of_memory.append(row)
+        else:
+            yield row
+    for row in of_memory:
+        held = {}
+        for contender in row["values"]:
+            [each] = _worker(name, threads, json.dumps([row["task"], row["setting"], contender]))
+            held |= each["values"]
+        yield {**row, "values": held}
+
+
+def _worker(name: str, threads: int, only: str) -> Iterator[dict]:
+    command = [sys.executable, "-m", "benchmarks", name, "--worker", str(threads), only]
+    # JAX and PyTorch count processors when they start
+    held = sorted(os.sched_getaffinity(0))[:threads]
+    finished = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=lambda: os.sched_setaffinity(0, held)
+    )
+    if finished.returncode:
+        raise SystemExit(f"benchmarks.{name} failed:\n{finished.stderr}")
+    return map(json.loads, finished.stdout.splitlines())
+
+
+def work(name: str, threads: int, only: str) -> None:
+    """In a process of its own: print a line of JSON a contest."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+    for contest in module.contests():
+        values = measure(contest, only)
+        if values is not None:
+            row = {"task": contest.task, "setting": contest.setting, "of_memory": contest.of_memory, "values": values}
+            print(json.dumps({**row, "threads": threads}), flush=True)
+
+
+def measure(contest: Contest, only: str) -> Mapping[str, float] | None:
+    """Its times; or the memory of the one contender that is asked for; of memory the names alone, while times are."""
+    if only == "time":
+        return dict.fromkeys(contest.runs, math.nan) if contest.of_memory else seconds(contest)
+    task, setting, contender = json.loads(only)
+    if not contest.of_memory or (contest.task, contest.setting) != (task, setting):
+        return None
+    return {contender: megabytes(contest.runs[contender])}
+
+
+if __name__ == "__main__":
+    main()
