@@ -2,8 +2,10 @@
 
     python benchmarks/icl_training.py
 
-One head with separate weights, 128 fresh prompts a step, plain SGD, single precision: steps a second with plain and
-with collapsed prompts in JAX, and with PyTorch written as published, on one and on two threads. Under two minutes.
+One head with separate weights, 128 fresh prompts a step, plain SGD, single precision, softmax and linear attention:
+steps a second of one start with plain prompts, with collapsed ones and with batches by their sums (`batch_loss`) in
+JAX, and with PyTorch written as published, on one and on two threads; and steps times starts a second where as many
+starts as threads are trained at a time. About four minutes.
 """
 
 import json
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,31 +22,43 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that it runs as a scrip
 
 import numpy as np
 
+HEADS = ("softmax", "linear")
 LENGTHS = (20, 100, 1000)
 THREADS = (1, 2)
 BATCH, STEP = 128, 1e-3
 ROUNDS, SECONDS = 3, 1.0  # turns of each contender, and how long one takes
 
 
-def ours(length: int, sampling) -> Callable[[int], None]:
+def ours(activation: str, length: int, sampling: str) -> Callable[[int], None]:
     """Takes a number of steps, all in one `lax.scan`."""
     import equinox as eqx
     import jax
     import jax.random as jr
     import optax
 
-    from chapters.published_experiment.protocol import SeparateWeights, published_head, published_task
+    from chapters.published_experiment.every_run import SUMMARIES
+    from chapters.published_experiment.protocol import POOLS, SeparateWeights, published_head, published_task
     from lib.flow import Descent, descend
-    from lib.icl import prompt_loss
+    from lib.icl import batch_loss, collapsed, plain, prompt_loss
 
-    optimiser = optax.sgd(STEP)
-    loss = prompt_loss(published_task(), length, batch=BATCH, head=published_head, sampling=sampling, weight=1.0)
+    optimiser, protocol = optax.sgd(STEP), {"batch": BATCH, "head": published_head, "weight": 1.0}
+    if sampling == "batches":
+        loss = batch_loss(published_task(), length, summary=SUMMARIES[activation], **protocol)
+    else:
+        drawn = {"plain": plain, "collapsed": collapsed}[sampling]
+        loss = prompt_loss(published_task(), length, pool=POOLS[activation], sampling=drawn, **protocol)
     state = Descent.start(optimiser, SeparateWeights.draw(6, key=jr.key(0)), key=jr.key(1))
     go = eqx.filter_jit(descend)
     return lambda steps: jax.block_until_ready(go(loss, optimiser, state, steps))
 
 
-def pytorch(length: int) -> Callable[[int], None]:
+def at_a_time(run: Callable[[int], None], starts: int) -> Callable[[int], None]:
+    """So many starts at once, a thread each."""
+    pool = ThreadPoolExecutor(starts)
+    return lambda steps: list(pool.map(run, [steps] * starts)) and None
+
+
+def pytorch(activation: str, length: int) -> Callable[[int], None]:
     """The same protocol in eager PyTorch: tokens drawn, layers applied, `backward`, `step`."""
     import torch
 
@@ -63,7 +78,8 @@ def pytorch(length: int) -> Callable[[int], None]:
     def step():
         tokens, query, target = draw()
         scores = layers["query"](query) @ layers["key"](tokens).transpose(1, 2) / 6**0.5
-        output = layers["output"](torch.softmax(scores, dim=2) @ layers["value"](tokens))
+        weights = torch.softmax(scores, dim=2) if activation == "softmax" else scores / length
+        output = layers["output"](weights @ layers["value"](tokens))
         loss = torch.nn.functional.mse_loss(output[:, 0, 0], target)
         optimiser.zero_grad()
         loss.backward()
@@ -75,17 +91,19 @@ def pytorch(length: int) -> Callable[[int], None]:
 def worker(threads: int) -> None:
     """Time all contenders in turns, so that other load hits all, on as many processors; print steps a second."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    from lib.icl import collapsed, plain
-
-    contenders = {"plain": lambda length: ours(length, plain), "collapsed": lambda length: ours(length, collapsed)}
-    if find_spec("torch"):
+    samplings = ("plain", "collapsed", "batches")
+    peer = find_spec("torch") is not None
+    if peer:
         import torch
 
         torch.set_num_threads(threads)
-        contenders["PyTorch"] = pytorch
-    for length in LENGTHS:
+    for activation, length in ((activation, length) for activation in HEADS for length in LENGTHS):
         steps = max(20, 30_000 // length)
-        runs = {name: make(length) for name, make in contenders.items()}
+        runs = {sampling: ours(activation, length, sampling) for sampling in samplings}
+        if threads > 1:
+            runs["several"] = at_a_time(runs["batches"], threads)
+        if peer:
+            runs["PyTorch"] = pytorch(activation, length)
         fastest = dict.fromkeys(runs, float("inf"))
         for run in runs.values():
             run(steps)  # compiles
@@ -95,9 +113,8 @@ def worker(threads: int) -> None:
                 while (begun := time.perf_counter()) < turn + SECONDS / len(runs):
                     run(steps)
                     fastest[name] = min(fastest[name], time.perf_counter() - begun)
-        print(
-            json.dumps({"length": length, **{name: steps / seconds for name, seconds in fastest.items()}}), flush=True
-        )
+        rates = {name: steps / seconds * (threads if name == "several" else 1) for name, seconds in fastest.items()}
+        print(json.dumps({"head": activation, "length": length, **rates}), flush=True)
 
 
 def main() -> None:
@@ -105,21 +122,23 @@ def main() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("threads", "tokens a prompt", "PyTorch", "ours, plain", "ours, collapsed", "collapsed/PyTorch")
+    names = ("PyTorch", "plain", "collapsed", "batches", "several")
+    table = Table("threads", "head", "tokens", *names, "batches/PyTorch", "several/PyTorch")
     for threads in THREADS:
         command = [sys.executable, __file__, "--worker", str(threads)]
         for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
             row = json.loads(line)
-            peer = row.get("PyTorch")
-            table.add_row(
-                str(threads),
-                str(row["length"]),
-                f"{peer:,.0f}/s" if peer else "skipped: not installed",
-                f"{row['plain']:,.0f}/s",
-                f"{row['collapsed']:,.0f}/s",
-                f"{row['collapsed'] / peer:.1f}" if peer else "",
-            )
-    Console(width=110).print(table)
+            rates = [f"{row[name]:,.0f}/s" if name in row else "" for name in names]
+            ratios = [
+                f"{row[name] / row['PyTorch']:.1f}" if {name, "PyTorch"} <= row.keys() else ""
+                for name in ("batches", "several")
+            ]
+            table.add_row(str(threads), row["head"], str(row["length"]), *rates, *ratios)
+    console = Console(width=130)
+    console.print(table)
+    console.print("several: as many starts at a time as threads, steps times starts a second")
+    if not find_spec("torch"):
+        console.print("PyTorch is skipped: it is not installed.")
 
 
 if __name__ == "__main__":

@@ -120,16 +120,20 @@ def runs_in(tables: Tables) -> set[Run]:
     return set(map(Run._make, tables["ends"][list(RUN)].itertuples(index=False)))
 
 
-def with_run(tables: Tables, run: Run, history: History) -> Tables:
-    """The tables with one more run, in the order of all runs."""
+def rows_of(run: Run, history: History) -> Tables:
+    """What is kept of a run, a table's rows each."""
+    return {"ends": end_of(run, history), "heads": head_of(run, history), "curves": curve_of(run, history)}
+
+
+def joined(tables: Tables, rows: Tables) -> Tables:
+    """The tables with more rows, in the order of all runs."""
     order = {each: i for i, each in enumerate(every_run())}
-    rows = {"ends": end_of(run, history), "heads": head_of(run, history), "curves": curve_of(run, history)}
-    joined = {}
+    together = {}
     for name, new in rows.items():
         frame = pd.concat([tables[name], new], ignore_index=True) if len(tables[name]) else new
         place = [order.get(Run._make(row), len(order)) for row in frame[list(RUN)].itertuples(index=False)]
-        joined[name] = frame.iloc[np.argsort(place, kind="stable")].reset_index(drop=True)
-    return joined
+        together[name] = frame.iloc[np.argsort(place, kind="stable")].reset_index(drop=True)
+    return together
 
 
 def training(

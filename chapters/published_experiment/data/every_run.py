@@ -4,12 +4,18 @@
 
 computes the runs that `every_run/` lacks, in the order of what is wanted first, or those that are named, and keeps each
 in its tables as soon as it ends. Stop it whenever you like: a run that was killed goes on from its checkpoint in
-`_build/checkpoints/`, to the bit, when the command is started again. All of them are about three hours of one core;
-`--list` says which there are, which are done, and how long the rest will take.
+`_build/checkpoints/`, to the bit, when the command is started again. All of them are about three hours of one core; a
+second process of the same command takes a second core, and runs that the first is not at. `--list` says which runs
+there are, which are done, and how long the rest will take.
 """
 
 import argparse
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -19,10 +25,11 @@ from chapters.published_experiment.every_run import (
     FOLDER,
     Run,
     every_run,
+    joined,
     read,
+    rows_of,
     runs_in,
     training,
-    with_run,
 )
 from chapters.published_experiment.protocol import PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
 from companion import Table
@@ -74,16 +81,40 @@ def compute(runs: list[Run]) -> None:
     with Progress(*columns, TimeRemainingColumn()) as bars:
         bar = bars.add_task("all", total=sum(map(_seconds, runs)))
         for i, run in enumerate(runs):
-            place = house.generated / "checkpoints" / f"published_experiment-every-{run.name}.npz"
-            history = training(run, checkpoint=Checkpoint(place, f"{run.name}, {PUBLISHED_STEPS} steps"), bars=bars)
-            tables = with_run(read(), run, history)
-            for name, frame in tables.items():
+            if _computed_here(run, house.generated / "checkpoints", origin, bars):
+                left = runs[i + 1 :]
+                rest = timedelta(seconds=round(sum(map(_seconds, left))))
+                bars.print(f"{run.name} is kept; {len(left)} runs are left, about {rest} of one core")
+            bars.advance(bar, _seconds(run))
+
+
+def _computed_here(run: Run, folder: Path, origin: dict[str, Any], bars: Progress) -> bool:
+    """Compute a run and keep it, unless another process has or does."""
+    place = folder / f"published_experiment-every-{run.name}.npz"
+    with _alone(place.with_suffix(".lock")) as alone:
+        if not alone or run in runs_in(read()):
+            return False
+        history = training(run, checkpoint=Checkpoint(place, f"{run.name}, {PUBLISHED_STEPS} steps"), bars=bars)
+        ended = rows_of(run, history)
+        with _alone(folder / "published_experiment-every.lock", wait=True):
+            for name, frame in joined(read(), ended).items():
                 result = Result(Table(frame, dict(COLUMNS[name])), PARAMETERS)
                 keep(FOLDER, name, result, {"command": COMMAND, **origin})
-            place.unlink()
-            bars.advance(bar, _seconds(run))
-            rest = timedelta(seconds=round(sum(map(_seconds, runs[i + 1 :]))))
-            bars.print(f"{run.name} is kept; {len(runs) - i - 1} runs are left, about {rest} of one core")
+        place.unlink()
+    return True
+
+
+@contextmanager
+def _alone(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Whether no other process is between the same lines; the system forgets it when the process ends or is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def _seconds(run: Run) -> float:
