@@ -7,7 +7,6 @@ are drawn as such, at a cost that does not depend on the length. Derived here.
 """
 
 import abc
-import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -42,6 +41,14 @@ class Seen(NamedTuple):
     products: Float[Array, "3 B"]  # by_score², by_score · by_value, by_value²
 
 
+class Plane(NamedTuple):
+    """How scores τg and values ag + ρh of each of B prompts are made of two standard normals a token; a is `along`."""
+
+    tau: Float[Array, " B"]
+    along: Float[Array, " B"]
+    rho: Float[Array, " B"]
+
+
 class Summary(eqx.Module):
     """How a head pools a prompt, by the sums over tokens that its output and its gradient are made of."""
 
@@ -54,15 +61,9 @@ class Summary(eqx.Module):
 
     @abc.abstractmethod
     def see(
-        self,
-        length: int,
-        pairs: Complex[Array, "halves n half"],
-        further: Float[Array, "m B"],
-        tau: Float[Array, " B"],
-        along: Float[Array, " B"],
-        rho: Float[Array, " B"],
+        self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], further: Float[Array, "m B"]
     ) -> Seen:
-        """At scores τg and values ag + ρh (a is `along`) of each prompt, `pairs` being g + ih of its tokens."""
+        """Of prompts whose tokens are made of `pairs`, the numbers g + ih."""
 
 
 class SoftmaxSummary(Summary):
@@ -74,8 +75,9 @@ class SoftmaxSummary(Summary):
         """One a token."""
         return length
 
-    def see(self, length, pairs, further, tau, along, rho):
+    def see(self, length, plane, pairs, further):
         """Moments of (g, h) under p = softmax(s), and p² beside p."""
+        tau, along, rho = plane
         pairs = jax.lax.optimization_barrier(pairs)
         scores = tau.reshape(pairs.shape[0], 1, pairs.shape[-1]) * pairs.real
         # every sum is a loop of its own, which must not draw the normals or take exponentials again
@@ -114,8 +116,9 @@ class LinearSummary(Summary):
         """None, however long the prompt is."""
         return 0
 
-    def see(self, length, pairs, further, tau, along, rho):
+    def see(self, length, plane, pairs, further):
         """Two chi variables and a normal are the Cholesky factor."""
+        tau, along, rho = plane
         diagonal, corner = jnp.sqrt(chi_square(further[0], length)), further[1]
         rest = jnp.sqrt(chi_square(further[2], length - 1))
         gg, gh, hh = diagonal**2, diagonal * corner, corner**2 + rest**2
@@ -140,10 +143,11 @@ def batch_loss(
     summary: Summary = softmax_summary,
     weight: float = 0.5,
 ) -> Callable[[Any, PRNGKeyArray], Float[Array, ""]]:
-    """`prompt_loss` of collapsed prompts, several times as fast: same law, other random numbers, first derivatives only.
+    """`prompt_loss` of collapsed prompts, faster: same law, other random numbers, first derivatives only.
 
-    Meant for `jit` and `vmap` over starts; in the precision of the parameters. In single precision the derivatives by
-    scores lose what is less than a millionth of the values, as where one token has all the weight.
+    Computes in the precision of the parameters. In single precision derivatives by scores are exact to a thousandth of
+    the values, which matters only where one token has all the weight. XLA makes most of one start at a time: under
+    `vmap` over starts a step costs more than one after another.
     """
     length = require_count("batch_loss", "length", length, "an empty prompt defines no probability measure.")
     batch = require_count("batch_loss", "batch", batch, "a mean needs an element.")
@@ -182,7 +186,7 @@ def batch_loss(
         along = jnp.sum(v * f1, axis=0)
         rho, f2 = _unit(v - along * f1)
         pairs = normal_pairs(key, 0, (halves, summary.pairs(length), batch // halves), dtype)
-        seen = summary.see(length, pairs, further, tau, along, rho)
+        seen = summary.see(length, Plane(tau, along, rho), pairs, further)
 
         own, shared, squared = seen.products
         spread = jnp.sqrt(squared)

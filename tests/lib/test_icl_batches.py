@@ -20,11 +20,11 @@ from lib.icl import (
     softmax_pool,
     softmax_summary,
 )
-from lib.icl.batches import chi_square, normal_pairs, threefry
+from lib.icl.batches import Plane, chi_square, normal_pairs, threefry
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-DRAWS = 40_000
+DRAWS = 20_000
 HEADS = {"softmax": (softmax_pool, softmax_summary), "linear": (linear_pool, linear_summary)}
 SINGULAR = {
     "no scores": (np.zeros((3, 3)), [0.3, -1.0, 0.7]),
@@ -158,7 +158,8 @@ def test_the_sums_of_linear_attention_are_of_a_wishart_matrix(assert_monte_carlo
     """Its mean and covariance, known in closed form, on prompts of eleven tokens."""
     length, further = 11, np.random.default_rng(9).normal(size=(3, DRAWS))
     one = jnp.ones(DRAWS)
-    seen = linear_summary.see(length, jnp.zeros((1, 0, DRAWS), complex), jnp.asarray(further), one, 0 * one, one)
+    plane, tokens = Plane(one, 0 * one, one), jnp.zeros((1, 0, DRAWS), complex)
+    seen = linear_summary.see(length, plane, tokens, jnp.asarray(further))
     gg, gh, hh = np.asarray(seen.by_value[0]), np.asarray(seen.output), np.asarray(seen.by_score[1])
     sums = length * np.stack([gg, gh, hh], axis=1)
     assert_monte_carlo(sums, np.array([length, 0.0, length]), laws=2)

@@ -10,9 +10,6 @@ there are, which are done, and how long the rest will take.
 """
 
 import argparse
-import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -32,7 +29,7 @@ from chapters.published_experiment.every_run import (
     training,
 )
 from chapters.published_experiment.protocol import PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
-from companion import Table
+from companion import Table, atomic
 from companion.checkpoints import Checkpoint
 from companion.house import House
 from companion.long_runs import Result, keep, origin_of
@@ -91,30 +88,20 @@ def compute(runs: list[Run]) -> None:
 def _computed_here(run: Run, folder: Path, origin: dict[str, Any], bars: Progress) -> bool:
     """Compute a run and keep it, unless another process has or does."""
     place = folder / f"published_experiment-every-{run.name}.npz"
-    with _alone(place.with_suffix(".lock")) as alone:
-        if not alone or run in runs_in(read()):
+    lock = place.with_suffix(".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    with atomic.if_free(lock) as free:
+        if not free or run in runs_in(read()):
             return False
         history = training(run, checkpoint=Checkpoint(place, f"{run.name}, {PUBLISHED_STEPS} steps"), bars=bars)
         ended = rows_of(run, history)
-        with _alone(folder / "published_experiment-every.lock", wait=True):
+        with atomic.locked(folder / "published_experiment-every.lock", "waiting for another process that keeps a run"):
             for name, frame in joined(read(), ended).items():
                 result = Result(Table(frame, dict(COLUMNS[name])), PARAMETERS)
                 keep(FOLDER, name, result, {"command": COMMAND, **origin})
         place.unlink()
     return True
-
-
-@contextmanager
-def _alone(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Whether no other process is between the same lines; the system forgets it when the process ends or is killed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
 
 
 def _seconds(run: Run) -> float:
