@@ -4,6 +4,7 @@ One head with separate weights, 128 fresh prompts a step, plain SGD, single prec
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 
@@ -14,36 +15,61 @@ import numpy as np
 import optax
 
 from benchmarks.contests import Contest
-from chapters.published_experiment.protocol import SeparateWeights, published_head, published_task
+from chapters.published_experiment.every_run import SUMMARIES
+from chapters.published_experiment.protocol import POOLS, SeparateWeights, published_head, published_task
 from lib.flow import Descent, descend
-from lib.icl import collapsed, plain, prompt_loss
+from lib.icl import batch_loss, collapsed, plain, prompt_loss
 
 THREADS = (1, 2)
 LENGTHS = (20, 100, 1000)
 BATCH, STEP = 128, 1e-3
+TWO = "batches by their sums, two starts at a time"
 
 
 def contests() -> Iterator[Contest]:
-    """Seconds a step, with prompts of several lengths."""
-    for length in LENGTHS:
-        steps = max(10, 6_000 // length)
-        contenders = {"collapsed prompts": ours(length, collapsed), "plain prompts": ours(length, plain)}
-        if find_spec("torch"):
-            contenders["PyTorch"] = pytorch(length)
-        runs = {name: partial(run, steps) for name, run in contenders.items()}
-        yield Contest("A step of the published training", f"L = {length:,}", runs, dict.fromkeys(runs, steps))
+    """Seconds a step of one start, and of one of two that are trained at a time."""
+    for activation in POOLS:
+        for length in LENGTHS:
+            steps = max(10, 6_000 // length)
+            batches = ours(batch_loss, activation, length, summary=SUMMARIES[activation])
+            prompts = partial(ours, prompt_loss, activation, length, pool=POOLS[activation])
+            others = {"collapsed prompts": prompts(sampling=collapsed), "plain prompts": prompts(sampling=plain)}
+            if find_spec("torch"):
+                others["PyTorch"] = pytorch(activation, length)
+            setting = f"{activation}, L = {length:,}"
+            ways = {"batches by their sums": batches, TWO: two_at_a_time(batches)}
+            for name, way in ways.items():
+                runs = {each: partial(run, steps) for each, run in {name: way, **others}.items()}
+                work = dict.fromkeys(runs, float(steps)) | ({TWO: 2.0 * steps} if name == TWO else {})
+                yield Contest("A step of the published training", setting, runs, work)
 
 
-def ours(length: int, sampling) -> Callable[[int], None]:
+def ours(make: Callable, activation: str, length: int, **how) -> Callable[[int], None]:
     """Takes a number of steps, all in one `lax.scan`."""
-    optimiser = optax.sgd(STEP)
-    loss = prompt_loss(published_task(), length, batch=BATCH, head=published_head, sampling=sampling, weight=1.0)
-    state = Descent.start(optimiser, SeparateWeights.draw(6, key=jr.key(0)), key=jr.key(1))
+    with jax.enable_x64(False):
+        optimiser = optax.sgd(STEP)
+        loss = make(published_task(), length, batch=BATCH, head=published_head, weight=1.0, **how)
+        state = Descent.start(optimiser, SeparateWeights.draw(6, key=jr.key(0)), key=jr.key(1))
     go = eqx.filter_jit(descend)
-    return lambda steps: jax.block_until_ready(go(loss, optimiser, state, steps))
+
+    def take(steps: int) -> None:
+        with jax.enable_x64(False):
+            jax.block_until_ready(go(loss, optimiser, state, steps))
+
+    return take
 
 
-def pytorch(length: int) -> Callable[[int], None]:
+def two_at_a_time(run: Callable[[int], None]) -> Callable[[int], None]:
+    """Two starts, a thread each."""
+    pool = ThreadPoolExecutor(2)
+
+    def take(steps: int) -> None:
+        list(pool.map(run, [steps] * 2))
+
+    return take
+
+
+def pytorch(activation: str, length: int) -> Callable[[int], None]:
     """The same protocol in eager PyTorch: tokens drawn, layers applied, `backward`, `step`."""
     import torch  # pyright: ignore[reportMissingImports]
 
@@ -63,7 +89,8 @@ def pytorch(length: int) -> Callable[[int], None]:
     def step():
         tokens, query, target = draw()
         scores = layers["query"](query) @ layers["key"](tokens).transpose(1, 2) / 6**0.5
-        output = layers["output"](torch.softmax(scores, dim=2) @ layers["value"](tokens))
+        weights = torch.softmax(scores, dim=2) if activation == "softmax" else scores / length
+        output = layers["output"](weights @ layers["value"](tokens))
         loss = torch.nn.functional.mse_loss(output[:, 0, 0], target)
         optimiser.zero_grad()
         loss.backward()

@@ -6,6 +6,9 @@ from lib.icl.averages import line_average as line_average
 from lib.icl.averages import pair_average as pair_average
 from lib.icl.averages import query_average as query_average
 from lib.icl.averages import radial_average as radial_average
+from lib.icl.batches import batch_loss as batch_loss
+from lib.icl.batches import linear_summary as linear_summary
+from lib.icl.batches import softmax_summary as softmax_summary
 from lib.icl.blocks import Blocks as Blocks
 from lib.icl.blocks import balanced_start as balanced_start
 from lib.icl.blocks import best_blocks as best_blocks

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, UInt
 
 from lib._checks import require_count
 from lib.attention import Attention
@@ -168,16 +168,22 @@ def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -
     """
     count = math.prod(shape)
     radius_bits, angle_bits = jr.bits(key, (2, -(-count // 2)), jnp.uint32)
+    return jnp.concatenate(box_muller(radius_bits, angle_bits, dtype=dtype))[:count].reshape(shape)
+
+
+def box_muller(
+    radius_bits: UInt[Array, "..."], angle_bits: UInt[Array, "..."], *, dtype: Any, terms: int = 9
+) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+    """Two independent standard normals from 64 random bits, with so many terms of the two Taylor polynomials."""
     uniform = (radius_bits >> 1).astype(jnp.int32).astype(dtype) * 2.0**-31 + 2.0**-32
     radius = jnp.sqrt(-2 * jnp.log(uniform))
     angle = ((angle_bits >> 2).astype(jnp.int32).astype(dtype) * 2.0**-30 + (2.0**-31 - 0.5)) * (math.pi / 2)
     square = angle**2
-    cosine = jnp.polyval(jnp.asarray(_COSINE, dtype), square)
-    sine = angle * jnp.polyval(jnp.asarray(_SINE, dtype), square)
+    cosine = jnp.polyval(jnp.asarray(_COSINE[-terms:], dtype), square)
+    sine = angle * jnp.polyval(jnp.asarray(_SINE[-terms:], dtype), square)
     swap, sign = angle_bits & 1 == 1, (angle_bits & 2).astype(jnp.int32).astype(dtype) - 1
     signed = sign * radius
-    pairs = jnp.concatenate([signed * jnp.where(swap, sine, cosine), signed * jnp.where(swap, cosine, sine)])
-    return pairs[:count].reshape(shape)
+    return signed * jnp.where(swap, sine, cosine), signed * jnp.where(swap, cosine, sine)
 
 
 _TERMS = np.arange(8, -1, -1)

@@ -1,0 +1,112 @@
+"""Every run of the published protocol, and seven more starts of each head on prompts of up to a hundred tokens.
+
+    python -m chapters.published_experiment.data.every_run [RUN]...
+
+computes the runs that `every_run/` lacks, in the order of what is wanted first, or those that are named, and keeps each
+in its tables as soon as it ends. Stop it whenever you like: a run that was killed goes on from its checkpoint in
+`_build/checkpoints/`, to the bit, when the command is started again. All of them are about three hours of one core; a
+second process of the same command takes a second core, and runs that the first is not at. `--list` says which runs
+there are, which are done, and how long the rest will take.
+"""
+
+import argparse
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from chapters.published_experiment.every_run import (
+    BATCH,
+    COLUMNS,
+    FOLDER,
+    Run,
+    every_run,
+    joined,
+    read,
+    rows_of,
+    runs_in,
+    training,
+)
+from chapters.published_experiment.protocol import PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
+from companion import Table, atomic
+from companion.checkpoints import Checkpoint
+from companion.house import House
+from companion.long_runs import Result, keep, origin_of
+from companion.mistakes import did_you_mean
+
+COMMAND = "python -m chapters.published_experiment.data.every_run"
+PARAMETERS = {
+    "steps": PUBLISHED_STEPS,
+    "step_size": PUBLISHED_STEP_SIZE,
+    "batch": BATCH,
+    "sampling": "batch_loss",
+    "precision": "float32",
+}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog=COMMAND, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="such as softmax-corrected-10-0; without names, all")
+    parser.add_argument("--list", action="store_true", help="say what is there and what is not, and stop")
+    asked = parser.parse_args()
+    named = {run.name: run for run in every_run()}
+    for name in asked.runs:
+        if name not in named:
+            parser.error(f"there is no run {name!r}. {did_you_mean(name, named)}")
+    wanted = [named[name] for name in asked.runs] or list(named.values())
+    done = runs_in(read())
+    left = [run for run in wanted if run not in done]
+    if asked.list:
+        for run in wanted:
+            print(f"{'✓' if run in done else ' '} {run.name}")
+    hours = sum(map(_seconds, left)) / 3600
+    print(f"{len(wanted) - len(left)} of {len(wanted)} runs are there; the rest takes about {hours:.1f} core-hours.")
+    if not asked.list:
+        compute(left)
+
+
+def compute(runs: list[Run]) -> None:
+    """One after another; a line each run that ends."""
+    house = House.here()
+    house.settings.open_context()
+    origin = origin_of(house)  # before the first table is written, which git would see
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
+    with Progress(*columns, TimeRemainingColumn()) as bars:
+        bar = bars.add_task("all", total=sum(map(_seconds, runs)))
+        for i, run in enumerate(runs):
+            if _computed_here(run, house.generated / "checkpoints", origin, bars):
+                left = runs[i + 1 :]
+                rest = timedelta(seconds=round(sum(map(_seconds, left))))
+                bars.print(f"{run.name} is kept; {len(left)} runs are left, about {rest} of one core")
+            bars.advance(bar, _seconds(run))
+
+
+def _computed_here(run: Run, folder: Path, origin: dict[str, Any], bars: Progress) -> bool:
+    """Compute a run and keep it, unless another process has or does."""
+    place = folder / f"published_experiment-every-{run.name}.npz"
+    lock = place.with_suffix(".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    with atomic.if_free(lock) as free:
+        if not free or run in runs_in(read()):
+            return False
+        history = training(run, checkpoint=Checkpoint(place, f"{run.name}, {PUBLISHED_STEPS} steps"), bars=bars)
+        ended = rows_of(run, history)
+        with atomic.locked(folder / "published_experiment-every.lock", "waiting for another process that keeps a run"):
+            for name, frame in joined(read(), ended).items():
+                result = Result(Table(frame, dict(COLUMNS[name])), PARAMETERS)
+                keep(FOLDER, name, result, {"command": COMMAND, **origin})
+        place.unlink()
+    return True
+
+
+def _seconds(run: Run) -> float:
+    return PUBLISHED_STEPS * run.effort * 1e-6
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Every run of the published protocol: both heads, both data laws, nineteen lengths, and more starts on short prompts.
+
+They are kept in three tables, a row each run in `ends` and `heads`, and some rows each run in `curves`. A run is
+computed by itself, so that its numbers do not depend on which others are computed.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+import pandas as pd
+from rich.progress import Progress as Bars
+
+from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, points_of
+from chapters.published_experiment.protocol import (
+    LAWS,
+    POOLS,
+    PUBLISHED_STEP_SIZE,
+    PUBLISHED_STEPS,
+    WIDTH,
+    SeparateWeights,
+    published_head,
+    published_task,
+)
+from chapters.published_experiment.runs import DATA, STEPS_A_ROW
+from companion import Column
+from companion.checkpoints import Checkpoint
+from lib.flow import History, train
+from lib.icl import batch_loss, linear_summary, softmax_summary
+
+FOLDER = DATA / "every_run"
+LENGTHS = (*range(10, 100, 10), *range(100, 1001, 100))
+# Starts of each head and law, and the longest prompts on which there are more than one.
+STARTS, MANY = 8, 100
+SUMMARIES = {"softmax": softmax_summary, "linear": linear_summary}
+BATCH = 128
+# Rows kept of a curve; and where, of a whole, a run is judged once before its end.
+ROWS, BEFORE = 40, 0.8
+
+
+class Run(NamedTuple):
+    """One training of the published protocol, by what decides it."""
+
+    law: str
+    activation: str
+    length: int
+    start: int
+
+    @property
+    def name(self) -> str:
+        """Fit for a file."""
+        return f"{self.activation}-{self.law.replace(' ', '-')}-{self.length}-{self.start}"
+
+    @property
+    def effort(self) -> float:
+        """About the microseconds of a step, to tell how long runs will take."""
+        return 35 + 1.3 * self.length if self.activation == "softmax" else 25
+
+
+RUN = {
+    "law": Column("Data law: corrected, or as the published code draws", "name"),
+    "activation": Column("Head that is trained", "name"),
+    "length": Column("Tokens in a prompt, L", "tokens"),
+    "start": Column("Number of the start, its seed"),
+}
+COLUMNS: Mapping[str, Mapping[str, Column]] = {
+    "ends": {
+        **RUN,
+        "risk": Column("Exact mean square error of the head at the end, label noise included"),
+        "risk_before": Column(f"The same after {BEFORE:.0%} of the steps"),
+        "loss": Column("Mean square error over the fresh prompts of the steps between the two"),
+        "loss_std_error": Column("Its standard error, from the spread over steps"),
+        "wrong_way": Column("Share of the wrong way in the head: |u||a| of |u||a| + |A||b|"),
+    },
+    "heads": {
+        **RUN,
+        **{f"u{i}{j}": Column(f"Entry ({i}, {j}) of U at the end") for i in range(WIDTH) for j in range(WIDTH - 1)},
+        **{f"v{i}": Column(f"Entry {i} of v at the end") for i in range(WIDTH)},
+    },
+    "curves": {
+        **RUN,
+        "step": Column("Steps of stochastic gradient descent"),
+        "loss": Column("Mean square error over the fresh prompts of the steps since the row before"),
+        "loss_std_error": Column("Its standard error, from the spread over steps"),
+    },
+}
+Tables = dict[str, pd.DataFrame]
+
+
+def every_run() -> list[Run]:
+    """The first start at every length, then the others on short prompts; short prompts first."""
+    return [
+        Run(law, activation, length, start)
+        for starts, longest in ((range(1), max(LENGTHS)), (range(1, STARTS), MANY))
+        for length in LENGTHS
+        for start in starts
+        for law in LAWS
+        for activation in sorted(POOLS)
+        if length <= longest
+    ]
+
+
+def read(folder: Path = FOLDER) -> Tables:
+    """What is there, which may be part of all runs or nothing."""
+    return {
+        name: pd.read_csv(folder / f"{name}.csv")
+        if (folder / f"{name}.csv").is_file()
+        else pd.DataFrame(columns=list(columns))
+        for name, columns in COLUMNS.items()
+    }
+
+
+def runs_in(tables: Tables) -> set[Run]:
+    """The runs whose end is known."""
+    return set(map(Run._make, tables["ends"][list(RUN)].itertuples(index=False)))
+
+
+def rows_of(run: Run, history: History) -> Tables:
+    """What is kept of a run, a table's rows each."""
+    return {"ends": end_of(run, history), "heads": head_of(run, history), "curves": curve_of(run, history)}
+
+
+def joined(tables: Tables, rows: Tables) -> Tables:
+    """The tables with more rows, in the order of all runs."""
+    order = {each: i for i, each in enumerate(every_run())}
+    together = {}
+    for name, new in rows.items():
+        frame = pd.concat([tables[name], new], ignore_index=True) if len(tables[name]) else new
+        place = [order.get(Run._make(row), len(order)) for row in frame[list(RUN)].itertuples(index=False)]
+        together[name] = frame.iloc[np.argsort(place, kind="stable")].reset_index(drop=True)
+    return together
+
+
+def training(
+    run: Run, *, checkpoint: Checkpoint, steps: int = PUBLISHED_STEPS, every: int = STEPS_A_ROW, bars: Bars
+) -> History:
+    """Train in single precision, as published, from the checkpoint if there is one."""
+    law_number = list(LAWS).index(run.law)
+    with jax.enable_x64(False):
+        weights_key, prompts_key = jr.split(jr.key(run.start))
+        loss = batch_loss(
+            published_task(LAWS[run.law]),
+            run.length,
+            batch=BATCH,
+            head=published_head,
+            summary=SUMMARIES[run.activation],
+            weight=1.0,
+        )
+        reached = train(
+            loss,
+            SeparateWeights.draw(WIDTH, key=weights_key),
+            optimiser=optax.sgd(PUBLISHED_STEP_SIZE),
+            steps=steps,
+            every=every,
+            key=jr.fold_in(jr.fold_in(prompts_key, run.length), law_number),
+            resume=checkpoint.load,
+        )
+        bar = bars.add_task(run.name, total=steps)
+        for point in reached:
+            checkpoint.save(point.arrays)
+            words = f"{run.name}: mean square {point.loss:.4f}"
+            bars.update(bar, completed=int(point.state.step), description=words)
+        bars.remove_task(bar)
+    return point.history
+
+
+def end_of(run: Run, history: History) -> pd.DataFrame:
+    """Judged exactly, which needs no prompt and double precision."""
+    task = published_task(LAWS[run.law])
+    last = len(history.steps) - 1
+    before = max(round((last + 1) * BEFORE) - 1, 0)
+    heads = [_head(history, row) for row in (before, last)]
+    judged = [float(_EXACT[run.activation](task, head, float(run.length))) for head in heads]
+    losses, errors = (np.asarray(each, float)[before + 1 :] for each in (history.loss, history.loss_std_error))
+    ended = {
+        "risk": judged[1],
+        "risk_before": judged[0],
+        "loss": losses.mean(),
+        "loss_std_error": np.sqrt(np.sum(errors**2)) / len(errors),
+        "wrong_way": wrong_way(points_of(heads[1])),
+    }
+    return pd.DataFrame([run._asdict() | ended])
+
+
+_EXACT = {
+    "softmax": jax.jit(lambda task, head, length: 2 * task.finite_risk(head, jnp.log(length))),
+    "linear": jax.jit(lambda task, head, length: 2 * task.linear_risk(head, length)),
+}
+
+
+def wrong_way(point: np.ndarray) -> float:
+    """How much of a head serves covariates the wrong way round: none at the optimum, all at the wrong-way head."""
+    rows, tail = point[WRONG_WAY].reshape(2, WIDTH - 1), point[RIGHT_WAY]
+    wrong = np.linalg.norm(rows[0]) * np.linalg.norm(rows[1])
+    right = np.linalg.norm(tail[:-1]) * np.abs(tail[-1])
+    return float(wrong / (wrong + right))
+
+
+def head_of(run: Run, history: History) -> pd.DataFrame:
+    """The head at the end, as a point of the landscape."""
+    point = points_of(_head(history, len(history.steps) - 1))
+    names = [name for name in COLUMNS["heads"] if name not in RUN]
+    return pd.DataFrame([run._asdict() | dict(zip(names, point.tolist(), strict=True))])
+
+
+def _head(history: History, row: int):
+    return published_head(jax.tree.map(lambda leaf: jnp.asarray(leaf[row], float), history.params))
+
+
+def curve_of(run: Run, history: History) -> pd.DataFrame:
+    """Rows evenly spread on a logarithmic axis, each the mean of all steps since the one before."""
+    count = len(history.steps)
+    ends = np.unique(np.round(np.geomspace(1, count, ROWS)).astype(int))
+    losses, errors = (np.asarray(each, float) for each in (history.loss, history.loss_std_error))
+    parts = list(zip(np.append(0, ends[:-1]), ends, strict=True))
+    rows = {
+        "step": np.asarray(history.steps)[ends - 1],
+        "loss": [losses[a:b].mean() for a, b in parts],
+        "loss_std_error": [np.sqrt(np.sum(errors[a:b] ** 2)) / (b - a) for a, b in parts],
+    }
+    return pd.DataFrame(run._asdict() | rows)

@@ -1,0 +1,168 @@
+"""Batches by their sums: the law of plain prompts, unbiased for the exact theory, and what they are drawn from."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+import scipy.stats
+
+from lib import Attention
+from lib.icl import (
+    LinearRegression,
+    batch_loss,
+    linear_pool,
+    linear_summary,
+    plain,
+    prompt_loss,
+    softmax_pool,
+    softmax_summary,
+)
+from lib.icl.batches import Plane, chi_square, normal_pairs, threefry
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+DRAWS = 20_000
+HEADS = {"softmax": (softmax_pool, softmax_summary), "linear": (linear_pool, linear_summary)}
+SINGULAR = {
+    "no scores": (np.zeros((3, 3)), [0.3, -1.0, 0.7]),
+    "no values": (np.ones((3, 3)), [0.0, 0.0, 0.0]),
+    "scores along values": (np.outer([0.0, 0.0, 1.0], [1.0, 0.5, 0.0]), [0.0, 0.0, 1.0]),
+}
+
+
+def a_task():
+    rng = np.random.default_rng(17)
+    square, narrow = rng.normal(size=(2, 2)), rng.normal(size=(2, 1))
+    return LinearRegression(0.5 * square @ square.T, narrow @ narrow.T, task_scale=0.8, noise_std=0.4)
+
+
+def a_head(scale=0.4):
+    rng = np.random.default_rng(18)
+    return Attention(scale * rng.normal(size=(3, 3)), rng.normal(size=(1, 3)))
+
+
+def drawn(loss, params, seed):
+    """One loss and its gradient a row, each of a prompt of its own, in the entries of U and V."""
+
+    def one(key):
+        value, slope = jax.value_and_grad(loss)(params, key)
+        return jnp.concatenate([value[None], slope.bilinear[:, :2].ravel(), slope.value.ravel()])
+
+    return jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=2000))(jr.split(jr.key(seed), DRAWS))
+
+
+def both(head, length, params, seed):
+    pool, summary = HEADS[head]
+    right = drawn(prompt_loss(a_task(), length, batch=1, pool=pool, sampling=plain), params, seed)
+    return drawn(batch_loss(a_task(), length, batch=1, summary=summary), params, seed + 1), right
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 20, 60])
+@pytest.mark.parametrize("head", HEADS)
+def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo):
+    """Mean and covariance of loss and gradient of one prompt: all ten numbers and all their products."""
+    left, right = both(head, length, a_head(), seed=200 + 2 * length)
+    centre = 0.5 * (left.mean(axis=0) + right.mean(axis=0))
+
+    def powers(sample):
+        centred = sample - centre
+        i, j = np.triu_indices(centred.shape[1])
+        return jnp.concatenate([centred, centred[:, i] * centred[:, j]], axis=1)
+
+    difference = powers(left) - powers(right)
+    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=10)
+    # of a single token softmax attention has no gradient by scores, but for rounding
+    rounded = (np.round(each, 6).T for each in (left, right))
+    p_values = [scipy.stats.ks_2samp(*columns).pvalue for columns in zip(*rounded, strict=True)]
+    assert min(p_values) > 1e-3 / 100
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("name", SINGULAR)
+def test_batches_at_singular_heads(name, head, assert_monte_carlo):
+    """Where scores and values do not span a plane."""
+    bilinear, value = SINGULAR[name]
+    left, right = both(head, 5, Attention(0.5 * bilinear, np.array([value])), seed=300)
+    assert np.isfinite(left).all()
+    assert_monte_carlo(left - right, np.zeros(10), laws=6)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [8, 40])
+@pytest.mark.parametrize("head", HEADS)
+def test_batches_are_unbiased(head, length, precision, assert_monte_carlo):
+    """For the exact risk of either head and its gradient, which know nothing of sampling; an odd batch is one, too."""
+    task, params, weight = a_task(), a_head(), 1.0
+    exact = {
+        "softmax": lambda params: 2 * task.finite_risk(params, math.log(length)),
+        "linear": lambda params: 2 * task.linear_risk(params, length),
+    }
+    risk, slope = jax.value_and_grad(exact[head])(params)
+    rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
+    for batch in (250, 125):
+        loss = batch_loss(task, length, batch=batch, summary=HEADS[head][1], weight=weight)
+        one = jax.value_and_grad(loss)
+        values, slopes = jax.jit(jax.vmap(lambda key, one=one: one(rounded, key)))(jr.split(jr.key(batch), 160))
+        assert values.dtype == precision
+        assert_monte_carlo(values, risk, laws=48)
+        assert_monte_carlo(slopes.bilinear, slope.bilinear, laws=48)
+        assert_monte_carlo(slopes.value, slope.value, laws=48)
+
+
+def test_an_empty_prompt_or_batch_is_refused():
+    with pytest.raises(ValueError, match="empty prompt"):
+        batch_loss(a_task(), 0, batch=4)
+    with pytest.raises(ValueError, match="mean needs"):
+        batch_loss(a_task(), 5, batch=0)
+
+
+def test_threefry_is_that_of_jax():
+    """Whose 32 bits are the two words of the count, combined."""
+    count = jnp.arange(1000, dtype=jnp.uint32)
+    key = jr.key(5)
+    left, right = threefry(jr.key_data(key), jnp.zeros_like(count), count)
+    np.testing.assert_array_equal(left ^ right, jr.bits(key, (1000,), jnp.uint32))
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_pairs_are_independent_normals(dtype, assert_monte_carlo):
+    """Moments of either, products of the two, and of the two streams of a key."""
+    pairs = np.stack([normal_pairs(jr.key(6), stream, (1000, 500), dtype) for stream in (0, 1)])
+    assert pairs.dtype == (np.complex64 if dtype == jnp.float32 else np.complex128)
+    normals = np.concatenate([pairs.real, pairs.imag]).reshape(4, -1).astype(float)
+    moments = np.array([0.0, 1, 0, 3, 0, 15, 0, 105])
+    for each in normals:
+        assert_monte_carlo(each[:, None] ** np.arange(1, 9), moments, laws=8)
+        assert scipy.stats.kstest(each, "norm").pvalue > 1e-4
+    i, j = np.triu_indices(4, 1)
+    products = [normals[i] ** p * normals[j] ** q for p, q in ((1, 1), (2, 1), (1, 2), (3, 1))]
+    assert_monte_carlo(np.concatenate(products).T, np.zeros(24), laws=2)
+
+
+@pytest.mark.parametrize("degrees", [0, 1, 2, 9, 10, 99, 1000])
+def test_chi_squares_are_quantiles_of_normals(degrees):
+    """By SciPy's quantile function in either precision, rising, and zero of no degrees."""
+    normals = np.linspace(-6.6, 6.6, 2001)
+    tails = np.where(normals < 0, scipy.stats.norm.cdf(normals), scipy.stats.norm.sf(normals))
+    quantiles = [scipy.stats.chi2.ppf(tails, degrees), scipy.stats.chi2.isf(tails, degrees)]
+    expected = np.where(normals < 0, *quantiles) if degrees else np.zeros_like(normals)
+    for dtype, exactness in ((jnp.float32, 1e-6), (jnp.float64, 1e-11)):
+        found = np.asarray(chi_square(jnp.asarray(normals, dtype), degrees), float)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=exactness * max(expected.max(), 1))
+
+
+def test_the_sums_of_linear_attention_are_of_a_wishart_matrix(assert_monte_carlo):
+    """Its mean and covariance, known in closed form, on prompts of eleven tokens."""
+    length, further = 11, np.random.default_rng(9).normal(size=(3, DRAWS))
+    one = jnp.ones(DRAWS)
+    plane, tokens = Plane(one, 0 * one, one), jnp.zeros((1, 0, DRAWS), complex)
+    seen = linear_summary.see(length, plane, tokens, jnp.asarray(further))
+    gg, gh, hh = np.asarray(seen.by_value[0]), np.asarray(seen.output), np.asarray(seen.by_score[1])
+    sums = length * np.stack([gg, gh, hh], axis=1)
+    assert_monte_carlo(sums, np.array([length, 0.0, length]), laws=2)
+    centred = sums - np.array([length, 0.0, length])
+    i, j = np.triu_indices(3)
+    assert_monte_carlo(centred[:, i] * centred[:, j], length * np.array([2.0, 0, 0, 1, 0, 2]), laws=2)
