@@ -3,7 +3,8 @@
 One head with separate weights, 128 fresh prompts a step, plain SGD, single precision.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
@@ -33,15 +34,19 @@ def contests() -> Iterator[Contest]:
             steps = max(10, 6_000 // length)
             batches = ours(batch_loss, activation, length, summary=SUMMARIES[activation])
             prompts = partial(ours, prompt_loss, activation, length, pool=POOLS[activation])
-            others = {"collapsed prompts": prompts(sampling=collapsed), "plain prompts": prompts(sampling=plain)}
-            if find_spec("torch"):
-                others["PyTorch"] = pytorch(activation, length)
+            peers = {"PyTorch": pytorch(activation, length)} if find_spec("torch") else {}
+            drawn = {"collapsed prompts": prompts(sampling=collapsed), "plain prompts": prompts(sampling=plain)}
             setting = f"{activation}, L = {length:,}"
-            ways = {"batches by their sums": batches, TWO: two_at_a_time(batches)}
-            for name, way in ways.items():
-                runs = {each: partial(run, steps) for each, run in {name: way, **others}.items()}
-                work = dict.fromkeys(runs, float(steps)) | ({TWO: 2.0 * steps} if name == TWO else {})
-                yield Contest("A step of the published training", setting, runs, work)
+            yield contest(setting, steps, {"batches by their sums": batches, **drawn, **peers})
+            if peers and len(os.sched_getaffinity(0)) > 1:
+                yield contest(setting, steps, {TWO: two_at_a_time(batches), **peers})
+
+
+def contest(setting: str, steps: int, ways: Mapping[str, Callable[[int], None]]) -> Contest:
+    """Of seconds a step and start."""
+    work = {name: steps * (2.0 if name == TWO else 1.0) for name in ways}
+    runs = {name: partial(way, steps) for name, way in ways.items()}
+    return Contest("A step of the published training", setting, runs, work)
 
 
 def ours(make: Callable, activation: str, length: int, **how) -> Callable[[int], None]:
