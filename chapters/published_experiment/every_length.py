@@ -1,10 +1,11 @@
 r"""Every run of the published protocol ends where it was predicted, or went the wrong way.
 
 Plain mean square, exact, of heads trained by the published protocol, 300,000 steps each, against the length of the
-prompt. Lines: the least mean square of one softmax head, or of linear attention. Full symbols: runs that end the right
-way round. Open symbols: runs that end, or still wait, with covariates served the wrong way round, above the optimum.
-Triangles: ridge regression, which is Bayes. Left the corrected law, right that of the published code. Below, the share
-of the starts that went the wrong way, at lengths at which there are several.
+prompt; as many runs as are tracked, from one start or several. Lines: the least mean square of one softmax head, or of
+linear attention. Full symbols: runs that end the right way round. Open symbols: runs that end, or still wait, with
+covariates served the wrong way round, above the optimum. Triangles: ridge regression, which is Bayes. Left the
+corrected law, right that of the published code. Below, the share of the starts that went the wrong way, at lengths at
+which there are several.
 
 Alt: Two log-log charts of mean square against prompt length, softmax above linear attention above ridge regression,
 with full symbols on the lines and, at short lengths, open symbols above them. Under each a chart of the share of starts
@@ -171,12 +172,12 @@ def draw(table: pd.DataFrame) -> Figure:
     for (above, below), (law, title) in zip(panels.T, titles.items(), strict=True):
         mine = table[table["law"] == law]
         _risks(above, mine)
-        above.set_title(title)
+        above.set_title(f"{title}, {mine['risk'].notna().sum()} runs")
         for activation in ("softmax", "linear"):
             shares = mine[mine["wrong"].notna() & (mine["activation"] == activation)]
             look = {"color": COLOURS[activation], "marker": SYMBOLS[activation], "markersize": 5}
             below.plot(shares["length"], shares["wrong"], linewidth=1, **look)
-        below.set(xlabel="tokens in a prompt, $L$", ylim=(-0.05, 1.05))
+        below.set(xlabel="tokens in a prompt, $L$", xlim=(5, 1.05 * MANY), ylim=(-0.05, 1.05))
     panels[0, 0].set_ylabel(MEAN_SQUARE)
     panels[1, 0].set_ylabel("share\nthe wrong way")
     look = {"color": ink(), "linestyle": "", "marker": "o", "markersize": 5}
