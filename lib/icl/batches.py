@@ -8,7 +8,7 @@ are drawn as such, at a cost that does not depend on the length. Derived here.
 
 import abc
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -52,12 +52,13 @@ class Plane(NamedTuple):
 class Summary(eqx.Module):
     """How a head pools a prompt, by the sums over tokens that its output and its gradient are made of."""
 
-    # standard normals that the sums take beside those of tokens
-    further: eqx.AbstractClassVar[int]
-
     @abc.abstractmethod
     def pairs(self, length: int) -> int:
         """How many pairs of standard normals the tokens of a prompt take."""
+
+    @abc.abstractmethod
+    def further(self) -> int:
+        """How many standard normals its sums take beside."""
 
     @abc.abstractmethod
     def see(
@@ -69,11 +70,13 @@ class Summary(eqx.Module):
 class SoftmaxSummary(Summary):
     """Sums of 1, g, h, g², gh, h² with weights `e^s` and `e^{2s}`."""
 
-    further: ClassVar[int] = 0
-
     def pairs(self, length):
         """One a token."""
         return length
+
+    def further(self):
+        """None."""
+        return 0
 
     def see(self, length, plane, pairs, further):
         """Moments of (g, h) under p = softmax(s), and p² beside p."""
@@ -110,11 +113,13 @@ class SoftmaxSummary(Summary):
 class LinearSummary(Summary):
     """`Σ g², Σ gh, Σ h²`: a Wishart matrix of L tokens, by Bartlett's decomposition."""
 
-    further: ClassVar[int] = 3
-
     def pairs(self, length):
         """None, however long the prompt is."""
         return 0
+
+    def further(self):
+        """One an entry of the matrix."""
+        return 3
 
     def see(self, length, plane, pairs, further):
         """Two chi variables and a normal are the Cholesky factor."""
@@ -153,7 +158,7 @@ def batch_loss(
     batch = require_count("batch_loss", "batch", batch, "a mean needs an element.")
     d = task.cov.shape[-1]
     prompt_root, query_root = np.asarray(covariance_root(task.cov)), np.asarray(covariance_root(task.query_cov))
-    rest = (4 * d + 4 + summary.further) // 2
+    rest = (4 * d + 4 + summary.further()) // 2
     mixing = np.eye(2 * rest)
     mixing[:d, :d] *= float(task.task_scale)
     mixing[d : 2 * d, d : 2 * d] = query_root
@@ -225,7 +230,9 @@ def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: 
     Complex, because XLA computes two arrays that share their origin twice. Streams of one key are independent.
     """
     strides = np.cumprod((1, *shape[:0:-1]))[::-1]
-    count = sum(jax.lax.broadcasted_iota(jnp.uint32, shape, i) * np.uint32(step) for i, step in enumerate(strides))
+    count = jnp.zeros(shape, jnp.uint32)
+    for axis, step in enumerate(strides):
+        count = count + jax.lax.broadcasted_iota(jnp.uint32, shape, axis) * np.uint32(step)
     words = threefry(jr.key_data(key), jnp.full_like(count, stream), count)
     return jax.lax.complex(*box_muller(*words, dtype=dtype, terms=TERMS[jnp.dtype(dtype).name]))
 
@@ -273,6 +280,6 @@ def _quantile(degrees: int, precision: str) -> np.ndarray:
         z = share * LARGEST
         return np.where(z < 0, chi2.ppf(norm.cdf(z), degrees), chi2.isf(norm.sf(z), degrees))
 
-    coefficients = np.polynomial.chebyshev.chebinterpolate(quantile, 100)
+    coefficients = np.polynomial.chebyshev.chebinterpolate(quantile, 100)  # pyright: ignore
     kept = np.abs(coefficients) > EXACTNESS[precision] * np.abs(coefficients).max()
     return coefficients[: np.flatnonzero(kept)[-1] + 1]

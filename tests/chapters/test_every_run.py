@@ -1,0 +1,173 @@
+"""Every run of the published protocol: the tracked ones begin as they would today, and a killed one goes on."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.progress import Progress
+
+from chapters.published_experiment import every_length, every_run
+from chapters.published_experiment.data import every_run as command
+from chapters.published_experiment.every_run import COLUMNS, RUN, Run, joined, read, rows_of, runs_in, wrong_way
+from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, head_at
+from chapters.published_experiment.protocol import LAWS, POOLS, published_task
+from companion.checkpoints import Checkpoint
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+FIRST = Run("corrected", "linear", 10, 0)
+
+
+def short(run, folder, steps=20, every=5):
+    """A run of few steps."""
+    with Progress(disable=True) as bars:
+        checkpoint = Checkpoint(folder / f"{run.name}.npz", run.name)
+        return every_run.training(run, checkpoint=checkpoint, steps=steps, every=every, bars=bars)
+
+
+def test_there_are_as_many_runs_as_the_protocol_has():
+    """76 first starts, and seven more of each head and law at ten lengths."""
+    runs = every_run.every_run()
+    assert len(runs) == len(set(runs)) == 76 + 7 * 10 * 2 * 2
+    assert [run.start for run in runs[:76]] == [0] * 76
+    assert {(run.law, run.activation) for run in runs} == {(law, pool) for law in LAWS for pool in POOLS}
+
+
+def test_tracked_tables_are_of_the_same_runs():
+    """None twice, as long as published, and each head has the mean square that stands in its row."""
+    tables = read()
+    runs = runs_in(tables)
+    assert set() < runs <= set(every_run.every_run())
+    assert len(tables["ends"]) == len(tables["heads"]) == len(runs)
+    ends = tables["curves"].groupby(list(RUN))["step"].max()
+    assert set(ends.index) == runs
+    assert set(ends) == {300_000}
+    heads = tables["heads"].set_index(list(RUN))
+    for _, row in tables["ends"].query("activation == 'linear'").iterrows():
+        head = head_at(heads.loc[tuple(row[name] for name in RUN)].to_numpy(float))
+        risk = 2 * published_task(LAWS[row["law"]]).linear_risk(head, row["length"])
+        assert float(risk) == pytest.approx(row["risk"], rel=1e-4)
+
+
+@pytest.mark.parametrize("activation", POOLS)
+def test_a_tracked_run_begins_as_it_would_today(activation, tmp_path):
+    """Its first two thousand steps: to the digit where it was made, elsewhere up to rounding in single precision."""
+    run = Run("corrected", activation, 10, 0)
+    curve = every_run.curve_of(run, short(run, tmp_path, steps=2000, every=1000))
+    tracked = read()["curves"].query("law == @run.law and activation == @activation and length == 10 and start == 0")
+    pd.testing.assert_frame_equal(curve, tracked.head(2).reset_index(drop=True), check_dtype=False, rtol=1e-4)
+
+
+KILLED = """
+import os, random, signal, sys, time
+from pathlib import Path
+from rich.progress import Progress
+from chapters.published_experiment.every_run import Checkpoint, Run, training
+folder, run = Path(sys.argv[1]), Run("corrected", "linear", 10, 0)
+
+def train(name):
+    checkpoint = Checkpoint(folder / name, "a run that is killed")
+    with Progress(disable=True) as bars:
+        training(run, checkpoint=checkpoint, steps=2000, every=5, bars=bars)
+
+def saved():
+    place = folder / "killed.npz"
+    return place.stat().st_mtime_ns if place.exists() else 0
+
+kills, chance = 0, random.Random(0)
+while kills < 10:  # each child is a process of its own, begun before JAX was
+    before, child = saved(), os.fork()
+    if not child:
+        train("killed.npz")
+        os._exit(0)
+    while saved() == before:
+        time.sleep(0.001)
+    time.sleep(chance.uniform(0, 0.08))
+    os.kill(child, signal.SIGKILL)
+    kills += os.waitpid(child, 0)[1] == signal.SIGKILL
+    print(kills, flush=True)
+for name in ("killed.npz", "whole.npz"):
+    train(name)
+"""
+
+
+def test_a_run_killed_ten_times_ends_at_the_same_bytes(tmp_path):
+    """By the signal that no process can answer, at random moments of its way."""
+    told = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=True, capture_output=True, text=True)
+    assert told.stdout.split() == list(map(str, range(1, 11)))
+    with np.load(tmp_path / "killed.npz") as killed, np.load(tmp_path / "whole.npz") as whole:
+        assert killed.files == whole.files
+        for name in whole.files:
+            np.testing.assert_array_equal(killed[name], whole[name])
+
+
+def test_runs_are_kept_in_order_and_found_again(tmp_path):
+    """Whichever ended first; a table that is not there is empty."""
+    runs = [FIRST, Run("as published", "linear", 10, 1), Run("corrected", "linear", 20, 0)]
+    tables = read(tmp_path)
+    assert runs_in(tables) == set()
+    for run in reversed(runs):
+        tables = joined(tables, rows_of(run, short(run, tmp_path)))
+    assert list(map(Run._make, tables["ends"][list(RUN)].itertuples(index=False))) == [runs[0], runs[2], runs[1]]
+    for name, frame in tables.items():
+        assert list(frame) == list(COLUMNS[name])
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    assert runs_in(read(tmp_path)) == set(runs)
+    assert len(tables["curves"]) == 3 * 4
+
+
+def test_the_command_computes_what_is_not_there(monkeypatch, tmp_path, capsys):
+    """One that is kept is not trained again, nor one that another process is at."""
+    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    monkeypatch.setattr(command, "read", lambda: read(tmp_path))
+    trained = []
+
+    def training(run, *, checkpoint, bars):
+        trained.append(run)
+        history = short(run, tmp_path)
+        checkpoint.path.touch()
+        return history
+
+    monkeypatch.setattr(command, "training", training)
+    with Progress(disable=True) as bars:
+        assert command._computed_here(FIRST, tmp_path / "here", {"made": "today"}, bars)
+        assert not command._computed_here(FIRST, tmp_path / "here", {"made": "today"}, bars)
+        other = Run("corrected", "linear", 20, 0)
+        lock = tmp_path / "here" / f"published_experiment-every-{other.name}.lock"
+        lock.touch()
+        with command.atomic.if_free(lock) as free:
+            assert free
+            assert not command._computed_here(other, tmp_path / "here", {"made": "today"}, bars)
+    assert trained == [FIRST]
+    monkeypatch.setattr(sys, "argv", ["every_run", "--list", FIRST.name, other.name])
+    command.main()
+    said = capsys.readouterr().out
+    assert f"✓ {FIRST.name}\n  {other.name}\n1 of 2 runs are there" in said
+    monkeypatch.setattr(sys, "argv", ["every_run", "linear-corrected-10-00"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "Did you mean" in capsys.readouterr().err
+
+
+def test_the_wrong_way_is_a_share():
+    """All of a head that scores labels and reads covariates, none of one that does neither."""
+    right, wrong = np.zeros(36), np.zeros(36)
+    right[RIGHT_WAY], wrong[WRONG_WAY] = 0.7, 0.2
+    assert (wrong_way(right), wrong_way(wrong)) == (0.0, 1.0)
+    assert 0 < wrong_way(right + wrong) < 1
+
+
+def test_every_length_takes_the_runs_that_there_are():
+    """At the lengths whose optimum is known; counts are told length by length."""
+    frame = read()["ends"]
+    frame = frame[frame["length"] == 10]
+    best = {
+        (law, its, 10): frame.query("law == @law and activation == @its")["risk"].min() for law in LAWS for its in POOLS
+    }
+    numbers = every_length.numbers(best, {}, {"ends": read()["ends"]})
+    assert set(numbers.table.frame["length"]) == {10}
+    assert numbers.table.frame["risk"].notna().sum() == len(frame)
+    astray = [claim for claim in numbers.claims if "wrong-way" in claim.id]
+    assert [" at 10 tokens" in claim.statement for claim in astray] == [True] * 4
