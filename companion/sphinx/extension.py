@@ -21,6 +21,7 @@ from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
 from companion.scaffold import TEMPLATES
 from companion.sources import MACHINE
 from companion.sphinx.abroad import announce, describe, hide_dead_ends
+from companion.sphinx.api import ApiDirective, find_work, tell_unexplained
 from companion.sphinx.claims import forget_page, pages_out_of_date
 from companion.sphinx.contents import NotebooksDirective
 from companion.sphinx.elements import add_nodes
@@ -45,6 +46,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register directive, role and events."""
     register()
     add_nodes(app)
+    app.add_directive("companion-api", ApiDirective)
     app.add_directive("companion-card", CardDirective)
     app.add_directive("companion-claims", FigureClaims)
     app.add_directive("companion-figure", FigureDirective)
@@ -75,6 +77,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", number_boxes)
     app.connect("doctree-read", name_once)
     app.connect("env-check-consistency", tell_faults)
+    app.connect("env-check-consistency", tell_unexplained)
+    app.connect("missing-reference", find_work)
     app.connect("html-page-context", _mend_page)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", load_scripts)

@@ -12,6 +12,7 @@ from companion import figure_set, provenance
 from companion.house import House
 from companion.mistakes import did_you_mean
 from companion.parameters import parameters_of
+from companion.sphinx.api import used_here
 from companion.sphinx.claims import all_claims, note_shown
 from companion.sphinx.elements import picture, size_of
 from companion.sphinx.files import place_of
@@ -83,7 +84,7 @@ class FigureDirective(SphinxDirective):
         text = DETAILS.format(
             verdict=_verdict(held, len(record["claims"])),
             figure=f"{folder.name}/{figure}",
-            code=_code(house, record),
+            code=_code(house, record) + used_here(self.env.app, f"{folder.name}/{figure}"),
             files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
             columns="\n".join(_column(name, column) for name, column in record["columns"].items()),
             head=_head(folder / f"{figure}{figure_set.DATA}"),
