@@ -87,12 +87,27 @@ class Library:
             name = home
         return name if name in self.entries else None
 
-    def meant(self, word: str, module: str) -> str | None:
-        """What a word in the docstrings or signatures of a module stands for, if it is a name that a page explains."""
-        here = self.resolve(self.modules[module].scope.get(word, f"{module}.{word}"))
-        if here or "." not in word:
-            return here or self._by_name.get(word)
-        return self.resolve(word) or self._by_name.get(word.rpartition(".")[2])
+    def meant_by(self, word: str, of: Module | Entry) -> str | None:
+        """The full name of what a word stands for in a docstring or a signature; None for what no page explains.
+
+        What the file knows by that word; else, if it is a class or has a dot, the only entry of that name. An argument
+        of the function itself is none of these.
+        """
+        module, own = (of.name, "") if isinstance(of, Module) else (of.module, of.full)
+        if isinstance(of, Entry) and re.search(rf"\b{re.escape(word)}(:|=|,\n|, )", of.signature):
+            return None
+        full = self.resolve(self.modules[module].scope.get(word, f"{module}.{word}"))
+        if full is None and (word[:1].isupper() or "." in word):
+            full = self.resolve(word) or self._by_name.get(word.rpartition(".")[2])
+        return None if full == own else full
+
+    def page_of(self, full: str) -> str:
+        """The page that explains an entry."""
+        return self._pages[self.entries[full].module]
+
+    @cached_property
+    def _pages(self) -> dict[str, str]:
+        return {name: page for page, names in self.pages.items() for name in names}
 
     def importable(self, entry: Entry) -> str:
         """The line that imports it, by the shortest way."""
@@ -236,7 +251,7 @@ class _Reader:
                 if value is not None and (_is_alias(name) or wanted(f"{self.module}.{name}")):
                     yield self._value(node, name, value)
 
-    def _entry(self, node, name: str, kind: Kind, signature: str, members=(), owner: str = "") -> Entry:
+    def _entry(self, node, name: str, kind: Kind, signature: str, *, members=(), owner: str = "") -> Entry:
         mentions = frozenset(self._mentions(node))
         doc = ast.get_docstring(node) or ""
         last = node.end_lineno or node.lineno
@@ -337,7 +352,9 @@ def _bindings(target: ast.expr, value: ast.expr) -> Iterable[tuple[str, ast.expr
         case ast.Name(id=name), _:
             yield name, value
         case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
-            yield from ((name.id, given) for name, given in zip(names, values, strict=True) if isinstance(name, ast.Name))
+            yield from (
+                (name.id, given) for name, given in zip(names, values, strict=True) if isinstance(name, ast.Name)
+            )
         case ast.Tuple(elts=names), _:
             yield from ((name.id, None) for name in names if isinstance(name, ast.Name))
 

@@ -28,8 +28,8 @@ class Settings:
     says in words what computes. `report`: the distributions whose versions are recorded with every run. `statements`:
     the file that lists the statements of the papers and where each was read, for a book that keeps such a list.
     `hours_a_step`: how long one cell of a notebook may take before its run is ended, for one that hangs. `live`: under
-    which figures stands which one that moves, as `notebook/figure`, from a chapter with scripts. `api`: the packages, or
-    modules, of which every public name is explained on some page by `{companion-api}`; a build misses what is not.
+    which figures stands which one that moves, as `notebook/figure`, from a chapter with scripts. `api`: the packages,
+    or modules, of which every public name is explained on some page by `{companion-api}`; a build misses what is not.
     """
 
     chapters: str

@@ -230,7 +230,9 @@ def imported_names(program: ast.Module) -> dict[str, str]:
 
 def own_names(program: ast.Module) -> set[str]:
     """The functions and classes that a file defines, and the values that it gives names to."""
-    imports = {alias for node in program.body for alias in _bound(node) if isinstance(node, ast.Import | ast.ImportFrom)}
+    imports = {
+        alias for node in program.body for alias in _bound(node) if isinstance(node, ast.Import | ast.ImportFrom)
+    }
     return set(_bindings(program)) - imports
 
 

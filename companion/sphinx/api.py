@@ -1,8 +1,8 @@
 """`{companion-api} MODULE …`: what a library offers, from its docstrings, each name with the figures that use it.
 
-Docstrings are plain text: every sign comes out as it is written, but that backticks mark code. A name in backticks or in
-a signature leads to where it is explained, a citation `[PAPER, Lemma 2.1]` to the box that states it or to the work,
-`book/page` to that page.
+Docstrings are plain text: every sign comes out as it is written, but that backticks mark code. A name in backticks or
+in a signature leads to where it is explained, a citation `[PAPER, Lemma 2.1]` to the box that states it or to the
+work, `book/page` to that page.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 
 from docutils import nodes
 from pygments.lexers.python import PythonLexer
-from pygments.token import STANDARD_TYPES, Name, Token
+from pygments.token import STANDARD_TYPES, Keyword, Name, Number, Operator, String, Token
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -23,7 +23,7 @@ from companion.api import Entry, Library, Module
 from companion.house import House, relative
 from companion.mistakes import Mistake, did_you_mean
 from companion.reading import read_yaml
-from companion.sphinx.elements import details, summary
+from companion.sphinx.elements import details, signature, summary
 from companion.sphinx.references import WORK
 from companion.sphinx.statements import statements_of
 from companion.sphinx.text import figure_anchor
@@ -35,6 +35,13 @@ FEW, NEARLY_ALL = 6, 0.5
 MARKUP = re.compile(r"(`[^`]+`|\[[A-Z][A-Za-z]*\d+[a-z]?(?:, [^\]`]*)?\]|\bbook/\w+)")
 WORD = re.compile(r"[\w.]+")
 HIGHLIGHTER = PythonLexer()
+# What has a colour in a signature, by the kind that says which.
+COLOURED = {
+    **dict.fromkeys((Keyword, Keyword.Constant, Name.Builtin.Pseudo, Operator.Word), Keyword),
+    **dict.fromkeys((String.Double, String.Single, String.Affix), String),
+    **dict.fromkeys((Number.Integer, Number.Float), Number),
+    Name.Builtin: Name.Builtin,
+}
 
 
 def library_of(app: Sphinx) -> Library:
@@ -79,44 +86,45 @@ class ApiDirective(SphinxDirective):
     def _module(self, library: Library, module: Module) -> nodes.Node:
         section = nodes.section(ids=[f"module-{module.name}"], names=[module.name])
         section += nodes.title("", "", nodes.literal("", module.name))
-        section += docstring(self.env, library, module.name, module.doc)
+        section += docstring(self.env, library, module, module.doc)
         section += [self._entry(library, module, entry) for entry in module.entries]
         return section
 
     def _entry(self, library: Library, module: Module, entry: Entry) -> nodes.Node:
         described, content = self._described(library, entry)
         described[0]["_toc_parts"], described[0]["_toc_name"] = (entry.module, entry.name), entry.name
-        content += docstring(self.env, library, entry.module, entry.doc)
+        content += docstring(self.env, library, entry, entry.doc)
         for member in entry.members:
             inner, said = self._described(library, member)
-            said += docstring(self.env, library, entry.module, member.doc)
+            said += docstring(self.env, library, member, member.doc)
             content += inner
         content += self._place(library, module, entry)
         content += self._users(library, entry)
         return described
 
     def _described(self, library: Library, entry: Entry) -> tuple[addnodes.desc, addnodes.desc_content]:
-        described = addnodes.desc(domain="py", objtype=entry.kind, desctype=entry.kind, classes=["py", entry.kind])
-        signature = addnodes.desc_signature(ids=[entry.full], classes=["companion-signature", "highlight"])
-        signature += _highlighted(self.env, library, entry)
+        described = addnodes.desc(domain="py", objtype=entry.kind, desctype=entry.kind, classes=["py"])
+        head = signature(ids=[entry.full], classes=["sig", "highlight"], permalink="." not in entry.name)
+        head += _highlighted(self.env, library, entry)
         content = addnodes.desc_content()
-        described += [signature, content]
-        self.env.get_domain("py").note_object(entry.full, entry.kind, entry.full, location=signature)  # pyright: ignore
+        described += [head, content]
+        self.env.get_domain("py").note_object(entry.full, entry.kind, entry.full, location=head)  # pyright: ignore
         return described, content
 
     def _place(self, library: Library, module: Module, entry: Entry) -> nodes.Node:
         """How it is imported, and where it is written."""
         house: House = self.config.companion_house
-        line = nodes.paragraph("", "", nodes.literal("", library.importable(entry)), nodes.Text(" · "))
-        line["classes"].append("companion-source")
+        line = nodes.paragraph("", "", nodes.literal("", library.importable(entry)), classes=["companion-source"])
         if not module.path.is_relative_to(house.root):
-            return line + [nodes.Text("in the distribution that holds the machine")]
+            return line
         path = relative(module.path, house.root)
         if is_known(house):
-            branch = (read_yaml(house.root / "_config.yml")["repository"]).get("branch", "main")
+            branch = read_yaml(house.root / "_config.yml")["repository"].get("branch", "main")
             uri = f"{public_address(house)}/blob/{branch}/{path}#L{entry.first}-L{entry.last}"
-            return line + [nodes.reference("", path, refuri=uri)]
-        return line + [nodes.Text(f"{path}, line {entry.first}")]
+            line += [nodes.Text(" · "), nodes.reference("", path, refuri=uri)]
+        else:
+            line += nodes.Text(f" · {path}, line {entry.first}")
+        return line
 
     def _users(self, library: Library, entry: Entry) -> Iterator[nodes.Node]:
         """The figures whose code names it; without any, the names of the library that do."""
@@ -130,14 +138,28 @@ class ApiDirective(SphinxDirective):
         elif places:
             yield _said("Used in ", self._figures(places))
         elif users := library.inner_users.get(entry.full, []):
-            links = [_to_name(self.env, full, full.rpartition(".")[2]) for full in users]
+            links = [_to_name(self.env, library, full, full.rpartition(".")[2]) for full in users]
             yield _said("Used by ", links)
 
     def _figures(self, places: list[str]) -> list[nodes.Node]:
         return [_to_figure(self.env, place.partition("/")[2]) for place in places]
 
 
-def docstring(env: Any, library: Library, module: str, text: str) -> Iterator[nodes.Node]:
+class UsedDirective(SphinxDirective):
+    """`{companion-used} notebook/figure`: the names of the library that the figure's code uses, linked."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """A line, or nothing where no page explains any."""
+        library = library_of(self.env.app)
+        names = library.used(*self.arguments[0].split("/")) if library.modules else []
+        own = [name for name in names if name.split(".")[0] in self.config.companion_house.settings.science]
+        links = [_to_name(self.env, library, name, name.rpartition(".")[2]) for name in own]
+        return [_said("From the library: ", links)] if links else []
+
+
+def docstring(env: Any, library: Library, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
     """A docstring as nodes: paragraphs, lists of lines that begin with `- `, and what is indented as it stands."""
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         lines = block.splitlines()
@@ -148,13 +170,13 @@ def docstring(env: Any, library: Library, module: str, text: str) -> Iterator[no
             yield nodes.literal_block(plain, plain, language="text", classes=["companion-verbatim"])
         elif lines[0].startswith("- "):
             items = re.split(r"(?:^|\n)- ", block)[1:]
-            found = [nodes.list_item("", nodes.paragraph("", "", *inline(env, library, module, item))) for item in items]
+            found = [nodes.list_item("", nodes.paragraph("", "", *inline(env, library, of, item))) for item in items]
             yield nodes.bullet_list("", *found)
         else:
-            yield nodes.paragraph("", "", *inline(env, library, module, block))
+            yield nodes.paragraph("", "", *inline(env, library, of, block))
 
 
-def inline(env: Any, library: Library, module: str, text: str) -> Iterator[nodes.Node]:
+def inline(env: Any, library: Library, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
     """A paragraph of a docstring: code, citations and pages, and every other sign as it is written."""
     house: House = env.config.companion_house
     for place, part in enumerate(MARKUP.split(" ".join(text.split()))):
@@ -164,8 +186,8 @@ def inline(env: Any, library: Library, module: str, text: str) -> Iterator[nodes
             yield nodes.Text(part)
         elif part.startswith("`"):
             word = part[1:-1]
-            full = library.meant(word, module) if WORD.fullmatch(word) else None
-            yield _to_name(env, full, word) if full else nodes.literal("", word)
+            full = library.meant_by(word, of) if WORD.fullmatch(word) else None
+            yield _to_name(env, library, full, word) if full else nodes.literal("", word)
         elif part.startswith("["):
             yield from _cited(env, part)
         elif (house.root / f"{part}.md").is_file() or (house.root / f"{part}.ipynb").is_file():
@@ -210,34 +232,29 @@ def tell_unexplained(app: Sphinx, env: Any) -> None:
         logger.warning("%s", mistake)
 
 
-def used_here(app: Sphinx, place: str) -> str:
-    """For the code under a figure: the names of the library that it uses, linked, as MyST; empty where none is explained."""
-    library = library_of(app)
-    names = library.used(*place.split("/")) if library.modules else []
-    own = [name for name in names if name.split(".")[0] in app.config.companion_house.settings.science]
-    links = ", ".join(f"{{py:obj}}`{name.rpartition('.')[2]} <{name}>`" for name in own)
-    return f"From the library: {links}.\n" if links else ""
-
-
 def _highlighted(env: Any, library: Library, entry: Entry) -> Iterator[nodes.Node]:
     """A signature in colours, its known names linked."""
-    for kind, text in HIGHLIGHTER.get_tokens(entry.signature):
-        shown = text.rstrip("\n") if not text.strip(" \n") and text.endswith("\n") and len(text) == 1 else text
-        if kind in Name and kind is not Name.Builtin and text != entry.name.rpartition(".")[2]:
-            full = library.meant(text, entry.module) if text[0].isupper() or entry.kind == "data" else None
-            if full and full != entry.full:
-                yield _to_name(env, full, text, code=False)
-                continue
-        if text == entry.name.rpartition(".")[2]:
-            yield nodes.strong("", text, classes=["descname"])
-        elif kind in Token.Text or kind in Token.Punctuation or kind in Token.Operator or kind is Name:
-            yield nodes.Text(text)
+    own = entry.name.rpartition(".")[2]
+    for kind, text in HIGHLIGHTER.get_tokens(entry.signature.rstrip("\n")):
+        full = library.meant_by(text, entry) if kind is Token.Name and text != own else None
+        if full:
+            yield _to_name(env, library, full, text, code=False)
+        elif text == own:
+            yield nodes.strong("", text)
+        elif kind in COLOURED and text.strip():
+            yield nodes.inline("", text, classes=[STANDARD_TYPES[COLOURED[kind]]])
         else:
-            yield nodes.inline("", shown, classes=[STANDARD_TYPES.get(kind, "")])
+            yield nodes.Text(text)
 
 
-def _to_name(env: Any, full: str, text: str, *, code: bool = True) -> nodes.Node:
-    return _link(env, text, code=code, refdomain="py", reftype="obj", reftarget=full)
+def _to_name(env: Any, library: Library, full: str, text: str, *, code: bool = True) -> nodes.Node:
+    page = library.page_of(full)
+    here = env.docname.rpartition("/")[2]
+    house: House = env.config.companion_house
+    uri = "" if page == here else env.app.builder.get_relative_uri(env.docname, f"{house.book.name}/{page}")
+    link = nodes.reference("", "", refuri=f"{uri}#{full}", internal=True)
+    link += nodes.literal("", text) if code else nodes.Text(text)
+    return link
 
 
 def _to_figure(env: Any, figure: str) -> nodes.Node:
@@ -245,9 +262,9 @@ def _to_figure(env: Any, figure: str) -> nodes.Node:
     return _link(env, text, refdomain="std", reftype="numref", reftarget=figure_anchor(figure))
 
 
-def _link(env: Any, text: str, *, code: bool = False, **about: Any) -> nodes.Node:
+def _link(env: Any, text: str, **about: Any) -> nodes.Node:
     link = addnodes.pending_xref("", refdoc=env.docname, refexplicit=True, refwarn=True, **about)
-    link += nodes.literal("", text) if code else nodes.inline("", text)
+    link += nodes.inline("", text)
     return link
 
 

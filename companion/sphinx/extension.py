@@ -21,7 +21,7 @@ from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
 from companion.scaffold import TEMPLATES
 from companion.sources import MACHINE
 from companion.sphinx.abroad import announce, describe, hide_dead_ends
-from companion.sphinx.api import ApiDirective, find_work, tell_unexplained
+from companion.sphinx.api import ApiDirective, UsedDirective, find_work, tell_unexplained
 from companion.sphinx.claims import forget_page, pages_out_of_date
 from companion.sphinx.contents import NotebooksDirective
 from companion.sphinx.elements import add_nodes
@@ -54,6 +54,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("companion-notebooks", NotebooksDirective)
     app.add_directive("companion-picture", PictureDirective)
     app.add_directive("companion-statements", StatementsDirective)
+    app.add_directive("companion-used", UsedDirective)
     app.add_role("claim", ClaimRole())
     app.add_role("companion-file", FileRole())
     # pages remember what rendered them: when the code here changes, Sphinx reads them all again

@@ -12,7 +12,6 @@ from companion import figure_set, provenance
 from companion.house import House
 from companion.mistakes import did_you_mean
 from companion.parameters import parameters_of
-from companion.sphinx.api import used_here
 from companion.sphinx.claims import all_claims, note_shown
 from companion.sphinx.elements import picture, size_of
 from companion.sphinx.files import place_of
@@ -58,7 +57,7 @@ class FigureDirective(SphinxDirective):
         for claim in record["claims"]:
             if not claim["source"].strip():
                 raise self.error(f"Claim {claim['id']!r} of figure {self.arguments[0]!r} needs a source.")
-        table = carried_table(house, folder, figure)
+        table = carried_table(house, self.env.docname, folder, figure)
         live = lent(self, shown)
         return [self._picture(folder, figure, record), *table, *live, *self._details(house, folder, figure, record)]
 
@@ -84,7 +83,7 @@ class FigureDirective(SphinxDirective):
         text = DETAILS.format(
             verdict=_verdict(held, len(record["claims"])),
             figure=f"{folder.name}/{figure}",
-            code=_code(house, record) + used_here(self.env.app, f"{folder.name}/{figure}"),
+            code=_code(house, record),
             files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
             columns="\n".join(_column(name, column) for name, column in record["columns"].items()),
             head=_head(folder / f"{figure}{figure_set.DATA}"),
@@ -115,6 +114,8 @@ DETAILS = """
 
 ::::{{tab-item}} Code
 {code}
+```{{companion-used}} {figure}
+```
 ::::
 
 ::::{{tab-item}} Data
