@@ -7,7 +7,7 @@ values that a table of contents (`__init__.py`) offers or other code takes.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -94,7 +94,7 @@ class Library:
         of the function itself is none of these.
         """
         module, own = (of.name, "") if isinstance(of, Module) else (of.module, of.full)
-        if isinstance(of, Entry) and re.search(rf"\b{re.escape(word)}(:|=|,\n|, )", of.signature):
+        if isinstance(of, Entry) and re.search(rf"(?:\(|, |  ){re.escape(word)}[:=,)]", of.signature):
             return None
         full = self.resolve(self.modules[module].scope.get(word, f"{module}.{word}"))
         if full is None and (word[:1].isupper() or "." in word):
@@ -211,13 +211,13 @@ def modules_of(house: House, package: str) -> list[str]:
     return [".".join((package, *part)) for part in parts if not any(one.startswith("_") for one in part)]
 
 
-def read(house: House, name: str, wanted) -> Module:
+def read(house: House, name: str, wanted: Callable[[str], bool]) -> Module:
     """A module as its file has it; `wanted` says of a value, by its full name, whether it is for others."""
     path = home(house, name)
     tree, text = sources.tree(path), path.read_text(encoding="utf-8")
     scope = {**sources.imported_names(tree), **{own: f"{name}.{own}" for own in sources.own_names(tree)}}
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    reader = _Reader(name, text, scope, classes)
+    reader = _Reader(name, text.split("\n"), scope, classes)
     entries = tuple(entry for node in tree.body for entry in reader.entries(node, wanted))
     return Module(name, path, ast.get_docstring(tree) or "", entries, scope)
 
@@ -232,11 +232,11 @@ def _exported(house: House, package: str) -> Iterator[tuple[str, str]]:
 @dataclass(frozen=True)
 class _Reader:
     module: str
-    text: str
+    lines: Sequence[str]
     scope: Mapping[str, str]
     classes: Mapping[str, ast.ClassDef]
 
-    def entries(self, node: ast.stmt, wanted) -> Iterator[Entry]:
+    def entries(self, node: ast.stmt, wanted: Callable[[str], bool]) -> Iterator[Entry]:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if _is_public(name):
                 yield self._entry(node, name, "function", self.call(name, node, bound=False))
@@ -324,15 +324,18 @@ class _Reader:
         equals = " = " if kind else "="
         return argument.arg + kind + (f"{equals}{self._source(default)}" if default is not None else "")
 
-    def _source(self, node: ast.AST) -> str:
+    def _source(self, node: ast.expr) -> str:
         """As it is written; over several lines, in one."""
-        text = ast.get_source_segment(self.text, node) or ast.unparse(node)
-        return text if "\n" not in text else re.sub(r"\s*\n\s*", " ", text).replace("( ", "(").replace(", )", ")")
+        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        lines = [line.encode() for line in self.lines[first:last]]
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        return re.sub(r"\s*\n\s*", " ", b"\n".join(lines).decode()).replace("( ", "(").replace(", )", ")")
 
     def _above(self, node: ast.stmt) -> str:
         """The comment that stands right above a value."""
-        lines, said = self.text.splitlines(), []
-        for line in reversed(lines[: node.lineno - 1]):
+        said: list[str] = []
+        for line in reversed(self.lines[: node.lineno - 1]):
             if not line.startswith("# "):
                 break
             said.append(line[2:])

@@ -7,6 +7,7 @@ work, `book/page` to that page.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 from docutils import nodes
@@ -24,9 +25,9 @@ from companion.house import House, relative
 from companion.mistakes import Mistake, did_you_mean
 from companion.reading import read_yaml
 from companion.sphinx.elements import details, signature, summary
+from companion.sphinx.numbers import figure_link
 from companion.sphinx.references import WORK
 from companion.sphinx.statements import statements_of
-from companion.sphinx.text import figure_anchor
 
 logger = logging.getLogger(__name__)
 # More figures than these are folded; of what nearly all use, the number is said.
@@ -34,7 +35,7 @@ FEW, NEARLY_ALL = 6, 0.5
 # In a docstring: code, a citation, a page.
 MARKUP = re.compile(r"(`[^`]+`|\[[A-Z][A-Za-z]*\d+[a-z]?(?:, [^\]`]*)?\]|\bbook/\w+)")
 WORD = re.compile(r"[\w.]+")
-HIGHLIGHTER = PythonLexer()
+HIGHLIGHTER = PythonLexer(ensurenl=False)
 # What has a colour in a signature, by the kind that says which.
 COLOURED = {
     **dict.fromkeys((Keyword, Keyword.Constant, Name.Builtin.Pseudo, Operator.Word), Keyword),
@@ -83,6 +84,13 @@ class ApiDirective(SphinxDirective):
             for path in sorted(house.chapter(name).glob("*.py")):
                 self.env.note_dependency(str(path))
 
+    @cached_property
+    def sources(self) -> str:
+        """Where sources can be read; empty while nobody knows the repository's address."""
+        house: House = self.config.companion_house
+        branch = read_yaml(house.root / "_config.yml")["repository"].get("branch", "main")
+        return f"{public_address(house)}/blob/{branch}" if is_known(house) else ""
+
     def _module(self, library: Library, module: Module) -> nodes.Node:
         section = nodes.section(ids=[f"module-{module.name}"], names=[module.name])
         section += nodes.title("", "", nodes.literal("", module.name))
@@ -92,7 +100,6 @@ class ApiDirective(SphinxDirective):
 
     def _entry(self, library: Library, module: Module, entry: Entry) -> nodes.Node:
         described, content = self._described(library, entry)
-        described[0]["_toc_parts"], described[0]["_toc_name"] = (entry.module, entry.name), entry.name
         content += docstring(self.env, library, entry, entry.doc)
         for member in entry.members:
             inner, said = self._described(library, member)
@@ -105,6 +112,8 @@ class ApiDirective(SphinxDirective):
     def _described(self, library: Library, entry: Entry) -> tuple[addnodes.desc, addnodes.desc_content]:
         described = addnodes.desc(domain="py", objtype=entry.kind, desctype=entry.kind, classes=["py"])
         head = signature(ids=[entry.full], classes=["sig", "highlight"], permalink="." not in entry.name)
+        if "." not in entry.name:  # members are not in the table of contents of the page
+            head["_toc_parts"], head["_toc_name"] = (entry.module, entry.name), entry.name
         head += _highlighted(self.env, library, entry)
         content = addnodes.desc_content()
         described += [head, content]
@@ -118,9 +127,8 @@ class ApiDirective(SphinxDirective):
         if not module.path.is_relative_to(house.root):
             return line
         path = relative(module.path, house.root)
-        if is_known(house):
-            branch = read_yaml(house.root / "_config.yml")["repository"].get("branch", "main")
-            uri = f"{public_address(house)}/blob/{branch}/{path}#L{entry.first}-L{entry.last}"
+        if self.sources:
+            uri = f"{self.sources}/{path}#L{entry.first}-L{entry.last}"
             line += [nodes.Text(" · "), nodes.reference("", path, refuri=uri)]
         else:
             line += nodes.Text(f" · {path}, line {entry.first}")
@@ -235,7 +243,7 @@ def tell_unexplained(app: Sphinx, env: Any) -> None:
 def _highlighted(env: Any, library: Library, entry: Entry) -> Iterator[nodes.Node]:
     """A signature in colours, its known names linked."""
     own = entry.name.rpartition(".")[2]
-    for kind, text in HIGHLIGHTER.get_tokens(entry.signature.rstrip("\n")):
+    for kind, text in HIGHLIGHTER.get_tokens(entry.signature):
         full = library.meant_by(text, entry) if kind is Token.Name and text != own else None
         if full:
             yield _to_name(env, library, full, text, code=False)
@@ -259,7 +267,7 @@ def _to_name(env: Any, library: Library, full: str, text: str, *, code: bool = T
 
 def _to_figure(env: Any, figure: str) -> nodes.Node:
     text = f"Fig. %s ({figure.replace('_', ' ')})"
-    return _link(env, text, refdomain="std", reftype="numref", reftarget=figure_anchor(figure))
+    return figure_link(env, figure, text)
 
 
 def _link(env: Any, text: str, **about: Any) -> nodes.Node:

@@ -24,12 +24,14 @@ MARK = re.compile(r'<span class="(\w+)">([^<>]*)</span>')
 BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 # Marks of one kind beside each other.
 NEIGHBOURS = re.compile(r'(<span class="(\w+)">[^<>]*)</span>(\s*)<span class="\2">')
-ARTICLE = re.compile(r"<article.*</article>", re.DOTALL)
-# Marks within a line of text that no style sheet knows.
-WORDS = re.compile(r'<span(?: class="(?:pre|std std-numref)")?>([^<>]*)</span>')
+# Marks within a line of text, and classes of links, that no style sheet knows.
+WORDS = re.compile(r'<span class="(?:pre|std-numref|std std-numref)">([^<>]*)</span>')
 CODE = re.compile(r'<code class="[^"]*\bliteral notranslate">')
-# Marks of operators and dots, a third of all, whose colour helps nobody: they get that of the code around them.
-DULL = {"o"}
+LINK = re.compile(r'<a class="reference internal"|(?<=<a class=")reference internal (?=nav-link")')
+# Marks of operators, dots, numbers and built-in names, most of all, whose colour helps nobody: they get that of the
+# code around them, and what is left, keywords, strings, comments and what is defined, is seen the better.
+DULL = {"o", "nb", "bp", "mi", "mf"}
+SHORT = re.compile(r'<span class="(\w+)">')
 # Alphabets that the typesetter asks for when a formula names them, and that few books do.
 ALPHABETS = {
     "Fraktur": re.compile(r"\\(math)?frak\b"),
@@ -52,7 +54,8 @@ def slim(out: Path) -> None:
     looks = _looks(_read(out / "_static" / "pygments.css"))
     for page, text in texts.items():
         slimmer = BLOCK.sub(lambda block: _marked(looks, block[0]), ICON_SCRIPT.sub("", text))
-        slimmer = ARTICLE.sub(lambda article: _in_fewer_marks(article[0]), slimmer)
+        slimmer = CODE.sub('<code class="literal notranslate">', WORDS.sub(r"\1", slimmer))
+        slimmer = LINK.sub(lambda link: "<a" if link[0].startswith("<") else "", slimmer)
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
@@ -98,13 +101,7 @@ def _marked(looks: dict[str, str], block: str) -> str:
         look = looks.get(found[1], found[1])
         return f'<span class="{look}">{found[2]}</span>' if look else found[2]
 
-    return _together(MARK.sub(mark, block))
-
-
-def _in_fewer_marks(article: str) -> str:
-    while (fewer := WORDS.sub(r"\1", article)) != article:
-        article = fewer
-    return CODE.sub('<code class="literal notranslate">', article)
+    return SHORT.sub(r"<span class=\1>", _together(MARK.sub(mark, block)))
 
 
 def _together(block: str) -> str:
