@@ -330,7 +330,10 @@ class _Reader:
         lines = [line.encode() for line in self.lines[first:last]]
         lines[-1] = lines[-1][: node.end_col_offset]
         lines[0] = lines[0][node.col_offset :]
-        return re.sub(r"\s*\n\s*", " ", b"\n".join(lines).decode()).replace("( ", "(").replace(", )", ")")
+        written = b"\n".join(lines).decode()
+        if "\n" not in written:
+            return written
+        return re.sub(r"(?<=[(\[{]) |,? (?=[)\]}])", "", re.sub(r"\s*\n\s*", " ", written))
 
     def _above(self, node: ast.stmt) -> str:
         """The comment that stands right above a value."""
