@@ -24,9 +24,10 @@ MARK = re.compile(r'<span class="(\w+)">([^<>]*)</span>')
 BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 # Marks of one kind beside each other.
 NEIGHBOURS = re.compile(r'(<span class="(\w+)">[^<>]*)</span>(\s*)<span class="\2">')
-# Marks within a line of text, and classes of links, that no style sheet knows.
+# Marks within a line of text, and classes of links and cells, that no style sheet knows.
 WORDS = re.compile(r'<span class="(?:pre|std-numref|std std-numref)">([^<>]*)</span>')
 CODE = re.compile(r'<code class="[^"]*\bliteral notranslate">')
+CELL = re.compile(r'(<t[rh]) class="(?:row-odd|row-even|head)"')
 LINK = re.compile(r'<a class="reference internal"|(?<=<a class=")reference internal (?=nav-link")')
 # Marks of operators, dots, numbers and built-in names, most of all, whose colour helps nobody: they get that of the
 # code around them, and what is left, keywords, strings, comments and what is defined, is seen the better.
@@ -55,6 +56,7 @@ def slim(out: Path) -> None:
     for page, text in texts.items():
         slimmer = BLOCK.sub(lambda block: _marked(looks, block[0]), ICON_SCRIPT.sub("", text))
         slimmer = CODE.sub('<code class="literal notranslate">', WORDS.sub(r"\1", slimmer))
+        slimmer = CELL.sub(r"\1", slimmer.replace("<pre><span></span>", "<pre>"))
         slimmer = LINK.sub(lambda link: "<a" if link[0].startswith("<") else "", slimmer)
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
