@@ -127,7 +127,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot([first, last], [level, level], color=ink(), linestyle="--", linewidth=1)
         label(axes, last, level, rf"$\beta={level:.3f}$", ink(), xytext=(-2, 11), ha="right")
     slope_axes(axes, 0.75)
-    axes.set_xlim(first / 2.3, last * 1.05)
+    axes.set_xlim(first / 2.5, last * 1.05)
     lowest = table[table["predicted"] > 0.1].sort_values("predicted").iloc[0]
     said = {"xytext": (10, -4), "ha": "left"}
     label(axes, lowest["log_length"], lowest["predicted"], r"dotted: $\beta-m/(2\,\ln L)$", ink(), **said)
