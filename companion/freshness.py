@@ -94,6 +94,7 @@ def all_made_of(house: House, profile: str) -> dict[str, dict[str, Any]]:
         "pictures": {target: _key(content) for target, content in drawn.items()},
         "pages": {relative(page, house.root): sources.digest(page.read_bytes()) for page in [*pages, *shown]},
         "live": dict(house.settings.live),
+        "api": list(house.settings.api),
         "machine": tree_digests(sources.MACHINE),
     }
     return {**numbers, **drawn, BOOK: book}

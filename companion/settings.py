@@ -28,7 +28,8 @@ class Settings:
     says in words what computes. `report`: the distributions whose versions are recorded with every run. `statements`:
     the file that lists the statements of the papers and where each was read, for a book that keeps such a list.
     `hours_a_step`: how long one cell of a notebook may take before its run is ended, for one that hangs. `live`: under
-    which figures stands which one that moves, as `notebook/figure`, from a chapter with scripts.
+    which figures stands which one that moves, as `notebook/figure`, from a chapter with scripts. `api`: the packages,
+    or modules, of which every public name is explained on some page by `{companion-api}`; a build misses what is not.
     """
 
     chapters: str
@@ -39,6 +40,7 @@ class Settings:
     statements: str | None = None
     hours_a_step: float = 24.0
     live: Mapping[str, str] = field(default_factory=dict)
+    api: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> "Settings":
@@ -93,6 +95,7 @@ def _read(path: Path, _modified: int) -> Settings:
         "statements": str,
         "hours_a_step": (int, float),
         "live": dict,
+        "api": list,
     }
     for name, value in table.items():
         if name not in known:
@@ -105,4 +108,5 @@ def _read(path: Path, _modified: int) -> Settings:
     if "chapters" not in table:
         raise Mistake(f"{path}: {TABLE} needs `chapters`, the package with a folder a notebook.")
     science = tuple(dict.fromkeys([*table.get("science", []), table["chapters"]]))
-    return Settings(**{**table, "science": science, "report": tuple(table.get("report", []))})
+    lists = {"science": science, "report": tuple(table.get("report", [])), "api": tuple(table.get("api", []))}
+    return Settings(**{**table, **lists})

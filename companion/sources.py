@@ -73,13 +73,25 @@ class Library:
 
         `functions` are those that the notebook calls. Both as dotted names, in the order of their files.
         """
+        return [f"{module}.{name}" for module, name in self._in_order(self._behind(figure, functions)[0], figure)]
+
+    def named(self, figure: str, functions: Sequence[str]) -> set[str]:
+        """What that code takes from elsewhere, as it was imported: `lib.attend`, and whatever is below a module."""
+        return {f"{module}.{name}" for module, name in self._behind(figure, functions)[1]}
+
+    def _behind(self, figure: str, functions: Sequence[str]) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+        """The chapter's own names that the code of a figure leads to, by module, and those of others it names."""
         chapter = figure.rpartition(".")[0]
         seen: set[tuple[str, str]] = set()
+        beyond: set[tuple[str, str]] = set()
         pending = [(figure, own) for own in ("simulate", "numbers", "draw")]
         pending += [tuple(name.rpartition(".")[::2]) for name in functions]
         while pending:
             module, name = pending.pop()
-            if (module, name) in seen or not module.startswith(chapter) or (path := self._find(module)) is None:
+            if not module.startswith(chapter):
+                beyond.add((module, name))
+                continue
+            if (module, name) in seen or (path := self._find(module)) is None:
                 continue
             tree = _tree(path)
             if name not in _bindings(tree):
@@ -87,7 +99,7 @@ class Library:
             seen.add((module, name))
             pending += [(module, other) for other in _uses(tree, name)]
             pending += list(self._used_elsewhere(tree, name))
-        return [f"{module}.{name}" for module, name in self._in_order(seen, figure)]
+        return seen, beyond
 
     def _in_order(self, seen: set[tuple[str, str]], figure: str) -> list[tuple[str, str]]:
         def place(found: tuple[str, str]) -> tuple[bool, str, int]:
@@ -204,6 +216,24 @@ class Library:
 def digest(content: bytes) -> str:
     """sha256, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def tree(path: Path) -> ast.Module:
+    """The program in a file, read once as long as the file stays as it is."""
+    return _tree(path)
+
+
+def imported_names(program: ast.Module) -> dict[str, str]:
+    """What names that a file imports mean, as dotted names."""
+    return _imported(program)
+
+
+def own_names(program: ast.Module) -> set[str]:
+    """The functions and classes that a file defines, and the values that it gives names to."""
+    imports = {
+        alias for node in program.body for alias in _bound(node) if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    return set(_bindings(program)) - imports
 
 
 def same_code(one: Path, other: Path, part: Part) -> bool:

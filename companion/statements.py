@@ -123,6 +123,11 @@ class Statements:
         """The figures that show it: those it names, and those its claims belong to."""
         return list(dict.fromkeys([*row.figures, *(claim["figure"] for claim in self.claims_of(row))]))
 
+    def box_cited(self, citation: str) -> str | None:
+        """The label of the box that states what `[PAPER, Lemma 2.1]` cites; None if none does."""
+        rows = self._numbered(*_source(citation))
+        return next((label for row in rows for label in self.boxes_of(row)), None)
+
     def cited_by(self, label: str) -> list[str]:
         """The listed papers that a box cites, or is named after."""
         box = self.boxes[label]

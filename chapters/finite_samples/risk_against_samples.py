@@ -23,7 +23,7 @@ from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain
 from chapters.finite_samples.theory import FAR, Bounds, Measured, Trained, ridge_at
 from chapters.finite_samples.training import HEADS, NOISE_STD, SMALLEST_RIDGE, Rerun
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, markers
+from companion.style import headline, ink, label, markers
 from lib.statistics import comparison_quantile
 
 # Up to the first linear attention is ahead, from the second on softmax.
@@ -181,14 +181,16 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(mine["alpha"], np.full(len(mine), level), color=COLOURS[head], linewidth=4, solid_capstyle="butt")
     for floor in table[table["kind"] == "n = ∞"].itertuples():
         axes.axhline(floor.risk, color=COLOURS[floor.head], linestyle=":", linewidth=1.5)
-    handles = [
-        *(Line2D([], [], color=colour, linewidth=2) for colour in COLOURS.values()),
-        *(Line2D([], [], color=ink(), marker=marker, linestyle="", fillstyle="none") for marker in markers(len(sizes))),
-        legend_line(":", 1.5),
-        Line2D([], [], color=ink(), linewidth=4),
-    ]
-    labels = [*COLOURS, *(f"training, $D={size}$" for size in sizes), r"$n=\infty$", "smallest key ridge"]
-    axes.legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        left = {"xytext": (4, 7), "ha": "left", "fontsize": 10}
+        name = "softmax and Bayes-optimal" if floor.head == "softmax" else floor.head
+        label(axes, theory["alpha"].min(), floor.risk, rf"{name}, $n=\infty$", COLOURS[floor.head], **left)
+    for head, colour in COLOURS.items():
+        last = theory[theory["head"] == head].sort_values("alpha").iloc[-1]
+        label(axes, last["alpha"], last["risk"], head, colour, xytext=(8, 4))
+    said = {"xytext": (0, 0), "ha": "left", "fontsize": 10}
+    label(axes, theory["alpha"].min(), 0.075, "best key ridge is the smallest allowed:", ink(), **said)
+    marks = [Line2D([], [], color=ink(), marker=one, linestyle="", fillstyle="none") for one in markers(len(sizes))]
+    axes.legend(marks, [f"training, $D={size}$" for size in sizes], loc="upper right")
     axes.set(xscale="log", xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0, None))
     plain_ticks(axes, theory["alpha"])
     headline(figure, "Few prompts favour linear attention, many favour softmax")

@@ -2,12 +2,12 @@ r"""What length buys: the risk at the end of training, and the length that an ac
 
 Left, for one dimension: the risk of the exact flow after infinite time (solid), where the descents stopped
 (dashed), at the head $(A^*,b^*)$ where the infinite flow ends (dotted), and that of the best linear attention
-(grey); points are the descents' last losses with two standard errors, from seeds. Right: the least length
+(orange); points are the descents' last losses with two standard errors, from seeds. Right: the least length
 $L(\varepsilon)$ at which the risk after infinite time is below $\varepsilon$ (solid), and the same for the head
 $(A^*,b^*)$ (dotted), in several dimensions, up to lengths that no one has.
 
 Alt: Left, log-log chart of risk against length. Solid, dashed and dotted lines fall with length, the solid one
-lowest of the three, a grey one below all; points lie on the dashed line. Right, length against accuracy, over many
+lowest of the three, an orange one below all; points lie on the dashed line. Right, length against accuracy, over many
 decades: solid lines of slope minus one, and dotted ones above them that rise faster.
 """
 
@@ -22,7 +22,7 @@ from chapters.icl_finite.marks import MARKERS, SIZE
 from chapters.icl_finite.parameters import WAITED
 from chapters.icl_finite.valley_search import Price
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, legend_line, legend_with, sequence
+from companion.style import error_bars, headline, ink, label, legend_line, sequence
 from lib.icl import LinearRegression
 from lib.statistics import standard_error
 
@@ -112,27 +112,35 @@ def draw(table: pd.DataFrame) -> Figure:
     descents = table[table["kind"].isin(list(MARKERS))]
     dimension, end = descents["dimension"].max(), descents["log_length"].max() + 2.5
     curves = {
-        "infinite limit": (":", "C2", "$(A^*,b^*)$"),
-        "stopped": ("--", "C1", "flow, stopped"),
-        "trained": ("-", "C0", r"flow, $t\to\infty$"),
-        "linear attention": ("-", "0.6", "best linear"),
+        "infinite limit": (":", "C2", "head of\ninfinite\nprompts", 10),
+        "stopped": ("--", "0.5", "stopped", -5),
+        "trained": ("-", "C0", "trained to\nthe end", 0),
+        "linear attention": ("-", "C1", "best linear", 0),
     }
     mine = table[(table["dimension"] == dimension) & (table["log_length"] <= end)]
-    for kind, (dash, colour, name) in curves.items():
-        curve = mine[mine["kind"] == kind]
-        left.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2, label=name)
+    for kind, (dash, colour, name, up) in curves.items():
+        curve = mine[mine["kind"] == kind].sort_values("log_length")
+        left.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2)
+        last = curve.iloc[-1]
+        said = "0.5" if kind == "stopped" else colour
+        label(left, np.exp(last["log_length"]), last["risk"], name, said, xytext=(6, up), fontsize=10, linespacing=0.95)
     for kind, points in descents.groupby("kind", sort=False):
-        look = {"marker": MARKERS[kind], "color": ink(), "label": f"descent, {kind}"}
+        look = {"marker": MARKERS[kind], "color": ink(), "label": f"descent, {kind} prompts"}
         error_bars(left, np.exp(points["log_length"]), points["risk"], points["std_error"], **look)
     left.set_title(f"what length buys, $d={dimension}$")
-    left.legend(loc="lower left")
+    left.legend(loc="lower left", fontsize=10)
     dimensions = sorted(table[table["kind"] == "trained"]["dimension"].unique())
-    for d, colour in zip(dimensions, sequence(len(dimensions)), strict=True):
+    sides = ["right", *["center"] * (len(dimensions) - 2), "left"]
+    for d, colour, side in zip(dimensions, sequence(len(dimensions)), sides, strict=False):
         for kind, dash in (("trained", "-"), ("infinite limit", ":")):
-            curve = table[(table["kind"] == kind) & (table["dimension"] == d)]
-            name = f"$d={d}$" if kind == "trained" else None
-            right.plot(curve["risk"], np.exp(curve["log_length"]), dash, color=colour, linewidth=2, label=name)
-    right.set_title("what accuracy costs")
-    legend_with(right, {r"$t\to\infty$": legend_line("-"), "$(A^*,b^*)$": legend_line(":")}, loc="lower left")
+            curve = table[(table["kind"] == kind) & (table["dimension"] == d)].sort_values("log_length")
+            right.plot(curve["risk"], np.exp(curve["log_length"]), dash, color=colour, linewidth=2)
+            if kind == "trained":
+                top, place = curve.iloc[-1], {"xytext": (0, 6), "ha": side, "va": "bottom", "fontsize": 10}
+                label(right, top["risk"], np.exp(top["log_length"]), f"{d}", colour, **place)
+    right.set_title("what accuracy costs, by dimension $d$")
+    lines = {"trained to the end": legend_line("-"), "head of infinite prompts": legend_line(":")}
+    right.legend(list(lines.values()), list(lines), loc="lower left", fontsize=10)
+    right.set_ylim(top=100 * np.exp(table["log_length"].max()))
     headline(figure, "Trained to the end, a head gains accuracy in proportion to length")
     return figure

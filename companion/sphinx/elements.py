@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 # An SVG says its size, in points, in its first tag; a page leaves that much room before the picture is there.
@@ -36,6 +37,10 @@ class picture(nodes.General, nodes.Element):
     """
 
 
+class signature(addnodes.desc_signature):
+    """How a name of a library is used: written as it is, blanks and all; with `permalink`, a link to itself."""
+
+
 def size_of(path: Path) -> tuple[float, float] | None:
     """Width and height of an SVG, in its own units."""
     with path.open(encoding="utf-8") as file:
@@ -50,6 +55,7 @@ def add_nodes(app: Sphinx) -> None:
     app.add_node(details, html=(_open("details"), _close("details")))
     app.add_node(summary, html=(_open("summary"), _close("summary")))
     app.add_node(stated, html=(_open("div"), _close("div")))
+    app.add_node(signature, html=(_visit_signature, _depart_signature))
     app.add_node(picture, html=(_visit_picture, _leave))
 
 
@@ -65,6 +71,16 @@ def _close(tag: str) -> Any:
         writer.body.append(f"</{tag}>\n")
 
     return depart
+
+
+def _visit_signature(writer: Any, node: nodes.Element) -> None:
+    writer.body.append(writer.starttag(node, "dt", ""))
+
+
+def _depart_signature(writer: Any, node: nodes.Element) -> None:
+    if node["permalink"]:
+        writer.add_permalink_ref(node, "Link to this name")
+    writer.body.append("</dt>\n")
 
 
 def _leave(writer: Any, node: nodes.Element) -> None:

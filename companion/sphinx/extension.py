@@ -21,6 +21,7 @@ from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
 from companion.scaffold import TEMPLATES
 from companion.sources import MACHINE
 from companion.sphinx.abroad import announce, describe, hide_dead_ends
+from companion.sphinx.api import ApiDirective, UsedDirective, find_work, tell_unexplained
 from companion.sphinx.claims import forget_page, pages_out_of_date
 from companion.sphinx.contents import NotebooksDirective
 from companion.sphinx.elements import add_nodes
@@ -28,6 +29,7 @@ from companion.sphinx.figures import ClaimRole, FigureClaims, FigureDirective
 from companion.sphinx.files import FileRole, copy_files
 from companion.sphinx.front import CardDirective, PictureDirective, draw_thumbnails, forget_cards
 from companion.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
+from companion.sphinx.numbers import FigureRole, find_figure
 from companion.sphinx.references import list_cited, register
 from companion.sphinx.scripts import copy_scripts, forget_lent, load_scripts, note_scripts
 from companion.sphinx.slimming import slim
@@ -45,6 +47,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register directive, role and events."""
     register()
     add_nodes(app)
+    app.add_directive("companion-api", ApiDirective)
     app.add_directive("companion-card", CardDirective)
     app.add_directive("companion-claims", FigureClaims)
     app.add_directive("companion-figure", FigureDirective)
@@ -52,8 +55,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("companion-notebooks", NotebooksDirective)
     app.add_directive("companion-picture", PictureDirective)
     app.add_directive("companion-statements", StatementsDirective)
+    app.add_directive("companion-used", UsedDirective)
     app.add_role("claim", ClaimRole())
     app.add_role("companion-file", FileRole())
+    app.add_role("companion-number", FigureRole())
     # pages remember what rendered them: when the code here changes, Sphinx reads them all again
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
     app.add_css_file("companion.css")
@@ -75,6 +80,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", number_boxes)
     app.connect("doctree-read", name_once)
     app.connect("env-check-consistency", tell_faults)
+    app.connect("env-check-consistency", tell_unexplained)
+    app.connect("missing-reference", find_work)
+    app.connect("missing-reference", find_figure)
     app.connect("html-page-context", _mend_page)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", load_scripts)

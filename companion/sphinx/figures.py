@@ -57,7 +57,7 @@ class FigureDirective(SphinxDirective):
         for claim in record["claims"]:
             if not claim["source"].strip():
                 raise self.error(f"Claim {claim['id']!r} of figure {self.arguments[0]!r} needs a source.")
-        table = carried_table(house, folder, figure)
+        table = carried_table(house, self.env.docname, folder, figure)
         live = lent(self, shown)
         return [self._picture(folder, figure, record), *table, *live, *self._details(house, folder, figure, record)]
 
@@ -114,6 +114,8 @@ DETAILS = """
 
 ::::{{tab-item}} Code
 {code}
+```{{companion-used}} {figure}
+```
 ::::
 
 ::::{{tab-item}} Data

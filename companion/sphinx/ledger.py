@@ -17,12 +17,12 @@ from companion.mistakes import did_you_mean
 from companion.notebooks import Notebook
 from companion.sphinx.claims import ALL, all_claims, note_shown
 from companion.sphinx.elements import details, summary
+from companion.sphinx.numbers import figure_link
 from companion.sphinx.statements import read_hand, read_where, statements_of
 from companion.sphinx.text import (
     called,
     catches,
     claim_anchor,
-    figure_anchor,
     ledger_anchor,
     mark,
     typeset,
@@ -79,7 +79,7 @@ class LedgerDirective(SphinxDirective):
         chapter += summary("", "", *heading, nodes.inline("", count, classes=["companion-count"]))
         for figure, mine in groupby(claims, key=lambda claim: claim["figure"]):
             place = nodes.paragraph(classes=["companion-shown-in"])
-            place += self._figure(figure)
+            place += figure_link(self.env, figure)
             chapter += place
             chapter += [self._entry(claim, known) for claim in mine]
         return chapter
@@ -102,14 +102,10 @@ class LedgerDirective(SphinxDirective):
             self.env.docname, f"{self.config.companion_house.book.name}/{claim['notebook']}"
         )
         stated = nodes.reference("", "stated there", refuri=f"{place}#{claim_anchor(claim['id'])}", internal=True)
-        text += [*where, nodes.Text(" Shown in "), self._figure(claim["figure"]), nodes.Text(", "), stated]
+        text += [*where, nodes.Text(" Shown in "), figure_link(self.env, claim["figure"]), nodes.Text(", "), stated]
         text += nodes.Text(".")
         entry += text
         return called(self, entry, ledger_anchor(claim["id"]))
-
-    def _figure(self, figure: str) -> nodes.Node:
-        (reference, *_), _ = self.parse_inline(f"{{numref}}`{figure_anchor(figure)}`")
-        return reference
 
     def _source(self, claim: dict[str, Any], known: set[str]) -> nodes.Node:
         """What the claim cites, linked to the box that states it if there is one."""

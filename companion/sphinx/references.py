@@ -16,6 +16,8 @@ from sphinx.application import Sphinx
 ARXIV, DOI = "https://arxiv.org/abs/", "https://doi.org/"
 # The page with the bibliography, as the ledger's is called `claims`.
 PAGE = "references"
+# What a link to a work, from a docstring, is called until all pages are read.
+WORK = "companion-work"
 
 
 class Keys(BaseLabelStyle):
@@ -60,7 +62,7 @@ def list_cited(app: Sphinx, doctree: nodes.document) -> None:
     cited = [
         key.strip()
         for reference in doctree.findall(pending_xref)
-        if reference["refdomain"] == "cite"
+        if reference["refdomain"] == "cite" or reference.get("reftype") == WORK
         for key in reference["reftarget"].split(",")
     ]
     works = [entries[key] for key in dict.fromkeys(cited) if key in entries]

@@ -1,12 +1,14 @@
 """What a chapter brings for its own page: the scripts and styles in its folder `page`, which no other page loads.
 
-Such a page carries the table of each of its figures, as it is published, in a `<script type="text/csv">` of which
-`data-figure` names the figure: its scripts ask for no file, and work where pages are opened from a disk.
+Such a page loads the table of each of its figures, as it is published, by a script that puts its text under the
+figure's name into `window.companionTables`: so it works where pages are opened from a disk, and pages that show the
+same figure share the file.
 
 One of its figures may stand a second time, folded, under a figure of another chapter: the book's table `live` says
 where.
 """
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -17,28 +19,36 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from companion import figure_set
+from companion.atomic import write_text
 from companion.house import House
 from companion.mistakes import did_you_mean
 from companion.settings import FILE
+from companion.sources import digest
 from companion.sphinx.elements import details, picture, size_of, summary
 from companion.sphinx.files import place_of
 from companion.sphinx.text import figure_anchor
 
 # Below `_static` of the site, a folder a chapter.
 PLACE = "chapters"
+# Below that, the tables of a chapter's figures.
+TABLES = "tables"
 
 
 def copy_scripts(app: Sphinx) -> None:
     """Before pages are written, which name scripts by a digest of what is in the site."""
     if app.builder.format != "html":
         return
-    house, place = House(Path(app.srcdir)), Path(app.outdir) / "_static" / PLACE
+    house, place = app.config.companion_house, Path(app.outdir) / "_static" / PLACE
     shutil.rmtree(place, ignore_errors=True)
     for name in house.notebooks():
         for path in house.page_files(name):
             target = place / name / path.relative_to(house.page_folder(name))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
+        folder = house.shown_figures(app.config.companion_profile) / name
+        for figure in figure_set.names_in(folder) if house.page_files(name) else ():
+            if (folder / f"{figure}{figure_set.DATA}").is_file():
+                write_text(place / name / TABLES / f"{figure}.js", _table(folder, figure))
 
 
 def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
@@ -65,14 +75,18 @@ def note_scripts(app: Sphinx, docname: str, source: list[str]) -> None:
             app.env.note_dependency(str(path))
 
 
-def carried_table(house: House, folder: Path, figure: str) -> list[nodes.Node]:
-    """The table of a figure for the scripts of its page, if its chapter brings any."""
+def carried_table(house: House, docname: str, folder: Path, figure: str) -> list[nodes.Node]:
+    """What loads the table of a figure for the scripts of its page, if its chapter brings any."""
     if not house.page_files(folder.name):
         return []
-    table = (folder / f"{figure}{figure_set.DATA}").read_text(encoding="utf-8")
-    if "</" in table or "<!" in table:
-        raise ValueError(f"The table of {figure} would end the script that carries it: it holds `</` or `<!`.")
-    return [nodes.raw("", f'<script type="text/csv" data-figure="{figure}">\n{table}</script>\n', format="html")]
+    mark = digest(_table(folder, figure).encode())[:8]
+    place = "../" * docname.count("/") + f"_static/{PLACE}/{folder.name}/{TABLES}/{figure}.js?v={mark}"
+    return [nodes.raw("", f'<script defer src="{place}"></script>\n', format="html")]
+
+
+def _table(folder: Path, figure: str) -> str:
+    text = json.dumps((folder / f"{figure}{figure_set.DATA}").read_text(encoding="utf-8"), ensure_ascii=False)
+    return f"(window.companionTables ??= {{}}).{figure} = {text};\n"
 
 
 def lent(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
@@ -103,7 +117,7 @@ def lent(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
     place = nodes.container(classes=["companion-live-place"], ids=[f"live-{figure.replace('_', '-')}"])
     place += picture(alt=" ".join(record["alt"].split()), size=size_of(folder / f"{figure}.svg"), **files)
     page = env.app.builder.get_relative_uri(env.docname, f"{house.book.name}/{chapter}")
-    whole = nodes.paragraph("", "", *carried_table(house, folder, figure))
+    whole = nodes.paragraph("", "", *carried_table(house, env.docname, folder, figure))
     whole += nodes.reference(
         "", "What it shows, and its claims", refuri=f"{page}#{figure_anchor(figure)}", internal=True
     )

@@ -22,8 +22,17 @@ FONT_SOURCES = re.compile(
 STYLE_RULE = re.compile(r'(html\[data-theme="\w+"\])? *\.highlight ?(?:\.(\w+))? *\{([^}]*)\}')
 MARK = re.compile(r'<span class="(\w+)">([^<>]*)</span>')
 BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
-# Marks of operators and dots, a third of all, whose colour helps nobody: they get that of the code around them.
-DULL = {"o"}
+# Marks of one kind beside each other.
+NEIGHBOURS = re.compile(r'(<span class="(\w+)">[^<>]*)</span>(\s*)<span class="\2">')
+# Marks within a line of text, and classes of links and cells, that no style sheet knows.
+WORDS = re.compile(r'<span class="(?:pre|std-numref|std std-numref)">([^<>]*)</span>')
+CODE = re.compile(r'<code class="[^"]*\bliteral notranslate">')
+CELL = re.compile(r'(<t[rh]) class="(?:row-odd|row-even|head)"')
+LINK = re.compile(r'<a class="reference internal"|(?<=<a class=")reference internal (?=nav-link")')
+# Marks of operators, dots, numbers and built-in names, most of all, whose colour helps nobody: they get that of the
+# code around them, and what is left, keywords, strings, comments and what is defined, is seen the better.
+DULL = {"o", "nb", "bp", "mi", "mf"}
+SHORT = re.compile(r'<span class="(\w+)">')
 # Alphabets that the typesetter asks for when a formula names them, and that few books do.
 ALPHABETS = {
     "Fraktur": re.compile(r"\\(math)?frak\b"),
@@ -43,9 +52,12 @@ def slim(out: Path) -> None:
     """Take away from the built site in `out` what its pages do not use. Doing it twice changes nothing."""
     pages = sorted(out.rglob("*.html"))
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
-    plain = DULL | _plain_marks(_read(out / "_static" / "pygments.css"))
+    looks = _looks(_read(out / "_static" / "pygments.css"))
     for page, text in texts.items():
-        slimmer = BLOCK.sub(lambda block: _without(plain, block[0]), ICON_SCRIPT.sub("", text))
+        slimmer = BLOCK.sub(lambda block: _marked(looks, block[0]), ICON_SCRIPT.sub("", text))
+        slimmer = CODE.sub('<code class="literal notranslate">', WORDS.sub(r"\1", slimmer))
+        slimmer = CELL.sub(r"\1", slimmer.replace("<pre><span></span>", "<pre>"))
+        slimmer = LINK.sub(lambda link: "<a" if link[0].startswith("<") else "", slimmer)
         if slimmer != text:
             page.write_text(slimmer, encoding="utf-8")
     icons = {icon for text in texts.values() for icon in ICON_CLASS.findall(text)}
@@ -69,20 +81,35 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-def _plain_marks(sheet: str) -> set[str]:
-    """The marks that give code the colour which it has without them."""
+def _looks(sheet: str) -> dict[str, str]:
+    """For each mark of code the first that looks as it does, in all themes; nothing for what looks as code without."""
     rules = [
         (theme, name, dict(re.findall(r"([\w-]+): *([^;]+?) *(?:;|$)", style)))
         for theme, name, style in STYLE_RULE.findall(sheet)
     ]
     own = {theme: style.get("color") for theme, name, style in rules if not name}
-    marks = {name for _, name, _ in rules if name}
-    coloured = {name for theme, name, style in rules if style != {"color": own.get(theme)}}
-    return marks - coloured
+    looks: dict[str, list[tuple[str, dict[str, str]]]] = {}
+    for theme, name, style in rules:
+        if name and name not in DULL and style != {"color": own.get(theme)}:
+            looks.setdefault(name, []).append((theme, style))
+    first = {name: next(other for other in looks if looks[other] == look) for name, look in looks.items()}
+    return {name: first.get(name, "") for name in (*DULL, *(name for _, name, _ in rules if name))}
 
 
-def _without(plain: set[str], block: str) -> str:
-    return MARK.sub(lambda mark: mark[2] if mark[1] in plain else mark[0], block)
+def _marked(looks: dict[str, str], block: str) -> str:
+    """Code with as few marks as its colours need."""
+
+    def mark(found: re.Match[str]) -> str:
+        look = looks.get(found[1], found[1])
+        return f'<span class="{look}">{found[2]}</span>' if look else found[2]
+
+    return SHORT.sub(r"<span class=\1>", _together(MARK.sub(mark, block)))
+
+
+def _together(block: str) -> str:
+    while (fewer := NEIGHBOURS.sub(r"\1\3", block)) != block:
+        block = fewer
+    return block
 
 
 def _keep_icons(static: Path, icons: set[str]) -> None:

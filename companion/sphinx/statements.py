@@ -88,7 +88,7 @@ def _entry(statements: Statements, row: Statement) -> str:
     claims = [f"{mark(claim)} [{claim['id']}](#{ledger_anchor(claim['id'])})" for claim in statements.claims_of(row)]
     places = [f"{{prf:ref}}`{label}`" for label in statements.boxes_of(row)]
     places += [f"{{doc}}`{page}`" for page in row.pages]
-    figures = [f"{{numref}}`fig-{figure.replace('_', '-')}`" for figure in statements.figures_of(row)]
+    figures = [f"{{companion-number}}`{figure}`" for figure in statements.figures_of(row)]
     lines = [
         f"({row.anchor})=\n**{row.item}. {escaped(row.title)}** ({escaped(sort)})",
         f"*Read in:* {_origin(statements, row)}{f'; {escaped(row.remark)}' if row.remark else ''}.",

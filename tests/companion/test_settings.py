@@ -39,6 +39,7 @@ def test_table_is_read(table):
     assert settings == Settings("episodes", ("walkers", "episodes"), "episodes:quiet", "episodes:device", ("numpy",))
     assert table('[tool.companion]\nchapters = "episodes"\n') == Settings("episodes", ("episodes",))
     assert table(f'{FULL}statements = "book/list.yml"\n').statements == "book/list.yml"
+    assert table(f'{FULL}api = ["walkers"]\n').api == ("walkers",)
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,38 @@ def test_what_a_record_says_comes_out_as_it_is_written(book: House):
     assert (site / f"figures/toy/{figure}.csv").read_bytes() == (book.published / f"toy/{figure}.csv").read_bytes()
 
 
+def test_what_a_docstring_says_comes_out_as_it_is_written(book: House):
+    """Of a module, a function, a class and its method; a name leads to its place, and a module left out is told."""
+    place = f"{book.settings.chapters}.odd"
+    words = ODD.replace("\\", "\\\\").replace("`f`", "f").replace("`j`", "j").replace('"r"', "r")
+    source = "\n".join(
+        [
+            f'"""{words}"""',
+            f'def first(x: "A[B, \' d\']" = 1 < 2):\n    """{words}"""',
+            f'class Second:\n    """{words} See `first`."""\n    def third(self):\n        """{words}"""',
+        ]
+    )
+    (book.root / f"{place.replace('.', '/')}.py").write_text(source + "\n")
+    (book.book / "names.md").write_text(f"# Names\n\n```{{companion-api}} {place}\n```\n")
+    contents = book.root / "_toc.yml"
+    contents.write_text(
+        contents.read_text().replace("- file: book/claims", "- file: book/claims\n      - file: book/names")
+    )
+    finished = companion(book, "book", "--published")
+    assert finished.returncode == 0, finished.stderr
+    text = (book.site("laptop") / "book/names.html").read_text()
+    page = Read(text)
+    assert page.text.count(" ".join(words.replace("\\\\", "\\").split())) == 4
+    assert "k" not in page.scripts
+    assert """first(x: "A[B, ' d']" = 1 < 2)""" in page.text
+    assert f'href="#{place}.first"' in text
+    table = book.root / "pyproject.toml"
+    table.write_text(table.read_text().replace("science = []", f'science = []\napi = ["{book.settings.chapters}"]'))
+    finished = companion(book, "book", "--published")
+    assert finished.returncode != 0
+    assert f"The module {book.settings.chapters}.toy.toy_error is explained on no page" in finished.stderr
+
+
 def test_a_book_whose_address_is_known_says_so(book: House):
     """One command brings the buttons, the map of the site and whole addresses; before it nothing leads nowhere."""
     page, config = book.site("laptop") / "book/toy.html", book.root / "_config.yml"

@@ -163,7 +163,7 @@ def test_every_source_that_a_page_cites_is_linked(browser: Browser, address: str
     listed = {}
     for name in [*house.notebooks(), "index"]:
         page.goto(f"{address}/book/{name}.html")
-        cited = set(page.locator("a.reference[href*='references.html#id']").all_inner_texts())
+        cited = set(page.locator("article a[href*='references.html#id']").all_inner_texts())
         rows = page.locator(".companion-cited li").evaluate_all(
             """all => all.map(one => {
                 const links = [...one.querySelectorAll('a')].map(link => link.href);

@@ -1,11 +1,10 @@
-// A table of the page, read between its rows: the one polynomial through all nodes of a grid, one axis after the other.
+// A table that the page loads, read between its rows: the one polynomial through all nodes of a grid, one axis after the other.
 // The same formula as chapters/laboratory/grids.py, whose distance from the library is measured.
 const laboratory = (window.laboratory ??= {});
 
 // The columns, as texts, of the rows in which some columns say what `only` says.
 laboratory.table = (figure, only = {}) => {
-  const [names, ...rows] = document.querySelector(`script[data-figure="${figure}"]`).textContent
-    .trim().split("\n").map((line) => line.split(","));
+  const [names, ...rows] = window.companionTables[figure].trim().split("\n").map((line) => line.split(","));
   const taken = rows.filter((row) => Object.entries(only).every(([name, text]) => row[names.indexOf(name)] === text));
   return Object.fromEntries(names.map((name, place) => [name, taken.map((row) => row[place])]));
 };
