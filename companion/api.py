@@ -96,9 +96,13 @@ class Library:
         module, own = (of.name, "") if isinstance(of, Module) else (of.module, of.full)
         if isinstance(of, Entry) and re.search(rf"(?:\(|, |  ){re.escape(word)}[:=,)]", of.signature):
             return None
-        full = self.resolve(self.modules[module].scope.get(word, f"{module}.{word}"))
-        if full is None and (word[:1].isupper() or "." in word):
+        scope = self.modules[module].scope
+        if word in scope:  # which may be somebody else's
+            full = self.resolve(scope[word])
+        elif word[:1].isupper() or "." in word:
             full = self.resolve(word) or self._by_name.get(word.rpartition(".")[2])
+        else:
+            full = None
         return None if full == own else full
 
     def page_of(self, full: str) -> str:

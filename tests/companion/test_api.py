@@ -48,7 +48,7 @@ class Step:
 
 
 class Long(Step):
-    """A long one."""
+    """A long one, of no `Path`."""
 
     by: float
 
@@ -124,6 +124,8 @@ def test_names_lead_where_they_are_explained(library):
     assert found.meant_by("Step", walk) == "walkers.steps.Step"
     assert found.meant_by("start", walk) is None
     assert found.meant_by("walk", found.modules["walkers.steps"]) == "walkers.steps.walk"
+    # of another library, whatever else has that name
+    assert found.meant_by("ClassVar", walk) is None
     assert found.inner_users["walkers.steps.Step"] == ["walkers.steps.Long", "walkers.steps.walk"]
     assert found.page_of("walkers.steps.walk") == "api"
 

@@ -162,7 +162,7 @@ def test_every_source_that_a_page_cites_is_linked(browser: Browser, address: str
     page = browser.new_page()
     listed = {}
     for name in [*house.notebooks(), "index"]:
-        page.goto(f"{address}/book/{name}.html")
+        page.goto(f"{address}/book/{name}.html", wait_until="domcontentloaded")
         cited = set(page.locator("article a[href*='references.html#id']").all_inner_texts())
         rows = page.locator(".companion-cited li").evaluate_all(
             """all => all.map(one => {

@@ -36,7 +36,8 @@ def test_every_statement_has_its_entry(browser: Browser, address: str, statement
 
 def test_boxes_say_where_they_were_read(browser: Browser, address: str, statements: Statements):
     """Under each box that cites a paper, with a link into the index; under no other."""
-    page = browser.new_page()
+    context = browser.new_context(java_script_enabled=False)  # all of it is there before any script runs
+    page = context.new_page()
     for name in sorted({box.page for box in statements.boxes.values()}):
         page.goto(f"{address}/book/{name}.html")
         for box in statements.boxes.values():
@@ -47,7 +48,7 @@ def test_boxes_say_where_they_were_read(browser: Browser, address: str, statemen
                     rows = statements.rows_of_box(box.label)
                     assert line.locator(f"a[href$='#{rows[0].anchor}']").count() == 1
                     assert (SECOND_HAND in line.inner_text()) == any(map(statements.index.second_hand, rows))
-    page.close()
+    context.close()
 
 
 def test_the_ledger_says_where_they_were_read(browser: Browser, address: str, statements: Statements):
