@@ -185,7 +185,8 @@ def draw(table: pd.DataFrame) -> Figure:
             shares = mine[mine["wrong"].notna() & (mine["activation"] == activation)]
             look = {"color": COLOURS[activation], "marker": SYMBOLS[activation], "markersize": 5}
             below.plot(shares["length"], shares["wrong"], linewidth=1, **look)
-        below.set(xlabel="tokens in a prompt, $L$", xlim=(5, 1.05 * MANY), ylim=(-0.05, 1.05))
+        below.set(xlabel="tokens in a prompt, $L$", ylim=(-0.05, 1.05))
+        below.set_xlim(left=0)
     panels[0, 0].set_ylabel(MEAN_SQUARE)
     panels[1, 0].set_ylabel("share\nthe wrong way")
     look = {"color": ink(), "linestyle": "", "marker": "o", "markersize": 5}
