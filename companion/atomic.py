@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -170,9 +170,17 @@ def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """
     parent.mkdir(parents=True, exist_ok=True)
     for dead in parent.glob(f"{prefix}-*"):
-        shutil.rmtree(dead, ignore_errors=True)  # a killed run's kernel may write for another second
+        remove_folder(dead)
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=parent))
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder into which a killed run's kernel may write for another second: it goes by a name nobody knows."""
+    gone = path.with_name(f".{path.name}")
+    with suppress(OSError):
+        path.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)

@@ -33,7 +33,8 @@ class Keeper(MetaPathFinder):
         found = PathFinder.find_spec(fullname, path, target)
         if found is not None and found.has_location and found.origin and found.origin.endswith(".py"):
             source = Path(found.origin)
-            if source.is_relative_to(self.root) and not source.is_relative_to(sys.prefix):
+            ours = source.is_relative_to(self.root) and not source.is_relative_to(sys.prefix)
+            if ours and self.folder.parent.is_dir():  # else the runner was killed, and the next one has cleaned up
                 kept = self.folder / source.relative_to(self.root)
                 with suppress(OSError):  # whoever imports the module will say so
                     kept.parent.mkdir(parents=True, exist_ok=True)

@@ -30,6 +30,7 @@ WORDS = NAMED | {
     "numbers": "its numbers",
     "picture": "its `draw`, its caption or the style",
     "live": "which figures that move stand under others",
+    "api": "which packages are explained",
 }
 
 

@@ -99,6 +99,8 @@ class Publisher:
         return made
 
     def _leave_to_runner(self, out: Path, name: str, frame: pd.DataFrame, said: Mapping[str, Any]) -> None:
+        if not out.is_dir():
+            raise FileNotFoundError(f"`{out}` is gone, and with it whoever asked for these results.")
         tables = out / "tables" / self.notebook
         tables.mkdir(parents=True, exist_ok=True)
         numbers.write_csv(frame, tables / f"{name}{figure_set.DATA}", numbers.EXACT_DIGITS)

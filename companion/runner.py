@@ -104,10 +104,10 @@ def _clear(house: House, build: Build) -> None:
     folders = house.runs.iterdir() if house.runs.is_dir() else ()
     for place in (build, *(house.own_build(folder.name) for folder in folders)):
         for staging in place.staging.glob("*"):
-            lock = staging.name.rpartition("-")[0].removeprefix("draw-")
+            lock = staging.name.lstrip(".").rpartition("-")[0].removeprefix("draw-")
             with atomic.if_free(place.locks / lock) as dead:
                 if dead:
-                    shutil.rmtree(staging, ignore_errors=True)
+                    atomic.remove_folder(staging)
 
 
 def own_build(

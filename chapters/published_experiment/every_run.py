@@ -4,7 +4,7 @@ They are kept in three tables, a row each run in `ends` and `heads`, and some ro
 computed by itself, so that its numbers do not depend on which others are computed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ import jax.random as jr
 import numpy as np
 import optax
 import pandas as pd
-from rich.progress import Progress as Bars
 
 from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, points_of
 from chapters.published_experiment.protocol import (
@@ -137,9 +136,14 @@ def joined(tables: Tables, rows: Tables) -> Tables:
 
 
 def training(
-    run: Run, *, checkpoint: Checkpoint, steps: int = PUBLISHED_STEPS, every: int = STEPS_A_ROW, bars: Bars
+    run: Run,
+    *,
+    checkpoint: Checkpoint,
+    steps: int = PUBLISHED_STEPS,
+    every: int = STEPS_A_ROW,
+    tell: Callable[[int, float], None] = lambda step, loss: None,
 ) -> History:
-    """Train in single precision, as published, from the checkpoint if there is one."""
+    """Train in single precision, as published, from the checkpoint if there is one; `tell` hears step and loss."""
     law_number = list(LAWS).index(run.law)
     with jax.enable_x64(False):
         weights_key, prompts_key = jr.split(jr.key(run.start))
@@ -160,12 +164,9 @@ def training(
             key=jr.fold_in(jr.fold_in(prompts_key, run.length), law_number),
             resume=checkpoint.load,
         )
-        bar = bars.add_task(run.name, total=steps)
         for point in reached:
             checkpoint.save(point.arrays)
-            words = f"{run.name}: mean square {point.loss:.4f}"
-            bars.update(bar, completed=int(point.state.step), description=words)
-        bars.remove_task(bar)
+            tell(int(point.state.step), float(point.loss))
     return point.history
 
 

@@ -283,6 +283,7 @@ def test_claim_that_fails_is_shown_with_a_cross(demo, measured):
 def test_builder_says_where_to_publish(demo, by_hand, monkeypatch):
     """`COMPANION_OUT` gets the figures, the unrounded numbers and the device; the working folder nothing."""
     out = by_hand / "elsewhere"
+    out.mkdir()
     monkeypatch.setenv(OUT, str(out))
     monkeypatch.setenv(PROFILE, "smoke")
     record = demo.publish().record
@@ -293,8 +294,17 @@ def test_builder_says_where_to_publish(demo, by_hand, monkeypatch):
     assert not (by_hand / "figures-scratch").exists()
 
 
+def test_a_kernel_whose_runner_is_gone_leaves_nothing(demo, by_hand, monkeypatch):
+    """It would put back a folder that the next run has removed."""
+    monkeypatch.setenv(OUT, str(by_hand / "removed"))
+    with pytest.raises(FileNotFoundError, match="whoever asked"):
+        demo.publish()
+    assert list(by_hand.iterdir()) == []
+
+
 def test_what_was_said_of_the_unrounded_numbers_lies_beside_them(demo, by_hand, monkeypatch):
     """All but what pictures and captions add, so that these can be made anew."""
+    (by_hand / "elsewhere").mkdir()
     monkeypatch.setenv(OUT, str(by_hand / "elsewhere"))
     record = demo.publish(cells=CELLS).record
     said = json.loads((by_hand / "elsewhere/tables/demo/falling_line.json").read_text())

@@ -94,7 +94,13 @@ def _computed_here(run: Run, folder: Path, origin: dict[str, Any], bars: Progres
     with atomic.if_free(lock) as free:
         if not free or run in runs_in(read()):
             return False
-        history = training(run, checkpoint=Checkpoint(place, f"{run.name}, {PUBLISHED_STEPS} steps"), bars=bars)
+        bar = bars.add_task(run.name, total=PUBLISHED_STEPS)
+
+        def tell(step: int, loss: float) -> None:
+            bars.update(bar, completed=step, description=f"{run.name}: mean square {loss:.4f}")
+
+        history = training(run, checkpoint=Checkpoint(place, f"{run.name}, {PUBLISHED_STEPS} steps"), tell=tell)
+        bars.remove_task(bar)
         ended = rows_of(run, history)
         with atomic.locked(folder / "published_experiment-every.lock", "waiting for another process that keeps a run"):
             for name, frame in joined(read(), ended).items():
