@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pandas as pd
 from pydantic import ValidationError
 
-from companion import atomic, drawing, figure_set, numbers, sources, steps
+from companion import atomic, drawing, figure_set, formulas, numbers, sources, steps
 from companion.house import MIME, OUT, PROFILE
 from companion.parameters import Parameters, explain
 from companion.records import Numbers
@@ -85,6 +85,7 @@ class Publisher:
         }
         if out:
             self._leave_to_runner(Path(out), name, frame, said)
+        formulas.parse_once()
         return Published(folder, drawing.write_set(folder, figure, frame, said, library))
 
     def _numbers(self, figure: ModuleType, outputs: tuple, named: dict[str, Any]) -> Numbers:

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, drawing, figure_set, freshness, numbers, publication
+from companion import atomic, drawing, figure_set, formulas, freshness, numbers, publication
 from companion.house import DEFAULT_PROFILE, House
 from companion.mistakes import Mistake, did_you_mean
 from companion.notebooks import Notebook
@@ -44,6 +44,7 @@ def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -
             shutil.copytree(shown, new) if shown.is_dir() else new.mkdir()
             library = Library.at(house.root, house.settings.science)
             frame = numbers.read_csv(table, said["columns"])
+            formulas.parse_once()
             drawn = drawing.write_set(new, module, frame, said, library)
             if shown == house.published / name and _same_words(drawn, said) and not figure_set.faults(shown, figure):
                 return []

@@ -1,0 +1,47 @@
+"""Formulas are parsed once, and look as they did."""
+
+import subprocess
+import sys
+
+DRAWN = r"""
+import io, sys
+import matplotlib
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+from matplotlib import _mathtext
+from companion import formulas
+
+parsed, parse = [], _mathtext.Parser.parse
+def counted(self, formula, *asked):
+    parsed.append(formula)
+    return parse(self, formula, *asked)
+_mathtext.Parser.parse = counted
+
+def files():
+    figure, axes = plt.subplots(layout="constrained")
+    axes.set(xscale="log", xlim=(1, 1e9), xlabel="$\sqrt{2\ln L}$")
+    contents = []
+    for kind in ("svg", "png", "svg"):
+        content = io.BytesIO()
+        figure.savefig(content, format=kind, metadata={"Date": None} if kind == "svg" else {}, bbox_inches="tight")
+        contents.append(content.getvalue())
+    plt.close(figure)
+    return contents
+
+plt.rcParams["svg.hashsalt"] = "the same"
+plain, before = files(), len(parsed)
+formulas.parse_once()
+formulas.parse_once()
+first = files()
+between = len(parsed)
+assert first == files() == plain
+print(before, between - before, len(parsed) - between)
+"""
+
+
+def test_formulas_are_parsed_once_and_look_the_same():
+    """By a process of its own, whose matplotlib is changed: three files of a figure, then the same again."""
+    told = subprocess.run([sys.executable, "-c", DRAWN], capture_output=True, text=True, check=True)
+    plainly, once, again = map(int, told.stdout.split())
+    assert again == 0
+    assert 0 < once < 0.7 * plainly
