@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from chapters.exact_finite_prompt.marks import SIZE
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
@@ -25,6 +24,8 @@ from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
 # Of the colours: powers of ten, the closer the nearer to one, where all that matters happens.
 LEVELS = [-30, -20, -12, -8, -5, -3, -2, -1, -0.5, 0, 1, 2]
+# Names of steps below this one stand on dark colours.
+DARK = -4
 
 
 def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
@@ -95,22 +96,22 @@ def draw(table: pd.DataFrame) -> Figure:
     scale = {"levels": LEVELS, "norm": BoundaryNorm(LEVELS, 256, extend="both"), "extend": "both"}
     names = {level: "0.3" if level == -0.5 else f"$10^{{{level}}}$" if level else "1" for level in LEVELS}
     # the colour map is the same on both sheets, and so are the colours that show on it
-    halo = [withStroke(linewidth=2.5, foreground="w")]
     for panel, (column, title) in zip(panels, titles.items(), strict=True):
         grid = np.log10(table.pivot(index="log_length", columns="tau", values=column))
         taus, lengths = np.asarray(grid.columns, float), np.asarray(grid.index, float)
         panel.contourf(taus, lengths, grid, cmap="viridis", **scale)
-        lines = panel.contour(taus, lengths, grid, levels=LEVELS, colors="w", linewidths=0.6, linestyles="-")
+        lines = panel.contour(taus, lengths, grid, levels=LEVELS)
         # P comes to 1 on the edges alone, where no name fits
         met = [level for level in LEVELS if float(np.min(grid)) < level < float(np.max(grid)) - 0.1]
-        for name in panel.clabel(lines, met, fmt=names, fontsize=9, colors="k", inline=False):
-            name.set(path_effects=halo, rotation=0)
+        inks = ["w" if level < DARK else "k" for level in met]
+        for name in panel.clabel(lines, met, fmt=names, fontsize=9, colors=inks, inline=False):
+            name.set_rotation(0)
+        lines.set_visible(False)  # they only say where names stand
         panel.plot(taus, taus**2 / 2, color="k", linestyle="--", linewidth=2)
         panel.set(ylim=(0, lengths.max()), xlim=(0, taus.max()), title=title, xlabel=r"size of the query, $\tau$")
         panel.grid(False)
     panels[0].set_ylabel(r"$\ln L$")
     tau = 0.58 * taus.max()
-    said = {"xytext": (8, -16), "path_effects": halo}
-    label(panels[0], tau, tau**2 / 2, r"$\tau=\sqrt{2\,\ln L}$", "k", **said)
+    label(panels[0], tau, tau**2 / 2, r"$\tau=\sqrt{2\,\ln L}$", "k", xytext=(8, -16))
     headline(figure, "Above the dashed line many tokens answer; below it, a few")
     return figure
