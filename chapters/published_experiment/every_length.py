@@ -210,9 +210,8 @@ def _risks(axes: Axes, mine: pd.DataFrame, *, named: bool) -> None:
     ridge = mine[mine["bayes"].notna()]
     axes.plot(ridge["length"], ridge["bayes"], color=COLOURS["bayes"], linestyle="", marker=SYMBOLS["bayes"])
     if named:
-        label(
-            axes, ridge["length"].iloc[-1], ridge["bayes"].iloc[-1], "ridge,\nBayes", COLOURS["bayes"], xytext=(7, -4)
-        )
+        first = ridge.iloc[0]
+        label(axes, first["length"], first["bayes"], "ridge (Bayes)", COLOURS["bayes"], xytext=(8, 0))
     plain_ticks(axes)
 
 

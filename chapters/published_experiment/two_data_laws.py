@@ -54,10 +54,10 @@ def _law_claim(optima: Optima) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a law: the two optima and ridge regression, their names at their ends."""
+    """A panel a law: the two optima and ridge regression under their names."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True)
     titles = {"corrected": "corrected: query like prompt", "as published": "as published: $C$ twice, query never"}
-    names = {"softmax": "softmax", "linear": "linear", "bayes": "ridge\n(Bayes)"}
+    names = {"softmax": "softmax", "linear": "linear", "bayes": "ridge (Bayes)"}
     for panel, (law, title) in zip(panels, titles.items(), strict=True):
         mine = table[table["law"] == law]
         for name, said in names.items():
@@ -65,8 +65,8 @@ def draw(table: pd.DataFrame) -> Figure:
             style = SYMBOLS["bayes"] if name == "bayes" else "-"
             panel.plot(drawn["length"], drawn[name], style, color=COLOURS[name], linewidth=2)
             if panel is panels[-1]:
-                place = {"xytext": (8, -6 if name == "bayes" else 0), "linespacing": 0.95}
-                label(panel, drawn["length"].iloc[-1], drawn[name].iloc[-1], said, COLOURS[name], **place)
+                named = drawn.iloc[0 if name == "bayes" else -1]
+                label(panel, named["length"], named[name], said, COLOURS[name], xytext=(8, 0))
         panel.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", title=title)
         plain_ticks(panel)
     panels[0].set_ylabel(MEAN_SQUARE)

@@ -128,7 +128,7 @@ def draw(table: pd.DataFrame) -> Figure:
     law = rf"$\beta(H)$, heuristic; on it the exact slopes at $\ln L={table['log_length'].iloc[0]:g}$"
     label(axes, norms.min(), 1, law, "C0", xytext=(0, 13))
     axes.plot(norms, table["bound"], "--", color=ink(), linewidth=1.5)
-    label(axes, last["squared_norm"], last["bound"], "form of\nProp. 3.1", ink())
+    label(axes, last["squared_norm"], last["bound"], "form of\nProp. 3.1", ink(), xytext=(6, 8))
     axes.plot(norms, table["token_complexity"], ":", color="C2", linewidth=2)
     label(axes, norms.min(), table["token_complexity"].iloc[0], "$1/(1+H^2)$, [TSC]", "C2", xytext=(0, -22))
     axes.set(xscale="log", yscale="log", xlabel=r"size of the head, $H^2$", ylabel="exponent of the mean square error")

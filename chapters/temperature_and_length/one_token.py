@@ -109,6 +109,6 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set_xticks([3, 10, 30, 100], labels=["3", "10", "30", "100"])
         panel.minorticks_off()
     panels[0].set_ylabel("mean weight of the needle")
-    panels[0].legend(loc="lower left", fontsize=10, handlelength=1.2)
+    panels[1].legend(loc="center right", fontsize=10, handlelength=1.2)
     headline(figure, "Scaling by ln L finds a token above bounded hay, not above normal hay")
     return figure
