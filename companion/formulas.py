@@ -22,7 +22,7 @@ def parse_once() -> None:
 
     @lru_cache(KEPT)
     def parsed(output: str, *asked: Any) -> Any:
-        return parse(MathTextParser(_OUTPUTS[output]), *asked)
+        return parse(MathTextParser(_OUTPUTS[output]), *asked)  # pyright: ignore
 
     def shared(parser: Any, *asked: Any) -> Any:
         return parsed(parser._output_type, *asked)

@@ -1,7 +1,7 @@
 """How far a finite prompt is from its law, in the mean over prompts and queries, and at which rate that falls.
 
 [BB26, Prop. 3.1] and [BB26, Prop. 3.4] bound the mean square errors of outputs and gradients in L²(ν). Here they
-are measured, for any token law μ and any query law ν: a *gap* is the integrand at one prompt and one query, an
+are measured, for any token law μ and any query law ν: a gap is the integrand at one prompt and one query, an
 `ErrorCurve` its mean at several lengths, `fit_rate` reads the exponent of a curve with its error, `fit_bound` the
 constants that the propositions leave open, `tightest_bound` the least of them. Where all is Gaussian and isotropic,
 `isotropic_error` is exact, and `sample_isotropic` draws what is random in it and nothing else.
@@ -86,7 +86,7 @@ def sample_gaps(
 
     An array of one row a prompt and one column a length, or the gap's pytree of such. Rows are independent, columns
     are not. Each prompt has `queries_per_prompt` fresh queries of its own and its row is the mean over them, so that
-    the mean over rows is unbiased for prompts *and* queries and their standard error covers both. (A set of queries
+    the mean over rows is unbiased for prompts and queries and their standard error covers both. (A set of queries
     shared by all prompts would leave its own error out of that; where a fixed set is meant, pass it as
     `queries=Empirical(set)`.) Prompt i is drawn from `fold_in(key, i)`, whatever `prompts` is.
     About `together` numbers of prompts are held at once, and never less than one prompt.

@@ -1,6 +1,7 @@
 """The table of ratios: made as it says, and the one in the book made by the contests that are there."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,12 @@ def test_the_book_shows_at_least_five_runs_of_every_task_with_its_origin():
     assert ((rows[table.LEAST] <= rows[table.RATIO]) & (rows[table.RATIO] <= rows[table.GREATEST])).all()
     assert set(origins[table.WHAT]) == set(rows[table.WHAT])
     assert origins.notna().all(axis=None)
+
+
+def test_the_page_has_a_table_of_every_task():
+    named = re.findall(r"^:of: what = (.+)$", (ROOT / "book/benchmarks.md").read_text(encoding="utf-8"), re.MULTILINE)
+    tasks = set(pd.read_csv(ROOT / table.TABLE)[table.WHAT])
+    assert {task for task in tasks if sum(task.startswith(name) for name in named) != 1} == set()
 
 
 def test_a_mistyped_name_is_told_with_those_there_are():

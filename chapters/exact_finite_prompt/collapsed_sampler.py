@@ -1,11 +1,11 @@
 r"""A prompt drawn as $L$ numbers and one vector has the law of a prompt drawn as $L$ vectors.
 
-Left: quantiles of the two coordinates of the output, collapsed sampler against plain prompts; equal laws lie on
-the diagonal. Right: their difference in standard errors of the difference; the band is two of them. Neighbouring
-quantiles come from the same outputs and move together.
+The share of prompts whose output is smaller, for two coordinates of the output. Lines: quantiles of the collapsed
+sampler, in bands of two standard errors. Points: quantiles of plain prompts, every fifth of a hundred, with bars of two
+standard errors. Neighbouring quantiles come from the same outputs and move together.
 
-Alt: Two panels. Left, quantile-quantile points of two coordinates lie on the diagonal. Right, their difference in
-standard errors wanders around zero, mostly within a band from minus two to two.
+Alt: Line chart of two distribution functions, curves in the shape of an S that rise from zero to one. Points with short
+bars, from plain prompts, lie on both from one end to the other.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt import plain_prompts
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, markers
+from companion.style import headline, label, legend_line, legend_point, legend_with, markers
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay, sample_output
 from lib.statistics import quantile_error
@@ -119,19 +119,21 @@ def _samplers_claim(samplers: Samplers) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Quantiles against quantiles, and their difference."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    """A distribution a coordinate: a line of the collapsed sampler, points of plain prompts."""
+    figure, axes = plt.subplots(figsize=SIZE)
     coordinates = sorted(table["coordinate"].unique().tolist())
-    for coordinate, marker in zip(coordinates, markers(len(coordinates)), strict=True):
-        these = table[table["coordinate"] == coordinate]
-        label = f"coordinate {coordinate}"
-        left.plot(these["plain"], these["collapsed"], linestyle="", marker=marker, markersize=4, label=label)
-        right.plot(these["chance"], these["difference"], marker=marker, markersize=4, linewidth=1)
-    left.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.2)
-    right.axhspan(-2, 2, color=ink(), alpha=0.08, linewidth=0)
-    right.axhline(0, color=ink(), linestyle="--", linewidth=1.2)
-    left.set(xlabel="quantile, plain prompts", ylabel="quantile, collapsed sampler")
-    right.set(xlabel="probability", ylabel="difference, in standard errors", ylim=(-4.5, 4.5))
-    left.legend(loc="upper left")
+    for index, (coordinate, marker) in enumerate(zip(coordinates, markers(len(coordinates)), strict=True)):
+        these, colour = table[table["coordinate"] == coordinate], f"C{index}"
+        quantile, reach = these["collapsed"], 2 * these["collapsed_se"]
+        axes.plot(quantile, these["chance"], color=colour, linewidth=1.5)
+        axes.fill_betweenx(these["chance"], quantile - reach, quantile + reach, color=colour, alpha=0.25, linewidth=0)
+        some = these.iloc[4::5]
+        look = {"color": colour, "marker": marker, "markersize": 5, "linestyle": "", "capsize": 2, "elinewidth": 1.5}
+        axes.errorbar(some["plain"], some["chance"], xerr=2 * some["plain_se"], **look)
+        middle = these.iloc[(these["chance"] - 0.72).abs().argmin()]
+        place = {"xytext": (10, -2)} if index % 2 == 0 else {"xytext": (-10, 2), "ha": "right"}
+        label(axes, middle["plain"], middle["chance"], f"coordinate {coordinate}", colour, **place)
+    axes.set(xlabel="output of a prompt", ylabel="share of prompts below", ylim=(0, 1))
+    legend_with(axes, {"collapsed sampler": legend_line("-", 1.5), "plain prompts": legend_point()}, loc="upper left")
     headline(figure, "L numbers and one vector replace L vectors: the law is the same")
     return figure

@@ -19,11 +19,13 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt.marks import SIZE
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline
+from companion.style import headline, label
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
 # Of the colours: powers of ten, the closer the nearer to one, where all that matters happens.
 LEVELS = [-30, -20, -12, -8, -5, -3, -2, -1, -0.5, 0, 1, 2]
+# Names of steps below this one stand on dark colours.
+DARK = -4
 
 
 def numbers(plane: Plane, sums: WeightSums, accuracy: Accuracy) -> Numbers:
@@ -88,24 +90,28 @@ def _accuracy_claim(accuracy: Accuracy) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A heat map a function, of one colour scale."""
+    """A heat map a function, of one colour scale, whose steps are named on the lines between them."""
     titles = {"participation": "participation $P$", "score_error": "score error $Q$"}
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharex=True, sharey=True)
     scale = {"levels": LEVELS, "norm": BoundaryNorm(LEVELS, 256, extend="both"), "extend": "both"}
+    names = {level: "0.3" if level == -0.5 else f"$10^{{{level}}}$" if level else "1" for level in LEVELS}
+    # the colour map is the same on both sheets, and so are the colours that show on it
     for panel, (column, title) in zip(panels, titles.items(), strict=True):
         grid = np.log10(table.pivot(index="log_length", columns="tau", values=column))
         taus, lengths = np.asarray(grid.columns, float), np.asarray(grid.index, float)
-        image = panel.contourf(taus, lengths, grid, cmap="viridis", **scale)
-        panel.contour(taus, lengths, grid, levels=LEVELS, colors="w", linewidths=0.6, linestyles="-")
+        panel.contourf(taus, lengths, grid, cmap="viridis", **scale)
+        lines = panel.contour(taus, lengths, grid, levels=LEVELS)
+        # P comes to 1 on the edges alone, where no name fits
+        met = [level for level in LEVELS if float(np.min(grid)) < level < float(np.max(grid)) - 0.1]
+        inks = ["w" if level < DARK else "k" for level in met]
+        for name in panel.clabel(lines, met, fmt=names, fontsize=9, colors=inks, inline=False):
+            name.set_rotation(0)
+        lines.set_visible(False)  # they only say where names stand
         panel.plot(taus, taus**2 / 2, color="k", linestyle="--", linewidth=2)
         panel.set(ylim=(0, lengths.max()), xlim=(0, taus.max()), title=title, xlabel=r"size of the query, $\tau$")
         panel.grid(False)
     panels[0].set_ylabel(r"$\ln L$")
-    # the colour map is the same on both sheets, and so are the colours that show on it
-    panels[0].annotate(r"$\tau=\sqrt{2\,\ln L}$", (7.2, 26), xytext=(6, -14), textcoords="offset points", color="k")
-    bar = figure.colorbar(image, ax=panels, shrink=0.95, ticks=LEVELS)
-    bar.ax.set_yticklabels(
-        [f"${10**level:.1f}$" if level > -1 and level % 1 else f"$10^{{{level:.0f}}}$" for level in LEVELS]
-    )
+    tau = 0.58 * taus.max()
+    label(panels[0], tau, tau**2 / 2, r"$\tau=\sqrt{2\,\ln L}$", "k", xytext=(8, -16))
     headline(figure, "Above the dashed line many tokens answer; below it, a few")
     return figure

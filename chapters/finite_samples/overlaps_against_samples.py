@@ -17,7 +17,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from chapters.finite_samples.limits import deviations
 from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain_ticks
@@ -33,10 +32,16 @@ from chapters.finite_samples.theory import (
 )
 from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline
+from companion.style import headline, label
 from lib.statistics import comparison_quantile
 
-LABELS = {"m_k": "$m_k$", "q_k": "$q_k$", "m_v": "$m_v$", "q_v": "$q_v$", "train_loss": "training loss"}
+LABELS = {
+    "m_k": "key along the hidden one, $m_k$",
+    "q_k": "squared length of the key, $q_k$",
+    "m_v": "value along the hidden one, $m_v$",
+    "q_v": "squared length of the value, $q_v$",
+    "train_loss": "training loss",
+}
 
 
 # Sample ratios at which the runs leave the order of the heads open, and at which they do not.
@@ -176,25 +181,24 @@ def _key_claim(curves: Trained) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a quantity: curves of theory, marks of runs."""
-    figure, panels = plt.subplots(2, 3, figsize=(9.0, 5.0), sharex=True)
-    for panel, (quantity, label) in zip(panels.flat, LABELS.items(), strict=False):
+    """A column for the key, one for the value, one for the loss: curves of theory, marks of runs."""
+    figure = plt.figure(figsize=(9.0, 5.0))
+    panels = figure.subplot_mosaic([["m_k", "m_v", "train_loss"], ["q_k", "q_v", "train_loss"]], sharex=True)
+    for quantity, panel in panels.items():
         for head in ("softmax", "linear"):
             mine = table[(table["head"] == head) & (table["quantity"] == quantity)]
             curve, runs = mine[mine["kind"] == "theory"], mine[mine["kind"] == "runs"]
             draw_theory(panel, curve, "value", COLOURS[head])
             style = {"color": COLOURS[head], "marker": "o", "markersize": 4, "capsize": 3}
             draw_runs(panel, runs["alpha"], runs["value"], runs["std_error"], **style)
-        panel.set(xscale="log", title=label, ylim=(0, None))
+            if quantity == "train_loss":
+                first, place = curve.sort_values("alpha").iloc[0], (10, 0) if head == "softmax" else (-2, -22)
+                label(panel, first["alpha"], first["value"], head, COLOURS[head], xytext=place)
+        panel.set(xscale="log", title=LABELS[quantity], ylim=(0, None))
         plain_ticks(panel, table["alpha"])
-    for panel in (*panels[1, :2], panels[0, 2]):
-        panel.set_xlabel(r"$\alpha=n/D$")
-    panels[0, 2].tick_params(labelbottom=True)
-    handles = [
-        Line2D([], [], color=COLOURS[head], marker="o", markersize=4, fillstyle="none")
-        for head in ("softmax", "linear")
-    ]
-    panels[1, 2].set_axis_off()
-    panels[1, 2].legend(handles, ["softmax", "linear"], loc="center")
+    for quantity in ("q_k", "q_v", "train_loss"):
+        panels[quantity].set_xlabel(r"$\alpha=n/D$")
+    for quantity in ("m_k", "m_v"):
+        panels[quantity].tick_params(labelbottom=False)
     headline(figure, "What replica theory says of each overlap, training finds")
     return figure

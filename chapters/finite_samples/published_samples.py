@@ -268,7 +268,7 @@ def _again_claims(again: Again) -> tuple[Claim, Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a task: curves of theory, marks of training, dotted floors."""
-    figure, panels = plt.subplots(1, 3, figsize=(10.5, 4.2), sharey=True)
+    figure, panels = plt.subplots(1, 3, figsize=(9.0, 4.2), sharey=True)
     for panel, (task, mine) in zip(panels, table.groupby("task", sort=False), strict=True):
         for head, colour in COLOURS.items():
             own = mine[mine["head"] == head]

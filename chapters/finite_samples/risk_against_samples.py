@@ -170,12 +170,12 @@ def draw(table: pd.DataFrame) -> Figure:
     theory, runs = table[table["kind"] == "theory"], table[table["kind"] == "runs"]
     sizes = sorted(runs["dimension"].unique().tolist())
     # factors that keep marks of different sizes apart
-    nudges = np.linspace(0.97, 1.03, len(sizes))
+    nudges = np.linspace(0.96, 1.04, len(sizes))
     for head, colour in COLOURS.items():
         draw_theory(axes, theory[theory["head"] == head], "risk", colour)
         for marker, size, nudge in zip(markers(len(sizes)), sizes, nudges, strict=True):
             mine = runs[(runs["head"] == head) & (runs["dimension"] == size)]
-            style = {"color": colour, "marker": marker, "markersize": 5, "capsize": 2}
+            style = {"color": colour, "marker": marker, "markersize": 5, "capsize": 0, "elinewidth": 1.2}
             draw_runs(axes, mine["alpha"] * nudge, mine["risk"], mine["std_error"], **style)
     for level, (head, mine) in zip((0.015, 0.035), theory[theory["floored"]].groupby("head", sort=False), strict=False):
         axes.plot(mine["alpha"], np.full(len(mine), level), color=COLOURS[head], linewidth=4, solid_capstyle="butt")
@@ -188,7 +188,7 @@ def draw(table: pd.DataFrame) -> Figure:
         last = theory[theory["head"] == head].sort_values("alpha").iloc[-1]
         label(axes, last["alpha"], last["risk"], head, colour, xytext=(8, 4))
     said = {"xytext": (0, 0), "ha": "left", "fontsize": 10}
-    label(axes, theory["alpha"].min(), 0.075, "best key ridge is the smallest allowed:", ink(), **said)
+    label(axes, theory["alpha"].min(), 0.075, "here the best key ridge is the smallest that was allowed", ink(), **said)
     marks = [Line2D([], [], color=ink(), marker=one, linestyle="", fillstyle="none") for one in markers(len(sizes))]
     axes.legend(marks, [f"training, $D={size}$" for size in sizes], loc="upper right")
     axes.set(xscale="log", xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0, None))

@@ -2,11 +2,11 @@ r"""Weak regularisation: where L-BFGS ends depends on where it began.
 
 Each point is one set of prompts, on which softmax attention was trained twice: from the hidden directions and from
 random ones. Across, logarithmic: the ridge, equal for keys and values. Left: how much higher the objective of the
-uninformed run ended, relative to the informed one, on an axis that is linear between the dotted lines at one part
-in ten thousand and logarithmic outside. Right: the risks of both minima, joined for each set of prompts. No theory
-is drawn: the replica-symmetric equations assume one minimum.
+uninformed run ended, relative to the informed one, on an axis that is linear in the shaded band, up to one part in ten
+thousand, and logarithmic outside. Right: the risks of both minima, joined for each set of prompts. No theory is drawn:
+the replica-symmetric equations assume one minimum.
 
-Alt: Two panels of points in five columns, one a ridge from 0.01 to 1. Left, points lie between the dotted lines
+Alt: Two panels of points in five columns, one a ridge from 0.01 to 1. Left, points lie in a shaded band around zero
 for the largest ridge and far above zero, at up to a fifth, for the smallest. Right, both risks coincide for large
 ridges, and for small ones the uninformed run is much worse than the informed one.
 """
@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.finite_samples.marks import DIFFERENT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label
 
 
 def numbers(weak: pd.DataFrame) -> Numbers:
@@ -81,25 +81,26 @@ def _claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Left, how much higher the second minimum is; right, the risks of both."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.0))
-    spread = np.exp(0.25 * ((table["seed"] * (5**0.5 - 1) / 2) % 1 - 0.5))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.4))
+    spread = np.exp(0.4 * ((table["seed"] * (5**0.5 - 1) / 2) % 1 - 0.5))
+    left.axhspan(-DIFFERENT, DIFFERENT, color=ink(), alpha=0.1, linewidth=0)
     left.plot(table["ridge"] * spread, table["excess"], "o", color="C0", markersize=5, alpha=0.7, markeredgewidth=0)
     left.set_yscale("symlog", linthresh=DIFFERENT)
-    for edge in (-DIFFERENT, DIFFERENT):
-        left.axhline(edge, color=ink(), linestyle=":", linewidth=1)
-    left.set(xscale="log", xlabel=r"ridge, $r_k=r_v$", ylabel="excess of the objective")
-    right.vlines(table["ridge"] * spread, table["risk_informed"], table["risk_uninformed"], color=ink(), linewidth=0.6)
-    for start, colour, marker in (("informed", "C0", "o"), ("uninformed", "C1", "s")):
-        right.plot(
-            table["ridge"] * spread,
-            table[f"risk_{start}"],
-            marker,
-            color=colour,
-            markersize=4.5,
-            fillstyle="none",
-            label=f"{start} start",
-        )
-    right.set(xscale="log", xlabel=r"ridge, $r_k=r_v$", ylabel="excess risk", ylim=(0, None))
+    lowest = table["ridge"].min() * spread.min()
+    label(left, lowest, 0, "the same minimum", ink(), xytext=(0, 0))
+    left.set_title("objective: uninformed above informed")
+    right.vlines(table["ridge"] * spread, table["risk_informed"], table["risk_uninformed"], color="C0", linewidth=0.6)
+    for start, fill in (("informed", "full"), ("uninformed", "none")):
+        look = {"color": "C0", "markersize": 4.5, "fillstyle": fill}
+        right.plot(table["ridge"] * spread, table[f"risk_{start}"], "o", **look, label=f"{start} start")
+    right.set(ylim=(0, None), title="excess risk; a line joins the same prompts")
+    right.axhline(1, color=ink(), linestyle="--", linewidth=1)
+    label(right, table["ridge"].max() * spread.max(), 1, "answering 0", ink(), xytext=(0, 7), ha="right")
     right.legend(loc="upper right")
+    ridges = sorted(table["ridge"].unique())
+    for panel in (left, right):
+        panel.set(xscale="log", xlabel=r"ridge, $r_k=r_v$")
+        panel.set_xticks(ridges, [f"{ridge:g}" for ridge in ridges])
+        panel.minorticks_off()
     headline(figure, "With too little ridge, where training ends depends on where it began")
     return figure

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.gaussian_limit.ellipses import CLUSTERS, COMPARED, EllipticalAnswers, factors
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, legend_line, legend_with
+from companion.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
@@ -106,18 +106,20 @@ def _length_claim(taus: Float[np.ndarray, " taus"], answers: Mapping[str, Ellipt
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A curve a law over linear attention's line."""
+    """A curve a law under its name, over linear attention's line."""
     figure, axes = plt.subplots(figsize=SIZE)
     colours = {"two scales": "C1", "Gaussian": "C0", "ellipsoid": "C2"}
     for (law, curve), marker in zip(table.groupby("law", sort=False), ("^", "o", "s"), strict=True):
-        colour = colours[str(law)]
+        colour, last = colours[str(law)], curve.iloc[-1]
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=2)
         shown = curve.iloc[1::3]
-        look = {"color": colour, "marker": marker, "label": law}
-        error_bars(axes, shown["tau"], shown["prompts_mean"], shown["prompts_std_error"], **look)
+        error_bars(axes, shown["tau"], shown["prompts_mean"], shown["prompts_std_error"], color=colour, marker=marker)
+        says = f"{law},\nlinear attention" if law == "Gaussian" else str(law)
+        label(axes, last["tau"], last["exact"], says, colour)
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
     axes.set(xlim=(0, table["tau"].max()), ylim=(0, 1.05 * table["exact"].max()))
     axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"length of the answer along $V\Gamma Uz$")
-    legend_with(axes, {"linear attention": legend_line("--", 1.5)}, loc="upper left")
+    lines = {"infinite prompt": legend_line("-"), "finite prompts": legend_point()}
+    legend_with(axes, lines | {"linear attention": legend_line("--", 1.5)}, loc="upper left")
     headline(figure, "Same covariance, same direction, three lengths")
     return figure

@@ -149,5 +149,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))
     axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="slope of the mean answer")
     legend_with(axes, {"exact, $1-P$": legend_line("-", 1.5), "simulated": legend_point()}, loc="lower left")
-    headline(figure, "Were the mean answer linear in the query, these curves would be flat")
+    headline(figure, "The larger the query, the further a finite prompt falls short of the lemma")
     return figure

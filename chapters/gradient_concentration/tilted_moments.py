@@ -14,11 +14,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import AutoLocator
 
 from chapters.gradient_concentration.marks import SIZE
 from chapters.gradient_concentration.tilts import ORDERS, OUTSIDER, Tilts
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import few_decades, headline, ink, label
 
 CEILING = "ceiling"
 
@@ -78,21 +79,35 @@ def _ceiling_claim(tilts: Tilts) -> Claim:
     )
 
 
+# By how many points the names of two laws that end close together are moved.
+NUDGES = {"mixture": 6, "uniform": -6}
+
+
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel an order: moments by law, under their ceiling."""
+    """A panel an order: moments by law, under their ceiling; names at the right ends of the last panel."""
     orders = sorted(table["order"].unique())
     figure, panels = plt.subplots(1, len(orders), figsize=SIZE)
     for panel, order in zip(panels, orders, strict=True):
         part = table[table["order"] == order]
         top = part[part["law"] == CEILING]
         highest = 3 * top["moment"].max()
-        for index, law in enumerate(law for law in dict.fromkeys(part["law"]) if law != CEILING):
+        laws = [law for law in dict.fromkeys(part["law"]) if law != CEILING]
+        for index, law in enumerate(laws):
             mine = part[part["law"] == law]
-            panel.plot(mine["tilt"], mine["moment"], color=f"C{index}", linewidth=2, label=law)
-        panel.plot(top["tilt"], top["moment"], color=ink(), linestyle="--", linewidth=1.4, label=CEILING)
+            panel.plot(mine["tilt"], mine["moment"], color=f"C{index}", linewidth=2)
+            inside = mine[mine["moment"] < highest].iloc[-1]
+            ends = inside["tilt"] == top["tilt"].max()
+            if ends and panel is panels[-1]:
+                label(panel, inside["tilt"], inside["moment"], law, f"C{index}", xytext=(6, NUDGES.get(law, 0)))
+            elif not ends:
+                label(panel, inside["tilt"], highest / 3, law, f"C{index}", xytext=(8, 0))
+        panel.plot(top["tilt"], top["moment"], color=ink(), linestyle="--", linewidth=1.4)
+        if panel is panels[-1]:
+            label(panel, top["tilt"].iloc[-1], top["moment"].iloc[-1], CEILING, ink())
         panel.set(yscale="log", xlim=(0, top["tilt"].max()), ylim=(0.4, highest))
         panel.set(xlabel=r"size of the tilt, $\xi$", title=f"order $p={order}$")
+        few_decades(panel)
+        panel.xaxis.set_major_locator(AutoLocator())
     panels[0].set_ylabel(r"tilted moment $\mathrm{E}\,|z'|^p$")
-    panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     headline(figure, "Sub-Gaussian tokens stay below the ceiling; Laplace tokens do not")
     return figure

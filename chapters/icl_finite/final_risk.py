@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from chapters.icl_finite.descents import StochasticDescents
 from chapters.icl_finite.exact_flows import Flows, IsotropicProblem
@@ -106,14 +107,14 @@ def _price_claim(prices: pd.DataFrame) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Risk against length in one dimension; length against accuracy in several."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1, 1.1))
     left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
     right.set(xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$", ylabel=r"length it takes, $L(\varepsilon)$")
     descents = table[table["kind"].isin(list(MARKERS))]
     dimension, end = descents["dimension"].max(), descents["log_length"].max() + 2.5
     curves = {
-        "infinite limit": (":", "C2", "head of\ninfinite\nprompts", 10),
-        "stopped": ("--", "0.5", "stopped", -5),
+        "infinite limit": (":", ink(), "head of\ninfinite\nprompts", 12),
+        "stopped": ("--", "0.5", "stopped", -7),
         "trained": ("-", "C0", "trained to\nthe end", 0),
         "linear attention": ("-", "C1", "best linear", 0),
     }
@@ -122,25 +123,33 @@ def draw(table: pd.DataFrame) -> Figure:
         curve = mine[mine["kind"] == kind].sort_values("log_length")
         left.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2)
         last = curve.iloc[-1]
-        said = "0.5" if kind == "stopped" else colour
-        label(left, np.exp(last["log_length"]), last["risk"], name, said, xytext=(6, up), fontsize=10, linespacing=0.95)
+        label(
+            left, np.exp(last["log_length"]), last["risk"], name, colour, xytext=(6, up), fontsize=10, linespacing=0.95
+        )
     for kind, points in descents.groupby("kind", sort=False):
         look = {"marker": MARKERS[kind], "color": ink(), "label": f"descent, {kind} prompts"}
         error_bars(left, np.exp(points["log_length"]), points["risk"], points["std_error"], **look)
     left.set_title(f"what length buys, $d={dimension}$")
-    left.legend(loc="lower left", fontsize=10)
+    left.legend(loc="lower left", fontsize=9, handletextpad=0.2)
     dimensions = sorted(table[table["kind"] == "trained"]["dimension"].unique())
-    sides = ["right", *["center"] * (len(dimensions) - 2), "left"]
-    for d, colour, side in zip(dimensions, sequence(len(dimensions)), sides, strict=False):
+    for place, (d, colour) in enumerate(zip(dimensions, sequence(len(dimensions)), strict=True)):
         for kind, dash in (("trained", "-"), ("infinite limit", ":")):
             curve = table[(table["kind"] == kind) & (table["dimension"] == d)].sort_values("log_length")
             right.plot(curve["risk"], np.exp(curve["log_length"]), dash, color=colour, linewidth=2)
-            if kind == "trained":
-                top, place = curve.iloc[-1], {"xytext": (0, 6), "ha": side, "va": "bottom", "fontsize": 10}
-                label(right, top["risk"], np.exp(top["log_length"]), f"{d}", colour, **place)
-    right.set_title("what accuracy costs, by dimension $d$")
-    lines = {"trained to the end": legend_line("-"), "head of infinite prompts": legend_line(":")}
+        right.annotate(
+            f"$d={d}$",
+            (0.98, 0.96 - 0.075 * place),
+            xycoords="axes fraction",
+            color=colour,
+            ha="right",
+            va="top",
+            fontsize=11,
+        )
+    right.set_title("what accuracy costs, by dimension")
+    lines = {"trained to the end": legend_line("-"), "head of infinite\nprompts": legend_line(":")}
     right.legend(list(lines.values()), list(lines), loc="lower left", fontsize=10)
-    right.set_ylim(top=100 * np.exp(table["log_length"].max()))
+    for axis in (right.xaxis, right.yaxis):
+        axis.set_major_locator(LogLocator(numticks=5))
+        axis.set_minor_locator(NullLocator())
     headline(figure, "Trained to the end, a head gains accuracy in proportion to length")
     return figure

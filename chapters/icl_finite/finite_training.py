@@ -20,7 +20,7 @@ from chapters.icl_finite.descents import LONGER, StochasticDescents
 from chapters.icl_finite.exact_flows import Flows
 from chapters.icl_finite.marks import MARKERS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, sequence
+from companion.style import error_bars, headline, ink, label, sequence
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
@@ -120,11 +120,13 @@ def draw(table: pd.DataFrame) -> Figure:
     risks = table[(table["quantity"] == "risk") & (table["prompt"] != "infinite")]["value"]
     panels[0].set(yscale="log", ylabel="risk", ylim=(risks.min() / 4, 2 * risks.max()))
     panels[1].set(ylabel="gain $b$")
-    handles = [Line2D([], [], color=colours[prompt], linewidth=1.8) for prompt in colours]
-    labels = [rf"$L={prompt}$" for prompt in prompts] + [r"$L=\infty$"]
-    for kind in (kind for kind in MARKERS if kind in set(table["kind"])):
-        handles.append(Line2D([], [], color=ink(), marker=MARKERS[kind], linestyle="none", markersize=5))
-        labels.append(kind)
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(handles), columnspacing=1.0, handlelength=1.2)
+    gains = table[(table["quantity"] == "gain") & (table["kind"] == "flow")]
+    for prompt, curve in gains.groupby("prompt", sort=False):
+        name = r"$L=\infty$" if prompt == "infinite" else rf"$L={prompt}$"
+        label(panels[1], curve["time"].max(), curve["value"].iloc[-1], name, colours[prompt])
+    kinds = [kind for kind in MARKERS if kind in set(table["kind"])]
+    look = {"color": ink(), "linestyle": "none", "markersize": 5}
+    marks = [Line2D([], [], marker=MARKERS[kind], **look) for kind in kinds]
+    panels[1].legend(marks, [f"descent, {kind}" for kind in kinds], loc="upper left", fontsize=10, handletextpad=0.2)
     headline(figure, "Finite prompts leave the infinite flow, each at a level of its own")
     return figure

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.icl_finite.balls import GROWING, Farthest
 from chapters.icl_finite.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.style import headline, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # What is left of a gap at the longest prompts, if it goes to zero.
@@ -108,13 +108,15 @@ def draw(table: pd.DataFrame) -> Figure:
         for ball, colour in zip(balls, sequence(len(balls)), strict=True):
             curve = fixed[fixed["ball"] == ball]
             ells, gaps = curve["log_length"], curve["gap"]
-            panel.plot(ells, gaps, "o-", color=colour, markersize=5, linewidth=2, label=rf"$\rho={ball}$")
+            panel.plot(ells, gaps, "o-", color=colour, markersize=5, linewidth=2)
+            label(panel, ells.iloc[-1], gaps.iloc[-1], rf"$\rho={ball}$", colour, xytext=(7, 0))
             if family.startswith("block"):
                 slope = np.exp(-curve["exponent"] * (ells - ells.max())) * gaps.iloc[-1] / 2
                 panel.plot(ells, slope, "--", color=colour, linewidth=1.2)
-        panel.plot(grown["log_length"], grown["gap"], "X", color=ink(), markersize=8, label=r"$\rho=\sqrt{2\ln L}$")
-        panel.set(yscale="log", xlabel=r"$\ln L$", title=family)
+        panel.plot(grown["log_length"], grown["gap"], "X", color=ink(), markersize=8)
+        last, name = grown.iloc[-1], r"ball grows: $\rho=\sqrt{2\,\ln L}$"
+        label(panel, last["log_length"], last["gap"], name, ink(), xytext=(-8, 0), ha="right", fontsize=10)
+        panel.set(yscale="log", xlabel=r"$\ln L$", title=family.replace("d =", "$d$ ="))
     panels[0].set_ylabel(r"largest $|R_L-R_\infty|$ in the ball")
-    panels[0].legend(loc="lower left")
     headline(figure, "Over every ball of heads the risks converge, the slower the larger the ball")
     return figure

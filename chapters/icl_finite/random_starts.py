@@ -1,13 +1,13 @@
 r"""Theorem 5.1 at finite length: from random starts, with a covariance that is not isotropic.
 
-Exact risk along the flow on prompts of $L$ tokens, against $L$: when training is stopped at a fixed time (thin; one
-curve a start, the colour is the time), and at its end (points, all starts). Dashed: the law $C_\Sigma/(2L)$. Grey:
+Exact risk along the flow on prompts of $L$ tokens, against $L$: when training is stopped at a fixed time (dots, a line
+a start, the colour is the time), and at its end (large points, all starts). Dashed: the law $C_\Sigma/(2L)$. Orange:
 the best linear attention. A training that is stopped has an error that no length removes: it tends to the infinite
 flow's at that time. A training to the end comes as near to Bayes' risk, 0, as the prompt is long, from wherever it
 started.
 
 Alt: Log-log chart of risk against length. Three bundles of curves first fall and then level off, the later the time
-the lower. Points of the end of training fall along a dashed line of slope minus one without levelling off; a grey
+the lower. Points of the end of training fall along a dashed line of slope minus one without levelling off; an orange
 line runs parallel below.
 """
 
@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.icl_finite.marks import SIZE
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.style import headline, ink, label, sequence
 
 # From ln L = 13 on, the next term of the law's expansion is below this.
 KNOWN = 1e-3
@@ -102,18 +102,29 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=SIZE)
     stopped, ended = table[table["kind"] == "stopped"], table[table["kind"] == "ended"]
     times = sorted(stopped["time"].unique())
-    for time, colour in zip(times, sequence(len(times)), strict=True):
-        for start, curve in stopped[stopped["time"] == time].groupby("start"):
-            length, label = np.exp(curve["log_length"]), f"stopped at $t={time:g}$" if start == 1 else None
-            axes.plot(length, curve["risk"], color=colour, linewidth=1.3, label=label)
-    axes.plot(np.exp(ended["log_length"]), ended["risk"], "o", color="C0", markersize=7, label=r"$t\to\infty$")
-    for kind, mark, label in (
-        ("law", {"color": ink(), "linestyle": "--"}, r"$C_\Sigma/(2L)$"),
-        ("linear attention", {"color": "0.6"}, "best linear"),
+    # the names of the first two stand close together
+    nudges = [(6, 4), (6, -5), *[(6, 0)] * len(times)]
+    for time, colour, nudge in zip(times, sequence(len(times)), nudges, strict=False):
+        mine = stopped[stopped["time"] == time]
+        for _, curve in mine.groupby("start"):
+            axes.plot(np.exp(curve["log_length"]), curve["risk"], ".-", color=colour, linewidth=1.3, markersize=7)
+        ends = mine[mine["log_length"] == mine["log_length"].max()]
+        label(
+            axes,
+            np.exp(ends["log_length"].max()),
+            ends["risk"].median(),
+            f"stopped at $t={time:g}$",
+            colour,
+            xytext=nudge,
+        )
+    axes.plot(np.exp(ended["log_length"]), ended["risk"], "o", color=ink(), markersize=8)
+    for kind, mark, name in (
+        ("law", {"color": ink(), "linestyle": "--"}, "trained to the end:\n" r"$C_\Sigma/(2L)$"),
+        ("linear attention", {"color": "C1"}, "best linear"),
     ):
         line = table[table["kind"] == kind]
-        axes.plot(np.exp(line["log_length"]), line["risk"], linewidth=1.4, label=label, **mark)
-    axes.set(xscale="log", yscale="log", xlabel="$L$", ylabel="risk")
-    axes.legend(loc="lower left", fontsize="small")
+        axes.plot(np.exp(line["log_length"]), line["risk"], linewidth=1.5, **mark)
+        label(axes, np.exp(line["log_length"].iloc[-1]), line["risk"].iloc[-1], name, mark["color"], xytext=(8, 0))
+    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
     headline(figure, "Stopped training leaves an error that no length removes")
     return figure

@@ -20,7 +20,7 @@ from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.marks import SIZE
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.style import headline, ink, label, sequence
 
 # The infinite flow has arrived; and until when the growth of the gap is measured.
 ARRIVED, MEASURED = 100.0, 300.0
@@ -131,26 +131,19 @@ def draw(table: pd.DataFrame) -> Figure:
     for time, colour in zip(times, sequence(len(times)), strict=True):
         curve = at[at["time"] == time]
         length = np.exp(curve["log_length"])
-        left.plot(length, curve["gap"], "o-", color=colour, markersize=5, linewidth=2, label=f"$t={time:g}$")
+        left.plot(length, curve["gap"], "o-", color=colour, markersize=5, linewidth=2)
+        label(left, length.iloc[-1], curve["gap"].iloc[-1], f"$t={time:g}$", colour, xytext=(7, 0))
     first = at[at["time"] == times[0]].iloc[-1]
     length = np.exp(at["log_length"].max() - np.asarray([8.0, 0.0]))
     left.plot(length, 0.3 * first["gap"] * length[-1] / length, "--", color=ink(), linewidth=1.3, label="slope $-1$")
-    left.set(xscale="log", yscale="log", xlabel="$L$", ylabel=r"$\|(A,b)_L-(A,b)_\infty\|$")
+    left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel=r"$\|(A,b)_L-(A,b)_\infty\|$")
     left.legend(loc="lower left")
     lengths = sorted(along["log_length"].unique())
     for ell, colour in zip(lengths, sequence(len(lengths)), strict=True):
         curve = along[along["log_length"] == ell]
         right.plot(curve["time"], curve["gap"], color=colour, linewidth=2)
-        right.annotate(
-            _rounded(float(np.exp(ell))),
-            (curve["time"].iloc[0], curve["gap"].iloc[0]),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            color=colour,
-            ha="right",
-            va="center",
-            fontsize="small",
-        )
+        begins, place = curve.iloc[0], {"xytext": (-4, 0), "ha": "right", "fontsize": 10}
+        label(right, begins["time"], begins["gap"], _rounded(float(np.exp(ell))), colour, **place)
     longest = along[along["log_length"] == lengths[-1]]
     end = longest["time"].max() * np.asarray([1e-3, 1.0])
     right.plot(end, 0.2 * longest["gap"].iloc[-1] * end / end[-1], "--", color=ink(), linewidth=1.3, label="slope 1")

@@ -2,9 +2,9 @@ r"""Starts with the wrong sign, $A=-sI/\sqrt d$ and $b=s$, pass the saddle at th
 
 Left: the gain $b$ over time, for starts that are more and more balanced from left to right. Solid: $b$ is the
 larger, so the matrix changes sign; dotted: $\|A\|_F$ is, so the gain does. On the plateau $A$ and $b$ are almost 0.
-Black: $A=0$, $b=0$, from where nothing moves. Right: the time after which the risk stays below half that of
-predicting 0, against the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$; dashed, a line of slope
-$1/\sqrt{\mathrm{tr}\,\Sigma^4}$.
+Black: $A=0$, $b=0$, from where nothing moves. Right, in the colours of the curves: the time after which the risk stays
+below half that of predicting 0, against the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$; dots for the larger $b$, in
+rings for the larger $\|A\|_F$. Dashed: a line of slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$.
 
 Alt: Left, curves of the gain fall to a plateau at zero, leave it one after the other at equally spaced times, and
 end at one of two opposite levels. Right, escape times against imbalance on a logarithmic axis lie on a straight
@@ -17,11 +17,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from chapters.icl_infinite.block_flows import Flow, first_below, follow
 from chapters.icl_infinite.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.style import headline, ink, label, sequence
 from lib.icl import Blocks, LinearRegression
 
 # Size of the sign-wrong starts, and the imbalance from which on escape times are a straight line.
@@ -109,21 +110,35 @@ def _saddle_claim(frame: pd.DataFrame, d: int) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The gain over time, and escape times against the imbalance."""
+    """The gain over time, and escape times against the imbalance, every start in one colour on both sides."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
     imbalances = sorted((value for value in table["imbalance"].unique() if value > 0), reverse=True)
     colours = dict(zip(imbalances, sequence(len(imbalances)), strict=True))
     for (larger, imbalance), curve in table.groupby(["larger", "imbalance"], sort=False):
         dash = ":" if larger == "matrix" else "-"
         left.plot(curve["time"], curve["gain"], dash, color=colours.get(imbalance, ink()), linewidth=2)
-    left.set(xlabel="time", ylabel="gain $b$", xlim=(0, table["time"].max()))
+    level = table["gain"].max()
+    left.set(xlabel="time", ylabel="gain $b$", xlim=(0, table["time"].max()), ylim=(-1.4 * level, 1.4 * level))
+    middle, centre = table["time"].max() / 2, {"ha": "center", "fontsize": 10}
+    label(left, middle, level, LARGER["gain"] + ": the matrix changes sign", ink(), xytext=(0, 12), **centre)
+    label(left, middle, -level, LARGER["matrix"] + ": the gain does", ink(), xytext=(0, -12), **centre)
     escapes = table[table["imbalance"] > 0].drop_duplicates(["larger", "imbalance"])
-    for larger, marker, colour in (("gain", "o", "C0"), ("matrix", "x", "C1")):
-        some = escapes[escapes["larger"] == larger]
-        right.plot(some["imbalance"], some["escape"], marker, color=colour, markersize=8, label=LARGER[larger])
-        label = r"slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$" if larger == "gain" else None
-        right.plot(some["imbalance"], some["line"], "--", color=ink(), linewidth=1.3, label=label)
+    line = escapes[escapes["larger"] == "gain"].sort_values("imbalance")
+    right.plot(line["imbalance"], line["line"], "--", color=ink(), linewidth=1.3)
+    # one mark around the other: both kinds of starts take the same time
+    for larger, size, fill in (("gain", 5, "full"), ("matrix", 11, "none")):
+        for escape in escapes[escapes["larger"] == larger].itertuples():
+            look = {"color": colours[escape.imbalance], "markersize": size, "fillstyle": fill, "markeredgewidth": 1.5}
+            right.plot(escape.imbalance, escape.escape, "o", **look)
+    third = line.iloc[len(line) // 2]
+    said = r"slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$"
+    label(right, third["imbalance"], third["line"], said, ink(), xytext=(12, 8))
     right.set(xscale="log", xlabel="imbalance of the start", ylabel="escape time")
-    right.legend(loc="lower left")
-    headline(figure, "A start that is nearly balanced waits at the saddle, then escapes")
+    look = {"color": ink(), "marker": "o", "linestyle": ""}
+    marks = {
+        LARGER["gain"]: Line2D([], [], markersize=5, **look),
+        LARGER["matrix"]: Line2D([], [], markersize=11, fillstyle="none", **look),
+    }
+    right.legend(list(marks.values()), list(marks), loc="lower left")
+    headline(figure, "The more balanced a start, the longer it waits at the saddle, then escapes")
     return figure

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.icl_infinite.block_flows import REACHED, RTOL, Flow, bounds, clock, distance_between, follow, toeplitz
 from chapters.icl_infinite.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline
+from companion.style import few_decades, headline
 from lib.icl import Blocks, LinearRegression, balanced_start
 
 # What the flow's invariant may still be off, after up to 10⁵ steps.
@@ -120,7 +120,7 @@ def _invariant_claim(flows: dict[str, Flow]) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a quantity, a curve a covariance."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharex=True)
-    columns = {"risk": "risk", "distance": r"distance to $(A^*,b^*)$"}
+    columns = {"risk": "risk, relative", "distance": r"distance to $(A^*,b^*)$, relative"}
     floors = {"risk": 1e-12, "distance": 1e-9}
     frame = table[table["time"] > 0]
     for panel, (column, title) in zip(panels, columns.items(), strict=True):
@@ -129,6 +129,7 @@ def draw(table: pd.DataFrame) -> Figure:
             shown = np.maximum(curve[column], floors[column] / 100)
             panel.plot(curve["time"], shown, dash, linewidth=2, label=name)
         panel.set(xscale="log", yscale="log", title=title, xlabel="time", ylim=(floors[column], 3))
-    panels[0].legend(loc="lower left")
+        few_decades(panel)
+    panels[1].legend(loc="lower left", fontsize=9, handlelength=1.6)
     headline(figure, "The spectrum of the tokens decides how long it takes, not where it ends")
     return figure

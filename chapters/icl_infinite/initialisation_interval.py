@@ -22,7 +22,7 @@ from chapters.icl_infinite.block_flows import REACHED, first_below
 from chapters.icl_infinite.marks import AXIS, RANDOM, SIZE
 from chapters.icl_infinite.scaled_starts import ScaledStart
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label
 
 # "Near the limit", for the time that a start takes.
 NEAR = 1e-3
@@ -136,30 +136,35 @@ def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a covariance, a point a start, and the bounds."""
+    """A panel a covariance, a point a start, and the bounds under their names."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
     point = {"linestyle": "none", "color": "C0", "markersize": 6}
     shapes = {RANDOM: {"marker": "o"}, AXIS: {"marker": "s"}}
     lines = {
-        "paper": ("bound of [BB26]", {"color": "C1", "linewidth": 1.8}),
-        "earlier": ("bound of [ZFB24]", {"color": ink(), "linewidth": 1.8, "linestyle": "--"}),
+        "paper": ("[BB26]", {"color": "C1", "linewidth": 1.8}),
+        "earlier": ("[ZFB24]", {"color": ink(), "linewidth": 1.8, "linestyle": "--"}),
         "sharp": (r"$\sqrt{2/\|\Sigma\|}$", {"color": ink(), "linewidth": 1.8, "linestyle": ":"}),
     }
     for panel, name in zip(panels, dict.fromkeys(table["covariance"]), strict=True):
         runs = table[table["covariance"] == name]
-        for column, (_, look) in lines.items():
-            panel.axvline(runs[column].max(), **look)
+        top = runs["time"].max()
+        for step, (column, (says, look)) in enumerate(lines.items()):
+            bound, height = runs[column].max(), (0.08 + 0.12 * step) * top
+            panel.axvline(bound, **look)
+            sheet = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 1}
+            label(panel, bound, height, says, look["color"], xytext=(5, 0), fontsize=10, bbox=sheet)
         for direction, shape in shapes.items():
             mine = runs[runs["direction"] == direction]
             for some, fill in ((mine[mine["start_risk"] <= SAME], "full"), (mine[mine["start_risk"] > SAME], "none")):
                 panel.plot(some["alpha"], some["time"], **point, **shape, fillstyle=fill)
         panel.set(xscale="log", title=name.replace("‖Σ‖", r"$\|\Sigma\|$"), xlabel=r"scale $\alpha$")
-        panel.set_ylim(0, 1.15 * runs["time"].max())
+        panel.set_ylim(0, 1.15 * top)
     panels[0].set_ylabel("time to the limit")
-    handles = [Line2D([], [], **point, **shape) for shape in shapes.values()]
-    handles += [Line2D([], [], **point, marker="o", fillstyle="none")]
-    handles += [Line2D([], [], **look) for _, look in lines.values()]
-    labels = [r"random $\Theta$", "first axis", "worse than predicting 0", *(label for label, _ in lines.values())]
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, columnspacing=1.2, handletextpad=0.5)
+    marks = {
+        r"random $\Theta$": Line2D([], [], **point, **shapes[RANDOM]),
+        "first axis": Line2D([], [], **point, **shapes[AXIS]),
+        "worse than\npredicting 0": Line2D([], [], **point, marker="o", fillstyle="none"),
+    }
+    panels[0].legend(list(marks.values()), list(marks), loc="center left", fontsize=10, handletextpad=0.2)
     headline(figure, "Starts of every scale tried arrive, inside the bounds and beyond")
     return figure

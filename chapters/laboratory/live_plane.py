@@ -104,7 +104,7 @@ def draw(table: pd.DataFrame) -> Figure:
     plane.set_yticks([0, 10, 20, 30, 40], ["$1$", *(f"$10^{{{decade}}}$" for decade in (10, 20, 30, 40))])
     plane.grid(visible=False)
     label(plane, 1.0, 33.0, "many tokens answer:\nlinear attention", ink())
-    label(plane, 8.7, 7.0, "one token answers:\nfrozen", ink())
+    label(plane, taus[-1], 7.0, "one token answers:\nfrozen", ink(), xytext=(-4, 0), ha="right")
     row = int(np.argmin(np.abs(decades - SHOWN["decade"])))
     plane.plot(SHOWN["tau"], decades[row], "o", color="C4", markersize=9)
     mean = taus * grid.iloc[row].to_numpy()

@@ -116,9 +116,11 @@ def draw(table: pd.DataFrame) -> Figure:
     middle = hard[len(hard) // 2]
     centre = {"xytext": (0, 0), "ha": "center"}
     label(axes, middle, (upper["risk"][middle] + lower["risk"][middle]) / 2, "hard", COLOUR, **centre)
-    label(axes, hard[0], upper["risk"][hard[0]], "knows nothing at first", COLOUR, xytext=(36, 34))
-    below = {"xytext": (0, -14), "ha": "center"}
+    label(axes, hard[0], upper["risk"][hard[0]], "knows nothing at first", COLOUR, xytext=(-10, 22))
+    below = {"xytext": (-4, -20), "ha": "center"}
     label(axes, middle, lower["risk"][middle], "was told the truth nearly", COLOUR, **below)
-    axes.set(xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk")
+    axes.set(
+        xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0.95 * lower["risk"].min(), None)
+    )
     headline(figure, "With hardly any noise, message passing can miss what the prompts say")
     return figure

@@ -133,5 +133,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylabel("mean squared error of the output")
     lines = {"form of the bound, tightest constants": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
-    headline(figure, "One pair of constants for all σ leaves powers of ten")
+    headline(figure, "Larger tokens, slower decay; one pair of constants leaves powers of ten")
     return figure

@@ -25,7 +25,7 @@ from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_f
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label, legend_line
 from lib.statistics import comparison_quantile
 
 RIGHT, WRONG = "right way", "wrong way"
@@ -174,44 +174,52 @@ def _wrong_claim(activation: str, law: str, ends: pd.DataFrame) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Above, the risks of either law with their lines; below, shares."""
-    figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharey="row", height_ratios=(3, 1))
+    """Above, the risks of either law with their lines; below, on the same lengths, shares."""
+    figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharex=True, sharey="row", height_ratios=(3, 1))
     titles = {"corrected": "corrected law", "as published": "law of the published code"}
     for (above, below), (law, title) in zip(panels.T, titles.items(), strict=True):
         mine = table[table["law"] == law]
-        _risks(above, mine)
+        _risks(above, mine, named=law == "as published")
         above.set_title(f"{title}, {mine['risk'].notna().sum()} runs")
-        for activation in ("softmax", "linear"):
-            shares = mine[mine["wrong"].notna() & (mine["activation"] == activation)]
-            look = {"color": COLOURS[activation], "marker": SYMBOLS[activation], "markersize": 5}
-            below.plot(shares["length"], shares["wrong"], linewidth=1, **look)
-        below.set(xlabel="tokens in a prompt, $L$", ylim=(-0.05, 1.05))
-        below.set_xlim(left=0)
+        _shares_of_starts(below, mine)
     panels[0, 0].set_ylabel(MEAN_SQUARE)
-    panels[1, 0].set_ylabel("share\nthe wrong way")
+    panels[1, 0].set_ylabel("share that went\nthe wrong way")
     look = {"color": ink(), "linestyle": "", "marker": "o", "markersize": 5}
-    handles = {
-        f"{name}: {words}": Line2D([], [], color=COLOURS[name], marker=SYMBOLS[name], markersize=5)
-        for name, words in (("softmax", "least mean square, runs"), ("linear", "least mean square, runs"))
-    }
-    handles["went the wrong way"] = Line2D([], [], fillstyle="none", **look)
-    handles["ridge (Bayes)"] = Line2D([], [], color=COLOURS["bayes"], linestyle="", marker=SYMBOLS["bayes"])
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
+    said = {"least of one head": legend_line("-", 1), "a run": Line2D([], [], **look)}
+    said["a run that went the wrong way"] = Line2D([], [], fillstyle="none", **look)
+    # above all runs: a head that went the wrong way ends at about 1
+    panels[0, 0].set_ylim(top=2.3)
+    panels[0, 1].legend(list(said.values()), list(said), loc="upper right", fontsize=10, borderpad=0)
     headline(figure, "Every run ends where it was predicted, or went the wrong way")
     return figure
 
 
-def _risks(axes: Axes, mine: pd.DataFrame) -> None:
-    """The lines of one law, ridge regression and the runs."""
+def _risks(axes: Axes, mine: pd.DataFrame, *, named: bool) -> None:
+    """The lines of one law, ridge regression and the runs; names at their ends, if `named`."""
     axes.set(xscale="log", yscale="log")
     for activation in ("softmax", "linear"):
-        curve = mine[mine[activation].notna()]
-        axes.plot(curve["length"], curve[activation], color=COLOURS[activation], linewidth=1)
-        look = {"color": COLOURS[activation], "linestyle": "", "marker": SYMBOLS[activation], "markersize": 5}
+        curve, colour = mine[mine[activation].notna()], COLOURS[activation]
+        axes.plot(curve["length"], curve[activation], color=colour, linewidth=1)
         runs = mine[mine["risk"].notna() & (mine["activation"] == activation)]
         for way, style in ((RIGHT, "full"), (WRONG, "none")):
             these = runs[runs["way"] == way]
+            look = {"color": colour, "linestyle": "", "marker": SYMBOLS[activation], "markersize": 5}
             axes.plot(these["length"], these["risk"], fillstyle=style, **look)
+        if named:
+            label(axes, curve["length"].iloc[-1], curve[activation].iloc[-1], activation, colour)
     ridge = mine[mine["bayes"].notna()]
     axes.plot(ridge["length"], ridge["bayes"], color=COLOURS["bayes"], linestyle="", marker=SYMBOLS["bayes"])
+    if named:
+        first = ridge.iloc[0]
+        label(axes, first["length"], first["bayes"], "ridge (Bayes)", COLOURS["bayes"], xytext=(8, 0))
     plain_ticks(axes)
+
+
+def _shares_of_starts(axes: Axes, mine: pd.DataFrame) -> None:
+    """Of one law, at each length at which several starts were tried, the two heads side by side."""
+    for activation, nudge in (("softmax", 0.985), ("linear", 1.015)):
+        shares = mine[mine["wrong"].notna() & (mine["activation"] == activation)].sort_values("length")
+        look = {"color": COLOURS[activation], "marker": SYMBOLS[activation], "markersize": 4.5, "clip_on": False}
+        axes.plot(shares["length"] * nudge, shares["wrong"], linewidth=1, **look)
+    axes.set(xlabel="tokens in a prompt, $L$", ylim=(0, 1))
+    axes.set_yticks([0, 0.5, 1], labels=["none", "half", "all"])

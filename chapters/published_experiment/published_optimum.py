@@ -135,5 +135,5 @@ def draw(table: pd.DataFrame) -> Figure:
     marks = {"trained here": {"markersize": 5, "markerfacecolor": "none"}, "trained as published": {"markersize": 10}}
     look = {"color": ink(), "marker": "o", "linestyle": ""}
     legend_with(axes, {name: Line2D([], [], **look, **size) for name, size in marks.items()}, loc="upper right")
-    headline(figure, "The outcome of the published experiment, computed beforehand")
+    headline(figure, "The published training ends where it was computed beforehand to end")
     return figure

@@ -21,7 +21,7 @@ from chapters.published_experiment.optima import Optima
 from chapters.published_experiment.protocol import CLOSE, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS, noise_power
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, sequence
+from companion.style import headline, ink, label, legend_line, sequence
 
 
 def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Numbers:
@@ -103,7 +103,7 @@ def _long_claim(activation: str, optima: Optima, long: LongRuns) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Curves of runs, long and short, above the dashed lines of their optima."""
-    figure, panels = plt.subplots(1, 2, figsize=(8.0, 4.8), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(8.0, 4.5), sharey=True)
     lengths = sorted(table["length"].unique().tolist())
     colours = dict(zip(lengths, sequence(len(lengths)), strict=True))
     for panel, activation in zip(panels, ("softmax", "linear"), strict=True):
@@ -113,16 +113,18 @@ def draw(table: pd.DataFrame) -> Figure:
         for (length, _), run in runs[runs["loss"].notna()].groupby(["length", "start"]):
             panel.plot(run["time"], run["loss"], color=colours[length], linewidth=0.8, marker="o", markersize=3)
         for (length, _), run in runs.groupby(["length", "law"]):
-            panel.axhline(run["optimum"].iloc[0], color=colours[length], linestyle="--", linewidth=1.3)
+            level = run["optimum"].iloc[0]
+            panel.axhline(level, color=colours[length], linestyle="--", linewidth=1.3)
+            above = {"xytext": (0, 8), "ha": "left", "fontsize": 10}
+            label(panel, table["time"].min(), level, f"$L={length}$", colours[length], **above)
         panel.set(xscale="log", yscale="log", xlabel="training time", title=activation)
         plain_ticks(panel)
-    panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.9 * table["optimum"].min(), 1.2))
-    handles = {f"$L={length}$": Line2D([], [], color=colour, linewidth=2.5) for length, colour in colours.items()}
-    handles |= {
+    panels[0].set(ylabel=MEAN_SQUARE, ylim=(0.9 * table["optimum"].min(), 1.6))
+    lines = {
         "trained as published": legend_line("-", 2.5),
         "trained here": Line2D([], [], color=ink(), linewidth=0.8, marker="o", markersize=3),
-        "exact optimum": legend_line("--", 1.3),
     }
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3)
+    lines["exact optimum"] = legend_line("--", 1.3)
+    panels[1].legend(list(lines.values()), list(lines), loc="upper right", fontsize=10)
     headline(figure, "Training ends where the exact theory says")
     return figure

@@ -16,7 +16,7 @@ from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE, SYMB
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline
+from companion.style import headline, label
 
 
 def numbers(optima: Optima, bayes: Ridge, *, lengths: list[int]) -> Numbers:
@@ -54,21 +54,21 @@ def _law_claim(optima: Optima) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a law: the two optima and ridge regression."""
+    """A panel a law: the two optima and ridge regression under their names."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True)
     titles = {"corrected": "corrected: query like prompt", "as published": "as published: $C$ twice, query never"}
+    names = {"softmax": "softmax", "linear": "linear", "bayes": "ridge (Bayes)"}
     for panel, (law, title) in zip(panels, titles.items(), strict=True):
         mine = table[table["law"] == law]
-        for name, label, style in (
-            ("softmax", "softmax, exact optimum", "-"),
-            ("linear", "linear, exact optimum", "-"),
-            ("bayes", "ridge (Bayes)", SYMBOLS["bayes"]),
-        ):
+        for name, said in names.items():
             drawn = mine[mine[name].notna()]
-            panel.plot(drawn["length"], drawn[name], style, color=COLOURS[name], linewidth=2, label=label)
+            style = SYMBOLS["bayes"] if name == "bayes" else "-"
+            panel.plot(drawn["length"], drawn[name], style, color=COLOURS[name], linewidth=2)
+            if panel is panels[-1]:
+                named = drawn.iloc[0 if name == "bayes" else -1]
+                label(panel, named["length"], named[name], said, COLOURS[name], xytext=(8, 0))
         panel.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", title=title)
         plain_ticks(panel)
     panels[0].set_ylabel(MEAN_SQUARE)
-    panels[0].legend(loc="upper right")
     headline(figure, "The flaw in the published code raises every risk and keeps the order")
     return figure

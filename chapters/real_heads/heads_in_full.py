@@ -61,7 +61,8 @@ def draw(table: pd.DataFrame) -> Figure:
         reach = float(np.abs(outputs[["x", "found"]].to_numpy()).max())
         row[2].set(ylim=(-1.1 * reach, 1.1 * reach))
         row[0].set_ylabel(f"layer {these['layer'].iloc[0] + 1}, head {these['head'].iloc[0] + 1}")
-        row[2].annotate(f"{ratio:.2f}", (1.03, 0.5), xycoords="axes fraction", va="center")
+        spread = r"$\hat\tau/\sqrt{2\,\ln L}$" "\n" rf"$={ratio:.2f}$"
+        row[2].annotate(spread, (1.04, 0.5), xycoords="axes fraction", va="center", fontsize=10)
     for axes, title in zip(panels[0], ("law of scores", "weights by rank", "output against prediction"), strict=True):
         axes.set_title(title)
     for axes, label in zip(panels[-1], ("standardised score", "rank", "prediction"), strict=True):

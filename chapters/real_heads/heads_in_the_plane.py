@@ -19,7 +19,7 @@ from chapters.real_heads.findings import Plane, Regimes
 from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label
 from lib.statistics import student_quantile
 
 
@@ -117,13 +117,15 @@ def draw(table: pd.DataFrame) -> Figure:
     heads, curves = table[table["kind"] == "head"], table[table["kind"] == "curve"]
     for axes, length in zip(panels[0], lengths, strict=True):
         curve, points = curves[curves["length"] == length], heads[heads["length"] == length]
-        axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2, label="Gaussian scores, exact")
-        axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75, label="head")
-        axes.axvline(np.sqrt(2 * np.log(length)), color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
+        axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2, label="Gaussian scores")
+        axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75, label="a head")
+        freezing = np.sqrt(2 * np.log(length))
+        axes.axvline(freezing, color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
         axes.set(xscale="log", yscale="log", title=f"$L={length}$", xlabel=r"spread of scores, $\hat\tau$")
         axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
         axes.minorticks_off()
     panels[0][0].set(xlim=(0.4, 25), ylim=(1e-3, 1.3), ylabel=r"participation, $\sum p^2$")
-    panels[0][-1].legend(loc="lower right")
+    label(panels[0][1], np.sqrt(2 * np.log(lengths[1])), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
+    panels[0][0].legend(loc="lower right", fontsize=10, handlelength=1)
     headline(figure, "Most heads of the network lie near the curve of Gaussian scores, left of freezing")
     return figure

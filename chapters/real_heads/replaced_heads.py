@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.marks import SIZE, TEXT, borders
 from chapters.real_heads.replacement import Replacement
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label
 from lib.statistics import comparison_quantile
 
 WORDS = {"own": "Gaussian answer of the prompt", "fitted": "map fitted elsewhere", "mean": "mean value"}
@@ -138,20 +138,24 @@ def draw(table: pd.DataFrame) -> Figure:
         curve = together[(together["order"] == "ascending") & (together["answer"] == answer)].sort_values("count")
         left.plot(curve["count"], curve["cosine"], color=colour, linewidth=2, label=words)
     other = together[(together["order"] == "descending") & (together["answer"] == "own")].sort_values("count")
-    left.plot(
-        other["count"],
-        other["cosine"],
-        color=TEXT,
-        linestyle=":",
-        linewidth=2,
-        label="Gaussian answer, widest spread first",
-    )
+    said = "Gaussian answer, widest spread first"
+    left.plot(other["count"], other["cosine"], color=TEXT, linestyle=":", linewidth=2, label=said)
     left.set(xlim=(0, 72), ylim=(0, 1.02), xlabel="heads replaced", ylabel="cosine with the embedding before")
-    left.legend(loc="lower left", fontsize=8.5)
+    left.legend(loc="lower left", fontsize=10, title="replaced by")
     alone = table[table["kind"] == "alone"].assign(damage=lambda rows: 1 - rows["cosine"])
     by_answer = alone.pivot_table(index="ratio", columns="answer", values="damage")
     right.plot(by_answer.index, by_answer["own"] / by_answer["mean"], "o", color=TEXT, markersize=5)
     right.axhline(1, color=ink(), linewidth=1.2)
+    label(
+        right,
+        by_answer.index.max(),
+        1,
+        "no better than\nthe mean value",
+        ink(),
+        xytext=(4, -16),
+        ha="right",
+        fontsize=10,
+    )
     borders(right)
     right.set(xscale="log", yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$")
     right.set(ylabel="damage alone, over that of the mean value")

@@ -15,10 +15,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from chapters.real_heads.controls import Control
 from chapters.real_heads.findings import Shares
 from chapters.real_heads.marks import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
+from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import ByLength
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
@@ -104,17 +106,25 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=SIZE)
     longest = table[table["length"] == table["length"].max()]
     for _, path in table.sort_values("length").groupby(["layer", "head"]):
-        axes.plot(path["ratio"], path["share"], color=TEXT, linewidth=1, alpha=0.35)
-    axes.plot(
-        longest["gaussian_ratio"], longest["gaussian"], "x", color=GAUSSIAN, markersize=6, label="Gaussian tokens"
-    )
-    axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=6, label="text")
+        axes.plot(path["ratio"], path["share"], color=TEXT, linewidth=1, alpha=0.3)
+    axes.plot(longest["gaussian_ratio"], longest["gaussian"], "x", color=GAUSSIAN, markersize=6)
+    axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=6)
     borders(axes)
+    for border, says in ((LINEAR, "linear"), (FROZEN, "softmax freezes")):
+        side = "right" if border == LINEAR else "left"
+        axes.annotate(
+            says, (border, 1.015), (-5 if side == "right" else 5, 0), textcoords="offset points", ha=side, va="bottom"
+        )
     axes.set(xscale="log", xlim=(0.13, 6.5), ylim=(0, 1.02))
     ticks = np.asarray([0.2, 0.5, 1, 2, 5])
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set(xlabel=r"spread of scores, $\hat\tau/\sqrt{2\,\ln L}$", ylabel="explained share, $R^2$")
-    axes.legend(loc="upper right")
+    marks = {
+        "on Gaussian tokens": Line2D([], [], color=GAUSSIAN, marker="x", linestyle=""),
+        "on the text, longest prompts": Line2D([], [], color=TEXT, marker="o", linestyle=""),
+        "same head, shorter prompts": Line2D([], [], color=TEXT, linewidth=1, alpha=0.5),
+    }
+    axes.legend(list(marks.values()), list(marks), loc="upper right")
     headline(figure, "The more a head's scores spread, the less of its output is linear")
     return figure

@@ -20,7 +20,7 @@ from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.statistics import HeadStatistics
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink
+from companion.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, student_quantile
 
 
@@ -107,6 +107,7 @@ def draw(table: pd.DataFrame) -> Figure:
     error_bars(axes, table["expected"], table["slope"], table["slope_se"], **look)
     axes.set(xlim=(0, 1.05), ylim=(0, 1.35))
     axes.set(xlabel="exact for Gaussian tokens, $1-P$", ylabel="best slope of a head's outputs")
+    label(axes, 0.3, 0.3, "as Gaussian tokens would", ink(), xytext=(8, -8))
     axes.legend(loc="upper left")
     headline(figure, "Text shrinks answers more than a finite Gaussian prompt would")
     return figure

@@ -21,7 +21,7 @@ from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import SIZE
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label
 from lib.icl import best_in_the_valley, least_price, price_of_one_head
 
 # A search ends, and the law of the valley holds, to better than this.
@@ -135,28 +135,34 @@ def _bound_claim() -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Ends of searches on the best block head's curve; ratios above e."""
+    """Ends of searches on the best block head's curve; ratios above e; names at the curves."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
     ends = table[table["kind"] == "search"]
     for second, mark in ((False, {"marker": "o", "color": "C0"}), (True, {"marker": "x", "color": "C3"})):
         shown = ends[(ends["sees_labels"] > 0.5) == second]
-        says = "found: score on the label" if second else "found: score on the covariate"
+        says = "scores on labels" if second else "scores on covariates"
         left.plot(shown["length"], shown["scaled_risk"], linestyle="none", markersize=7, label=says, **mark)
-    left.plot(ends["length"], ends["block"], color=ink(), linewidth=1.5, label="best $A=uI$")
-    left.plot(ends["length"], ends["linear"], color=ink(), linestyle="--", linewidth=1.3, label="best linear head")
-    left.set(xscale="log", xlabel="$L$", ylabel="mean square error times $L$", title="all heads, $d=1$", ylim=(0, None))
-    left.legend(loc="upper left", fontsize="small")
+    left.plot(ends["length"], ends["block"], color="C0", linewidth=1.5)
+    left.plot(ends["length"], ends["linear"], color="C1", linestyle="--", linewidth=1.5)
+    last = ends.sort_values("length").iloc[-1]
+    said = {"ha": "right", "fontsize": 10}
+    label(left, last["length"], last["block"], "best $A=uI$", "C0", xytext=(0, -15), **said)
+    label(left, last["length"], last["linear"], "best linear head", "C1", xytext=(0, 9), **said)
+    left.set(xscale="log", xlabel="prompt length $L$", ylabel="mean square error times $L$", ylim=(0, None))
+    left.set_title("all heads, $d=1$")
+    left.legend(loc="upper left", fontsize=10, title="found by search", alignment="left", handletextpad=0.2)
     law, noisy = table[table["kind"] == "law"], table[table["kind"] == "noisy"]
-    for column, colour, says in (
-        ("over_linear", "C0", "over the best linear head's"),
-        ("over_ridge", "C1", "over ridge regression's"),
+    for column, colour, says, place in (
+        ("over_linear", "C1", "over the best linear head's", (0, 10)),
+        ("over_ridge", "C2", "over ridge regression's", (14, 4)),
     ):
-        right.plot(law["noise"], law[column], color=colour, linewidth=2, label=says)
+        right.plot(law["noise"], law[column], color=colour, linewidth=2)
         right.plot(noisy["noise"], noisy[column], "o", color=colour, markersize=6)
-    right.axhline(np.e, color=ink(), linestyle=":", linewidth=1.3, label="$e$")
-    right.set(
-        xscale="log", yscale="log", xlabel=r"noise $\sigma^2$", ylabel="excess risk, ratio", title="block heads, $d=5$"
-    )
-    right.legend(loc="upper right", fontsize="small")
+        first = law.sort_values("noise").iloc[0]
+        label(right, first["noise"], first[column], says, colour, xytext=place, fontsize=10)
+    right.axhline(np.e, color=ink(), linestyle=":", linewidth=1.3)
+    label(right, law["noise"].max(), np.e, "$e$", ink(), xytext=(0, -9))
+    right.set(xscale="log", yscale="log", xlabel=r"noise $\sigma^2$", ylim=(2, None))
+    right.set(ylabel="excess risk of softmax, ratio", title="block heads, $d=5$")
     headline(figure, "No head that was found avoids the price, and noise does not remove it")
     return figure

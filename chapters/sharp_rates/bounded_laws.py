@@ -21,7 +21,7 @@ from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, markers, sequence
+from companion.style import headline, ink, label, markers, sequence
 
 QUERIES, TOKENS = "queries", "tokens"
 
@@ -106,16 +106,16 @@ def draw(table: pd.DataFrame) -> Figure:
         mine = table[table["bounded"] == bounded]
         for squared, colour, marker in zip(norms, sequence(len(norms)), markers(len(norms)), strict=True):
             curve = mine[mine["squared_norm"] == squared]
-            look = {"color": colour, "marker": marker, "markersize": 4.5, "label": f"$H^2={squared:g}$"}
-            panel.plot(curve["log_length"], curve["slope"], linewidth=2, **look)
-            panel.axhline(curve["gaussian"].iloc[0], color=colour, linestyle="--", linewidth=1.2)
+            level, last = curve["gaussian"].iloc[0], curve["log_length"].max()
+            panel.plot(curve["log_length"], curve["slope"], linewidth=2, color=colour, marker=marker, markersize=4.5)
+            panel.axhline(level, color=colour, linestyle="--", linewidth=1.2)
+            name = f"$H^2={squared:g}$" + (", if both were Gaussian" if bounded == TOKENS else "")
+            place = {"xytext": (0, 3), "ha": "right", "va": "bottom"}
+            label(panel, last, level, name, colour, **place)
         panel.axhline(1, color=ink(), linewidth=0.8)
         panel.set(title=title, xlabel=r"$\ln L$", ylim=(0, 1.12))
     panels[0].set(xscale="log", ylabel="local slope of the error")
     panels[0].set_xticks([5, 20, 50, 200], labels=["5", "20", "50", "200"])
     panels[0].minorticks_off()
-    handles, labels = panels[1].get_legend_handles_labels()
-    handles, labels = [*handles, legend_line("--", 1.2)], [*labels, r"both Gaussian: $\beta(H)$"]
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
     headline(figure, "If queries or tokens are bounded, every head has the exponent 1")
     return figure

@@ -23,7 +23,7 @@ from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label
 
 
 @dataclass(frozen=True)
@@ -120,18 +120,21 @@ def _admissible_claim(slopes: SlopesByNorm) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """The law, the exact slopes, and the two exponents beside it."""
     figure, axes = plt.subplots(figsize=SIZE)
-    exact = rf"exact, $\ln L={table['log_length'].iloc[0]:g}$"
-    axes.plot(table["squared_norm"], table["exponent"], linewidth=2, color="C0", label=r"$\beta(H)$, heuristic")
-    axes.plot(table["squared_norm"], table["slope"], "o", color="C1", markersize=5, label=exact)
-    look = {"color": ink(), "linewidth": 1.5, "label": r"$c_2/\sigma^2$, $c_2=\beta(1)$: Prop. 3.1"}
-    axes.plot(table["squared_norm"], table["bound"], "--", **look)
-    axes.plot(
-        table["squared_norm"], table["token_complexity"], ":", color="C2", linewidth=2, label=r"$1/(1+H^2)$, [TSC]"
-    )
-    axes.set(xscale="log", yscale="log", xlabel=r"$H^2$", ylabel="exponent of the mean square error")
+    norms, last = table["squared_norm"], table.iloc[-1]
+    axes.vlines(0.5, last["bound"], 1, color=ink(), linewidth=1, alpha=0.5)
+    label(axes, 0.5, last["bound"], "$H^2=½$", ink(), va="bottom")
+    axes.plot(norms, table["exponent"], linewidth=2, color="C0")
+    axes.plot(norms, table["slope"], "o", color="C0", markersize=6, fillstyle="none")
+    law = rf"$\beta(H)$, heuristic; on it the exact slopes at $\ln L={table['log_length'].iloc[0]:g}$"
+    label(axes, norms.min(), 1, law, "C0", xytext=(0, 13))
+    axes.plot(norms, table["bound"], "--", color=ink(), linewidth=1.5)
+    label(axes, last["squared_norm"], last["bound"], "form of\nProp. 3.1", ink(), xytext=(6, 8))
+    axes.plot(norms, table["token_complexity"], ":", color="C2", linewidth=2)
+    label(axes, norms.min(), table["token_complexity"].iloc[0], "$1/(1+H^2)$, [TSC]", "C2", xytext=(0, -22))
+    axes.set(xscale="log", yscale="log", xlabel=r"size of the head, $H^2$", ylabel="exponent of the mean square error")
+    axes.set_ylim(top=1.35)
     axes.set_xticks([0.125, 0.25, 0.5, 1, 2, 4, 8], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])
     axes.set_yticks([0.1, 0.2, 0.5, 1], labels=["0.1", "0.2", "0.5", "1"])
     axes.minorticks_off()
-    axes.legend(loc="lower left")
-    headline(figure, r"The exponent stays at 1 up to $H^2=\frac{1}{2}$, then falls")
+    headline(figure, "Small heads have the exponent 1; larger ones fall behind, as one formula says")
     return figure

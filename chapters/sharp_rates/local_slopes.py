@@ -2,7 +2,7 @@ r"""The error averaged over queries: its local slope approaches a power law slow
 
 Solid: $-\,d\ln\text{error}/d\ln L$ of the mean square error averaged over standard normal queries, exact, against
 $\ln L$, for several values of $H^2$. Dashed: the limit $\beta(H)$, a heuristic. The largest prompts ever simulated
-have $\ln L\approx 16$ (dotted): what a fit would find there is not the exponent.
+have $\ln L\approx 16$ (shaded up to there): what a fit would find there is not the exponent.
 
 Alt: Line chart of local slope against logarithm of length. Solid curves, one for each size of the head, settle on
 dashed levels, the lower the larger the head. At the left, where simulations end, they are still away from them.
@@ -21,10 +21,12 @@ from chapters.sharp_rates.marks import SIZE, slope_axes
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, markers, sequence
+from companion.style import headline, ink, label, legend_line, sequence
 
 # Squared norms H² of the claims, one on each side of ½ at least.
 SQUARED_NORMS = (0.25, 1.0, 2.0, 4.0)
+# ln L of the largest prompts ever simulated.
+SIMULATED = 16
 
 
 @dataclass(frozen=True)
@@ -98,18 +100,18 @@ def draw(table: pd.DataFrame) -> Figure:
     """A curve a head, on its way to its level."""
     figure, axes = plt.subplots(figsize=SIZE)
     norms = sorted(table["squared_norm"].unique().tolist())
-    end = table["log_length"].max()
-    for squared, colour, marker in zip(norms, sequence(len(norms)), markers(len(norms)), strict=True):
+    start, end = table["log_length"].min(), table["log_length"].max()
+    axes.axvspan(start / 1.2, SIMULATED, color=ink(), alpha=0.08, linewidth=0)
+    label(axes, start / 1.2, 0.06, "where simulations reach", ink(), xytext=(6, 0))
+    for squared, colour in zip(norms, sequence(len(norms)), strict=True):
         curve = table[table["squared_norm"] == squared]
         level = curve["exponent"].max()
-        axes.axhline(level, color=colour, linestyle="--", linewidth=1.2)
-        axes.plot(curve["log_length"], curve["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
-        label = rf"$H^2={squared:g}$: $\beta={level:.3f}$"
-        axes.annotate(label, (end, level), xytext=(8, 0), textcoords="offset points", va="center", color=ink())
-    axes.axvline(16, color=ink(), linestyle=":", linewidth=1.2)
-    axes.annotate("simulations end", (16, 1.06), xytext=(4, 0), textcoords="offset points", va="center", color=ink())
+        axes.plot([start, end], [level, level], color=colour, linestyle="--", linewidth=1.2)
+        axes.plot(curve["log_length"], curve["slope"], color=colour, marker="o", markersize=4.5, linewidth=2)
+        label(axes, end, level, rf"$H^2={squared:g}$: $\beta={level:.3f}$", colour, xytext=(10, 0))
     slope_axes(axes, 1.1)
-    lines = [legend_line("-"), legend_line("--", 1.2)]
-    axes.legend(lines, ["exact", r"$\beta(H)$, heuristic"], loc="upper left", bbox_to_anchor=(0.62, 0.9))
-    headline(figure, "The exponents are reached at lengths that no simulation reaches")
+    axes.set_xlim(start / 1.2, 1.06 * end)
+    lines = {"exact": legend_line("-"), r"limit $\beta(H)$, heuristic": legend_line("--", 1.2)}
+    axes.legend(list(lines.values()), list(lines), loc="center", bbox_to_anchor=(0.62, 0.75))
+    headline(figure, "Where simulations end, the error does not yet fall with its exponent")
     return figure

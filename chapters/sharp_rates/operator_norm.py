@@ -1,9 +1,10 @@
 r"""In more than one dimension it is the largest singular value that counts.
 
 Solid: local slope of the exact query-averaged error for five spectra of $\Gamma^{1/2}U\Gamma_q^{1/2}$, whose singular
-values stand where each curve begins. Dotted: $\beta-m/(2\ln L)$, with $\beta$ (dashed) of the largest singular value
-and $m$ its multiplicity. Four spectra share the largest singular value 1 and the limit 0.618, though their Frobenius
-norms run from 1 to $\sqrt8$; a second singular value of one half changes nothing visible.
+values stand where each curve begins; the colour is that of the largest. Dotted: $\beta-m/(2\ln L)$, with $\beta$
+(dashed) of the largest singular value and $m$ its multiplicity. Four spectra share the largest singular value 1 and the
+limit 0.618, though their Frobenius norms run from 1 to $\sqrt8$; a second singular value of one half changes nothing
+visible.
 
 Alt: Line chart of local slope against logarithm of length. Four solid curves of different spectra merge towards
 0.618, the eight-dimensional one slowest; a fifth, of a larger singular value, goes to 0.366. Dotted curves follow
@@ -111,28 +112,29 @@ def _spectrum_claim(frame: pd.DataFrame) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A curve a spectrum under its name, what is predicted of it, and the limits."""
+    """A curve a spectrum under its name, in the colour of its largest singular value, which names the limits too."""
     figure, axes = plt.subplots(figsize=SIZE)
     spectra = list(dict.fromkeys(table["spectrum"]))
+    levels = sorted(table["operator"].unique(), reverse=True)
+    colours = {level: f"C{index}" for index, level in enumerate(levels)}
     # names stand where a curve begins, before all but one come together
-    nudges = dict(zip(spectra, (0, -4, 4, 0, -9), strict=False))
+    nudges = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))
     for spectrum, marker in zip(spectra, markers(len(spectra)), strict=True):
         curve = table[table["spectrum"] == spectrum].sort_values("log_length")
-        (line,) = axes.plot(curve["log_length"], curve["slope"], marker=marker, markersize=5, linewidth=2)
-        axes.plot(curve["log_length"], curve["predicted"], color=line.get_color(), linestyle=":", linewidth=1.5)
+        colour = colours[curve["operator"].iloc[0]]
+        axes.plot(curve["log_length"], curve["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
+        axes.plot(curve["log_length"], curve["predicted"], color=colour, linestyle=":", linewidth=1.2)
         begins, place = curve.iloc[0], {"xytext": (-8, nudges.get(spectrum, 0)), "ha": "right"}
-        label(axes, begins["log_length"], begins["slope"], spectrum, line.get_color(), **place)
+        label(axes, begins["log_length"], begins["slope"], spectrum, colour, **place)
     first, last = table["log_length"].min(), table["log_length"].max()
-    for level in sorted(table["operator"].unique()):
+    for level, colour in colours.items():
         axes.plot([first, last], [level, level], color=ink(), linestyle="--", linewidth=1)
-        label(axes, last, level, rf"$\beta={level:.3f}$", ink(), xytext=(-2, 11), ha="right")
+        label(axes, last, level, rf"$\beta={level:.3f}$", colour, xytext=(10, 0))
     slope_axes(axes, 0.75)
-    axes.set_xlim(first / 2.5, last * 1.05)
+    axes.set_xlim(first / 3, last * 1.05)
     lowest = table[table["predicted"] > 0.1].sort_values("predicted").iloc[0]
     said = {"xytext": (10, -4), "ha": "left"}
     label(axes, lowest["log_length"], lowest["predicted"], r"dotted: $\beta-m/(2\,\ln L)$", ink(), **said)
-    axes.annotate(
-        "singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, color=ink(), style="italic"
-    )
+    axes.annotate("singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, style="italic")
     headline(figure, "The largest singular value alone decides the exponent")
     return figure

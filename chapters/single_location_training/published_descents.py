@@ -184,11 +184,10 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel, name in zip(panels.flat, experiments, strict=True):
         mine = table[table["experiment"] == name]
         for (_, outcome), path in mine.groupby(["repeat", "outcome"]):
-            colour = colours[outcome]
-            panel.plot(path["m_k"], path["m_v"], color=colour, linewidth=0.8, alpha=0.5)
-            panel.plot(path["m_k"].iloc[-1:], path["m_v"].iloc[-1:], "o", color=colour, markersize=5)
+            panel.plot(path["m_k"], path["m_v"], color=colours[outcome], linewidth=0.8, alpha=0.5)
         last = mine.groupby("repeat").last()
         for line, (outcome, these) in enumerate(last.groupby("outcome", sort=False)):
+            panel.plot(these["m_k"], these["m_v"], "o", color=colours[outcome], markersize=5)
             words = f"{len(these)} {outcome}" if outcome != NEITHER else f"{len(these)} find neither"
             panel.text(-1.05, 1.0 - 0.2 * line, words, color=colours[outcome], va="top")
         most = last[last["outcome"] == last["outcome"].mode()[0]]

@@ -23,7 +23,7 @@ from chapters.softmax_advantage.models import GENERIC_LENGTH
 from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, Slopes
 from chapters.softmax_advantage.zoo import BIASES, LONG, SHORT, ZOO, Halves, Zoo
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line
+from companion.style import headline, ink, label
 from lib.statistics import comparison_quantile
 
 
@@ -180,6 +180,7 @@ def draw(table: pd.DataFrame) -> Figure:
             r"bias $\to -\infty$", (rows["bayes"].iloc[0] + 0.02, names.index("softplus") + 0.45), fontsize=9
         )
         panel.axvline(rows["bayes"].iloc[0], color=ink(), linestyle="--", linewidth=1.5)
+        label(panel, rows["bayes"].iloc[0], len(names) - 1, "Bayes", ink(), xytext=(-6, 0), ha="right")
         panel.set(xlim=(0, 1), title=title, xlabel="lowest excess risk")
     panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
@@ -189,7 +190,7 @@ def draw(table: pd.DataFrame) -> Figure:
         "exponential only": dot(normalised=False, exponential=True),
         "neither": dot(normalised=False, exponential=False),
     }
-    handles = [*(Line2D([], [], **kind) for kind in kinds.values()), legend_line("--", 1.5)]
-    panels[1].legend(handles, [*kinds, "Bayes"], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    # the upper right corner is free: what is normalised comes near to Bayes
+    panels[1].legend([Line2D([], [], **kind) for kind in kinds.values()], list(kinds), loc="upper right", fontsize=10)
     headline(figure, "Only softmax, and what becomes softmax, reaches the Bayes risk")
     return figure

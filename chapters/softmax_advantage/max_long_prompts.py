@@ -18,9 +18,8 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.marks import WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.style import headline, ink, label, sequence
 from lib import single_location as sl
 from lib.finite_prompt import participation
 
@@ -137,22 +136,27 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, Claim, Claim]:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Solid curves of fixed strengths, a dashed one that settles, and triangles."""
-    figure, axes = plt.subplots(figsize=WIDE)
+    figure, axes = plt.subplots(figsize=(8.0, 4.5))
     fixed, growing = table[table["kind"] == "fixed"], table[table["kind"] == "growing"]
     strengths = sorted(fixed["strength"].unique().tolist())
     for snr, colour in zip(strengths, sequence(len(strengths)), strict=True):
         curve = fixed[fixed["strength"] == snr]
-        axes.plot(curve["log_length"], curve["risk"], color=colour, linewidth=2, label=rf"softmax, $\nu={snr:g}$")
+        axes.plot(curve["log_length"], curve["risk"], color=colour, linewidth=2)
         axes.plot(2 * [snr**2 / 2], [0, 0.08], color=colour, linestyle=":", linewidth=2)
+        label(axes, snr**2 / 2, 0.04, r"$\nu^2/2$", colour, xytext=(4, 0), fontsize=10)
+        half = curve.iloc[(curve["risk"] - 0.75).abs().argmin()]
+        label(axes, half["log_length"], half["risk"], rf"$\nu={snr:g}$", colour, xytext=(6, -4))
     (c,) = growing["strength"].unique()
-    label = rf"softmax, $\nu={c:g}\sqrt{{2\ln L}}$"
-    axes.plot(growing["log_length"], growing["risk"], "--", color=ink(), linewidth=2, label=label)
+    axes.plot(growing["log_length"], growing["risk"], "--", color=ink(), linewidth=2)
+    last = growing.iloc[-1]
+    label(axes, last["log_length"], last["risk"], rf"$\nu={c:g}\,\sqrt{{2\,\ln L}}$", ink(), xytext=(4, -8))
     axes.axhline(1 / c, color=ink(), linewidth=0.8, linestyle=":")
     linear = table[table["kind"] == "linear"]
-    axes.plot(linear["log_length"], linear["risk"], "^", color="C1", label=r"linear, $\nu=\infty$")
+    axes.plot(linear["log_length"], linear["risk"], "^", color="C1")
+    first = linear.iloc[0]
+    label(axes, first["log_length"], first["risk"], "linear,\n" r"$\nu=\infty$", "C1", xytext=(-8, 14), ha="right")
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
     axes.minorticks_off()
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     headline(figure, "A hint that stays is lost in a long prompt, however strong")
     return figure

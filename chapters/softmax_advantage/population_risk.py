@@ -1,12 +1,12 @@
 r"""Excess risk of the best head of each kind against the strength $\nu$ of the hint.
 
-Colours: prompt lengths. Solid: softmax, which is the Bayes risk; dashed: sigmoid weights with the best slope and
-bias; dotted: linear weights. Left, one token is shifted along $k^\star$; right, the answer sits, more or less
+A column a prompt length. Solid: softmax, which is the Bayes risk; dashed: sigmoid weights with the best slope and
+bias; dotted: linear weights. Above, one token is shifted along $k^\star$; below, the answer sits, more or less
 surely, at the token with the largest score. Exact; logarithmic axes.
 
-Alt: Two log-log panels of risk against hint strength. In each, for every prompt length, the solid softmax curve
-lies lowest, the dashed sigmoid curve above it and the dotted linear curve highest. On the left the solid curves
-plunge; on the right they fall like a power, and the sigmoid and linear curves level off.
+Alt: Two rows of log-log panels of risk against hint strength, one column a prompt length. In each the solid softmax
+curve lies lowest, the dashed sigmoid curve above it and the dotted linear curve highest. In the upper row the solid
+curves plunge; in the lower they fall like a power, and the sigmoid and linear curves level off.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,12 +17,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from chapters.softmax_advantage.marks import DASHES, TITLES, WIDE
+from chapters.softmax_advantage.marks import DASHES, TITLES
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, legend_line, sequence
+from companion.style import few_decades, headline, label
 from lib import single_location as sl
 from lib.single_location.population import bayes_integrals
 
@@ -150,25 +149,26 @@ def _half_claim(half: HalfStrength) -> Claim:
     )
 
 
+COLOURS = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
+
+
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a model: three curves a length."""
-    figure, panels = plt.subplots(1, 2, figsize=WIDE, sharey=True)
+    """A row a model, a column a length, a curve a head."""
     lengths = sorted(table["length"].unique().tolist())
-    colours = sequence(len(lengths))
-    for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
-        for length, colour in zip(lengths, colours, strict=True):
+    figure, panels = plt.subplots(2, len(lengths), figsize=(9.5, 6.2), sharex=True, sharey="row")
+    for row, (model, title) in zip(panels, TITLES.items(), strict=True):
+        for panel, length in zip(row, lengths, strict=True):
             curve = table[(table["model"] == model) & (table["length"] == length)]
             for name, dashes in DASHES.items():
-                panel.plot(curve["snr"], curve[name], dashes, color=colour, linewidth=1.8)
-        panel.set(xscale="log", yscale="log", ylim=(1e-4, 1.3), title=title, xlabel=r"strength of the hint, $\nu$")
-    panels[0].set_ylabel("excess risk")
-    handles = [legend_line(dashes, 1.5) for dashes in DASHES.values()]
-    handles += [Line2D([], [], color=colour, linewidth=4) for colour in colours]
-    labels = [
-        "softmax, which is Bayes",
-        *[name for name in DASHES if name != "softmax"],
-        *(f"$L={length}$" for length in lengths),
-    ]
-    panels[1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
+                panel.plot(curve["snr"], curve[name], dashes, color=COLOURS[name], linewidth=2)
+            panel.set(xscale="log", yscale="log", title=f"{title}, $L={length}$")
+            panel.set_ylim(max(1e-4, 0.7 * table[table["model"] == model]["softmax"].min()), 1.6)
+            few_decades(panel)
+        row[0].set_ylabel("excess risk")
+    for panel in panels[-1]:
+        panel.set_xlabel(r"strength of the hint, $\nu$")
+    last = curve.iloc[-1]
+    for name, words in {"linear": "linear", "sigmoid": "sigmoid", "softmax": "softmax\n(Bayes)"}.items():
+        label(panels[1, -1], last["snr"], last[name], words, COLOURS[name])
     headline(figure, "Softmax is Bayes; its lead grows with the hint")
     return figure

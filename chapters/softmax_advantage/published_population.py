@@ -24,7 +24,7 @@ from chapters.softmax_advantage.hints import Hints
 from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import MODELS, bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label
 from lib import single_location as sl
 from lib.single_location import few_tokens
 from lib.single_location.activations import compiled_best
@@ -36,9 +36,8 @@ SEARCHED, TAKEN = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
 STRONGEST = 12.0
 NORMALISED = {"softmax": sl.softmax, "softplus": sl.softplus}
 ELEMENTWISE = {"erf": sl.erf, "linear": sl.linear}
-# The order of colours, and where curves are named.
+# The order of colours.
 HEADS = ("softmax", "softplus", "erf", "linear")
-NAMED = 8.0
 # From here on a hint tells heads apart.
 WEAK = 0.5
 
@@ -200,21 +199,19 @@ def _hints_claim(hints: Hints) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel a setting: a curve a head, named where they are apart, and dots for Bayes."""
-    figure, panels = plt.subplots(1, 3, figsize=(10.5, 4.2), sharey=True)
+    figure, panels = plt.subplots(1, 3, figsize=(9.0, 4.2), sharey=True)
     colours = {"softmax": "C0", "linear": "C1", "erf": "C2", "softplus": "C3"}
     for panel, (setting, curves) in zip(panels, table.groupby("setting", sort=False), strict=True):
         for name in HEADS:
             panel.plot(curves["snr"], curves[name], color=colours[name], linewidth=2)
         panel.plot(curves["snr"], curves["bayes"], "o", color=ink(), markersize=3.5, zorder=3)
-        panel.set(
-            yscale="log", ylim=(7e-3, 0.8), xlim=(0, STRONGEST), title=setting, xlabel=r"strength of the hint, $\nu$"
-        )
+        panel.set(yscale="log", ylim=(7e-3, 0.8), xlim=(0, STRONGEST), title=setting, xlabel=r"hint, $\nu$")
     first = table[table["setting"] == table["setting"].iloc[0]]
-    place = first.iloc[(first["snr"] - NAMED).abs().argmin()]
+    # at the strongest hint, where all four are apart; below a curve if the next one is not far above it
+    last, offsets = first[first["snr"] <= STRONGEST].iloc[-1], {"softplus": (0, -12), "softmax": (-24, -4)}
     for name in HEADS:
-        offset, ends = ((0, 6), "bottom") if name != "softmax" else ((-28, -2), "top")
-        at = (place["snr"], place[name])
-        panels[0].annotate(name, at, offset, textcoords="offset points", color=colours[name], ha="center", va=ends)
+        place = {"xytext": offsets.get(name, (0, 16)), "ha": "right"}
+        label(panels[0], last["snr"], last[name], name, colours[name], **place)
     panels[0].set_ylabel("excess risk")
     panels[0].annotate("dots: Bayes", (0.03, 0.05), xycoords="axes fraction")
     headline(figure, "Softmax runs through the Bayes risk, no other head does")

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.fixed_heads import MEAN_LENGTH, FixedHead
 from chapters.softmax_advantage.marks import DISTINCT, HEADS, TITLES, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import MARKERS, headline, ink
+from companion.style import MARKERS, headline, ink, label
 
 
 def numbers(heads: Mapping[tuple[str, str], FixedHead]) -> Numbers:
@@ -127,16 +127,23 @@ def draw(table: pd.DataFrame) -> Figure:
     """A panel a model: the risk of each head against the width of the law, on the averaged Bayes risk."""
     figure, panels = plt.subplots(1, 2, figsize=WIDE, sharey=True)
     for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
+        mine = table[table["model"] == model]
         for index, (name, marker) in enumerate(zip(HEADS, MARKERS, strict=False)):
-            curve = table[(table["model"] == model) & (table["activation"] == name)]
+            curve = mine[mine["activation"] == name]
             style = {"color": f"C{index}", "fillstyle": "none" if name == "erf" else "full", "zorder": 3}
-            panel.plot(curve["width"], curve["risk"], marker, label=name, markersize=8 if name == "erf" else 5, **style)
+            panel.plot(curve["width"], curve["risk"], marker, markersize=8 if name == "erf" else 5, **style)
             if name != "softmax":
-                panel.plot(curve["width"], curve["told"], color=f"C{index}", linewidth=1)
-        panel.plot(curve["width"], curve["bayes"], color=ink(), linestyle="--", linewidth=1.5, label="Bayes, averaged")
+                panel.plot(curve["width"], curve["told"], color=f"C{index}", linewidth=1.5)
+        panel.plot(curve["width"], curve["bayes"], color=ink(), linestyle="--", linewidth=1.5)
         panel.set(title=title, xlabel="half-width of the law of lengths, $w$", ylim=(0, 1))
         panel.set_xticks(np.arange(0, table["width"].max() + 1, 2))
+    ends = mine[mine["width"] == mine["width"].max()].set_index("activation")
+    for index, name in enumerate(HEADS):
+        up = {"sigmoid": 7, "erf": -9}.get(name, 0)
+        label(panels[-1], table["width"].max(), ends["risk"][name], name, f"C{index}", xytext=(9, up))
+    label(panels[-1], table["width"].max(), ends["told"]["linear"], "linear, told", "C1", xytext=(9, 0))
+    label(panels[-1], table["width"].max(), ends["told"]["erf"], "sigmoid\nand erf, told", "C3", xytext=(9, 0))
+    label(panels[-1], table["width"].max(), ends["bayes"]["softmax"], "Bayes", ink(), xytext=(9, -13))
     panels[0].set_ylabel("excess risk")
-    panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     headline(figure, "Softmax does not mind a random length; other heads do")
     return figure

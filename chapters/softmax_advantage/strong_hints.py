@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.models import Risks
 from chapters.softmax_advantage.strong_laws import LAWS, STRONG, STRONGEST, WEAKER, EveryLength, StrongLinear
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.style import headline, ink, label, sequence
 
 # The laws, as the picture names them.
 FORMULAS = {
@@ -201,18 +201,21 @@ def _corollary_claims(every: EveryLength) -> tuple[Claim, Claim]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a head: ratios of exact risk to law, a curve a length."""
-    figure, panels = plt.subplots(1, 4, figsize=(10.5, 4.0), sharex=True, sharey=True)
+    """A panel a head: ratios of exact risk to law, a curve a length under its name."""
+    figure, panels = plt.subplots(1, 4, figsize=(9.5, 4.2), sharex=True, sharey=True)
     lengths = sorted(table["length"].unique().tolist())
     for panel, (name, law) in zip(panels, FORMULAS.items(), strict=True):
         for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
             curve = table[(table["activation"] == name) & (table["length"] == length)]
-            panel.plot(curve["snr"], curve["ratio"], color=colour, linewidth=2, label=f"$L={length}$")
+            panel.plot(curve["snr"], curve["ratio"], color=colour, linewidth=2)
+            if panel is panels[-1]:
+                label(panel, curve["snr"].iloc[-1], curve["ratio"].iloc[-1], f"$L={length}$", colour)
         panel.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
-        panel.set(xscale="log", ylim=(0, 1.1), title=f"{name}\n{law}", xlabel=r"$\nu$")
+        panel.set(xscale="log", ylim=(0, 1.1), title=f"{name}\n{law}", xlabel=r"hint, $\nu$")
         panel.set_xticks([5, 20, 80], ["5", "20", "80"])
         panel.minorticks_off()
-    panels[0].set_ylabel("exact risk / law")
-    panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    headline(figure, "At strong hints each head has a law of its own")
+    last = table["snr"].max()
+    label(panels[0], last, 1, "its law", ink(), xytext=(0, 8), ha="right")
+    panels[0].set_ylabel("exact risk over its law at strong hints")
+    headline(figure, "The stronger the hint, the nearer each head is to a law of its own")
     return figure

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.temperature_and_length.hay import Weights
 from chapters.temperature_and_length.marks import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, SIZE, UNIFORM
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import headline, ink, label
 
 
 def numbers(weights: Sequence[Weights], height: float) -> Numbers:
@@ -102,11 +102,13 @@ def draw(table: pd.DataFrame) -> Figure:
             curve = mine[mine["scaling"] == scaling]
             panel.plot(curve["log_length"], curve["weight"], color=colour, linewidth=2, label=LABELS[scaling])
         if law == NORMAL:
-            panel.axvline(mine["outgrown"].iloc[0], color=ink(), linewidth=1, linestyle=":")
+            outgrown = mine["outgrown"].iloc[0]
+            panel.axvline(outgrown, color=ink(), linewidth=1, linestyle=":")
+            label(panel, outgrown, 0.9, "hay reaches\nthe needle", ink(), xytext=(8, 0))
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
         panel.set_xticks([3, 10, 30, 100], labels=["3", "10", "30", "100"])
         panel.minorticks_off()
     panels[0].set_ylabel("mean weight of the needle")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    panels[1].legend(loc="center right", fontsize=10, handlelength=1.2)
     headline(figure, "Scaling by ln L finds a token above bounded hay, not above normal hay")
     return figure

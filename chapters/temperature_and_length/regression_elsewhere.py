@@ -21,7 +21,7 @@ from chapters.temperature_and_length.marks import COLOURS, FIXED, LOGARITHM, ROO
 from chapters.temperature_and_length.parameters import FULL_POWER, ROOT_POWER
 from chapters.temperature_and_length.regression import Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, headline, ink
+from companion.style import error_bars, few_decades, headline, ink, label
 from lib.statistics import comparison_quantile
 
 REPAIRED, RETRAINED, DRAWN = "best factor", "retrained", "drawn"
@@ -122,14 +122,19 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
     trained = table["trained"].iloc[0]
     here = table[table["trained"] == trained].drop_duplicates(["use", "used"]).sort_values("used")
-    looks = {name: {"color": colour, "label": LABELS[name]} for name, colour in COLOURS.items()}
-    looks[REPAIRED] = {"color": "C3", "label": "best factor"}
-    looks[RETRAINED] = {"color": ink(), "linestyle": "--", "label": "retrained"}
+    looks = {name: {"color": colour} for name, colour in COLOURS.items()}
+    looks[REPAIRED] = {"color": "C3"}
+    looks[RETRAINED] = {"color": ink(), "linestyle": "--"}
+    names = {**LABELS, REPAIRED: "best factor"}
     for use, look in looks.items():
         curve = here[here["use"] == use]
         left.plot(curve["used"], curve["risk"], **({"linewidth": 2} | look))
-        if use != RETRAINED:
-            right.plot(curve["used"], curve["factor"], **({"linewidth": 2} | look))
+        last = curve.iloc[-1]
+        if use == RETRAINED:
+            label(left, last["used"], last["risk"], "retrained", ink(), xytext=(-14, -6), ha="right")
+            continue
+        right.plot(curve["used"], curve["factor"], **({"linewidth": 2} | look))
+        label(right, last["used"], last["factor"], names[use], look["color"], xytext=(7, -3 if use == FIXED else 3))
     drawn = here[here["use"] == DRAWN]
     error_bars(
         left, drawn["used"], drawn["risk"], drawn["std_error"], color=COLOURS[FIXED], marker="o", fillstyle="none"
@@ -143,6 +148,6 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(yscale="log", ylabel="what the scores are multiplied by")
     right.set_yticks([0.5, 1, 2, 3], labels=["0.5", "1", "2", "3"])
     right.minorticks_off()
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+
     headline(figure, "Trained on short prompts, a head is too timid on long ones; ln L makes it wild")
     return figure

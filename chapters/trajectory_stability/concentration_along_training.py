@@ -1,10 +1,11 @@
 r"""The error of the gradient at three points of the trajectory.
 
-Left: mean of $\|\nabla\hat R_L-\nabla R_\infty\|^2$ of single prompts on fresh episodes at the end of training,
-divided by its value at the shortest prompt, with two standard errors; one series for each task. Dotted: $1/L$.
-Right: the exponent $r$ of $L^{-r}$ at the start, half-way and at the end, with 95 % confidence intervals; a
-correction of order $1/L$ is fitted along. The number beside a task is the largest $H^2$ of its three checkpoints.
-The last task is the control, whose tokens are not sub-Gaussian: its gradient does not concentrate.
+Left: mean of $\|\nabla\hat R_L-\nabla R_\infty\|^2$ of single prompts on fresh episodes at the end of training, divided
+by its value at the shortest prompt, with two standard errors, upwards only where a bar would nearly reach zero; one
+series for each task, regressions in blue. Dotted: $1/L$. Right: the exponent $r$ of $L^{-r}$ at the start, half-way and
+at the end, with 95 % confidence intervals; a correction of order $1/L$ is fitted along. The number beside a task is the
+largest $H^2$ of its three checkpoints. The last task is the control, whose tokens are not sub-Gaussian: its gradient
+does not concentrate.
 
 Alt: Two panels. Left, a log-log chart: the series of the sub-Gaussian tasks fall together along a dotted line of slope
 minus one, and the series of the Laplace control stays level or rises. Right, intervals by task: three for each of the
@@ -22,7 +23,7 @@ from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientError
 from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, legend_with, sequence
+from companion.style import headline, ink, label, sequence
 from lib.concentration import Rate
 from lib.statistics import comparison_quantile, standard_error
 
@@ -130,11 +131,13 @@ def draw(table: pd.DataFrame) -> Figure:
     end = table[table["checkpoint"] == checkpoints[-1]]
     firsts = end.groupby("task")["gap"].transform("first")
     end = end.assign(gap=end["gap"] / firsts, gap_std_error=end["gap_std_error"] / firsts)
-    series(left, end, "gap")
+    series(left, end, "gap", named=False)
     law(left, table["length"], 1.0, -1.0)
     left.set(xlabel="prompt length $L$", ylabel="squared error of the gradient, relative")
-    left.set_ylim(bottom=0.4 * end["gap"].min())
-    legend_with(left, {r"$\propto 1/L$": legend_line(":", 1.5)}, loc="lower left", fontsize="small")
+    low, high = table["length"].min(), table["length"].max()
+    left.set_ylim(top=3 * end["gap"].max())
+    label(left, high, 2 * end["gap"].max(), "Laplace (control)", ink(), xytext=(0, 0), ha="right")
+    label(left, low, low / high, "the six others,\nalong $1/L$ (dotted)", "C0", xytext=(0, 0))
     left.set_title("at the end of training")
     for offset, checkpoint, colour in zip((-0.22, 0.0, 0.22), checkpoints, sequence(3), strict=True):
         mine = table[table["checkpoint"] == checkpoint].drop_duplicates("task")

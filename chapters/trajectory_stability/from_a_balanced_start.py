@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.balanced_flows import LONG, BalancedFlows
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.style import headline, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # H² up to which the mean over queries falls like the error at one query.
@@ -115,20 +115,24 @@ def _risk_claim(flows: BalancedFlows) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Tilt, distance and risk over one time axis."""
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10.5, 4.2), sharex=True)
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.0, 4.0), sharex=True)
     decades = sorted(table["log10_length"].unique().tolist())
     for decade, colour in zip(decades, sequence(len(decades)), strict=True):
         mine = table[table["log10_length"] == decade]
         middle.plot(mine["time"], mine["distance"], color=colour, linewidth=2)
-        right.plot(mine["time"], mine["risk"], color=colour, linewidth=2, label=f"$L=10^{{{decade}}}$")
+        right.plot(mine["time"], mine["risk"], color=colour, linewidth=2)
+        label(right, mine["time"].max(), mine["risk"].iloc[-1], f"$L=10^{{{decade}}}$", colour)
     left.plot(mine["time"], mine["tilt"], color=ink(), linewidth=2)
     left.axhline(CRITICAL, color="C1", linewidth=1.3, linestyle="--")
     left.annotate(r"$\frac{1}{2}$", (mine["time"].min(), CRITICAL), xytext=(2, 5), textcoords="offset points")
-    right.plot(mine["time"], mine["infinite_risk"], color=ink(), linestyle="--", linewidth=1.6, label=r"$L=\infty$")
-    left.set(xscale="log", xlabel="time", title="squared tilt $H^2$ of the infinite flow", ylim=(0, None))
+    right.plot(mine["time"], mine["infinite_risk"], color=ink(), linestyle="--", linewidth=1.6)
+    left.set(xscale="log", xlabel="time", title="squared tilt $H^2$, $L=\\infty$", ylim=(0, None))
     middle.set(yscale="log", xlabel="time", title=r"distance $\|\theta_L-\theta_\infty\|$")
     middle.set_ylim(bottom=max(1e-7, table["distance"].min()))
-    right.set(yscale="log", xlabel="time", title="risk", ylim=(table["risk"].min() / 10, None))
-    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=len(decades) + 1)
+    lowest = table["risk"].min() / 10
+    right.set(yscale="log", xlabel="time", title="risk", ylim=(lowest, None))
+    gone = mine[mine["infinite_risk"] < 2 * lowest]
+    if len(gone):
+        label(right, gone["time"].iloc[0], 2 * lowest, r"$\infty$", ink(), xytext=(8, 0))
     headline(figure, "Trajectories stay close although the tilt passes one half")
     return figure

@@ -19,16 +19,13 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks
+from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label
+from companion.style import headline, ink, label
 from lib.concentration import straight_exponents
 from lib.statistics import comparison_quantile, standard_error
-
-# Tasks other than linear regression: their colours, and how far their names stand above or below where they end.
-OTHERS = {"tanh target": ("C4", 7), "classification": ("C2", -7)}
 
 
 def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Numbers:
@@ -89,36 +86,20 @@ def _gap_claim(infinite: Mapping[str, InfinitePath], light: Mapping[str, FiniteP
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a kind of gap: a series a task under its name, families of tasks in one colour, and the two powers."""
+    """A panel a kind of gap: a series a task under its name, and the power that it is to be held against."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
-    titles = {"parameters": r"parameters: $\|\theta_L-\theta_\infty\|$", "gradient": "gradients that are followed"}
-    for panel, (kind, title) in zip(panels, titles.items(), strict=True):
+    kinds = {
+        "parameters": (r"parameters: $\|\theta_L-\theta_\infty\|$", -1.0, "$L^{-1}$", "-."),
+        "gradient": ("gradients that are followed", -0.5, "$L^{-1/2}$", ":"),
+    }
+    for panel, (kind, (title, power, name, style)) in zip(panels, kinds.items(), strict=True):
         part = table[table["kind"] == kind]
-        panel.set(xscale="log", yscale="log", xlabel="prompt length $L$", title=title)
-        together = []
-        for task, mine in part.groupby("task", sort=False):
-            colour, up = (ink(), 0) if "control" in task else OTHERS.get(task, ("C0", 0))
-            look = {"color": colour, "marker": "o", "markersize": 4, "linestyle": "-", "linewidth": 1.2}
-            error_bars(panel, mine["length"], mine["gap"], mine["gap_std_error"], **look)
-            end = mine["gap"].iloc[-1]
-            if colour == "C0":
-                together.append(end)
-            else:
-                label(panel, mine["length"].iloc[-1], end, task.partition(" (")[0], colour, xytext=(6, up))
-        label(
-            panel,
-            part["length"].max(),
-            np.exp(np.mean(np.log(together))),
-            "regression,\nfour laws",
-            "C0",
-            linespacing=0.95,
-        )
-        top, farthest = 1.6 * part["gap"].max(), part["length"].max()
-        for power, name, style in ((-0.5, "$L^{-1/2}$", ":"), (-1.0, "$L^{-1}$", "-.")):
-            law(panel, part["length"], top, power, style)
-            low, place = part["length"].min(), {"xytext": (7, 6), "ha": "left"}
-            middle = low * (farthest / low) ** 0.35
-            label(panel, middle, top * (middle / low) ** power, name, ink(), **place)
+        series(panel, part, "gap")
+        panel.set(xlabel="prompt length $L$", title=title)
+        low, high, top = part["length"].min(), part["length"].max(), 1.7 * part["gap"].max()
+        law(panel, part["length"], top, power, style)
+        middle, place = low * (high / low) ** 0.3, {"xytext": (6, 7), "ha": "left"}
+        label(panel, middle, top * (middle / low) ** power, rf"slope of {name}", ink(), **place)
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")
     headline(figure, "Training on longer prompts stays closer, unless tokens have heavy tails")

@@ -1,24 +1,40 @@
 """How the pictures of this chapter draw what they share."""
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from companion.style import error_bars, ink, markers
+from companion.style import ink, label
 
 SIZE = (9.0, 4.8)
+# Of the tasks with a target of their own: colour, and by how many points a name is moved. The others, linear
+# regression on tokens of several laws, are one family and have one colour.
+OTHERS = {"tanh target": ("C4", 7), "classification": ("C2", -7)}
+# Bars are drawn upwards only where a bar downwards would leave less than this share of the value.
+LEAST = 0.1
 
 
-def series(axes: Axes, frame: pd.DataFrame, column: str) -> None:
-    """Against the prompt length, a series a task, with two standard errors, both logarithmic; the control in ink."""
+def series(axes: Axes, frame: pd.DataFrame, column: str, *, named: bool = True) -> None:
+    """Against the prompt length, a series a task under its name, with two standard errors, both logarithmic.
+
+    Families of tasks in one colour, the control in ink.
+    """
     axes.set(xscale="log", yscale="log")
-    tasks = list(dict.fromkeys(frame["task"]))
-    for index, (task, marker) in enumerate(zip(tasks, markers(len(tasks)), strict=True)):
-        mine = frame[frame["task"] == task]
-        look = {"color": ink() if "control" in task else f"C{index}", "marker": marker, "label": task}
-        error_bars(
-            axes, mine["length"], mine[column], mine[f"{column}_std_error"], linestyle="-", linewidth=1.2, **look
-        )
+    together = []
+    for task, mine in frame.groupby("task", sort=False):
+        colour, up = (ink(), 0) if "control" in task else OTHERS.get(task, ("C0", 0))
+        values, reach = mine[column], 2 * mine[f"{column}_std_error"]
+        bars = (np.where(reach < (1 - LEAST) * values, reach, 0.0), reach)
+        look = {"color": colour, "marker": "o", "markersize": 4, "linewidth": 1.2, "elinewidth": 1.5, "capsize": 2}
+        axes.errorbar(mine["length"], values, bars, **look)
+        if task not in OTHERS and colour == "C0":
+            together.append(values.iloc[-1])
+        elif named:
+            label(axes, mine["length"].iloc[-1], values.iloc[-1], task.partition(" (")[0], colour, xytext=(6, up))
+    if named:
+        middle = np.exp(np.mean(np.log(together)))
+        label(axes, frame["length"].max(), middle, "regression,\nfour laws", "C0", linespacing=0.95)
 
 
 def law(axes: Axes, lengths: pd.Series, height: float, power: float, style: str = ":") -> None:

@@ -34,6 +34,7 @@ from companion.sphinx.references import list_cited, register
 from companion.sphinx.scripts import copy_scripts, forget_lent, load_scripts, note_scripts
 from companion.sphinx.slimming import slim
 from companion.sphinx.statements import StatementsDirective, mark_boxes, number_boxes, tell_faults
+from companion.sphinx.tables import TableDirective
 
 # The style of what hangs under a figure, and the ledger's filter.
 ASSETS = Path(__file__).with_name("assets")
@@ -55,6 +56,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("companion-notebooks", NotebooksDirective)
     app.add_directive("companion-picture", PictureDirective)
     app.add_directive("companion-statements", StatementsDirective)
+    app.add_directive("companion-table", TableDirective)
     app.add_directive("companion-used", UsedDirective)
     app.add_role("claim", ClaimRole())
     app.add_role("companion-file", FileRole())

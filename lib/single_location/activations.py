@@ -1,7 +1,7 @@
 """What a head makes of the scores of a prompt: one weight a token. Activations are values: `softmax`, `linear`, …
 
-Two families [D26]. *Normalised* over the tokens, `s_l = κ(χ_l)/Σκ`: softmax, softplus, and hardmax as a limit.
-*Element-wise*, every token by itself: linear and exp, and, with a bias to be chosen, erf, sigmoid and relu.
+Two families [D26]. Normalised over the tokens, `s_l = κ(χ_l)/Σκ`: softmax, softplus, and hardmax as a limit.
+Element-wise, every token by itself: linear and exp, and, with a bias to be chosen, erf, sigmoid and relu.
 """
 
 import abc

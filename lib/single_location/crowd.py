@@ -2,7 +2,7 @@
 
 In the spiked model the hidden token's score is drawn from one normal law and the others' from another. In the max
 model all scores are alike and the hidden token is chosen after them; but `ε ~ softmax(νχ*)` is the argmax of
-`νχ*_l + Gumbel_l`, and *given the largest value -y* tokens are independent again: one hidden, the others below. So
+`νχ*_l + Gumbel_l`, and given the largest value -y tokens are independent again: one hidden, the others below. So
 both models are mixtures of crowds of independent tokens, and every risk is a sum of products of one-token averages.
 Derived here, see book/softmax_advantage.
 """

@@ -3,7 +3,7 @@
 The posterior is a softmax of independent normal scores of variance τ², the hidden one's mean higher by `shift`:
 τ² = shift = ν in the spiked model, τ = ν and no shift in the max model. What it puts on the hidden token and its own
 participation have the same mean, `E p_ε = E Σ p²`, and `1 -` that is the risk. With `lib.partition` both are positive
-sums for the *risk*, so that it is known relative to its size where it is 1e-12.
+sums for the risk, so that it is known relative to its size where it is 1e-12.
 """
 
 from collections.abc import Callable
