@@ -4,8 +4,9 @@ Prompts of one length, the corrected law, and the training time of the published
 changes were chosen, and the starts numbered, before any of them was run.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -126,7 +127,9 @@ def frame_of(parts: list[tuple[str, str]], numbers: Float[np.ndarray, "parts n"]
     return pd.concat(frames, ignore_index=True)[list(COLUMNS)]
 
 
-def ends(change: Change, activation: str, *, starts: int = STARTS, steps: int = STEPS) -> Float[np.ndarray, " n"]:
+def ends(
+    change: Change, activation: str, *, starts: Sequence[int] = range(STARTS), steps: int = STEPS
+) -> Float[np.ndarray, " n"]:
     """Train from each start, and judge where it ends: mean square, its standard error, share of the wrong way."""
     with jax.enable_x64(False):  # in single precision, as published
         trained = _train(change, activation, starts, steps)
@@ -135,7 +138,7 @@ def ends(change: Change, activation: str, *, starts: int = STARTS, steps: int = 
     return np.column_stack(judge(activation, trained)).ravel()
 
 
-def _train(change: Change, activation: str, starts: int, steps: int) -> SeparateWeights:
+def _train(change: Change, activation: str, starts: Sequence[int], steps: int) -> SeparateWeights:
     """One start after another in one program; the first head of start n is drawn as in every other table of runs."""
     if change.heads == 1:
         loss = batch_loss(
@@ -161,7 +164,7 @@ def _train(change: Change, activation: str, starts: int, steps: int) -> Separate
         path = sgd(loss, weights, optimiser=optax.sgd(STEP_SIZE), steps=steps, every=steps, key=prompts_key)
         return jax.tree.map(lambda leaf: leaf[-1], path.params)
 
-    return jax.jit(lambda seeds: jax.lax.map(train, seeds))(jnp.arange(starts))
+    return jax.jit(lambda seeds: jax.lax.map(train, seeds))(jnp.asarray(starts))
 
 
 def heads_loss(

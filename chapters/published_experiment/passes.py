@@ -1,8 +1,9 @@
 """The lowest pass from the second minimum to the optimum: a string between them, a saddle, and the ways down from it.
 
-A string of heads from one minimum to the other slides down the mean square, its heads kept at equal distances
-[ERV07]; from the highest of them the nearest saddle is found by going up along the softest direction and down along all
-others. Ways of descent from the saddle on either side end at the two minima. No search proves that there is no lower pass.
+A string of heads from one minimum to the other slides down the mean square, its heads kept at equal distances (the
+string method of E, Ren and Vanden-Eijnden); from the highest of them the nearest saddle is found by going up along the
+softest direction and down along all others. Ways of descent from the saddle on either side end at the two minima. No
+search proves that there is no lower pass.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from chapters.published_experiment.minima import (
     softmax_square,
     square_and_slope,
 )
-from chapters.published_experiment.places import Places
+from chapters.published_experiment.places import OPTIMUM, SECOND, Places
 from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
 from chapters.published_experiment.runs import DATA
 from companion import Column
@@ -36,7 +37,7 @@ from lib.icl import pair_average
 
 TABLE, SEARCHES = "second_minima/the_pass", "second_minima/searches"
 LAW = next(iter(LAWS))
-SECOND, PASS, OPTIMUM = "second minimum", "pass", "optimum"
+PASS = "pass"
 # A string slides on fewer nodes than a saddle is sought on: they lift every mean square by some percent, and where the
 # string is highest hardly moves.
 FEW_NODES = {"frames": 16, "query_radii": 8, "task_radii": 2}
@@ -47,7 +48,7 @@ SLIDES = {"softmax": (0.1, 600), "linear": (0.015, 3000)}
 BENDS = (0.3, 0.8, 1.5)
 # Steps of the ways down, rows kept of them, and the points of either way that are kept in the end.
 WAY_DOWN = {"softmax": (0.1, 2000), "linear": (0.02, 20000)}
-ROWS, POINTS = 200, 25
+ROWS, POINTS = 200, 40
 ENTRIES = [f"p{i}" for i in range(WIDTH * WIDTH)]
 COLUMNS = {
     "activation": Column("Softmax or linear attention", "name"),
@@ -72,7 +73,7 @@ SEARCH_COLUMNS = {
 
 @dataclass(frozen=True)
 class Way:
-    """The way from the second minimum over the pass to the optimum, the corrected law, and the straight line's squares."""
+    """From the second minimum over the pass to the optimum, and mean squares of the straight line beside."""
 
     along: Float[np.ndarray, " m"]
     squares: Float[np.ndarray, " m"]

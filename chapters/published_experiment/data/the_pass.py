@@ -66,7 +66,7 @@ def searches() -> Result:
 
 
 def the_pass() -> Result:
-    """One table: over the lowest saddle of those searches that lead to the optimum and not to another second minimum."""
+    """One table: over the lowest saddle found from which the ways down lead to the second minimum and the optimum."""
     rows, saddles = _found()
     ways = []
     for activation in POOLS:
