@@ -197,7 +197,7 @@ def heads_loss(
 
 def _judge_exactly(activation: str, trained: SeparateWeights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     heads = jax.vmap(published_head)(trained)
-    risks = jax.jit(lambda heads: jax.lax.map(lambda head: sharp_square(activation, published_task(), head), heads))
+    risks = jax.jit(partial(jax.lax.map, partial(sharp_square, activation, published_task())))
     points = points_of(heads)
     return np.asarray(risks(heads)), np.full(len(points), np.nan), np.array([wrong_way(point) for point in points])
 
@@ -206,8 +206,6 @@ def _judge_on_prompts(activation: str, trained: SeparateWeights) -> tuple[np.nda
     """The same fresh prompts for all, from a key that no training uses."""
     loss = heads_loss(published_task(), SECOND_LENGTH, batch=AT_ONCE, pool=POOLS[activation])
     keys = jr.split(jr.fold_in(jr.key(STARTS), PROMPTS), PROMPTS // AT_ONCE)
-    means = np.asarray(
-        jax.jit(lambda all_: jax.lax.map(lambda key: jax.vmap(loss, (0, None))(all_, key), keys))(trained)
-    )
+    means = np.asarray(jax.jit(partial(jax.lax.map, lambda key: jax.vmap(loss, (0, None))(trained, key)))(keys))
     errors = means.std(axis=0, ddof=1) / np.sqrt(len(means))
     return means.mean(axis=0), errors, np.full(means.shape[1], np.nan)
