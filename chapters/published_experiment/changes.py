@@ -41,9 +41,6 @@ STARTS, STEP_SIZE, BATCH = 16, 0.01, 128
 STEPS = round(PUBLISHED_STEPS * PUBLISHED_STEP_SIZE / STEP_SIZE)
 # Fresh prompts that judge several heads, whose exact mean square is not known here, and how many are drawn at once.
 PROMPTS, AT_ONCE = 1 << 18, 1 << 12
-# Of [BB26, Eq. 9]: half of the largest scale that [BB26, Theorem 5.1] allows.
-SCALE = 2**0.5 / ((WIDTH - 1) ** 0.25 * np.linalg.eigvalsh(np.asarray(published_task().cov))[-1]) / 2
-
 Start = Callable[[SeparateWeights, PRNGKeyArray], SeparateWeights]
 
 
@@ -52,10 +49,15 @@ def as_drawn(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
     return weights
 
 
+def balanced_scale() -> float:
+    """The α of [BB26, Eq. 9]: half of the largest that [BB26, Theorem 5.1] allows."""
+    return float(2**0.5 / ((WIDTH - 1) ** 0.25 * np.linalg.eigvalsh(np.asarray(published_task().cov))[-1]) / 2)
+
+
 def balanced(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
     """Weights whose product is [BB26, Eq. 9], Θ of standard normals: `U = diag(A, 0)`, `v = (0, b)`, ‖A‖_F = b."""
-    blocks = balanced_start(jr.normal(key, (WIDTH - 1, WIDTH - 1), weights.query.dtype), SCALE)
-    scores = jnp.pad(covariance_root(blocks.matrix), ((0, 1), (0, 1))) * WIDTH**0.25
+    blocks = balanced_start(jr.normal(key, (WIDTH - 1, WIDTH - 1), weights.query.dtype), balanced_scale())
+    scores = jnp.pad(covariance_root(blocks.matrix).T, ((0, 1), (0, 1))) * WIDTH**0.25
     label = jnp.zeros((1, WIDTH)).at[0, -1].set(blocks.gain**0.5)
     return jax.tree.map(
         lambda new, old: new.astype(old.dtype),

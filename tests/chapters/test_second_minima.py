@@ -5,27 +5,26 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+import scipy.integrate
 
 from chapters.published_experiment import passes
 from chapters.published_experiment.changes import (
     CHANGES,
     CONTROL,
     PARTS,
-    SCALE,
     STARTS,
     as_drawn,
     balanced,
+    balanced_scale,
     ends,
     frame_of,
     heads_loss,
     label_entry,
     read,
 )
-from chapters.published_experiment.minima import SQUARES, copies, distance, head_at
-from chapters.published_experiment.places import find_one
+from chapters.published_experiment.minima import WRONG_WAY, copies, distance, points_of, square_and_slope
+from chapters.published_experiment.places import OPTIMUM, SECOND, find_one
 from chapters.published_experiment.protocol import POOLS, WIDTH, SeparateWeights, published_head, published_task
-from lib.flow import gradient_flow
-from lib.icl import prompt_loss
 from lib.statistics import comparison_quantile
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -42,8 +41,15 @@ def linear_places(float64):
     return find_one("linear", passes.LAW)
 
 
+@pytest.fixture(scope="module")
+def linear_hessian(float64):
+    """By automatic differentiation, of linear attention's mean square."""
+    return jax.jit(jax.hessian(square_of("linear")))
+
+
 def square_of(activation):
-    return jax.jit(lambda point: SQUARES[activation](published_task(), head_at(point)))
+    """With its slope, which is compiled once for all tests."""
+    return lambda point: square_and_slope(activation, passes.LAW, point)[0]
 
 
 @pytest.mark.parametrize("activation", POOLS)
@@ -59,28 +65,32 @@ def test_the_pass_is_stationary(activation, ways):
     assert np.abs(slope(way.points[way.top // 2])).max() > 1e-4
 
 
-def test_the_linear_pass_has_one_way_down(ways):
-    """By automatic differentiation: one negative curvature, and one that vanishes, along (U, v) ↦ (cU, v/c)."""
-    way = ways["linear"]
-    curved = jax.hessian(square_of("linear"))(jnp.asarray(way.points[way.top]))
-    values = np.linalg.eigvalsh(curved)
+def test_the_linear_pass_has_one_way_down(ways, linear_hessian):
+    """One negative curvature, and one that vanishes, along (U, v) ↦ (cU, v/c)."""
+    values = np.linalg.eigvalsh(linear_hessian(ways["linear"].points[ways["linear"].top]))
     assert values[0] < -0.01
     assert abs(values[1]) < 1e-6
     assert values[2] > 1e-3
 
 
-def test_the_flow_leaves_the_linear_pass_for_either_minimum(ways, linear_places):
-    """The gradient flow from a little to both sides, by an integrator that the ways were not made with."""
-    way = ways["linear"]
-    square, saddle = square_of("linear"), way.points[way.top]
-    axis = np.linalg.eigh(jax.hessian(square)(jnp.asarray(saddle)))[1][:, 0]
+def test_the_flow_leaves_the_linear_pass_for_either_minimum(ways, linear_places, linear_hessian):
+    """The gradient flow from a little to both sides, by SciPy's integrator of stiff equations."""
+    slope, saddle = jax.jit(jax.grad(square_of("linear"))), ways["linear"].points[ways["linear"].top]
+    axis = np.linalg.eigh(linear_hessian(saddle))[1][:, 0]
     found = []
     for side in (1, -1):
-        end = gradient_flow(square, saddle + side * 1e-3 * axis, np.array([2000.0]), rtol=1e-6, atol=1e-8).params[-1]
+        flow = scipy.integrate.solve_ivp(
+            lambda time, point: -np.asarray(slope(point)),
+            (0, 3000),
+            saddle + side * 1e-3 * axis,
+            method="BDF",
+            jac=lambda time, point: -np.asarray(linear_hessian(point)),
+        )
+        end = flow.y[:, -1]
         near = {name: distance("linear", end, place.point) for name, place in linear_places.named.items()}
         found.append(min(near, key=near.__getitem__))
         assert min(near.values()) < 1e-3
-    assert sorted(found) == [passes.OPTIMUM, passes.SECOND]
+    assert sorted(found) == [OPTIMUM, SECOND]
 
 
 @pytest.mark.parametrize("activation", POOLS)
@@ -116,13 +126,13 @@ def test_no_search_found_a_lower_pass(ways):
         assert found["slope"].max() < 1e-6
 
 
-def test_both_sides_of_the_wrong_way_head_lead_to_the_same():
+def test_both_sides_of_the_wrong_way_head_lead_to_the_same(linear_places, linear_hessian):
     """It is its own copy, and its soft direction is not: what lies on one side has a copy on the other."""
-    wrong = find_one("softmax", passes.LAW).wrong_way.point
-    axis = np.random.default_rng(0).normal(size=len(wrong))
-    axis[np.abs(wrong) > 1e-12] = 0.0  # in the right family, the only one in which it is a saddle
-    sides = [copies("softmax", wrong + sign * 0.1 * axis) for sign in (1, -1)]
-    assert np.min(np.linalg.norm(sides[0] - sides[1][0], axis=1)) < 1e-12
+    wrong = linear_places.wrong_way.point
+    axis = np.linalg.eigh(linear_hessian(wrong))[1][:, 0]
+    assert np.abs(axis[WRONG_WAY]).max() < 1e-6 < np.abs(wrong[WRONG_WAY]).max()
+    one, other = (copies("softmax", wrong + sign * 0.1 * axis) for sign in (1, -1))
+    assert np.min(np.linalg.norm(one - other[0], axis=1)) < 1e-5
 
 
 # --- trainings with one thing changed ---------------------------------------------------------------------------
@@ -152,7 +162,7 @@ def test_starts_are_what_they_say(assert_exact):
     assert as_drawn(weights, key) is weights
     head = published_head(balanced(weights, key))
     block, theta = head.bilinear[:-1, :-1], jr.normal(key, (WIDTH - 1, WIDTH - 1))
-    assert_exact(block, SCALE * theta @ theta.T / jnp.linalg.norm(theta @ theta.T))
+    assert_exact(block, balanced_scale() * theta @ theta.T / jnp.linalg.norm(theta @ theta.T))
     assert_exact(head.value, jnp.zeros((1, WIDTH)).at[0, -1].set(jnp.linalg.norm(block)))
     assert np.all(head.bilinear[-1] == 0)
     assert np.all(head.bilinear[:, -1] == 0)
@@ -169,16 +179,8 @@ def test_several_heads_answer_their_sum(activation, assert_exact):
     halves = SeparateWeights(weights.query, weights.key, weights.value, weights.output / 2)
     stack = {1: [weights], 2: [halves, halves]}
     stacked = {n: jax.tree.map(lambda *leaves: jnp.stack(leaves), *heads) for n, heads in stack.items()}
-    loss = heads_loss(published_task(), LENGTH, batch=1 << 15, pool=POOLS[activation])
+    loss = jax.jit(heads_loss(published_task(), LENGTH, batch=1 << 10, pool=POOLS[activation]))
     assert_exact(loss(stacked[1], jr.key(0)), loss(stacked[2], jr.key(0)))
-    small = jax.jit(heads_loss(published_task(), LENGTH, batch=1 << 10, pool=POOLS[activation]))
-    means = np.array([small(stacked[1], jr.key(i)) for i in range(100)])
-    exact = float(SQUARES[activation](published_task(), published_head(weights)))
-    assert abs(means.mean() - exact) < comparison_quantile(1) * means.std() / 10
-    slope = jax.grad(lambda weights: loss(weights, jr.key(0)))(stacked[1])
-    other = prompt_loss(
-        published_task(), LENGTH, batch=1 << 15, head=published_head, pool=POOLS[activation], weight=1.0
-    )
-    there = jax.grad(other)(weights, jr.key(1))
-    for mine, its in zip(jax.tree.leaves(slope), jax.tree.leaves(there), strict=True):
-        np.testing.assert_allclose(mine[0], its, atol=0.05)
+    means = np.array([loss(stacked[1], jr.key(i)) for i in range(50)])
+    exact = float(square_of(activation)(points_of(published_head(weights))))
+    assert abs(means.mean() - exact) < comparison_quantile(1) * means.std() / np.sqrt(len(means))
