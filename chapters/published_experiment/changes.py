@@ -49,9 +49,9 @@ def as_drawn(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
     return weights
 
 
-def balanced_scale() -> float:
+def balanced_scale() -> Float[Array, ""]:
     """The α of [BB26, Eq. 9]: half of the largest that [BB26, Theorem 5.1] allows."""
-    return float(2**0.5 / ((WIDTH - 1) ** 0.25 * np.linalg.eigvalsh(np.asarray(published_task().cov))[-1]) / 2)
+    return 2**0.5 / ((WIDTH - 1) ** 0.25 * jnp.linalg.norm(published_task().cov, 2)) / 2
 
 
 def balanced(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
