@@ -167,12 +167,12 @@ def _heads_claim(ends: pd.DataFrame) -> Claim:
     return Claim(
         id="published-experiment-cure-heads-below",
         statement=(
-            "Four softmax heads end far below the least mean square of one, from every start: the largest ratio, on fresh "
-            "prompts."
+            "Four softmax heads end far below the least mean square of one, from every start: the largest ratio, on "
+            "fresh prompts."
         ),
         source="measured here",
         measured=float(worst["softmax"]),
-        expected=0.75,
+        expected=1 - NEAR,  # farther below than a start may be above that has found the optimum
         tolerance=0.0,
         relation="≤",
         alternative=Alternative("they add nothing, as of linear attention", float(worst["linear"])),
