@@ -224,26 +224,27 @@ def draw(table: pd.DataFrame) -> Figure:
 def _way(axes: Axes, mine: pd.DataFrame, colour: str) -> None:
     """The way, the straight line, the wrong-way level, and the places by name."""
     level, far = mine["wrong_way"].iloc[0], mine["along"].max()
-    places = mine[mine["place"] != "between"].set_index("place")
+    places = mine[mine["place"] != "between"]
+    second, top, optimum = places.itertuples()
     points = {"color": colour, "linestyle": "", "marker": "o", "markersize": 6}
     axes.axhline(level, color=ink(), linestyle="-.", linewidth=1)
     label(axes, far, level, "wrong-way head", ink(), xytext=(0, 7), ha="right", fontsize=10)
     axes.plot(mine["along"], mine["straight"], color=colour, linewidth=1)
-    top = mine.loc[mine["straight"].idxmax()]
-    label(axes, top["along"], top["straight"], "straight line", colour, xytext=(0, 7), ha="center", fontsize=10)
+    peak = mine.loc[mine["straight"].idxmax()]
+    label(axes, peak["along"], peak["straight"], "straight line", colour, xytext=(0, 7), ha="center", fontsize=10)
     axes.plot(mine["along"], mine["square"], color=colour, linewidth=2.5)
     axes.plot(places["along"], places["square"], **points)
     axes.set_xlim(-0.04 * far, 1.04 * far)
-    label(axes, *places.loc[OPTIMUM, ["along", "square"]], OPTIMUM, colour, xytext=(0, -12), ha="right")
+    label(axes, optimum.along, optimum.square, optimum.place, colour, xytext=(0, -12), ha="right")
 
-    x, y = places.loc[PASS, ["along", "square"]]
-    low = places.loc[SECOND, "square"]
-    near = mine[mine["along"] <= 1.25 * x]
+    rise = top.square - second.square
+    near = mine[mine["along"] <= 1.25 * top.along]
     inset = axes.inset_axes((0.06, 0.1, 0.5, 0.38))
     inset.plot(near["along"], near["square"], color=colour, linewidth=2.5)
     inset.plot(places["along"].iloc[:2], places["square"].iloc[:2], **points)
-    inset.set(xlim=(-0.08 * x, 1.25 * x), ylim=(low - 0.35 * (y - low), y + 0.5 * (y - low)))
-    label(inset, 0, low, SECOND, colour, xytext=(8, -5), fontsize=10)
-    label(inset, x, y, f"{PASS}, {y / low - 1:+.1%}", colour, xytext=(0, 10), ha="center", fontsize=10)
-    inset.set(xticks=[], yticks=[])
+    inset.set(xlim=(-0.08 * top.along, 1.25 * top.along), xticks=[], yticks=[])
+    inset.set_ylim(second.square - 0.35 * rise, top.square + 0.5 * rise)
+    label(inset, second.along, second.square, second.place, colour, xytext=(8, -5), fontsize=10)
+    words = f"{top.place}, {rise / second.square:+.1%}"
+    label(inset, top.along, top.square, words, colour, xytext=(0, 10), ha="center", fontsize=10)
     axes.indicate_inset_zoom(inset, edgecolor=ink())
