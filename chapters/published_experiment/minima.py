@@ -90,7 +90,7 @@ def _square_at(activation: str, law: str, point: Float[Array, " n"]) -> Float[Ar
     return SQUARES[activation](published_task(LAWS[law]), head_at(point))
 
 
-_square_and_slope = jax.jit(jax.value_and_grad(_square_at, 2), static_argnums=(0, 1))
+square_and_slope = jax.jit(jax.value_and_grad(_square_at, 2), static_argnums=(0, 1))
 
 
 def settle(
@@ -104,18 +104,30 @@ def settle(
         there[family] = entries
         return there
 
-    def square_and_slope(entries):
-        square, slope = _square_and_slope(activation, law, among(entries))
+    def in_family(entries):
+        square, slope = square_and_slope(activation, law, among(entries))
         return np.asarray(square), np.asarray(slope)[family]
 
-    return among(minimize(square_and_slope, start[family], jac=True, method="BFGS", options={"gtol": 1e-7}).x)
+    return among(minimize(in_family, start[family], jac=True, method="BFGS", options={"gtol": 1e-7}).x)
+
+
+def hessian(activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected") -> Float[np.ndarray, "n n"]:
+    """Of the mean square, by central differences of its gradient."""
+    moves = DIFFERENCE * np.eye(len(point))
+    slopes = [square_and_slope(activation, law, point + sign * move)[1] for move in moves for sign in (1, -1)]
+    up, down = np.moveaxis(np.asarray(slopes).reshape(len(moves), 2, -1), 1, 0)
+    differences = (up - down) / (2 * DIFFERENCE)
+    return (differences + differences.T) / 2
+
+
+def curvatures_at(
+    activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected"
+) -> Float[np.ndarray, " m"]:
+    """The eigenvalues of the Hessian, the least first, when as many as are flat are set aside."""
+    eigenvalues = np.linalg.eigvalsh(hessian(activation, point, law=law))
+    return np.delete(eigenvalues, np.argsort(np.abs(eigenvalues))[: FLAT[activation]])
 
 
 def least_curvature(activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected") -> float:
-    """The least eigenvalue of the Hessian, by central differences, when as many as are flat are set aside."""
-    moves = DIFFERENCE * np.eye(len(point))
-    slopes = [_square_and_slope(activation, law, point + sign * move)[1] for move in moves for sign in (1, -1)]
-    up, down = np.moveaxis(np.asarray(slopes).reshape(len(moves), 2, -1), 1, 0)
-    hessian = (up - down) / (2 * DIFFERENCE)
-    eigenvalues = np.linalg.eigvalsh((hessian + hessian.T) / 2)
-    return float(np.min(np.delete(eigenvalues, np.argsort(np.abs(eigenvalues))[: FLAT[activation]])))
+    """The first of them."""
+    return float(curvatures_at(activation, point, law=law)[0])

@@ -71,10 +71,11 @@ Landscapes = Mapping[tuple[str, str], Places]
 
 def find() -> Landscapes:
     """Of both heads under both laws, without a random start."""
-    return {(activation, law): _find(activation, law) for law in LAWS for activation in POOLS}
+    return {(activation, law): find_one(activation, law) for law in LAWS for activation in POOLS}
 
 
-def _find(activation: str, law: str) -> Places:
+def find_one(activation: str, law: str) -> Places:
+    """Of one of them."""
     right, wrong = np.zeros(WIDTH * WIDTH), np.zeros(WIDTH * WIDTH)
     right[RIGHT_WAY] = np.append(np.eye(WIDTH - 1).ravel(), 1.0) / 2
     wrong[WRONG_WAY] = 0.3  # all covariates alike, near the first principal axis

@@ -1,0 +1,226 @@
+"""The lowest pass from the second minimum to the optimum: a string between them, a saddle, and the ways down from it.
+
+A string of heads from one minimum to the other slides down the mean square, its heads kept at equal distances (the
+string method of E, Ren and Vanden-Eijnden); from the highest of them the nearest saddle is found by going up along the
+softest direction and down along all others. Ways of descent from the saddle on either side end at the two minima. No
+search proves that there is no lower pass.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import Array, Float
+
+from chapters.published_experiment.minima import (
+    FLAT,
+    copies,
+    curvatures_at,
+    distance,
+    head_at,
+    hessian,
+    linear_square,
+    settle,
+    sharp_square,
+    softmax_square,
+    square_and_slope,
+)
+from chapters.published_experiment.places import OPTIMUM, SECOND, Places
+from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
+from chapters.published_experiment.runs import DATA
+from companion import Column
+from lib.icl import pair_average
+
+TABLE, SEARCHES = "second_minima/the_pass", "second_minima/searches"
+LAW = next(iter(LAWS))
+PASS = "pass"
+# A string slides on fewer nodes than a saddle is sought on: they lift every mean square by some percent, and where the
+# string is highest hardly moves.
+FEW_NODES = {"frames": 16, "query_radii": 8, "task_radii": 2}
+# Heads on a string; and its step, below two over the largest curvature on the way, and how many.
+IMAGES = 13
+SLIDES = {"softmax": (0.1, 600), "linear": (0.015, 3000)}
+# How far the straight line is bent in a random direction before it slides, for every search.
+BENDS = (0.3, 0.8, 1.5)
+# Steps of the ways down, rows kept of them, and the points of either way that are kept in the end.
+WAY_DOWN = {"softmax": (0.1, 2000), "linear": (0.02, 20000)}
+ROWS, POINTS = 200, 40
+ENTRIES = [f"p{i}" for i in range(WIDTH * WIDTH)]
+COLUMNS = {
+    "activation": Column("Softmax or linear attention", "name"),
+    "place": Column("Second minimum, pass or optimum, or nothing in between", "name"),
+    "along": Column("Distance along the way from the second minimum, in the entries of U and v"),
+    "square": Column("Exact mean square of the head there"),
+    "straight": Column("The same on the straight line between the two minima, as far along of the whole"),
+    **{name: Column(f"Entry {i} of the head as a point, U by rows, then v") for i, name in enumerate(ENTRIES)},
+}
+SEARCH_COLUMNS = {
+    "activation": Column("Softmax or linear attention", "name"),
+    "end": Column(
+        "Which copy of the optimum the string ends at: that whose label entry has the same sign, or the other"
+    ),
+    "bend": Column("How far the straight line was bent before"),
+    "top": Column("Mean square at the top of the string when it stopped, on few nodes"),
+    "square": Column("Mean square of the saddle found from there, on the nodes that search places"),
+    "slope": Column("Size of the gradient there"),
+    "negative": Column("Negative curvatures there"),
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """From the second minimum over the pass to the optimum, and mean squares of the straight line beside."""
+
+    along: Float[np.ndarray, " m"]
+    squares: Float[np.ndarray, " m"]
+    straight: Float[np.ndarray, " m"]
+    points: Float[np.ndarray, "m n"]
+    top: int
+
+    @property
+    def height(self) -> float:
+        """Mean square at the pass."""
+        return float(self.squares[self.top])
+
+
+def read() -> Mapping[str, Way]:
+    """The tracked ways by activation."""
+    frame = pd.read_csv(DATA / f"{TABLE}.csv")
+    return {
+        activation: Way(
+            *(way[name].to_numpy() for name in ("along", "square", "straight")),
+            points=way[ENTRIES].to_numpy(),
+            top=int(np.flatnonzero(way["place"] == PASS)[0]),
+        )
+        for activation, way in frame.groupby("activation", sort=False)
+    }
+
+
+def searches() -> pd.DataFrame:
+    """What every search for the pass ended at."""
+    return pd.read_csv(DATA / f"{SEARCHES}.csv")
+
+
+def search(activation: str, places: Places, number: int) -> tuple[dict[str, object], Float[np.ndarray, " n"]]:
+    """One search: a row of the table, and the saddle."""
+    start = copies(activation, places.beyond.point)[0]
+    ends = copies(activation, places.optimum.point)[:2]
+    ends = sorted(ends, key=lambda end: np.sign(end[-1]) != np.sign(start[-1]))
+    bend = np.random.default_rng(number).normal(size=len(start))
+    size = BENDS[number // 2]
+    fractions = np.linspace(0, 1, IMAGES)[:, None]
+    line = start + fractions * (ends[number % 2] - start)
+    string = slide(activation, line + np.sin(np.pi * fractions) * size * bend / np.linalg.norm(bend))
+    tops = np.asarray(_squares(activation, string))
+    saddle = climb(activation, string[np.argmax(tops)])
+    square, slope = square_and_slope(activation, LAW, saddle)
+    row = {
+        "activation": activation,
+        "end": ("same", "other")[number % 2],
+        "bend": size,
+        "top": tops.max(),
+        "square": float(square),
+        "slope": float(np.linalg.norm(slope)),
+        "negative": int(np.sum(curvatures_at(activation, saddle) < 0)),
+    }
+    return row, saddle
+
+
+def joins(activation: str, places: Places, way: pd.DataFrame) -> bool:
+    """Whether a way leads from the second minimum to the optimum."""
+    first, last = way[ENTRIES].to_numpy()[[0, -1]]
+    near = [distance(activation, end, place.point) for end, place in ((first, places.beyond), (last, places.optimum))]
+    return max(near) < 1e-3
+
+
+def _few(activation: str, point: Float[Array, " n"]) -> Float[Array, ""]:
+    if activation == "linear":
+        return linear_square(published_task(), head_at(point))
+    average = pair_average(WIDTH - 1, **FEW_NODES)
+    return softmax_square(published_task(), head_at(point), average=average)
+
+
+@partial(jax.jit, static_argnums=0)
+def _squares(activation: str, points: Float[Array, "m n"]) -> Float[Array, " m"]:
+    return jax.lax.map(partial(_few, activation), points)
+
+
+def slide(activation: str, string: Float[np.ndarray, "m n"]) -> Float[np.ndarray, "m n"]:
+    """Down the mean square, between fixed ends, heads at equal distances."""
+    return np.asarray(_slide(activation, *SLIDES[activation], string))
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def _slide(activation: str, step: float, steps: int, string: Float[Array, "m n"]) -> Float[Array, "m n"]:
+    def once(string, _):
+        slopes = jax.lax.map(jax.grad(partial(_few, activation)), string[1:-1])
+        return _spread(string.at[1:-1].add(-step * slopes), len(string)), None
+
+    return jax.lax.scan(once, string, length=steps)[0]
+
+
+def _spread(string: Float[Array, "m n"], count: int) -> Float[Array, "k n"]:
+    """As many heads, at equal distances along it."""
+    along = jnp.append(0.0, jnp.cumsum(jnp.linalg.norm(jnp.diff(string, axis=0), axis=1)))
+    at = jnp.linspace(0.0, along[-1], count)
+    return jax.vmap(lambda entries: jnp.interp(at, along, entries), 1, 1)(string)
+
+
+def climb(activation: str, point: Float[np.ndarray, " n"], *, steps: int = 60) -> Float[np.ndarray, " n"]:
+    """The saddle near a head: Newton's steps, turned uphill along the softest direction; short where far from it."""
+    for _ in range(steps):
+        slope = np.asarray(square_and_slope(activation, LAW, point)[1])
+        if np.linalg.norm(slope) < 1e-9:
+            break
+        curved = hessian(activation, point)
+        if FLAT[activation]:  # along (U, v) ↦ (cU, v/c) no step is wanted
+            flat = np.append(point[:-WIDTH], -point[-WIDTH:])
+            curved = curved + np.outer(flat, flat) / (flat @ flat)
+        values, axes = np.linalg.eigh(curved)
+        sizes = np.maximum(np.abs(values), 1e-3) * np.where(np.arange(len(values)) == 0, -1, 1)
+        step = -axes @ (axes.T @ slope / sizes)
+        point = copies(activation, point + step * min(1.0, 0.05 / np.linalg.norm(step)))[0]
+    return point
+
+
+def ways_down(activation: str, saddle: Float[np.ndarray, " n"]) -> list[Float[np.ndarray, "rows n"]]:
+    """Gradient descent from a little to either side of a saddle, to the minimum that it comes to."""
+    axis = np.linalg.eigh(hessian(activation, saddle))[1][:, 0]
+    step, steps = WAY_DOWN[activation]
+    ways = [np.asarray(_descend(activation, step, steps, saddle + side * 0.01 * axis)) for side in (1, -1)]
+    return [np.concatenate([saddle[None], way, settle(activation, way[-1])[None]]) for way in ways]
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def _descend(activation: str, step: float, steps: int, point: Float[Array, " n"]) -> Float[Array, "rows n"]:
+    def once(_, point):
+        return point - step * square_and_slope(activation, LAW, point)[1]
+
+    def row(point, _):
+        return jax.lax.fori_loop(0, steps // ROWS, once, point), point
+
+    return jax.lax.scan(row, point, length=ROWS)[1]
+
+
+def whole_way(activation: str, places: Places, saddle: Float[np.ndarray, " n"]) -> pd.DataFrame:
+    """Rows of the table: from the second minimum up to the pass and down to the optimum."""
+    second = places.beyond.point
+    up, down = sorted(ways_down(activation, saddle), key=lambda way: distance(activation, way[-1], second))
+    up, down = (np.asarray(_spread(jnp.asarray(way), POINTS)) for way in (up, down))
+    points = np.concatenate([up[::-1], down[1:]])
+    along = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
+    straight = points[0] + (along / along[-1])[:, None] * (points[-1] - points[0])
+    judge = jax.jit(partial(jax.lax.map, lambda point: sharp_square(activation, published_task(), head_at(point))))
+    names = {0: SECOND, POINTS - 1: PASS, len(points) - 1: OPTIMUM}
+    frame = pd.DataFrame(points, columns=ENTRIES).assign(
+        activation=activation,
+        place=[names.get(i, "") for i in range(len(points))],
+        along=along,
+        square=np.asarray(judge(points)),
+        straight=np.asarray(judge(straight)),
+    )
+    return frame[list(COLUMNS)]
