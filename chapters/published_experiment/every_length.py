@@ -211,7 +211,7 @@ def _risks(axes: Axes, mine: pd.DataFrame, *, named: bool) -> None:
     axes.plot(ridge["length"], ridge["bayes"], color=COLOURS["bayes"], linestyle="", marker=SYMBOLS["bayes"])
     if named:
         first = ridge.iloc[0]
-        label(axes, first["length"], first["bayes"], "ridge (Bayes)", COLOURS["bayes"], xytext=(8, 0))
+        label(axes, first["length"], first["bayes"], "ridge (Bayes)", COLOURS["bayes"], xytext=(8, 0), fontsize=10)
     plain_ticks(axes)
 
 
