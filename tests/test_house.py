@@ -173,6 +173,12 @@ def test_the_rules_can_be_broken(tmp_path, monkeypatch):
     assert reaches(sinner, ["lib.flow"]) == []
 
 
+@pytest.mark.parametrize("script", sorted(ROOT.glob("chapters/*/data/*.py")), ids=module_name)
+def test_scripts_for_long_runs_begin(script):
+    """They are run once in years, and what they import moves meanwhile."""
+    assert importlib.import_module(module_name(script)).__doc__
+
+
 def test_git_does_not_ignore_lib():
     """The stock Python .gitignore does. Files not added yet count; ignored ones do not."""
     assert set(repository_files()) >= {str(path.relative_to(ROOT)) for path in files("lib")}

@@ -1,9 +1,12 @@
 """`begin` and `publish` by hand: parameters checked, five files as the builder's, a cross in place of a stop."""
 
+import base64
 import dataclasses
 import hashlib
 import importlib
+import io
 import json
+import re
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -11,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from companion import begin, figure_set
 from companion.drawing import caption_and_alt
@@ -270,6 +274,17 @@ def test_claim_that_holds_is_shown_with_a_tick(demo):
     assert "The error &lt; 1/L &amp; falls." in shown["text/html"]
     # which is what prose names it by, where it cannot say what was measured
     assert f"<code>{shown['text/plain'].split()[2].removesuffix(':')}</code>" in shown["text/html"]
+
+
+def test_picture_in_a_notebook_has_the_pixels_of_the_file(demo):
+    """In fewer bytes."""
+    published = demo.publish()
+    png = (published.folder / "falling_line.png").read_bytes()
+    (embedded,) = re.findall(r'src="data:image/webp;base64,([^"]*)"', published.bundle()["text/html"])
+    picture = base64.b64decode(embedded)
+    assert len(picture) < len(png)
+    same, file = (np.asarray(Image.open(io.BytesIO(each)).convert("RGB")) for each in (picture, png))
+    np.testing.assert_array_equal(same, file)
 
 
 @pytest.mark.parametrize("measured", [1.2, np.nan])

@@ -1,12 +1,15 @@
 """Executed notebooks for readers: the prose of today, what the last run gave, the pictures as they are shown."""
 
 import base64
+import io
 import json
 import os
+import re
 import shutil
 import sys
 
 import pytest
+from PIL import Image
 
 from companion import atomic, figure_set, freshness
 from companion.house import MIME
@@ -15,6 +18,7 @@ from companion.mistakes import Mistake
 from companion.site import is_built
 from companion.weaving import weave, weave_published
 
+TODAY = (24, 11, 26)
 NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/toy_error.py"
 
 
@@ -45,10 +49,10 @@ def edit_executed(clone, change):
 
 
 def edit_shown(folder, **changes):
-    """Other words in the record of the figure, and another picture."""
-    (folder / "toy_error.png").write_bytes(b"a picture of today")
+    """Other words in the record of the figure, and another picture, in the one colour of today."""
+    Image.new("RGB", (3, 2), TODAY).save(folder / "toy_error.png")
     record = figure_set.read_record(folder, "toy_error")
-    files = record["files"] | {".png": figure_set.digest(b"a picture of today")}
+    files = record["files"] | {".png": figure_set.digest((folder / "toy_error.png").read_bytes())}
     (folder / "toy_error.json").write_text(atomic.dump_json({**record, **changes, "files": files}), encoding="utf-8")
 
 
@@ -93,10 +97,10 @@ def test_picture_claims_and_alt_text_are_those_shown_today(ran_clone, woven):
     (claim,) = figure_set.read_record(published, "toy_error")["claims"]
     edit_shown(published, alt="A line, redrawn.", claims=[claim | {"statement": "Reworded & <short>."}])
     html = shown(woven())["text/html"]
-    assert base64.b64encode(b"a picture of today").decode() in html
+    (embedded,) = re.findall(r'src="data:image/webp;base64,([^"]*)"', html)
+    assert Image.open(io.BytesIO(base64.b64decode(embedded))).getcolors() == [(6, TODAY)]
     assert 'alt="A line, redrawn."' in html
     assert "Reworded &amp; &lt;short&gt;." in html
-    assert html.count("data:image/png") == 1
 
 
 def test_other_profile_shows_what_it_built(ran_clone, woven):

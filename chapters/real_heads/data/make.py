@@ -11,7 +11,8 @@ import pandas as pd
 from chapters.real_heads import controls, examples, measuring, network, replacing
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.parameters import LONGEST
-from chapters.real_heads.statistics import LINEAR, HeadStatistics, columns_of
+from chapters.real_heads.regimes import LINEAR
+from chapters.real_heads.statistics import HeadStatistics, columns_of
 from chapters.real_heads.tracking import names_of_heads
 from companion import Column, Table
 from companion.house import House
