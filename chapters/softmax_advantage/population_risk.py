@@ -155,7 +155,7 @@ COLOURS = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
 def draw(table: pd.DataFrame) -> Figure:
     """A row a model, a column a length, a curve a head."""
     lengths = sorted(table["length"].unique().tolist())
-    figure, panels = plt.subplots(2, len(lengths), figsize=(9.5, 6.2), sharex=True, sharey="row")
+    figure, panels = plt.subplots(2, len(lengths), figsize=(9.5, 6.2), sharex=True, sharey="row", squeeze=False)
     for row, (model, title) in zip(panels, TITLES.items(), strict=True):
         for panel, length in zip(row, lengths, strict=True):
             curve = table[(table["model"] == model) & (table["length"] == length)]
