@@ -40,8 +40,7 @@ def read_slopes(errors: ErrorTable, norms: int) -> SlopesByNorm:
     squared = np.geomspace(1 / 8, 8.0, norms)
     there = errors.at_length(READ_AT)
     slopes = [there.slope(radial_density(errors.taus, np.sqrt(h), 1), 1).item() for h in squared]
-    at_one = there.slope(radial_density(errors.taus, 1.0, 1), 1).item()
-    return SlopesByNorm(squared, np.asarray(slopes), at_one)
+    return SlopesByNorm(squared, np.asarray(slopes), there.slope(radial_density(errors.taus, 1.0, 1), 1).item())
 
 
 def numbers(slopes: SlopesByNorm) -> Numbers:
