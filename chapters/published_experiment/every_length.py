@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.published_experiment.every_run import BEFORE, MANY, Tables
+from chapters.published_experiment.every_run import BEFORE, MANY, STARTS, Tables
 from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_power
@@ -74,10 +74,10 @@ def _table(optima: Optima, bayes: Ridge, ends: pd.DataFrame) -> Table:
 
 
 def _shares(ends: pd.DataFrame) -> pd.DataFrame:
-    """By law, head and length, where there is more than one start."""
+    """By law, head and length, where all starts are tracked: fewer of them may be the lucky ones."""
     wrong = ends.assign(wrong=ends["way"] == WRONG).groupby(["law", "activation", "length"], as_index=False)
     shares = wrong.agg(starts=("wrong", "size"), wrong=("wrong", "mean"))
-    return shares[shares["starts"] > 1]
+    return shares[shares["starts"] == STARTS]
 
 
 def _converged_claim(optima: Optima, ends: pd.DataFrame) -> Claim:
@@ -90,8 +90,9 @@ def _converged_claim(optima: Optima, ends: pd.DataFrame) -> Claim:
         for its, activation, length in zip(settled["law"], settled["activation"], settled["length"], strict=True)
     ]
     still = (
-        f" {len(moving)} more still fall, by up to {moving['fell'].max():.1%} of the mean square in the last "
-        f"{1 - BEFORE:.0%} of the steps, and are at most {(moving['risk'] / moving['best']).max() - 1:.1%} above it."
+        f" {len(moving)} more still fall, in the last {1 - BEFORE:.0%} of the steps by up to "
+        f"{moving['fell'].max():.0%} of the mean square at the end, and are at most "
+        f"{(moving['risk'] / moving['best']).max() - 1:.1%} above it."
         if len(moving)
         else ""
     )

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,7 +57,8 @@ def paper(browser: Browser, pdf: Path) -> Iterator[Page]:
 
 
 def words(text: str) -> str:
-    return "".join(text.split())
+    """Without blanks, and letter by letter: some fonts print `fi` as one."""
+    return unicodedata.normalize("NFKC", "".join(text.split()))
 
 
 def bookmarks(outline: list) -> Iterator[str]:
