@@ -5,7 +5,7 @@ prompt; as many runs as are tracked, from one start or several. Lines: the least
 linear attention. Full symbols: runs that end the right way round. Open symbols: runs that end, or still wait, with
 covariates served the wrong way round, above the optimum. Triangles: ridge regression, which is Bayes. Left the
 corrected law, right that of the published code. Below, the share of the starts that went the wrong way, at lengths at
-which there are several.
+which all starts are tracked.
 
 Alt: Two log-log charts of mean square against prompt length, softmax above linear attention above ridge regression,
 with full symbols on the lines and, at short lengths, open symbols above them. Under each a chart of the share of starts
