@@ -1,5 +1,7 @@
 """Reading what people write by hand: text and YAML, with a sentence for whatever is wrong with it."""
 
+import copy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,11 @@ def read_yaml(path: Path) -> Any:
 
 def parse_yaml(text: str, origin: str) -> Any:
     """What `text` says, read as YAML 1.2, so that `1e-3` is a number; `origin` is where it stands."""
+    return copy.deepcopy(_parsed(text, origin))  # whoever asks may change what it gets
+
+
+@cache
+def _parsed(text: str, origin: str) -> Any:
     try:
         content = YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as error:

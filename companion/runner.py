@@ -15,7 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from companion import atomic, figure_set, freshness, imported, precomputing, provenance, publication, sources, stopping
+from companion import (
+    atomic,
+    figure_set,
+    freshness,
+    haste,
+    imported,
+    precomputing,
+    provenance,
+    publication,
+    sources,
+    stopping,
+)
 from companion.house import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, House
 from companion.mistakes import ClaimsFailed, Mistake
 from companion.notebooks import Notebook
@@ -220,6 +231,7 @@ def _execute(
     environment: Mapping[str, str],
     failed: Path,
 ) -> None:
+    haste.leave_out_grammars()
     import papermill  # these take a second to import, and a wrong parameter should be told at once
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError

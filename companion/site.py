@@ -14,7 +14,8 @@ from companion import atomic, freshness, weaving
 from companion.house import DEFAULT_PROFILE, PROFILE, Build, House
 from companion.mistakes import Mistake
 
-JUPYTER_BOOK = (sys.executable, "-c", "from jupyter_book.cli.main import main; main()")
+QUICKLY = "from companion import haste; haste.leave_out_grammars(); haste.collect_seldom()"
+JUPYTER_BOOK = (sys.executable, "-c", f"{QUICKLY}; from jupyter_book.cli.main import main; main()")
 STRICT = ("-W", "-n", "--keep-going")
 
 

@@ -98,7 +98,7 @@ class Library:
                 continue
             seen.add((module, name))
             pending += [(module, other) for other in _uses(tree, name)]
-            pending += list(self._used_elsewhere(tree, name))
+            pending += _used_elsewhere(tree, name)
         return seen, beyond
 
     def _in_order(self, seen: set[tuple[str, str]], figure: str) -> list[tuple[str, str]]:
@@ -112,17 +112,6 @@ class Library:
     def _is_definition(self, module: str, name: str) -> bool:
         node = _bindings(_tree(self._file(module)))[name]
         return isinstance(node, ast.FunctionDef | ast.ClassDef)
-
-    def _used_elsewhere(self, tree: ast.Module, name: str) -> Iterator[tuple[str, str]]:
-        """Names of other modules that the definition of `name` uses, by way of the imports of its file."""
-        imported = _imported(tree)
-        for node in ast.walk(_bindings(tree)[name]):
-            match node:
-                case ast.Attribute(value=ast.Name(id=alias), attr=attribute) if alias in imported:
-                    yield imported[alias], attribute
-                case ast.Name(id=alias) if alias in imported:
-                    module, _, own = imported[alias].rpartition(".")
-                    yield module, own
 
     def _closure(self, names: Iterable[str], part: Part, machine: Sequence[str]) -> list[tuple[Path, Part]]:
         """Files and which part of each, reached from `names`; of this package those in `machine`, not followed."""
@@ -238,6 +227,8 @@ def own_names(program: ast.Module) -> set[str]:
 
 def same_code(one: Path, other: Path, part: Part) -> bool:
     """Whether two versions of a source decide the same, as far as `part` of a figure's file goes, or all of another."""
+    if one.read_bytes() == other.read_bytes():
+        return True
     trees = [_tree(path) for path in (one, other)]
     parts = [part if _is_figure(tree) else "whole" for tree in trees]
     if _part_digest(trees[0], one, parts[0]) != _part_digest(trees[1], other, parts[1]):
@@ -310,6 +301,21 @@ def _reached(tree: ast.Module, names: Iterable[str]) -> set[str]:
     return seen
 
 
+@cache
+def _used_elsewhere(tree: ast.Module, name: str) -> list[tuple[str, str]]:
+    """Names of other modules that the definition of `name` uses, by way of the imports of its file."""
+    imported, found = _imported(tree), []
+    for node in ast.walk(_bindings(tree)[name]):
+        match node:
+            case ast.Attribute(value=ast.Name(id=alias), attr=attribute) if alias in imported:
+                found.append((imported[alias], attribute))
+            case ast.Name(id=alias) if alias in imported:
+                module, _, own = imported[alias].rpartition(".")
+                found.append((module, own))
+    return found
+
+
+@cache
 def _uses(tree: ast.Module, name: str) -> list[str]:
     """The top-level names of a file that the definition of `name` mentions."""
     return sorted(_mentioned(tree, [node for node in tree.body if name in _bound(node)]) - {name})
@@ -339,6 +345,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             yield from ((alias.asname or alias.name).split(".")[0] for alias in names)
 
 
+@cache
 def _imported(tree: ast.Module) -> dict[str, str]:
     found = {}
     for node in tree.body:

@@ -29,7 +29,7 @@ from companion.sphinx.figures import ClaimRole, FigureClaims, FigureDirective
 from companion.sphinx.files import FileRole, copy_files
 from companion.sphinx.front import CardDirective, PictureDirective, draw_thumbnails, forget_cards
 from companion.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
-from companion.sphinx.numbers import FigureRole, find_figure
+from companion.sphinx.numbers import FigureRole, NumberedRole, find_figure
 from companion.sphinx.references import list_cited, register
 from companion.sphinx.scripts import copy_scripts, forget_lent, load_scripts, note_scripts
 from companion.sphinx.slimming import slim
@@ -61,6 +61,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role("claim", ClaimRole())
     app.add_role("companion-file", FileRole())
     app.add_role("companion-number", FigureRole())
+    app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)
     # pages remember what rendered them: when the code here changes, Sphinx reads them all again
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
     app.add_css_file("companion.css")

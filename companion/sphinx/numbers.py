@@ -1,14 +1,18 @@
-"""Links to figures by their numbers. Sphinx's own `{numref}` reads the whole page of the figure again for each."""
+"""Links to figures by their numbers. Sphinx's own `{numref}` reads the whole page of the figure again for each.
+
+So `{numref}` of a figure is resolved here, as it would be there; every other is left to Sphinx.
+"""
 
 from typing import Any
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
 
-from companion.sphinx.text import figure_anchor
+from companion.sphinx.text import ANCHOR, figure_anchor
 
 # What such a link is called until all pages are read.
 FIGURE = "companion-figure"
@@ -26,6 +30,17 @@ class FigureRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """A link that is resolved when all pages are read."""
         return [figure_link(self.env, self.text)], []
+
+
+class NumberedRole(XRefRole):
+    """`` {numref}`fig-NAME` `` or `` {numref}`words %s <fig-NAME>` ``: the same, for whoever writes plain MyST."""
+
+    def create_xref_node(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Ours where the target is called like a figure of the book."""
+        if not self.target.startswith(ANCHOR):
+            return super().create_xref_node()
+        text = self.title if self.has_explicit_title else self.config.numfig_format["figure"]
+        return [figure_link(self.env, self.target.removeprefix(ANCHOR), text.replace("{number}", "%s"))], []
 
 
 def find_figure(app: Sphinx, env: Any, node: Any, contnode: nodes.Element) -> nodes.Element | None:

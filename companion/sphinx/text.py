@@ -14,6 +14,8 @@ SET_AS: dict[str, type[nodes.TextElement]] = {
     "superscript": nodes.superscript,
     "subscript": nodes.subscript,
 }
+# How the anchors of figures begin.
+ANCHOR = "fig-"
 # What MyST would read as markup within a line. A table's own bars are escaped by `table`.
 MARKUP = re.compile(r"[\\`*_{}\[\]()#!<>$&~^]")
 # Parts of a caption that are markup: mathematics, and roles with what they are about.
@@ -73,7 +75,7 @@ def ledger_anchor(identifier: str) -> str:
 
 def figure_anchor(figure: str) -> str:
     """Where a figure stands, as pages link to it."""
-    return f"fig-{figure.replace('_', '-')}"
+    return ANCHOR + figure.replace("_", "-")
 
 
 def called(directive: SphinxDirective, node: nodes.Element, anchor: str) -> nodes.Element:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from companion.sources import digest
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 FIGURE = "figure.companion-figure"
+LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*>(Fig\. \d+)<')
 TYPESET = "document.querySelectorAll('mjx-container').length >= document.querySelectorAll('.math').length"
 DECODE_IMAGES = """async () => {
     const images = [...document.images];
@@ -168,6 +170,17 @@ def test_every_figure_is_on_its_page(visits: dict[str, Visit], house: House):
         assert list(captions) == [f"fig-{figure.replace('_', '-')}" for figure in figures]
         assert figures
         assert all(caption.startswith("Fig. ") for caption in captions.values())
+
+
+def test_links_to_figures_say_their_numbers(visits: dict[str, Visit], site: Path, house: House):
+    """Wherever a page says `Fig. 12`, the link leads to the figure whose caption begins so."""
+    captions = {name: caption for visit in visits.values() for name, caption in visit.captions.items()}
+    found = 0
+    for page in sorted(site.glob(f"{house.book.name}/*.html")):
+        for anchor, words in LINK_TO_A_FIGURE.findall(page.read_text(encoding="utf-8")):
+            found += 1
+            assert captions[anchor].startswith(f"{words} "), f"{page.name}: {words} leads to {anchor}"
+    assert found > len(captions)
 
 
 def test_figures_fit_the_page(browser: Browser, address: str, house: House):
