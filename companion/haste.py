@@ -20,5 +20,5 @@ def leave_out_grammars() -> None:
 
 
 def collect_seldom() -> None:
-    """For a process that keeps what it makes, such as Sphinx with its trees: half its time went into finding no cycle."""
+    """For a process that keeps what it makes, as Sphinx its trees: half its time went into finding no cycle."""
     gc.set_threshold(*SELDOM)
