@@ -12,8 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import contests, table  # noqa: E402
+from benchmarks import contests, full, table  # noqa: E402
 from benchmarks.__main__ import MODULES  # noqa: E402
+from companion.house import House  # noqa: E402
 
 
 def row(ours: float, peer: float, **change) -> dict:
@@ -105,3 +106,19 @@ def test_a_module_gives_the_rows_that_the_book_has(module):
     kept = kept[kept[table.WHAT].isin(made[table.WHAT])]
     assert kept[same].to_dict("records") == made[same].to_dict("records")
     assert (made[table.RATIO] > 0).all()
+
+
+def test_what_the_largest_sizes_cost_is_of_the_sizes_of_today():
+    """Each kept row is of a notebook that is there, at sizes as they are now, and says how it ended."""
+    house, rows = House(ROOT), full.read()
+    assert list(rows) == [name for name in house.notebooks() if name in rows]
+    for name, row in rows.items():
+        assert row["larger than published"] == full.larger(house, name), f"run `python -m benchmarks.full {name}` again"
+        assert re.fullmatch(r"\d+ figures, \d+ claims hold|not within [\d.]+ hours", row["ended"]), name
+        assert float(row["core minutes"]) > 0
+
+
+def test_changes_are_told_with_what_is_published():
+    published = {"runs": 3, "lengths": [1, 2], "taus": [0.5]}
+    larger = {"runs": 10_000, "lengths": [1, 2, 4, 8], "taus": [0.5]}
+    assert full.changes(larger, published) == ["runs 10,000 (3)", "lengths 4 from 1 to 8 (1 and 2)"]

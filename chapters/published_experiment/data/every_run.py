@@ -10,6 +10,7 @@ there are, which are done, and how long the rest will take.
 """
 
 import argparse
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,8 @@ def main() -> None:
 
 def compute(runs: list[Run]) -> None:
     """One after another; a line each run that ends."""
+    # XLA does not share so small a step among processors, and takes half again as long where it prepares to
+    os.environ.setdefault("NPROC", "1")
     house = House.here()
     house.settings.open_context()
     origin = origin_of(house)  # before the first table is written, which git would see
