@@ -8,9 +8,9 @@ from scipy.optimize import minimize_scalar
 
 from chapters.risk_and_parameters import price_of_one_head as price_figure
 from chapters.risk_and_parameters.drifts import infinite_product, valley_duration
-from chapters.risk_and_parameters.heads import DIMENSION, BestHead, exact_risk
+from chapters.risk_and_parameters.heads import DIMENSION, BestHead, best_heads, exact_risk
 from chapters.risk_and_parameters.opposite_heads import opposite_law
-from lib.icl import best_in_the_valley, least_price, price_of_one_head, valley_law
+from lib.icl import LinearRegression, best_in_the_valley, least_price, price_of_one_head, valley_law
 
 NAME = "risk_and_parameters"
 
@@ -91,6 +91,18 @@ def test_the_exact_risk_approaches_the_law_of_the_valley():
     with jax.enable_x64(True):
         risk, _ = exact_risk(DIMENSION, 10**8)(np.array([0.3 * np.sqrt(DIMENSION), 1 / 0.3]))
     np.testing.assert_allclose(2e8 * risk, valley_law(0.09, DIMENSION), rtol=1e-5)
+
+
+def test_a_price_is_that_of_the_head_it_is_told_with():
+    """At a short length, where the best gain is not 1/u: the exact risk of that u and b, over the best linear head's."""
+    length = 10
+    with jax.enable_x64(True):
+        risk, linear = exact_risk(DIMENSION, length), LinearRegression(np.eye(DIMENSION)).linear_attention_risk(length)
+        for head in best_heads(DIMENSION, length):
+            assert abs(head.gain * head.tilt - 1) > 0.1
+            value, slope = risk(np.array([head.tilt * np.sqrt(DIMENSION), head.gain]))
+            np.testing.assert_allclose(value, head.ratio * linear, rtol=1e-9)
+            np.testing.assert_allclose(slope / value, 0, atol=1e-5)
 
 
 def test_the_lowest_head_is_drawn():
