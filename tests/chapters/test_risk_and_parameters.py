@@ -94,7 +94,7 @@ def test_the_exact_risk_approaches_the_law_of_the_valley():
 
 
 def test_a_price_is_that_of_the_head_it_is_told_with():
-    """At a short length, where the best gain is not 1/u: the exact risk of that u and b, over the best linear head's."""
+    """Of that u and that b, over the best linear head's; at a short length, where the best gain is not 1/u."""
     length = 10
     with jax.enable_x64(True):
         risk, linear = exact_risk(DIMENSION, length), LinearRegression(np.eye(DIMENSION)).linear_attention_risk(length)
