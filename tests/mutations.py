@@ -212,11 +212,18 @@ MUTATIONS = (
         ("tests/lib/test_icl.py::test_best_gain_is_the_least_over_gains",),
     ),
     Mutation(
+        "one-head-at-the-gain-of-infinite-prompts",
+        "chapters/risk_and_parameters/opposite_heads.py",
+        "gains = (answers @ self.targets) / np.sum(answers**2, axis=1)",
+        "gains = 1 / self.tilts",
+        ("tests/chapters/test_risk_and_parameters.py::test_one_head_is_compared_at_its_best_gain",),
+    ),
+    Mutation(
         "one-head-near-another-gain",
         "chapters/risk_and_parameters/opposite_heads.py",
         "near=1 / tilt",
         "near=1.1 / tilt",
-        ("tests/lib/test_icl.py::test_best_gain_is_the_least_over_gains",),
+        ("tests/chapters/test_risk_and_parameters.py::test_one_head_is_compared_at_its_best_gain",),
         equal="the risk is quadratic in the gain, so that its minimum is told from anywhere near it",
     ),
     Mutation(
@@ -351,6 +358,13 @@ def main(names: Sequence[str]) -> int:
     return 0 if good else 1
 
 
+def known(name: str) -> str:
+    """The name of a mutation."""
+    if name not in {mutation.name for mutation in MUTATIONS}:
+        raise argparse.ArgumentTypeError(f"there is no {name!r}; --help lists those there are")
+    return name
+
+
 def arguments() -> argparse.ArgumentParser:
     """What the command takes."""
     parser = argparse.ArgumentParser(
@@ -358,13 +372,7 @@ def arguments() -> argparse.ArgumentParser:
         epilog="Names: " + ", ".join(mutation.name for mutation in MUTATIONS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        choices=[*(mutation.name for mutation in MUTATIONS), []],
-        help="default: all",
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", type=known, help="which changes; default: all")
     return parser
 
 

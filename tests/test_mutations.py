@@ -50,4 +50,4 @@ def test_names_are_those_there_are(capsys):
     assert mutations.arguments().parse_args(["quadrature-factor"]).names == ["quadrature-factor"]
     with pytest.raises(SystemExit):
         mutations.arguments().parse_args(["quadrature"])
-    assert "quadrature-factor" in capsys.readouterr().err
+    assert "there is no 'quadrature'" in capsys.readouterr().err
