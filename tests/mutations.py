@@ -89,7 +89,7 @@ MUTATIONS = (
         "lib/icl/training.py",
         "+ own * xi2",
         "- own * xi2",
-        ("tests/lib/test_icl_training.py::test_collapsed_and_plain_gradients_agree_in_law",),
+        ("tests/lib/test_icl_training.py::test_collapsed_and_plain_outputs_agree_in_law",),
         equal="ξ₂ is normal and enters nowhere else, so that with either sign the law of the gradient is the same",
     ),
     Mutation(
@@ -97,14 +97,14 @@ MUTATIONS = (
         "lib/icl/training.py",
         " + own * xi2",
         "",
-        ("tests/lib/test_icl_training.py::test_collapsed_and_plain_gradients_agree_in_law",),
+        ("tests/lib/test_icl_training.py::test_collapsed_and_plain_outputs_agree_in_law",),
     ),
     Mutation(
         "collapsed-shared-sign",
         "lib/icl/training.py",
         "+ shared * xi1",
         "- shared * xi1",
-        ("tests/lib/test_icl_training.py::test_collapsed_and_plain_gradients_agree_in_law",),
+        ("tests/lib/test_icl_training.py::test_collapsed_and_plain_outputs_agree_in_law",),
     ),
     Mutation(
         "batches-own-sign",
@@ -312,7 +312,7 @@ def passes(clone: Path, tests: Sequence[str]) -> tuple[bool, str]:
     done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):  # such as a file that cannot be imported: no test has noticed anything
         raise RuntimeError(f"Pytest ended with {done.returncode}.\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    said = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    said = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.MULTILINE)
     return done.returncode == 0, said[1] if said else ""
 
 
