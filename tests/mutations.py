@@ -114,6 +114,20 @@ MUTATIONS = (
         ("tests/lib/test_icl_batches.py::test_batches_have_the_law_of_plain_prompts",),
     ),
     Mutation(
+        "batches-own-dropped",
+        "lib/icl/batches.py",
+        " + own * xi2)",
+        ")",
+        ("tests/lib/test_icl_batches.py::test_batches_in_more_dimensions_have_the_law_of_plain_prompts",),
+    ),
+    Mutation(
+        "batches-shared-sign",
+        "lib/icl/batches.py",
+        "+ shared * xi1 +",
+        "- shared * xi1 +",
+        ("tests/lib/test_icl_batches.py::test_batches_in_more_dimensions_have_the_law_of_plain_prompts",),
+    ),
+    Mutation(
         "replica-tolerance",
         "lib/single_location/replica.py",
         "TOLERANCE, STEPS = 1e-5, 200",

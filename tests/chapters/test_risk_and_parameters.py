@@ -10,7 +10,7 @@ from chapters.risk_and_parameters import price_of_one_head as price_figure
 from chapters.risk_and_parameters.drifts import infinite_product, valley_duration
 from chapters.risk_and_parameters.heads import DIMENSION, BestHead, best_heads, exact_risk
 from chapters.risk_and_parameters.opposite_heads import Answers, opposite_law, predict
-from lib.icl import LinearRegression, best_in_the_valley, least_price, price_of_one_head, valley_law
+from lib.icl import Blocks, LinearRegression, best_in_the_valley, block_head, least_price, price_of_one_head, valley_law
 
 NAME = "risk_and_parameters"
 
@@ -94,15 +94,16 @@ def test_the_exact_risk_approaches_the_law_of_the_valley():
 
 
 def test_a_price_is_that_of_the_head_it_is_told_with():
-    """Of that u and that b, over the best linear head's; at a short length, where the best gain is not 1/u."""
+    """Of that u and that b, by the risk of any head; over the best linear head's; at a length where b is not 1/u."""
     length = 10
     with jax.enable_x64(True):
-        risk, linear = exact_risk(DIMENSION, length), LinearRegression(np.eye(DIMENSION)).linear_attention_risk(length)
-        for head in best_heads(DIMENSION, length):
-            assert abs(head.gain * head.tilt - 1) > 0.1
-            value, slope = risk(np.array([head.tilt * np.sqrt(DIMENSION), head.gain]))
-            np.testing.assert_allclose(value, head.ratio * linear, rtol=1e-9)
-            np.testing.assert_allclose(slope / value, 0, atol=1e-5)
+        task = LinearRegression(np.eye(DIMENSION))
+        head, *_ = best_heads(DIMENSION, length)
+        assert abs(head.gain * head.tilt - 1) > 0.1
+        risk = task.finite_risk(
+            block_head(Blocks(head.tilt * np.eye(DIMENSION), np.float64(head.gain))), np.log(length)
+        )
+        np.testing.assert_allclose(risk, head.ratio * task.linear_attention_risk(length), rtol=1e-5)
 
 
 def test_one_head_is_compared_at_its_best_gain():

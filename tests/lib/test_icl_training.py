@@ -76,7 +76,7 @@ def test_collapsed_and_plain_gradients_agree_in_law(pool, length, assert_monte_c
 
 
 def outputs(sampling, pool, length, seed):
-    """The output of one prompt and its derivatives in both vectors a row, in R⁴, where two coordinates are only drawn."""
+    """The output of a prompt and its derivatives in both vectors a row, in R⁴, where two coordinates are only drawn."""
     tilt, value = jnp.array([0.5, -0.3, 0.4, 0.0]), jnp.array([0.8, 0.2, 0.3, -0.5])
 
     def one(key):
