@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICK := \
   tests/test_house.py \
+  tests/test_mutations.py \
   tests/test_statements.py \
   tests/test_symbols.py \
   tests/companion/test_address.py \

@@ -8,9 +8,9 @@ from scipy.optimize import minimize_scalar
 
 from chapters.risk_and_parameters import price_of_one_head as price_figure
 from chapters.risk_and_parameters.drifts import infinite_product, valley_duration
-from chapters.risk_and_parameters.heads import DIMENSION, BestHead, exact_risk
-from chapters.risk_and_parameters.opposite_heads import opposite_law
-from lib.icl import best_in_the_valley, least_price, price_of_one_head, valley_law
+from chapters.risk_and_parameters.heads import DIMENSION, BestHead, best_heads, exact_risk
+from chapters.risk_and_parameters.opposite_heads import Answers, opposite_law, predict
+from lib.icl import Blocks, LinearRegression, best_in_the_valley, block_head, least_price, price_of_one_head, valley_law
 
 NAME = "risk_and_parameters"
 
@@ -91,6 +91,38 @@ def test_the_exact_risk_approaches_the_law_of_the_valley():
     with jax.enable_x64(True):
         risk, _ = exact_risk(DIMENSION, 10**8)(np.array([0.3 * np.sqrt(DIMENSION), 1 / 0.3]))
     np.testing.assert_allclose(2e8 * risk, valley_law(0.09, DIMENSION), rtol=1e-5)
+
+
+def test_a_price_is_that_of_the_head_it_is_told_with():
+    """Of that u and that b, by the risk of any head; over the best linear head's; at a length where b is not 1/u."""
+    length = 10
+    with jax.enable_x64(True):
+        task = LinearRegression(np.eye(DIMENSION))
+        head, *_ = best_heads(DIMENSION, length)
+        assert abs(head.gain * head.tilt - 1) > 0.1
+        risk = task.finite_risk(
+            block_head(Blocks(head.tilt * np.eye(DIMENSION), np.float64(head.gain))), np.log(length)
+        )
+        np.testing.assert_allclose(risk, head.ratio * task.linear_attention_risk(length), rtol=1e-5)
+
+
+def test_one_head_is_compared_at_its_best_gain():
+    """In theory by a search over gains, at lengths where that is not 1/u; on prompts by least squares."""
+    length, tilts = 30, [0.2, 0.5]
+    with jax.enable_x64(True):
+        theory, risk = predict(length, tilts), exact_risk(DIMENSION, length)
+        for tilt in tilts:
+            norm = tilt * np.sqrt(DIMENSION)
+            found = minimize_scalar(
+                lambda gain, norm=norm: risk(np.array([norm, gain]))[0], bracket=(0.1, 1 / tilt), options={"xtol": 1e-9}
+            )
+            assert abs(found.x * tilt - 1) > 0.1
+            np.testing.assert_allclose(theory.one_exact[theory.tilts == tilt], 2 * length * found.fun, rtol=1e-9)
+    rng = np.random.default_rng(5)
+    answers, targets = rng.normal(size=(2, 40)), rng.normal(size=40)
+    errors = Answers(length, np.array(tilts), answers, answers, targets).best_gain_errors(answers)
+    least = [np.linalg.lstsq(one[:, None], targets)[1].item() / 40 for one in answers]
+    np.testing.assert_allclose(errors.mean(axis=1), least, rtol=1e-12)
 
 
 def test_the_lowest_head_is_drawn():

@@ -6,7 +6,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from chapters.sharp_rates.bounded_averages import _error_of_signs
+from chapters.sharp_rates import local_slopes
+from chapters.sharp_rates.bounded_averages import _error_of_signs, bounded_queries
+from chapters.sharp_rates.exponent_laws import read_slopes
 from chapters.sharp_rates.operator_norm import average
 from chapters.sharp_rates.parameters import READ_AT, Parameters
 from chapters.sharp_rates.query_averages import ErrorTable, planar_density, radial_density
@@ -87,19 +89,42 @@ def test_planar_density_has_the_second_moment_of_its_axes(major, minor):
     )
 
 
-@pytest.mark.parametrize(("dimension", "spectrum"), [(2, "(1, 1)"), (8, "(1, …, 1) in R⁸")])
-def test_slopes_are_those_of_outputs_of_that_dimension(float64, dimension, spectrum):
-    """Of `output_error`, averaged over the norm of a query, by a difference in ln L."""
-    log_length, apart, taus = 10.0, 1e-2, np.arange(0.1, 12.0, 0.1)
+def slope_of_outputs(log_length, dimension, taus, density):
+    """Of `output_error`, averaged over scores whose standard deviation τ has this density, by a difference in ln L."""
+    apart, axis = 1e-2, np.eye(dimension)[0]
     head, law = Attention(np.eye(dimension), np.eye(dimension)), Gaussian(np.zeros(dimension), np.eye(dimension))
-    axis = np.eye(dimension)[0]
     lengths = np.array([log_length - apart, log_length + apart])
     one = jax.vmap(lambda tau, ell: output_error(head, law, tau * axis, ell))
-    errors = tabulate(one, taus, lengths[:, None])
-    before, after = np.log(np.asarray(errors) @ stats.chi.pdf(taus, dimension))
+    before, after = np.log(np.trapezoid(np.asarray(tabulate(one, taus, lengths[:, None])) * density, taus))
+    return (before - after) / (2 * apart)
+
+
+@pytest.mark.parametrize(("dimension", "spectrum"), [(1, "(1)"), (2, "(1, 1)"), (8, "(1, …, 1) in R⁸")])
+def test_slopes_are_those_of_outputs_of_that_dimension(float64, dimension, spectrum):
+    """The norm of a normal query is chi."""
+    log_length, taus = 10.0, np.arange(0.0, 12.0, 0.1)
     found = average(ErrorTable.at([log_length]))[spectrum]
     (slope,) = found.slope[found.log_lengths == log_length]
-    assert slope == pytest.approx((before - after) / (2 * apart), rel=1e-3)
+    outputs = slope_of_outputs(log_length, dimension, taus, stats.chi.pdf(taus, dimension))
+    assert slope == pytest.approx(outputs, rel=1e-3)
+
+
+def test_slopes_of_bounded_queries_are_those_of_outputs_of_one_dimension(float64):
+    """Of a query uniform on [-√3, √3], τ is uniform on [0, √3 H]."""
+    log_length, squared = 4.0, 2.0
+    taus = np.linspace(0.0, np.sqrt(3.0 * squared), 81)
+    found = bounded_queries([log_length])[squared]
+    (slope,) = found.slope[found.log_lengths == log_length]
+    assert slope == pytest.approx(slope_of_outputs(log_length, 1, taus, np.ones_like(taus)), rel=1e-3)
+
+
+def test_heads_of_one_coordinate_have_the_slopes_of_one_dimension(float64):
+    """Whichever figure they are drawn in."""
+    errors = ErrorTable.at([10.0])
+    by_spectrum = average(errors)["(1)"].slope
+    np.testing.assert_allclose(local_slopes.average(errors)[1.0].slope, by_spectrum, rtol=1e-12)
+    read = read_slopes(errors, 3)  # H² from 1/8 to 8, so 1 in the middle
+    np.testing.assert_allclose([read.slope[1], read.at_one], by_spectrum[-1], rtol=1e-12)
 
 
 def test_two_signs_miss_by_a_sum_of_three_terms():

@@ -125,6 +125,18 @@ def test_every_episode_has_a_key_of_its_own(study, assert_exact):
     assert len(np.unique(study.course.episodes.query, axis=0)) > 1
 
 
+@pytest.mark.parametrize(("run", "step"), [(0, 3), (2, 8)])
+def test_every_prompt_of_a_step_has_a_key_of_its_own(study, assert_exact, run, step):
+    """That of training, folded with the run, the step and the number of the episode; lengths share its first tokens."""
+    course, key = study.course, jr.fold_in(jr.fold_in(keys(study.seed).training[TASK], run), step)
+    tokens = course.programs.tokens(course.episodes, jnp.stack([jr.fold_in(key, i) for i in range(8)]))
+    assert len(np.unique(tokens, axis=0)) == 8
+    asked = course.episodes.query, course.episodes.target
+    risks, slopes = read_prompts(course.problem.task.loss, LENGTHS, study.finite.heads[run, step], tokens, asked)
+    assert_exact(study.finite.risks[run, step], np.mean(risks, axis=0))
+    assert_exact(study.finite.slopes[run, step], np.mean(slopes, axis=0))
+
+
 def test_the_noise_of_prompts_is_that_of_the_worst_time(study):
     """Each time by itself has less, and one as much."""
     times = range(study.finite.heads.shape[1])

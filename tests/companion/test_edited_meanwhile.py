@@ -14,11 +14,11 @@ TARGETS = {"toy", f"toy-{FIGURE}"}
 
 
 @contextmanager
-def waiting(clone, build, *arguments):
-    """`companion run toy …`, which waits for the lock of `build` inside, and must have ended well after it."""
-    with atomic.locked(build.locks / "toy", "not expected"):
+def waiting(clone, lock, *command):
+    """A command that waits for the lock inside, and must have ended well after it."""
+    with atomic.locked(lock, "not expected"):
         process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "companion", "run", "toy", *arguments],
+            [sys.executable, "-u", "-m", "companion", *command],
             cwd=clone.root,
             env=clone.environment,
             stdout=subprocess.PIPE,
@@ -26,9 +26,14 @@ def waiting(clone, build, *arguments):
             text=True,
         )
         assert process.stdout is not None
-        while "waiting for another process" not in (line := process.stdout.readline()):
+        while "aiting for another" not in (line := process.stdout.readline()):
             assert line, "it ended without waiting"
-        yield
+        try:
+            yield
+        except InterruptedError:
+            process.kill()
+            process.communicate()
+            raise
     said = process.communicate()[0]
     assert process.returncode == 0, said
 
@@ -40,7 +45,7 @@ def parameters(build) -> dict:
 def test_parameters_are_those_of_when_the_wait_is_over(clone):
     """And the key under which the results are fresh is theirs."""
     build = clone.house.build("smoke")
-    with waiting(clone, build, "--profile", "smoke"):
+    with waiting(clone, build.locks / "toy", "run", "toy", "--profile", "smoke"):
         clone.write("profiles/smoke.yml", "toy: {seed: 5}\n")
     assert parameters(build)["seed"] == 5
     assert freshness.remembered(build, "toy")["parameters"]["seed"] == 5
@@ -48,7 +53,7 @@ def test_parameters_are_those_of_when_the_wait_is_over(clone):
 
 
 def test_sources_are_those_of_when_the_wait_is_over(clone):
-    with waiting(clone, clone.house.build("laptop")):
+    with waiting(clone, clone.house.build("laptop").locks / "toy", "run", "toy"):
         clone.replace(CODE, "uniform(-1, 1, (", "uniform(-1, 1.0, (")
     assert all(freshness.is_fresh(clone.house, target, "laptop") for target in TARGETS)
 
@@ -56,12 +61,27 @@ def test_sources_are_those_of_when_the_wait_is_over(clone):
 def test_a_run_of_ones_own_belongs_where_its_values_say(clone):
     """A profile that is edited while it waits gives it other values, so another folder."""
     before = runner.own_build(clone.house, "toy", "smoke", {"seed": 1})
-    with waiting(clone, before, "-p", "seed=1", "--profile", "smoke"):
+    with waiting(clone, before.locks / "toy", "run", "toy", "-p", "seed=1", "--profile", "smoke"):
         clone.write("profiles/smoke.yml", "toy: {repeats: 77}\n")
     after = runner.own_build(clone.house, "toy", "smoke", {"seed": 1})
     assert after != before
     assert not before.figures.exists()
     assert parameters(after) == {**parameters(after), "seed": 1, "repeats": 77}
+
+
+def test_a_picture_is_that_of_when_the_wait_is_over(ran_clone):
+    """A drawing waits for a run, or it would draw half of what that leaves."""
+    with waiting(ran_clone, ran_clone.house.build("laptop").locks / "toy", "draw", "toy/toy_error"):
+        ran_clone.replace(CODE, "Points are means", "Points are averages")
+    assert "Points are averages" in figure_set.read_record(ran_clone.house.published / "toy", FIGURE)["caption"]
+    assert all(freshness.is_fresh(ran_clone.house, target, "laptop") for target in TARGETS)
+
+
+@pytest.mark.parametrize(("lock", "command"), [(".build.lock", "build"), (".verify.lock", "verify")])
+def test_one_build_and_one_verification_at_a_time(ran_clone, lock, command):
+    """The other waits."""
+    with pytest.raises(InterruptedError), waiting(ran_clone, ran_clone.house.generated / lock, command):
+        raise InterruptedError
 
 
 # A kernel that finds a file other than it was when the run began, and leaves it as it was.

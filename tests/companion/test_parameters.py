@@ -363,18 +363,33 @@ def test_time_of_each_profile_is_listed(toy):
     assert "Last time it took: laptop 215 s on 2 cores, smoke 9 s on 2 cores.\n" in said
 
 
-LISTED = """
+ANSWERED = """
 import json, sys
-from companion.cli import app
-app(["run", "gaussian_limit", "--parameters"], standalone_mode=False)
-print(json.dumps(sorted(sys.modules)))
+from companion.__main__ import main
+sys.argv = ["companion", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    print(json.dumps([end.code or 0, *sorted(sys.modules)]))
 """
 
 
-def test_parameters_are_listed_without_anything_slow():
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["run", "gaussian_limit", "--parameters"], 0, "seed = 0"),
+        (["run", "gaussian_limit", "-p", "typo=1"], 2, "'typo'"),
+        (["run", "gaussian_limit", "-p", "seed=-1"], 2, "seed"),
+        (["run", "gausian_limit"], 2, "'gaussian_limit'"),
+    ],
+    ids=["listed", "unknown", "out of range", "no such notebook"],
+)
+def test_parameters_are_answered_without_anything_slow(arguments, code, words):
     """Of the real book: neither its science nor what draws and runs is imported."""
-    run = subprocess.run([sys.executable, "-c", LISTED], cwd=ROOT, capture_output=True, text=True, check=True)
-    *said, modules = run.stdout.splitlines()
-    assert "seed = 0" in said
-    assert "chapters.gaussian_limit.parameters" in json.loads(modules)
-    assert {"jax", "numpy", "pandas", "matplotlib", "papermill", "lib", "sphinx"}.isdisjoint(json.loads(modules))
+    command = [sys.executable, "-c", ANSWERED, *arguments]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found, *modules = json.loads(run.stdout.splitlines()[-1])
+    assert found == code, run.stderr
+    assert words in run.stdout + run.stderr
+    assert "chapters.gaussian_limit.parameters" in modules or "seed" not in words
+    assert {"jax", "numpy", "pandas", "matplotlib", "papermill", "lib", "sphinx"}.isdisjoint(modules)

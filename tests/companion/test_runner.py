@@ -251,7 +251,7 @@ def test_other_profile_leaves_published_figures_alone(ran_clone):
 def rerun(ran, ran_clone, monkeypatch):
     """Run the notebook again, without a kernel: it leaves what the first run left, after something else happened."""
 
-    def run(meanwhile=lambda: None):
+    def run(meanwhile=lambda: None, overrides=None):
         def execute(house, notebook, changed, staging, *, environment, failed):
             build = ran.house.build("laptop")
             for kind, folder in (("figures", build.figures), ("tables", build.tables)):
@@ -261,7 +261,7 @@ def rerun(ran, ran_clone, monkeypatch):
             meanwhile()
 
         monkeypatch.setattr(runner, "_execute", execute)
-        return runner.run(ran_clone.house, "toy")
+        return runner.run(ran_clone.house, "toy", overrides=overrides)
 
     return run
 
@@ -301,6 +301,21 @@ def test_what_is_edited_during_a_run_is_stale_after_it(ran_clone, rerun, old, ne
     """What was computed is not what stands there now: a comment does not matter, a caption does, a number more so."""
     rerun(meanwhile=lambda: ran_clone.replace(CODE, old, new))
     assert {name for name in ("toy", f"toy-{FIGURE}") if freshness.is_fresh(ran_clone.house, name, "laptop")} == fresh
+
+
+@pytest.mark.parametrize(
+    ("edit", "kept"),
+    [
+        ((CODE, "# the 99.9", "# a 99.9"), 1),
+        ((CODE, "Points are means", "Points are averages"), 0),
+        (("requirements.lock", "#", "# edited: "), 0),
+    ],
+)
+def test_a_run_of_ones_own_edited_meanwhile_is_not_kept(ran_clone, rerun, edit, kept):
+    """As what its values come to today: asked for again, it is computed again."""
+    rerun(meanwhile=lambda: ran_clone.replace(*edit), overrides={"seed": 1})
+    (folder,) = ran_clone.house.runs.iterdir()
+    assert len(list(ran_clone.house.own_build(folder.name).stamps.glob("*.json"))) == kept
 
 
 EDITS_ITSELF = f"""# means, while somebody edits the chapter

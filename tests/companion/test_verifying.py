@@ -88,6 +88,33 @@ def test_one_number_changed_by_a_hundredth_is_seen(verified, figures, tmp_path):
     assert "1 of 2 figures are not what the code gives" in finished.stdout
 
 
+def test_a_swapped_picture_ends_it(verified, figures, tmp_path):
+    """With 1, though its digest is in the record."""
+    shutil.copyfile(figures / "walks/returns.svg", figures / "walks" / PICTURE)
+    name_anew(figures / "walks", "spread")
+    finished = verified.copy_to(tmp_path / "clone").companion("verify", "--figures", str(figures))
+    assert finished.returncode == 1
+    assert "1 of 2 figures are not what the code gives" in finished.stdout
+    assert PICTURE in finished.stdout
+
+
+@pytest.mark.parametrize("loosened", ["in the record", "in the code"])
+def test_a_loosened_tolerance_ends_it(verified, tmp_path, loosened):
+    """With 1, on whichever side it was loosened; published stays what was."""
+    book = verified.copy_to(tmp_path / "clone")
+    if loosened == "in the code":
+        book.replace("episodes/walks/spread.py", "tolerance=quantile * error", "tolerance=1.5 * quantile * error")
+    else:
+        record = book.house.published / "walks" / RECORD
+        edit(record, lambda record: record["claims"][0].update(tolerance=1.5 * record["claims"][0]["tolerance"]))
+    before = book.tree("figures")
+    finished = book.companion("verify")
+    assert finished.returncode == 1
+    assert "claim walks-spread: tolerance" in finished.stdout
+    assert "1 of 2 figures are not what the code gives" in finished.stdout
+    assert book.tree("figures") == before
+
+
 @pytest.mark.parametrize("column", ["law", "mean_square", "std_error"])
 def test_one_number_changed_together_with_its_digest_is_seen(figures, told, column):
     """Within five standard errors too: no other number moved."""

@@ -81,6 +81,23 @@ def test_batches_have_the_law_of_plain_prompts(head, length, assert_monte_carlo)
 
 
 @pytest.mark.parametrize("head", HEADS)
+def test_batches_in_more_dimensions_have_the_law_of_plain_prompts(head, assert_monte_carlo):
+    """Tokens of R⁵, short prompts: what of a gradient is outside the plane of scores and values is most of it."""
+    pool, summary = HEADS[head]
+    task, length, rng = LinearRegression(np.eye(4), noise_std=0.3), 4, np.random.default_rng(19)
+    params = Attention(0.2 * rng.normal(size=(5, 5)), rng.normal(size=(1, 5)))
+    left = drawn(batch_loss(task, length, batch=1, summary=summary), params, seed=400)
+    right = drawn(prompt_loss(task, length, batch=1, pool=pool, sampling=plain), params, seed=401)
+
+    def powers(sample):
+        i, j = np.triu_indices(sample.shape[1])
+        return jnp.concatenate([sample, sample[:, i] * sample[:, j]], axis=1)
+
+    difference = powers(left) - powers(right)
+    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=2)
+
+
+@pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("name", SINGULAR)
 def test_batches_at_singular_heads(name, head, assert_monte_carlo):
     """Where scores and values do not span a plane."""

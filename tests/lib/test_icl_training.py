@@ -75,6 +75,32 @@ def test_collapsed_and_plain_gradients_agree_in_law(pool, length, assert_monte_c
     assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=6)
 
 
+def outputs(sampling, pool, length, seed):
+    """The output of a prompt and its derivatives in both vectors a row, in R⁴, where two coordinates are only drawn."""
+    tilt, value = jnp.array([0.5, -0.3, 0.4, 0.0]), jnp.array([0.8, 0.2, 0.3, -0.5])
+
+    def one(key):
+        normals = jr.normal(key, (sampling.normals(length, 4),))
+        output, slopes = jax.value_and_grad(partial(sampling.output, pool), (0, 1))(tilt, value, normals)
+        return jnp.concatenate([output[None], *slopes])
+
+    return jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=2000))(jr.split(jr.key(seed), DRAWS))
+
+
+@pytest.mark.parametrize("length", [2, 20])
+@pytest.mark.parametrize("pool", [softmax_pool, linear_pool])
+def test_collapsed_and_plain_outputs_agree_in_law(pool, length, assert_monte_carlo):
+    """With no label to miss, what is drawn in place of the tokens is most of the gradient: means, and all products."""
+    left, right = (outputs(sampling, pool, length, length + i) for i, sampling in enumerate((plain, collapsed)))
+
+    def powers(sample):
+        i, j = np.triu_indices(sample.shape[1])
+        return jnp.concatenate([sample, sample[:, i] * sample[:, j]], axis=1)
+
+    difference = powers(left) - powers(right)
+    assert_monte_carlo(difference, np.zeros(difference.shape[1]), laws=4)
+
+
 @pytest.mark.parametrize("sampling", [plain, collapsed])
 @pytest.mark.parametrize("weight", [0.5, 1.0])
 def test_loss_and_gradient_are_unbiased(sampling, weight, assert_monte_carlo):

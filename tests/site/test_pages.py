@@ -4,6 +4,9 @@ import csv
 import io
 import json
 import re
+import socket
+import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -282,6 +285,21 @@ def test_every_link_leads_somewhere(browser: Browser, address: str, visits: dict
 def test_pages_serves_every_file(site: Path):
     """Without `.nojekyll` GitHub Pages drops folders that start with an underscore."""
     assert (site / ".nojekyll").is_file()
+
+
+def test_no_file_tells_who_built_it_and_where(site: Path, house: House):
+    """Neither pages nor what is offered for download: no folder of the builder's, and not the name of the machine."""
+    names = {str(house.root), f"{Path.home()}/", f"{tempfile.gettempdir()}/lpa-"}
+    if sys.prefix != sys.base_prefix:
+        names.add(sys.prefix)
+    if len(socket.gethostname()) > 8:  # shorter ones may be words
+        names.add(socket.gethostname())
+    files = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    assert sum(path.suffix == ".ipynb" for path in files) >= len(house.notebooks())
+    told = [
+        (relative(path, site), name) for path, content in files.items() for name in names if name.encode() in content
+    ]
+    assert told == []
 
 
 def test_buttons_point_at_real_paths(visits: dict[str, Visit], house: House):
