@@ -19,7 +19,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
@@ -57,18 +57,23 @@ def simulate(d: int, *, key: PRNGKeyArray) -> Prompt:
     head = block_attention(blocks.matrix, blocks.gain)
     alike = jnp.eye(d) * jnp.linalg.norm(blocks.matrix) / jnp.sqrt(d)
     drawn = task.draw(LONGEST, 1, key=prompt_key)
-    tokens, query = drawn.tokens[0], drawn.queries[0]
+    tokens, query = np.asarray(drawn.tokens[0]), np.asarray(drawn.queries[0])
     lengths = [2**n for n in range(LONGEST.bit_length()) if 2**n >= SHOWN]
     kinds = {"softmax": jax.jit(attend), "linear": jax.jit(linear_attend)}
     answers = {
-        name: np.array([float(kind(head, Empirical(tokens[:n]), query)[-1]) for n in lengths])
+        name: np.array([float(kind(head, _beginning(tokens, n), query)[-1]) for n in lengths])
         for name, kind in kinds.items()
     }
     misses = {
         "precise": _worst_miss(task, head, key=tasks_key),
         "alike": _worst_miss(task, block_attention(alike, blocks.gain), key=tasks_key),
     }
-    return Prompt(np.asarray(tokens[:SHOWN]), np.asarray(query), float(drawn.targets[0]), lengths, answers, misses)
+    return Prompt(tokens[:SHOWN], query, float(drawn.targets[0]), lengths, answers, misses)
+
+
+def _beginning(tokens: Float[np.ndarray, "L d+1"], n: int) -> Empirical:
+    """The first n tokens, repeated: the same measure, and all prompts share a compilation. n divides their number."""
+    return Empirical(np.tile(tokens[:n], (len(tokens) // n, 1)))
 
 
 def _worst_miss(task: LinearRegression, head: Attention, *, key: PRNGKeyArray) -> float:
@@ -77,12 +82,19 @@ def _worst_miss(task: LinearRegression, head: Attention, *, key: PRNGKeyArray) -
     tasks = jr.normal(task_key, (TASKS, task.dimension))
     queries = jr.normal(query_key, (TASKS, task.dimension)) @ jnp.linalg.cholesky(task.cov).T
 
+    return float(_largest_miss(task, head, tasks, queries) / jnp.sqrt(jnp.trace(task.cov)))
+
+
+@jax.jit
+def _largest_miss(
+    task: LinearRegression, head: Attention, tasks: Float[Array, "n d"], queries: Float[Array, "n d"]
+) -> Float[Array, ""]:
     def miss(w, query):
         maps = jnp.concatenate([jnp.eye(task.dimension), w[None]])
         law = Gaussian(jnp.zeros(task.dimension + 1), maps @ task.cov @ maps.T)
         return attend(head, law, jnp.append(query, 0.0))[-1] - w @ query
 
-    return float(jnp.max(jnp.abs(jax.vmap(miss)(tasks, queries))) / jnp.sqrt(jnp.trace(task.cov)))
+    return jnp.max(jnp.abs(jax.vmap(miss)(tasks, queries)))
 
 
 def numbers(prompt: Prompt) -> Numbers:

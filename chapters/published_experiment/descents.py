@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from chapters.published_experiment.minima import linear_square, points_of, softmax_square
+from chapters.published_experiment.minima import linear_square, points_of, softmax_square, task_of
 from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import (
     LAWS,
@@ -73,9 +73,13 @@ def _descend_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
     history = histories(plan, "softmax", SECOND_LENGTH, key=key)
     weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), history.params)
     heads = jax.vmap(jax.vmap(published_head))(weights)
-    square = partial(softmax_square, published_task(LAWS[law]))
-    risks = jax.jit(partial(jax.lax.map, partial(jax.lax.map, square)))
-    return _paths(history.steps, risks(heads), heads)
+    return _paths(history.steps, _judge(task_of(law), heads), heads)
+
+
+@jax.jit
+def _judge(task: LinearRegression, heads: Attention) -> Float[Array, "starts rows"]:
+    """One head after the other."""
+    return jax.lax.map(partial(jax.lax.map, partial(softmax_square, task)), heads)
 
 
 def _paths(steps: Int[Array, "starts rows"], risks: Float[Array, "starts rows"], heads: Attention) -> Paths:

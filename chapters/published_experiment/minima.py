@@ -3,6 +3,8 @@
 A point of the landscape is what matters of a head (U, v): the query's last coordinate is 0, so U lacks its last column.
 """
 
+from functools import cache, partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -86,11 +88,31 @@ def distance(activation: str, one: Float[np.ndarray, " n"], other: Float[np.ndar
     return float(np.min(np.linalg.norm(copies(activation, one)[0] - copies(activation, other), axis=1)))
 
 
-def _square_at(activation: str, law: str, point: Float[Array, " n"]) -> Float[Array, ""]:
-    return SQUARES[activation](published_task(LAWS[law]), head_at(point))
+@jax.jit
+def _softmax_at(task: LinearRegression, point: Float[Array, " n"]) -> tuple[Float[Array, ""], Float[Array, " n"]]:
+    return jax.value_and_grad(lambda point: softmax_square(task, head_at(point)))(point)
 
 
-square_and_slope = jax.jit(jax.value_and_grad(_square_at, 2), static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=0)
+def _linear_at(law: str, point: Float[Array, " n"]) -> tuple[Float[Array, ""], Float[Array, " n"]]:
+    return jax.value_and_grad(lambda point: linear_square(published_task(LAWS[law]), head_at(point)))(point)
+
+
+@cache
+def task_of(law: str) -> LinearRegression:
+    """The data under a law, as NumPy arrays: what is compiled takes either."""
+    with jax.ensure_compile_time_eval():
+        return jax.tree.map(np.asarray, published_task(LAWS[law]))
+
+
+def square_and_slope(
+    activation: str, law: str, point: Float[Array, " n"] | Float[np.ndarray, " n"]
+) -> tuple[Float[Array, ""], Float[Array, " n"]]:
+    """The mean square at a point, and its gradient: of softmax, which is slow to compile, by one program for both laws.
+
+    Not of linear attention: rounding decides where along its flat direction a search ends.
+    """
+    return _linear_at(law, point) if activation == "linear" else _softmax_at(task_of(law), point)
 
 
 def settle(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import numpy as np
@@ -17,8 +16,9 @@ from chapters.published_experiment.minima import (
     least_curvature,
     settle,
     sharp_square,
+    task_of,
 )
-from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, WIDTH, published_task
+from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, WIDTH
 
 OPTIMUM, WAITING, SECOND, ELSEWHERE = "optimum", "wrong way", "second minimum", "elsewhere"
 
@@ -85,9 +85,12 @@ def find_one(activation: str, law: str) -> Places:
         "wrong_way": wrong,
         "beyond": settle(activation, wrong + 0.1 * right, law=law),
     }
-    square = jax.jit(partial(sharp_square, activation, published_task(LAWS[law])))
-    places = {name: Place(point, float(square(head_at(point)))) for name, point in points.items()}
+    task = task_of(law)
+    places = {name: Place(point, float(_square(activation, task, head_at(point)))) for name, point in points.items()}
     return Places(activation, **places)
+
+
+_square = jax.jit(sharp_square, static_argnums=0)
 
 
 def curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:

@@ -79,7 +79,7 @@ def _followed(network: Network, length: int, prompts: int) -> tuple[HeadStatisti
 def _measure(network: Network, tokens: Int[np.ndarray, "prompts l"]) -> tuple[HeadStatistics, HeadInputs]:
     length = tokens.shape[1]
     table = jnp.asarray(tabulated(length), jnp.float32)
-    means, seen = _program(network.weights, jnp.asarray(tokens), table)
+    means, seen = _program(network.weights, jnp.asarray(tokens, jnp.int32), table)
     return HeadStatistics(length, **{name: np.asarray(array, np.float64) for name, array in means.items()}), seen
 
 
