@@ -92,9 +92,7 @@ def levels(
 
     # one search for two places: what it compiles is large
     fallen = -jnp.asarray([drop, 1.0])
-    top, turn = crossing(
-        lambda y: log_rest(y) > fallen, jnp.full(2, lowest), jnp.full(2, highest), halvings=HALVINGS
-    )
+    top, turn = crossing(lambda y: log_rest(y) > fallen, jnp.full(2, lowest), jnp.full(2, highest), halvings=HALVINGS)
     top = jnp.minimum(top, reach * tau + 6.0 - shift)
     turn = jnp.minimum(jnp.minimum(turn, top), -shift)
     threshold = log_token(turn) - drop

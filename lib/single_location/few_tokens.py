@@ -75,7 +75,8 @@ class Prompts(eqx.Module):
         # what fills the last block once more has no chance
         rows = np.append(kept, np.zeros(-kept.size % BLOCK, kept.dtype))
         scores, chances, posterior = (np.asarray(leaf)[rows] for leaf in (self.scores, self.chances, self.posterior))
-        return Prompts(scores, np.where(np.arange(rows.size) < kept.size, chances, 0.0), posterior)
+        chances[kept.size :] = 0.0
+        return Prompts(*map(jnp.asarray, (scores, chances, posterior)))
 
     def averages(self, activation: Activation, slope: float | Float[Array, ""]) -> Float[Array, "2"]:
         """`E s_ε` and `E Σ s²` of the weights that `activation` gives the scores `slope · χ*`."""
@@ -83,7 +84,9 @@ class Prompts(eqx.Module):
 
 
 @jax.jit
-def _hinted(chances: Float[Array, " n"], log_hint: Float[Array, "n L"]) -> tuple[Float[Array, " n"], Float[Array, "n L"]]:
+def _hinted(
+    chances: Float[Array, " n"], log_hint: Float[Array, "n L"]
+) -> tuple[Float[Array, " n"], Float[Array, "n L"]]:
     return chances * jnp.mean(jnp.exp(log_hint), axis=1), jax.nn.softmax(log_hint, axis=1)
 
 
