@@ -12,6 +12,7 @@ Derived here, see book/exact_finite_prompt.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -31,6 +32,8 @@ class Resolution(eqx.Module):
 
 
 DEFAULT = Resolution()
+# Halvings that find where the nodes end: at most a twentieth of a logarithm off.
+HALVINGS = 16
 
 
 def log_survival(
@@ -79,19 +82,21 @@ def levels(
     lowest = -(log_length + tau**2 / 2 + jnp.abs(shift) + 2 * drop + (reach + 5) * tau)
     highest = reach * tau + 6.0 + jnp.maximum(-shift, 0.0)
 
+    rough = replace(resolution, step=2 * resolution.step)  # places are searched, not values
+
     def log_rest(y):
-        return others * log_survival(y, tau, resolution=resolution)
+        return others * log_survival(y, tau, resolution=rough)
 
     def log_token(y):
-        return log_tilted(1, (y + shift)[None], tau, resolution=resolution)[0]
+        return log_tilted(1, (y + shift)[None], tau, resolution=rough)[0]
 
     # one search for two places: what it compiles is large
     fallen = -jnp.asarray([drop, 1.0])
-    top, turn = crossing(lambda y: log_rest(y) > fallen, jnp.full(2, lowest), jnp.full(2, highest))
+    top, turn = crossing(lambda y: log_rest(y) > fallen, jnp.full(2, lowest), jnp.full(2, highest), halvings=HALVINGS)
     top = jnp.minimum(top, reach * tau + 6.0 - shift)
     turn = jnp.minimum(jnp.minimum(turn, top), -shift)
     threshold = log_token(turn) - drop
-    bottom = crossing(lambda y: log_token(y) < threshold, lowest, turn)
+    bottom = crossing(lambda y: log_token(y) < threshold, lowest, turn, halvings=HALVINGS)
     return jnp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
 
 
@@ -111,7 +116,7 @@ def mean_log_sum(
 
 
 def crossing(
-    holds: Callable, low: Float[Array, "*n"], high: Float[Array, "*n"], *, halvings: int = 30
+    holds: Callable, low: Float[Array, "*n"], high: Float[Array, "*n"], *, halvings: int
 ) -> Float[Array, "*n"]:
     """Where `holds`, true at `low` and false from some point on, turns false: bisection, of each entry by itself."""
 

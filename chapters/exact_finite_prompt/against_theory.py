@@ -65,7 +65,7 @@ def compare_errors(ray: QueryRay, taus: list[float], simulated: ByLength) -> lis
     fine, there = np.linspace(np.log(2.0), 12 * np.log(10.0), 40), np.log(list(simulated))
     queries = ray.queries(taus)
     error = partial(output_error, ray.params, ray.gaussian)
-    exact, exact_there = (_at_lengths(error, queries, log_lengths) for log_lengths in (fine, there))
+    exact, exact_there = np.split(_at_lengths(error, queries, np.append(fine, there)), [fine.size])
     limits = np.asarray(jax.vmap(partial(attend, ray.params, ray.gaussian))(queries))
     noise = jax.jit(jax.vmap(lambda query: jnp.trace(fluctuation(ray.params, ray.gaussian, query))))(queries)
     errors = []
@@ -76,6 +76,5 @@ def compare_errors(ray: QueryRay, taus: list[float], simulated: ByLength) -> lis
 
 
 def _at_lengths(function, queries, log_lengths) -> Float[np.ndarray, "lengths queries ..."]:
-    """A function of a query and a length, of all pairs."""
-    by_query = jax.vmap(function, (0, None))
-    return np.asarray(jax.jit(jax.vmap(by_query, (None, 0)))(queries, log_lengths))
+    """A function of a query and a length, of all pairs: one by one, since the library has compiled what is large."""
+    return np.asarray([[function(query, log_length) for query in queries] for log_length in log_lengths])

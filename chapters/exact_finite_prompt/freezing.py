@@ -21,7 +21,6 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, sequence
-from lib.batching import tabulate
 from lib.finite_prompt import LARGEST_TAU, participation
 
 
@@ -50,14 +49,14 @@ def participation_curves(log_lengths: list[float]) -> dict[float, Curve]:
         ratio = np.linspace(0.0, min(2.5, LARGEST_TAU / critical), 61)
         # the largest τ divided by `critical` and multiplied again may round to a larger one
         taus = np.minimum(ratio * critical, LARGEST_TAU)
-        curves[log_length] = Curve(ratio, tabulate(participation, taus, log_length))
+        curves[log_length] = Curve(ratio, np.asarray(participation(taus, log_length)))
     return curves
 
 
 def beyond_freezing(log_length: float) -> Frozen:
     """Participation at a = 2, or as far beyond freezing as the guaranteed domain goes."""
     ratio = min(2.0, 0.99 * LARGEST_TAU / np.sqrt(2 * log_length))
-    measured = float(tabulate(participation, ratio * np.sqrt(2 * log_length), log_length))
+    measured = float(participation(ratio * np.sqrt(2 * log_length), log_length))
     return Frozen(log_length, ratio, measured)
 
 

@@ -8,7 +8,6 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib.batching import tabulate
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU, quadrature_error, score_statistics
 from lib.partition import Resolution, levels, log_survival, log_tilted
 
@@ -45,8 +44,10 @@ class Accuracy:
 def evaluate(taus: int, lengths: int) -> Plane:
     """Participation and score error on a rectangular grid of (τ, ln L)."""
     tau, log_length = np.meshgrid(np.linspace(0.0, 12.0, taus), np.linspace(0.0, 80.0, lengths))
-    found = tabulate(score_statistics, tau**2, log_length)
-    return Plane(tau.ravel(), log_length.ravel(), found.participation.ravel(), found.score_error.ravel())
+    found = score_statistics(tau**2, log_length)
+    return Plane(
+        tau.ravel(), log_length.ravel(), *(np.ravel(each) for each in (found.participation, found.score_error))
+    )
 
 
 def add_weights(plane: Plane) -> WeightSums:

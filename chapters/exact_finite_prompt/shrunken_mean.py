@@ -24,7 +24,6 @@ from chapters.exact_finite_prompt.against_theory import MeanDeviations
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, legend_line, sequence
-from lib.batching import tabulate
 from lib.finite_prompt import LARGEST_TAU, participation
 from lib.statistics import comparison_quantile
 
@@ -50,7 +49,7 @@ def exact_answers(decades: list[int]) -> dict[int, MeanAnswers]:
     answers = {}
     for decade in decades:
         log_length = decade * np.log(10.0)
-        mean = taus * (1 - tabulate(participation, taus, log_length))
+        mean = taus * (1 - np.asarray(participation(taus, log_length)))
         answers[decade] = MeanAnswers(log_length, taus[:-1], mean[:-1], mean[-1], *largest_score(log_length))
     return answers
 

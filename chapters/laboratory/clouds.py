@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.random as jr
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from lib.attention import Attention, attend
+from lib.batching import in_batches
 from lib.measures import Empirical, Gaussian, GaussianMixture, Measure
 
 HEAD = Attention(np.eye(2), np.eye(2))
@@ -35,7 +37,7 @@ def draw_clouds(tokens: int, *, key: PRNGKeyArray) -> Mapping[str, Cloud]:
 
 def answers(law: Measure, queries: Points) -> Points:
     """The output of attention on a law, the infinite prompt, at each query."""
-    return np.asarray(_attend(law, queries.reshape(-1, 2))).reshape(queries.shape)
+    return in_batches(partial(_attend, law), queries.reshape(-1, 2)).reshape(queries.shape)
 
 
 @jax.jit

@@ -25,6 +25,7 @@ from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, label
 from lib import single_location as sl
+from lib.batching import in_batches
 
 LARGEST_SNR, LARGEST_DECADE = 81.0, 12
 RISKS = {
@@ -57,9 +58,11 @@ def exactly(scale: Values, top: Values) -> Mapping[str, Values]:
     """What the library says of a hint of strength scale² in a prompt with √(2 ln(L - 1)) = top."""
     lengths = 1 + np.exp(top**2 / 2)
     # traced: a node need not be a whole length, of which the library's integrals make nothing
-    return {name: np.log(jax.jit(_risk, static_argnums=0)(name, lengths, scale**2)) for name in RISKS}
+    risks = {name: in_batches(partial(_risk, name), lengths.ravel(), scale.ravel() ** 2) for name in RISKS}
+    return {name: np.log(risk).reshape(scale.shape) for name, risk in risks.items()}
 
 
+@partial(jax.jit, static_argnums=0)
 def _risk(name, length, snr):
     return RISKS[name](sl.Spiked(length, snr))
 

@@ -5,58 +5,89 @@ from collections.abc import Mapping
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from chapters.laboratory.grids import Values
-from lib.icl import Blocks, LinearRegression, block_risk, radial_average, score_table
+from lib.batching import in_batches
+from lib.icl import Blocks, LinearRegression, block_risk, score_table
+from lib.icl.averages import QueryAverage, radial
 from lib.icl.blocks import block_head
+
+# Covariates have room for this many coordinates, of which a task uses the first: one compilation serves all dimensions.
+ROOM = 10
+# Lengths of a query, on a ray: more rays would give the same. Roots of covariances have their largest axis last.
+RADII, RAY = 64, np.eye(ROOM)[-1]
 
 
 def parts(dimension: Values, log_length: Values, tilt: Values, noise: Values) -> Mapping[str, Values]:
     """At all nodes of a grid: logarithms of the two parts, and of the best linear head's risk less ½s²."""
-    columns = {name: np.empty(dimension.shape) for name in ("log_shrink", "log_spread", "log_linear")}
-    for place in np.ndindex(dimension.shape[0], dimension.shape[1], dimension.shape[3]):
-        row = (place[0], place[1], slice(None), place[2])
-        task = _task(int(dimension[row][0]), noise[row][0])
-        length = log_length[row][0]
-        shrink, spread = _parts(
-            task, jnp.asarray(tilt[row]), score_table(float(length)), radial_average(task.dimension)
-        )
-        columns["log_shrink"][row], columns["log_spread"][row] = np.log(shrink), np.log(spread)
-        columns["log_linear"][row] = np.log(task.linear_attention_risk(np.exp(length)) - task.noise_std**2 / 2)
-    return columns
+    shrink, spread = np.empty(dimension.shape), np.empty(dimension.shape)
+    for place in range(dimension.shape[1]):
+        here = tuple(axis[:, place].ravel() for axis in (dimension, noise, tilt))
+        found = _parts(*here, _queries(here[0]), score_table(float(log_length[0, place, 0, 0])))
+        shrink[:, place], spread[:, place] = (np.asarray(part).reshape(shrink[:, place].shape) for part in found)
+    rows = np.s_[:, :, :1]  # whatever the tilt
+    linear = linear_excess(*(axis[rows].ravel() for axis in (dimension, noise, log_length))).reshape(noise[rows].shape)
+    return {
+        "log_shrink": np.log(shrink),
+        "log_spread": np.log(spread),
+        "log_linear": np.broadcast_to(np.log(linear), shrink.shape),
+    }
 
 
 def excess(dimension: Values, noise: Values, log_length: float, tilt: Values, gain: Values) -> Values:
-    """The risk of heads at one length less ½s², which nobody is spared: from the library, one head after the other."""
-    scores = score_table(float(log_length))
-    heads = zip(dimension, noise, tilt, gain, strict=True)
-    return np.asarray([_excess(_task(int(d), s), u, b, scores, radial_average(int(d))) for d, s, u, b in heads])
+    """The risk of heads at one length less ½s², which nobody is spared: from the library."""
+    heads = (dimension, noise, tilt, gain, _queries(dimension))
+    return np.asarray(_excess(heads, score_table(float(log_length))))
 
 
 def linear_excess(dimension: Values, noise: Values, log_length: Values) -> Values:
     """The same of the best linear head."""
-    asked = zip(dimension, noise, log_length, strict=True)
-    return np.asarray([float(_task(int(d), s).linear_attention_risk(np.exp(at))) - s / 2 for d, s, at in asked])
+    return in_batches(_linear_excess, dimension, noise, np.exp(log_length))
 
 
-def _task(dimension: int, noise: float) -> LinearRegression:
-    return LinearRegression(np.eye(dimension), noise_std=np.sqrt(noise))
+def _task(dimension: Float[Array, ""], noise: Float[Array, ""]) -> LinearRegression:
+    return LinearRegression(jnp.diag(jnp.arange(ROOM) < dimension).astype(float), noise_std=jnp.sqrt(noise))
+
+
+def _head(tilt: Float[Array, ""], gain: Float[Array, ""]) -> Blocks:
+    return Blocks(tilt * jnp.eye(ROOM), gain)
+
+
+def _queries(dimension: Values) -> QueryAverage:
+    """One average a task, stacked."""
+    radii, weights = zip(*(radial(int(d), RADII) for d in dimension), strict=True)
+    return QueryAverage(np.stack(radii)[..., None] * RAY, np.stack(weights))
 
 
 @jax.jit
-def _parts(task, tilts, scores, queries):
+def _parts(dimension, noise, tilt, queries, scores):
     """Twice what the length adds to the risk is `bu(1 - bu) shrink + (bu)² spread`: read off at bu = ½ and 1."""
 
-    def of_one(tilt):
+    def of_one(dimension, noise, tilt, queries):
+        task = _task(dimension, noise)
+
         def added(share):
-            head = Blocks(tilt * jnp.eye(task.dimension), share / tilt)
+            head = _head(tilt, share / tilt)
             return 2 * (block_risk(task, head, scores, queries) - task.infinite_risk(block_head(head)))
 
-        return 4 * added(0.5) - added(1.0), added(1.0)
+        half, whole = jax.vmap(added)(jnp.asarray([0.5, 1.0]))
+        return 4 * half - whole, whole
 
-    return jax.vmap(of_one)(tilts)
+    return jax.vmap(of_one)(dimension, noise, tilt, queries)
 
 
 @jax.jit
-def _excess(task, tilt, gain, scores, queries):
-    return block_risk(task, Blocks(tilt * jnp.eye(task.dimension), gain), scores, queries) - task.noise_std**2 / 2
+def _excess(heads, scores):
+    def of_one(dimension, noise, tilt, gain, queries):
+        return block_risk(_task(dimension, noise), _head(tilt, gain), scores, queries) - noise / 2
+
+    return jax.vmap(of_one)(*heads)
+
+
+@jax.jit
+def _linear_excess(dimension, noise, length):
+    def of_one(dimension, noise, length):
+        return _task(dimension, noise).linear_attention_risk(length) - noise / 2
+
+    return jax.vmap(of_one)(dimension, noise, length)

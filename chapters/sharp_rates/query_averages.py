@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ive
@@ -10,7 +11,7 @@ from scipy.special import ive
 from chapters.sharp_rates.parameters import READ_AT
 from lib.batching import tabulate
 from lib.concentration import log_chi_density
-from lib.finite_prompt import LARGEST_TAU, rate_exponent, score_statistics
+from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, rate_exponent, score_statistics
 
 # Node spacing in τ. The narrowest integrand has width 0.37: the trapezoid is then exact to e^-40.
 SPACING = 0.25
@@ -36,7 +37,7 @@ class ErrorTable:
     def at(cls, log_lengths: list[float], taus: Float[np.ndarray, " taus"] = ALL_TAUS) -> "ErrorTable":
         """By default the whole guaranteed range of τ, enough for every average; READ_AT is added to the lengths."""
         log_lengths = sorted({*log_lengths, READ_AT})
-        values, slopes = tabulate(_with_length_slope, taus**2, np.asarray(log_lengths)[:, None])
+        values, slopes = statistics_along(taus**2, 0.0, np.asarray(log_lengths)[:, None])
         return cls(
             taus,
             np.asarray(log_lengths),
@@ -59,9 +60,13 @@ class ErrorTable:
         return -change / error
 
 
-def _with_length_slope(tau_squared, log_length):
-    ones = jax.numpy.ones_like(log_length)
-    return jax.jvp(lambda ell: score_statistics(tau_squared, ell), (log_length,), (ones,))
+def statistics_along(tau_squared, climb, log_length) -> tuple[ScoreStatistics, ScoreStatistics]:
+    """P and Q, and their slopes in ln L where τ² climbs by so much with each unit of it: one program for all climbs."""
+    return tabulate(_statistics_along, tau_squared, climb, log_length)
+
+
+def _statistics_along(tau_squared, climb, log_length):
+    return jax.jvp(score_statistics, (tau_squared, log_length), (climb, jnp.ones_like(log_length)))
 
 
 def radial_density(taus: Float[np.ndarray, " taus"], norm: float, dimension: int) -> Float[np.ndarray, " taus"]:

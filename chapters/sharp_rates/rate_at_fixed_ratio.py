@@ -11,7 +11,6 @@ where it stays. Exact curves approach it as the length grows; the longest is ind
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -20,10 +19,10 @@ from matplotlib.figure import Figure
 
 from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import READ_AT
+from chapters.sharp_rates.query_averages import statistics_along
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, sequence
-from lib.batching import tabulate
-from lib.finite_prompt import LARGEST_TAU, score_statistics
+from lib.finite_prompt import LARGEST_TAU
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,9 @@ def local_exponents(ratios: int, log_lengths: list[float]) -> dict[float, LocalE
     exponents = {}
     for log_length in sorted({*log_lengths, READ_AT}):
         here = ratio[ratio**2 * 2 * log_length <= LARGEST_TAU**2]
-        values, slopes = tabulate(_along_ratio, here, log_length)
-        exponents[log_length] = LocalExponents(here, -slopes / values)
+        values, slopes = statistics_along(2 * here**2 * log_length, 2 * here**2, log_length)
+        exponents[log_length] = LocalExponents(here, -slopes.score_error / values.score_error)
     return exponents
-
-
-def _along_ratio(ratio, log_length):
-    def error(ell):
-        return score_statistics(2 * ratio**2 * ell, ell).score_error
-
-    return jax.jvp(error, (log_length,), (jax.numpy.ones_like(log_length),))
 
 
 def ratio_exponent(ratio: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -23,6 +23,8 @@ from lib.single_location.population import moments
 
 # The mean of the law of lengths, which is L = mean ± width, with equal chances.
 MEAN_LENGTH = GENERIC_LENGTH
+# A number of NumPy's, whose type is as strong as that of other figures' strengths: one compilation serves all.
+SNR = np.float64(GENERIC_SNR)
 # Element-wise heads: tuned here over slope, bias and scale, whatever of them they have.
 ELEMENTWISE = {"linear": sl.linear, "sigmoid": sl.sigmoid, "erf": sl.erf}
 
@@ -49,7 +51,7 @@ def fix_heads() -> dict[tuple[str, str], FixedHead]:
         ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)
         bayes = bayes_risk(ends).mean(axis=0)
         heads[model, "softmax"] = FixedHead(widths, _softmax_risk(model, ends), bayes, bayes)
-        laws = [[law_of(make(length, GENERIC_SNR)) for length in both] for both in np.asarray(ends.length).T]
+        laws = [[law_of(make(length, SNR)) for length in both] for both in np.asarray(ends.length).T]
         for name, activation in ELEMENTWISE.items():
             risk = [float(compiled_best(activation, pooled(both))) for both in laws]
             told = [np.mean([float(compiled_best(activation, law)) for law in both]) for both in laws]

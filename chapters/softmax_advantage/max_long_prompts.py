@@ -18,6 +18,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, label, sequence
 from lib import single_location as sl
@@ -52,7 +53,7 @@ def simulate() -> LongPrompts:
         dict(zip(FIXED, fixed, strict=True)),
         growing,
         linear,
-        float(sl.bayes_risk(sl.Max(10.0 ** max(DECADES), np.inf))),
+        float(bayes_risk(sl.Max(10.0 ** max(DECADES), np.inf))),
     )
 
 

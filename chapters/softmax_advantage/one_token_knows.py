@@ -12,6 +12,7 @@ values, with three horizontal lines.
 
 from dataclasses import dataclass
 
+import jax
 import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,6 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink
 from lib import single_location as sl
@@ -61,7 +63,8 @@ def simulate(*, key: PRNGKeyArray) -> Prompts:
     """Prompts of real tokens without label noise, read by the best softmax head and the best linear head."""
     truth_key, prompt_key, place_key = jr.split(key, 3)
     task, truth = sl.Spiked(LENGTH, SNR), draw_truth(DIMENSION, key=truth_key)
-    tokens = np.asarray(draw_prompts(task, truth, PROMPTS, noise_std=0.0, key=prompt_key).tokens)
+    drawn = jax.jit(lambda key: draw_prompts(task, truth, PROMPTS, noise_std=0.0, key=key))(prompt_key)
+    tokens = np.asarray(drawn.tokens)
     scores, values = (tokens @ np.asarray(side) / np.sqrt(DIMENSION) for side in (truth.key, truth.value))
     hidden = np.asarray(jr.randint(place_key, (PROMPTS,), 0, LENGTH))  # tokens are drawn with the hidden one first
     order = (np.arange(LENGTH) - hidden[:, None]) % LENGTH
@@ -69,7 +72,7 @@ def simulate(*, key: PRNGKeyArray) -> Prompts:
     offset, slope = _least_squares()
     softmax = np.exp(np.sqrt(SNR) * (scores - scores.max(axis=1, keepdims=True)))
     weights = {"softmax": softmax / softmax.sum(axis=1, keepdims=True), "linear": offset + slope * scores}
-    return Prompts(scores, values, hidden, weights, float(sl.bayes_risk(task)))
+    return Prompts(scores, values, hidden, weights, float(bayes_risk(task)))
 
 
 def _least_squares() -> Float[np.ndarray, "2"]:

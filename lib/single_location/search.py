@@ -18,21 +18,20 @@ def lowest(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Where `function(x) -> ()` is least between `low` and `high`, and its value there.
 
-    A lattice finds the valley; then `rounds` of five points move to the lowest of them, and halve their distance where
-    it is inside. NaN counts as high. `together` evaluates points at once, not one by one.
+    A lattice finds the valley; then `rounds` of two points, one on each side of the lowest so far and half as far from
+    it as the last ones. NaN counts as high. `together` evaluates points at once, not one by one.
     """
     values = jax.vmap(function) if together else lambda points: jax.lax.map(function, points)
 
-    def best(points):
-        found = values(points)
+    def lowest_of(points, found):
         index = jnp.argmin(jnp.where(jnp.isnan(found), jnp.inf, found))
-        return index, points[index], found[index]
+        return points[index], found[index]
 
-    def zoom(_, state):
-        x, step, _ = state
-        index, x, value = best(jnp.clip(x + step * jnp.arange(-2, 3), low, high))
-        return x, jnp.where((index == 0) | (index == 4), step, 0.5 * step), value
+    def zoom(number, state):
+        x, value = state
+        sides = jnp.clip(x + 0.5 ** (number + 1.0) * spacing * jnp.asarray([-1.0, 1.0]), low, high)
+        # of equal ones the first, the one that was there
+        return lowest_of(jnp.append(x, sides), jnp.append(value, values(sides)))
 
-    _, x, value = best(jnp.linspace(low, high, lattice))
-    x, _, value = jax.lax.fori_loop(0, rounds, zoom, (x, (high - low) / (2 * (lattice - 1)), value))
-    return x, value
+    spacing, points = (high - low) / (lattice - 1), jnp.linspace(low, high, lattice)
+    return jax.lax.fori_loop(0, rounds, zoom, lowest_of(points, values(points)))
