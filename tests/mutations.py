@@ -1,7 +1,7 @@
 """Changes of a line that some test must notice: `.venv/bin/python tests/mutations.py [NAME]...`.
 
 Works on what is committed, in a temporary clone: the tests named here must pass there as it is, and then, with one
-change after another, fail. Where a line cannot matter, it is said why, and its tests must pass. All take some minutes;
+change after another, fail. Where a line cannot matter, it is said why, and its tests must pass. All take half an hour;
 the exit code is 0 if everything was as it must be, 1 if a change was not noticed, 2 if nothing can be said. Pytest does
 not run this: `tests/test_mutations.py` checks that every line is still there.
 """
