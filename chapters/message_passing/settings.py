@@ -75,23 +75,18 @@ def infer(
 
     The key of a run is its seed folded with its dimension.
     """
-    task = setting.task
-
-    def one(known, key):
-        return simulate_message_passing(
-            task,
-            noise_std=setting.noise_std,
-            alpha=alpha,
-            dimension=dimension,
-            known=known,
-            iterations=iterations,
-            damping=damping,
-            stiffness=stiffness,
-            key=key,
-        )
-
     keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
+    how = {"alpha": alpha, "dimension": dimension, "iterations": iterations, "damping": damping}
     return {
-        start: jax.tree.map(np.asarray, jax.jit(partial(jax.lax.map, partial(one, STARTS[start])))(keys))
+        start: jax.tree.map(np.asarray, _infer(keys, STARTS[start], stiffness, setting=setting, **how))
         for start in starts
     }
+
+
+@partial(jax.jit, static_argnames=("setting", "alpha", "dimension", "iterations", "damping"))
+def _infer(keys, known, stiffness, *, setting, **how) -> Inference:
+    """One program for all starts and both steps."""
+    with jax.ensure_compile_time_eval():  # the length of prompts must be known
+        task = setting.task
+    same = {"noise_std": setting.noise_std, "known": known, "stiffness": stiffness, **how}
+    return jax.lax.map(lambda key: simulate_message_passing(task, **same, key=key), keys)
