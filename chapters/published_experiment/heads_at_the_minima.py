@@ -26,7 +26,7 @@ from chapters.published_experiment.minima import copies
 from chapters.published_experiment.places import OPTIMUM, SECOND, Landscapes
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.style import INK, headline, ink
 
 CORRECTED = next(iter(LAWS))
 PLACES = (OPTIMUM, SECOND)
@@ -120,15 +120,23 @@ def _cells(axes: Axes, entries: pd.DataFrame) -> None:
     """Coloured cells with their numbers, blanks without."""
     values = entries.to_numpy()
     size = np.abs(values).max()
-    axes.pcolormesh(values, cmap=_signed(), vmin=-size, vmax=size, edgecolors="face")
+    signed = _signed()
+    axes.pcolormesh(values, cmap=signed, vmin=-size, vmax=size, edgecolors="face")
     for row, column in np.argwhere(np.abs(values) >= 0.05):
-        axes.text(column + 0.5, row + 0.5, f"{values[row, column]:.1f}", ha="center", va="center", fontsize=9)
+        text = f"{values[row, column]:.1f}".replace("-", "−")
+        colour = _readable(signed((values[row, column] / size + 1) / 2))
+        axes.text(column + 0.5, row + 0.5, text, color=colour, ha="center", va="center", fontsize=9)
     axes.invert_yaxis()
     axes.set_xticks(np.arange(values.shape[1]) + 0.5, [_symbol(name) for name in entries.columns])
     axes.tick_params(length=0)
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color(ink())
+
+
+def _readable(cell: tuple[float, ...]) -> str:
+    """The ink that is read on a cell of this colour, dark on light or light on dark."""
+    return INK["light" if np.dot(cell[:3], (0.3, 0.59, 0.11)) > 0.4 else "dark"]
 
 
 def _signed() -> LinearSegmentedColormap:
