@@ -13,20 +13,19 @@ the column only the last entry, the label's, is not blank; the last row of the m
 right, the diagonal is weaker, and the last row and the upper part of the column are filled.
 """
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from chapters.published_experiment.cells import readable_on, signed_colours
 from chapters.published_experiment.minima import copies
 from chapters.published_experiment.places import OPTIMUM, SECOND, Landscapes
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import INK, headline, ink
+from companion.style import headline, ink
 
 CORRECTED = next(iter(LAWS))
 PLACES = (OPTIMUM, SECOND)
@@ -120,11 +119,11 @@ def _cells(axes: Axes, entries: pd.DataFrame) -> None:
     """Coloured cells with their numbers, blanks without."""
     values = entries.to_numpy()
     size = np.abs(values).max()
-    signed = _signed()
+    signed = signed_colours()
     axes.pcolormesh(values, cmap=signed, vmin=-size, vmax=size, edgecolors="face")
     for row, column in np.argwhere(np.abs(values) >= 0.05):
         text = f"{values[row, column]:.1f}".replace("-", "−")
-        colour = _readable(signed((values[row, column] / size + 1) / 2))
+        colour = readable_on(signed((values[row, column] / size + 1) / 2))
         axes.text(column + 0.5, row + 0.5, text, color=colour, ha="center", va="center", fontsize=9)
     axes.invert_yaxis()
     axes.set_xticks(np.arange(values.shape[1]) + 0.5, [_symbol(name) for name in entries.columns])
@@ -132,14 +131,3 @@ def _cells(axes: Axes, entries: pd.DataFrame) -> None:
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color(ink())
-
-
-def _readable(cell: tuple[float, ...]) -> str:
-    """The ink that is read on a cell of this colour, dark on light or light on dark."""
-    return INK["light" if np.dot(cell[:3], (0.3, 0.59, 0.11)) > 0.4 else "dark"]
-
-
-def _signed() -> LinearSegmentedColormap:
-    """Colours of signed numbers: zero is the colour of the sheet."""
-    cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
-    return LinearSegmentedColormap.from_list("signed", [cycle[3], mpl.rcParams["axes.facecolor"], cycle[2]], N=21)

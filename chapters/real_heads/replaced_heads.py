@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.real_heads.findings import FROZEN, LINEAR
 from chapters.real_heads.marks import SIZE, TEXT, borders
+from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.replacement import Replacement
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, label

@@ -73,14 +73,12 @@ def _table(spectra: Mapping[str, Spectrum]) -> Table:
 
 def _frame(name: str, spectrum: Spectrum) -> pd.DataFrame:
     values, computed = spectrum.values, spectrum.log_lengths
-    # what is predicted bends, and costs nothing
     log_lengths = np.union1d(computed, np.geomspace(computed.min(), computed.max(), 60))
-    slope = pd.Series(spectrum.slope, computed).reindex(log_lengths)
     return pd.DataFrame(
         {
             "spectrum": name,
             "log_length": log_lengths,
-            "slope": slope.to_numpy(),
+            "slope": pd.Series(spectrum.slope, computed).reindex(log_lengths).to_numpy(),
             "operator": float(exponent(max(values) ** 2)),
             "predicted": exponent(max(values) ** 2) - values.count(max(values)) / (2 * log_lengths),
             "frobenius": float(exponent(sum(value**2 for value in values))),
@@ -118,10 +116,8 @@ def draw(table: pd.DataFrame) -> Figure:
     """A curve a spectrum under its name, in the colour of its largest singular value, which names the limits too."""
     figure, axes = plt.subplots(figsize=SIZE)
     spectra = list(dict.fromkeys(table["spectrum"]))
-    levels = sorted(table["operator"].unique(), reverse=True)
-    colours = {level: f"C{index}" for index, level in enumerate(levels)}
-    # names stand where a curve begins, before all but one come together
-    nudges = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))
+    colours = {level: f"C{index}" for index, level in enumerate(sorted(table["operator"].unique(), reverse=True))}
+    nudges = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))  # of names, where curves begin
     for spectrum, marker in zip(spectra, markers(len(spectra)), strict=True):
         curve = table[table["spectrum"] == spectrum].sort_values("log_length")
         colour = colours[curve["operator"].iloc[0]]
@@ -137,8 +133,7 @@ def draw(table: pd.DataFrame) -> Figure:
     slope_axes(axes, 0.75)
     axes.set_xlim(first / 3, last * 1.05)
     lowest = table[table["predicted"] > 0.1].sort_values("predicted").iloc[0]
-    said = {"xytext": (10, -4), "ha": "left"}
-    label(axes, lowest["log_length"], lowest["predicted"], r"dotted: $\beta-m/(2\,\ln L)$", ink(), **said)
+    label(axes, lowest["log_length"], lowest["predicted"], r"dotted: $\beta-m/(2\,\ln L)$", ink(), xytext=(10, -4))
     axes.annotate("singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, style="italic")
     headline(figure, "The largest singular value alone decides the exponent")
     return figure
