@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory.clouds import Cloud, Points, answers, draw_clouds, prompt_answers
 from chapters.laboratory.grids import Axis, Grid, rounded
-from chapters.laboratory.marks import as_grid
+from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink
@@ -115,10 +115,9 @@ def draw(table: pd.DataFrame) -> Figure:
     """One prompt at one query, and its answers as the query grows."""
     mine = {kind: rows for kind, rows in table[table["law"] == SHOWN["law"]].groupby("kind")}
     sizes = np.linspace(0.0, LARGEST, 100)
-    grid = as_grid(mine["law"], ("x", "y"), ("u", "v"))
-    ray = pd.DataFrame({"x": sizes, **{part: grid.read(part, sizes, 0 * sizes) for part in ("u", "v")}})
-    asked = as_grid(mine["prompt"], ("x",), ("u", "v"))
-    prompt_ray = pd.DataFrame({"x": sizes, **{part: asked.read(part, sizes) for part in ("u", "v")}})
+    law_ray = {part: between(mine["law"], part, x=sizes, y=0.0) for part in ("u", "v")}
+    prompt_ray = {part: between(mine["prompt"], part, x=sizes) for part in ("u", "v")}
+    ray, prompt_ray = (pd.DataFrame({"x": sizes, **answer}) for answer in (law_ray, prompt_ray))
     tokens = mine["token"].iloc[: SHOWN["tokens"]]
     figure, (cloud, growth) = plt.subplots(1, 2, figsize=(8.5, 4.2))
     look = {"color": "C0", "alpha": 0.45, "edgecolor": ink(), "linewidth": 0.4, "rasterized": True}

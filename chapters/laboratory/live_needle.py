@@ -21,7 +21,7 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.laboratory.grids import Axis, Grid, Values
-from chapters.laboratory.marks import as_grid
+from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, label
@@ -91,14 +91,13 @@ def numbers(trial: Trial) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Two cuts through the table."""
     figure, panels = plt.subplots(1, 2, figsize=(8.5, 4.2), sharey=True)
-    grid = as_grid(table, ("scale", "top"), tuple(NAMES))
     decades, snrs = np.linspace(np.log10(2.0), LARGEST_DECADE, 200), np.linspace(0.0, 80.0, 200)
     tops, length = _top(decades), _top(np.asarray(SHOWN["decade"]))
     scale = np.sqrt(SHOWN["snr"])
     for index, (name, said) in enumerate(NAMES.items()):
         style = {"color": f"C{index}", "linewidth": 2.2, "label": said}
-        panels[0].plot(snrs, np.exp(grid.read(name, np.sqrt(snrs), length)), **style)
-        panels[1].plot(decades, np.exp(grid.read(name, scale, tops)), **style)
+        panels[0].plot(snrs, np.exp(between(table, name, scale=np.sqrt(snrs), top=length)), **style)
+        panels[1].plot(decades, np.exp(between(table, name, scale=scale, top=tops)), **style)
     middle = scale**2 / 2 / np.log(10.0)
     panels[0].axvline(length**2, color=ink(), linestyle="--", linewidth=1.5)
     panels[1].axvline(middle, color=ink(), linestyle="--", linewidth=1.5)
@@ -113,6 +112,6 @@ def draw(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _top(decades: Values) -> Values:
+def _top(decades):
     """√(2 ln(L - 1)), by which the table counts lengths."""
     return np.sqrt(2 * np.log(10.0**decades - 1))

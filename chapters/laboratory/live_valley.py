@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory import regression_heads
 from chapters.laboratory.grids import Axis, Grid
-from chapters.laboratory.marks import as_grid
+from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, label
@@ -94,10 +94,9 @@ def draw(table: pd.DataFrame) -> Figure:
     """The plane of heads at one length, and the floor of its valley."""
     d = SHOWN["dimension"]
     chosen = table[(table["dimension"] == d) & (table["noise"] == SHOWN["noise"])]
-    grid = as_grid(chosen, ("log_length", "tilt"), ("log_shrink", "log_spread", "log_linear"))
-    log_length, tilts = np.asarray(SHOWN["decade"] * np.log(10.0)), np.linspace(*TILTS, 200)
-    linear = float(np.exp(grid.read("log_linear", log_length, np.asarray(SHOWN["tilt"]))))
-    shrink, spread = (np.exp(grid.read(part, log_length, tilts)) for part in ("log_shrink", "log_spread"))
+    log_length, tilts = SHOWN["decade"] * np.log(10.0), np.linspace(*TILTS, 200)
+    parts = ("log_shrink", "log_spread", "log_linear")
+    shrink, spread, linear = (np.exp(between(chosen, part, log_length=log_length, tilt=tilts)) for part in parts)
     figure, (plane, floor) = plt.subplots(1, 2, figsize=(8.5, 4.2))
     shares = np.linspace(0, LARGEST_SHARE, 201)
     ratio = _excess(d, shares[:, None], shrink, spread) / linear
@@ -114,7 +113,7 @@ def draw(table: pd.DataFrame) -> Figure:
     floor.axhline(1, color="C1", linestyle=":", linewidth=2)
     label(floor, 0.98, 1.0, "best linear head", "C1", va="bottom", xytext=(0, 6), ha="right")
     here = [np.interp(SHOWN["tilt"], tilts, part) for part in (shrink, spread)]
-    floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *here) / linear, "o", color="C4", markersize=9)
+    floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *here) / linear[0], "o", color="C4", markersize=9)
     floor.set(xlim=TILTS, ylim=(0.5, 1000), yscale="log", xlabel="size of the head, $u$")
     floor.set_ylabel("excess risk, in that of linear")
     floor.set_title(f"$d={d:.0f}$,  $L=10^{{{SHOWN['decade']:g}}}$", loc="right")
