@@ -47,7 +47,6 @@ def _table(responses: Mapping[int, Responses]) -> Table:
     """Slope of the mean response beside `1 - E Σp²`, both measured on the same prompts, at τ > 0, of many prompts."""
     taus = _taus(responses)
     asked = taus > 0
-    every = np.linspace(0.0, taus.max(), 101)
     frames = []
     for length, these in well_sampled(responses).items():
         tau, response, squares = taus[asked], these.response[:, asked], these.squared_weights[:, asked]
@@ -61,8 +60,7 @@ def _table(responses: Mapping[int, Responses]) -> Table:
             "exact": 1 - tabulate(participation, tau, np.log(length)),
             "gap_std_error": standard_error(response / tau + squares),
         }
-        between = {"length": length, "tau": every, "exact": 1 - tabulate(participation, every, np.log(length))}
-        frames += [pd.DataFrame(columns), pd.DataFrame(between)]
+        frames.append(pd.DataFrame(columns))
     columns = {
         "length": Column("Tokens in a prompt, L", "tokens"),
         "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖"),
@@ -70,7 +68,7 @@ def _table(responses: Mapping[int, Responses]) -> Table:
         "slope_std_error": Column("Standard error of the slope", moves_with="slope"),
         "shrinkage": Column("1 - E Σp², the slope that Stein's identity predicts", std_error="shrinkage_std_error"),
         "shrinkage_std_error": Column("Standard error of the shrinkage", moves_with="shrinkage"),
-        "exact": Column("1 - P by quadrature, also between the queries asked, where the columns before are empty"),
+        "exact": Column("1 - P by quadrature"),
         "gap_std_error": Column("Standard error of slope - shrinkage, prompt by prompt", moves_with="slope"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
@@ -140,10 +138,9 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=SIZE)
     lengths = sorted(table["length"].unique().tolist())
     for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
-        curve = table[table["length"] == length].sort_values("tau")
-        points = curve[curve["slope"].notna()]
+        curve = table[table["length"] == length]
         axes.plot(curve["tau"], curve["exact"], color=colour, linewidth=1.5)
-        error_bars(axes, points["tau"], points["slope"], points["slope_std_error"], color=colour, marker=marker)
+        error_bars(axes, curve["tau"], curve["slope"], curve["slope_std_error"], color=colour, marker=marker)
         label(
             axes, curve["tau"].iloc[-1], curve["exact"].iloc[-1], f"$L={power_of_ten(length)}$", colour, xytext=(9, 0)
         )
