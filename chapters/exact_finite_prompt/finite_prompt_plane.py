@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from chapters.exact_finite_prompt.marks import SIZE
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
@@ -100,12 +101,15 @@ def draw(table: pd.DataFrame) -> Figure:
         grid = np.log10(table.pivot(index="log_length", columns="tau", values=column))
         taus, lengths = np.asarray(grid.columns, float), np.asarray(grid.index, float)
         panel.contourf(taus, lengths, grid, cmap="viridis", **scale)
-        lines = panel.contour(taus, lengths, grid, levels=LEVELS)
+        lines = panel.contour(taus, lengths, grid, levels=LEVELS, cmap="viridis", norm=scale["norm"])
         # P comes to 1 on the edges alone, where no name fits
         met = [level for level in LEVELS if float(np.min(grid)) < level < float(np.max(grid)) - 0.1]
         inks = ["w" if level < DARK else "k" for level in met]
+        levels = {name: level for level, name in names.items()}
         for name in panel.clabel(lines, met, fmt=names, fontsize=9, colors=inks, inline=False):
-            name.set_rotation(0)
+            # where a name stands on the dashed line, the line gives way
+            there = lines.to_rgba(levels[name.get_text()])
+            name.set(rotation=0, zorder=3, path_effects=[withStroke(linewidth=3.5, foreground=there)])
         lines.set_visible(False)  # they only say where names stand
         panel.plot(taus, taus**2 / 2, color="k", linestyle="--", linewidth=2)
         panel.set(ylim=(0, lengths.max()), xlim=(0, taus.max()), title=title, xlabel=r"size of the query, $\tau$")

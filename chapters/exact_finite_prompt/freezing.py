@@ -1,9 +1,9 @@
 r"""The larger the query, the fewer the tokens that answer it.
 
 Participation $P=\mathbb{E}\sum_ip_i^2$ against $a=\tau/\sqrt{2\ln L}$. Curves: exact, from short to astronomically
-long prompts. Dashed: the limit $(1-1/a)_+$ at fixed $a$. Left of $a=1$ more and more tokens share the weight as
-$L$ grows; right of it a few carry it, at every length. The corner at $a=1$ is the freezing of the random-energy
-model, rounded at finite $L$.
+long prompts, as far as the quadrature is guaranteed. Dashed: the limit $(1-1/a)_+$ at fixed $a$. Left of $a=1$ more
+and more tokens share the weight as $L$ grows; right of it a few carry it, at every length. The corner at $a=1$ is the
+freezing of the random-energy model, rounded at finite $L$.
 
 Alt: Line chart of participation against a. Curves come down, from short to long prompts, onto a dashed curve that
 is zero up to a equal one and then rises towards one half at a equal two.

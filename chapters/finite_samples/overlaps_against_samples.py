@@ -192,7 +192,7 @@ def draw(table: pd.DataFrame) -> Figure:
             style = {"color": COLOURS[head], "marker": "o", "markersize": 4, "capsize": 3}
             draw_runs(panel, runs["alpha"], runs["value"], runs["std_error"], **style)
             if quantity == "train_loss":
-                first, place = curve.sort_values("alpha").iloc[0], (10, 0) if head == "softmax" else (-2, -22)
+                first, place = curve.sort_values("alpha").iloc[0], (10, 0) if head == "softmax" else (0, 12)
                 label(panel, first["alpha"], first["value"], head, COLOURS[head], xytext=place)
         panel.set(xscale="log", title=LABELS[quantity], ylim=(0, None))
         plain_ticks(panel, table["alpha"])

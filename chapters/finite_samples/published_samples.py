@@ -291,6 +291,11 @@ def draw(table: pd.DataFrame) -> Figure:
     several = mine.loc[mine["apart"] > 0, "alpha"]
     if len(several):
         label(panel, several.median(), 0.0, "several minima", COLOURS["softmax"], xytext=(0, 12), ha="center")
+    first = table[(table["task"] == table["task"].iloc[0]) & (table["kind"] == "n = ∞")].drop_duplicates("head")
+    for floor in first.itertuples():
+        above = floor.risk == first["risk"].max()
+        where = {"xytext": (0, 3 if above else -4), "va": "bottom" if above else "top", "fontsize": 10}
+        label(panels[0], last["alpha"].min(), floor.risk, rf"{floor.head}, $n=\infty$", COLOURS[floor.head], **where)
     panels[0].set_ylabel("excess risk")
     headline(figure, "With enough prompts softmax is ahead, in the max task always")
     return figure

@@ -22,7 +22,7 @@ from matplotlib.ticker import MultipleLocator
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink
+from companion.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
 
@@ -118,6 +118,8 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(xscale="log", xlabel="prompt length $L$", title=f"{title}\n$\\xi={tilt:g}/b$")
         panel.minorticks_off()
         panel.margins(x=0.1)
+    settled = table[table["tilt"] == tilts[0]].iloc[-1]
+    label(panels[0], settled["length"], settled["limit"], "limit", ink(), xytext=(2, 10), ha="right")
     panels[0].set_ylabel("output, in units of $b$")
     panels[-1].yaxis.set_major_locator(MultipleLocator(4))
     headline(figure, "Laplace tokens have a limit only inside their pole")

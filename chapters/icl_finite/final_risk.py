@@ -27,6 +27,14 @@ from companion.style import error_bars, headline, ink, label, legend_line, seque
 from lib.icl import LinearRegression
 from lib.statistics import standard_error
 
+# The risk is drawn up to so much more than the ln L of the longest descents.
+BEYOND = 2.5
+
+
+def beyond(lengths: list[int]) -> float:
+    """ln L up to which risks against length are drawn: beyond the longest descents."""
+    return float(np.log(max(lengths))) + BEYOND
+
 
 def numbers(problem: IsotropicProblem, flows: Flows, runs: list[StochasticDescents], prices: list[Price]) -> Numbers:
     """Risks at the end by length and dimension; where the flow ends, and the exponent of L(ε)."""
@@ -40,9 +48,9 @@ def _table(task: LinearRegression, flows: Flows, runs: list[StochasticDescents],
     d, stop = task.dimension, runs[0].plan.loss_times[-1]
     rows = [("trained", price.dimension, price.log_length, price.trained) for price in prices]
     rows += [("infinite limit", price.dimension, price.log_length, price.at_limit) for price in prices]
-    for flow in flows.finite:
-        linear = float(task.linear_attention_risk(np.exp(flow.log_length)))
-        rows.append(("linear attention", d, flow.log_length, linear))
+    for log_length in (price.log_length for price in prices if price.dimension == d):
+        linear = float(task.linear_attention_risk(np.exp(log_length)))
+        rows.append(("linear attention", d, log_length, linear))
     rows += [("stopped", d, flow.log_length, flow.risk_at(stop)) for flow in flows.finite]
     rows = [(*exact, np.nan) for exact in rows]
     rows += [(run.sampling, d, np.log(run.length), run.end.mean(), standard_error(run.end)) for run in runs]
@@ -111,10 +119,10 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
     right.set(xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$", ylabel=r"length it takes, $L(\varepsilon)$")
     descents = table[table["kind"].isin(list(MARKERS))]
-    dimension, end = descents["dimension"].max(), descents["log_length"].max() + 2.5
+    dimension, end = descents["dimension"].max(), descents["log_length"].max() + BEYOND
     curves = {
-        "infinite limit": (":", ink(), "head of\ninfinite\nprompts", 12),
-        "stopped": ("--", "0.5", "stopped", -7),
+        "infinite limit": (":", ink(), r"head of $L=\infty$", 9),
+        "stopped": ("--", "0.5", "stopped", -12),
         "trained": ("-", "C0", "trained to\nthe end", 0),
         "linear attention": ("-", "C1", "best linear", 0),
     }
@@ -146,7 +154,7 @@ def draw(table: pd.DataFrame) -> Figure:
             fontsize=11,
         )
     right.set_title("what accuracy costs, by dimension")
-    lines = {"trained to the end": legend_line("-"), "head of infinite\nprompts": legend_line(":")}
+    lines = {"trained to the end": legend_line("-"), r"head of $L=\infty$": legend_line(":")}
     right.legend(list(lines.values()), list(lines), loc="lower left", fontsize=10)
     for axis in (right.xaxis, right.yaxis):
         axis.set_major_locator(LogLocator(numticks=5))

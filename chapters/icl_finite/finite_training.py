@@ -1,14 +1,14 @@
 r"""Training on finite prompts: stochastic descent on exact curves.
 
 Left: the risk; right: the gain $b$; both against time, which for descents is step size times number of steps.
-Curves: the exact gradient flow of each length; black, that of the infinite prompt. Points: stochastic gradient
+Curves: the exact gradient flow of each length, and of the infinite prompt. Points: stochastic gradient
 descent on fresh prompts, the mean over seeds with two standard errors (bars, mostly smaller than the point); dots,
 collapsed prompts; crosses, plain ones. The infinite prompt's risk goes to 0. That of a finite one leaves it for a
 level of its own; risk and gain then go on changing for a time of order $L$.
 
-Alt: Two panels over logarithmic time. Left, on a logarithmic scale, the black risk curve plunges; curves of
+Alt: Two panels over logarithmic time. Left, on a logarithmic scale, the risk of the infinite prompt plunges; curves of
 finite lengths leave it one after the other and level off, the shorter the higher, with points on each. Right, gains
-rise together; the black one settles, while those of longer finite prompts climb further much later.
+rise together; that of the infinite prompt settles, while those of longer finite prompts climb further much later.
 """
 
 import matplotlib.pyplot as plt

@@ -32,6 +32,11 @@ class Price(NamedTuple):
     at_limit: float
 
 
+def dense(log_lengths: list[float], longest: float) -> list[float]:
+    """These ln L, and between the least of them and `longest` as many as make a curve."""
+    return sorted({*log_lengths, *np.linspace(min(log_lengths), longest, 14)[1:-1].tolist()})
+
+
 def least_risks(dimensions: list[int], log_lengths: list[float]) -> list[Price]:
     """Risk after training to the end, and at the limit (A*, b*) of the infinite flow, for Σ = I."""
     prices = []

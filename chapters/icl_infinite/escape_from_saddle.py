@@ -2,7 +2,7 @@ r"""Starts with the wrong sign, $A=-sI/\sqrt d$ and $b=s$, pass the saddle at th
 
 Left: the gain $b$ over time, for starts that are more and more balanced from left to right. Solid: $b$ is the
 larger, so the matrix changes sign; dotted: $\|A\|_F$ is, so the gain does. On the plateau $A$ and $b$ are almost 0.
-Black: $A=0$, $b=0$, from where nothing moves. Right, in the colours of the curves: the time after which the risk stays
+Level: $A=0$, $b=0$, from where nothing moves. Right, in the colours of the curves: the time after which the risk stays
 below half that of predicting 0, against the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$; dots for the larger $b$, in
 rings for the larger $\|A\|_F$. Dashed: a line of slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$.
 

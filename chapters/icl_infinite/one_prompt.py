@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.style import INK, headline, ink, label
 from lib.attention import Attention, attend, linear_attend
 from lib.icl import LinearRegression, block_attention, infinite_limit
 from lib.measures import Empirical, Gaussian
@@ -165,12 +165,15 @@ def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
     asked = float(values[-1, -1])
     values[-1, -1] = np.nan
     size = np.nanmax(np.abs(values))
-    axes.pcolormesh(np.ma.masked_invalid(values), cmap=_signed(), vmin=-size, vmax=size, edgecolors="face")
+    signed = _signed()
+    axes.pcolormesh(np.ma.masked_invalid(values), cmap=signed, vmin=-size, vmax=size, edgecolors="face")
     rows, columns = values.shape
     for row in range(rows):
         for column in range(columns):
             text = "?" if np.isnan(values[row, column]) else f"{round(values[row, column], 1) + 0.0:.1f}"
-            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=9)
+            colour = ink() if text == "?" else _readable(signed((values[row, column] / size + 1) / 2))
+            text = text.replace("-", "−")
+            axes.text(column + 0.5, row + 0.5, text, color=colour, ha="center", va="center", fontsize=9)
     axes.axhline(rows - 1, color=ink(), linewidth=1.5)
     axes.axvline(columns - 1, color=ink(), linewidth=1.5)
     axes.invert_yaxis()
@@ -180,6 +183,11 @@ def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
     axes.grid(False)
     axes.spines[:].set_visible(False)
     return asked
+
+
+def _readable(cell: tuple[float, ...]) -> str:
+    """The ink that is read on a cell of this colour, dark on light or light on dark."""
+    return INK["light" if np.dot(cell[:3], (0.3, 0.59, 0.11)) > 0.4 else "dark"]
 
 
 def _signed() -> LinearSegmentedColormap:

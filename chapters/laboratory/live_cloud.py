@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory.clouds import Cloud, Points, answers, draw_clouds, prompt_answers
 from chapters.laboratory.grids import Axis, Grid, rounded
+from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink
@@ -113,13 +114,16 @@ def _points(places: Points, answer: Points) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> Figure:
     """One prompt at one query, and its answers as the query grows."""
     mine = {kind: rows for kind, rows in table[table["law"] == SHOWN["law"]].groupby("kind")}
-    ray = mine["law"][(mine["law"]["y"].abs() < 1e-9) & (mine["law"]["x"] >= 0)]
+    sizes = np.linspace(0.0, LARGEST, 100)
+    law_ray = {part: between(mine["law"], part, x=sizes, y=0.0) for part in ("u", "v")}
+    prompt_ray = {part: between(mine["prompt"], part, x=sizes) for part in ("u", "v")}
+    ray, prompt_ray = (pd.DataFrame({"x": sizes, **answer}) for answer in (law_ray, prompt_ray))
     tokens = mine["token"].iloc[: SHOWN["tokens"]]
     figure, (cloud, growth) = plt.subplots(1, 2, figsize=(8.5, 4.2))
     look = {"color": "C0", "alpha": 0.45, "edgecolor": ink(), "linewidth": 0.4, "rasterized": True}
     cloud.scatter(tokens["x"], tokens["y"], s=4 + 10 * tokens["weight"], **look)
     mean = ray.iloc[0]
-    law, prompt = (rows.iloc[(rows["x"] - SHOWN["size"]).abs().argmin()] for rows in (ray, mine["prompt"]))
+    law, prompt = (rows.iloc[(rows["x"] - SHOWN["size"]).abs().argmin()] for rows in (ray, prompt_ray))
     cloud.annotate("", (SHOWN["size"], 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": "C4", "linewidth": 2})
     marks = {"markeredgecolor": ink(), "markerfacecolor": cloud.get_facecolor(), "linestyle": ""}
     cloud.plot(mean["u"], mean["v"], "s", markersize=8, label="mean of the law", **marks)
@@ -130,7 +134,7 @@ def draw(table: pd.DataFrame) -> Figure:
     cloud.legend(loc="upper right", fontsize=9)
     lines = {
         "law": ("C0", "-", ray),
-        "prompt": ("C1", "-", mine["prompt"]),
+        "prompt": ("C1", "-", prompt_ray),
         "Gaussian": (ink(), "--", mine["Gaussian"]),
     }
     names = {"law": "law", "prompt": f"prompt of {SHOWN['tokens']} tokens", "Gaussian": "Gaussian law"}

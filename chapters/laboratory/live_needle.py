@@ -21,6 +21,7 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.laboratory.grids import Axis, Grid, Values
+from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, label
@@ -93,14 +94,13 @@ def numbers(trial: Trial) -> Numbers:
 def draw(table: pd.DataFrame) -> Figure:
     """Two cuts through the table."""
     figure, panels = plt.subplots(1, 2, figsize=(8.5, 4.2), sharey=True)
-    decades = np.log10(1 + np.exp(table["top"] ** 2 / 2))
-    length = table["top"][(decades - SHOWN["decade"]).abs().idxmin()]
-    scale = table["scale"][(table["scale"] ** 2 - SHOWN["snr"]).abs().idxmin()]
-    by_snr, by_length = table[table["top"] == length], table[table["scale"] == scale]
+    decades, snrs = np.linspace(np.log10(2.0), LARGEST_DECADE, 200), np.linspace(0.0, 80.0, 200)
+    tops, length = _top(decades), _top(np.asarray(SHOWN["decade"]))
+    scale = np.sqrt(SHOWN["snr"])
     for index, (name, said) in enumerate(NAMES.items()):
         style = {"color": f"C{index}", "linewidth": 2.2, "label": said}
-        panels[0].plot(by_snr["scale"] ** 2, np.exp(by_snr[name]), **style)
-        panels[1].plot(decades[by_length.index], np.exp(by_length[name]), **style)
+        panels[0].plot(snrs, np.exp(between(table, name, scale=np.sqrt(snrs), top=length)), **style)
+        panels[1].plot(decades, np.exp(between(table, name, scale=scale, top=tops)), **style)
     middle = scale**2 / 2 / np.log(10.0)
     panels[0].axvline(length**2, color=ink(), linestyle="--", linewidth=1.5)
     panels[1].axvline(middle, color=ink(), linestyle="--", linewidth=1.5)
@@ -108,8 +108,13 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[1].set(xlim=(np.log10(2), 12), xlabel="prompt length $L$")
     panels[1].set_xticks([2, 4, 6, 8, 10, 12], [f"$10^{{{decade}}}$" for decade in (2, 4, 6, 8, 10, 12)])
     label(panels[1], middle, 0.75, r"$\nu=2\,\ln(L-1)$", ink(), ha="right", xytext=(-6, 0))
-    panels[0].set_title(f"$L=10^{{{np.log10(1 + np.exp(length**2 / 2)):.1f}}}$", loc="right")
-    panels[1].set_title(rf"$\nu={scale**2:.0f}$", loc="right")
+    panels[0].set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
+    panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 0.42))
     headline(figure, "Softmax needs a hint of the size of a logarithm, a linear head one of the size of the prompt")
     return figure
+
+
+def _top(decades):
+    """√(2 ln(L - 1)), by which the table counts lengths."""
+    return np.sqrt(2 * np.log(10.0**decades - 1))

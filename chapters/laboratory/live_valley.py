@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory import regression_heads
 from chapters.laboratory.grids import Axis, Grid
+from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, label
@@ -92,14 +93,12 @@ def _error(trial: Trial, read) -> float:
 def draw(table: pd.DataFrame) -> Figure:
     """The plane of heads at one length, and the floor of its valley."""
     d = SHOWN["dimension"]
-    lengths = table["log_length"].unique()
-    log_length = lengths[np.argmin(np.abs(lengths - SHOWN["decade"] * np.log(10.0)))]
-    chosen = (table["dimension"] == d) & (table["noise"] == SHOWN["noise"]) & (table["log_length"] == log_length)
-    cut = table[chosen]
-    tilts, linear = cut["tilt"].to_numpy(), float(np.exp(cut["log_linear"].iloc[0]))
-    shrink, spread = np.exp(cut["log_shrink"].to_numpy()), np.exp(cut["log_spread"].to_numpy())
+    chosen = table[(table["dimension"] == d) & (table["noise"] == SHOWN["noise"])]
+    log_length, tilts = SHOWN["decade"] * np.log(10.0), np.linspace(*TILTS, 200)
+    parts = ("log_shrink", "log_spread", "log_linear")
+    shrink, spread, linear = (np.exp(between(chosen, part, log_length=log_length, tilt=tilts)) for part in parts)
     figure, (plane, floor) = plt.subplots(1, 2, figsize=(8.5, 4.2))
-    shares = np.linspace(0, LARGEST_SHARE, 101)
+    shares = np.linspace(0, LARGEST_SHARE, 201)
     ratio = _excess(d, shares[:, None], shrink, spread) / linear
     for level in (4, 10, 30, 100, 300):
         plane.contourf(tilts, shares, ratio, [0, level], colors=["C0"], alpha=0.2)
@@ -114,10 +113,10 @@ def draw(table: pd.DataFrame) -> Figure:
     floor.axhline(1, color="C1", linestyle=":", linewidth=2)
     label(floor, 0.98, 1.0, "best linear head", "C1", va="bottom", xytext=(0, 6), ha="right")
     here = [np.interp(SHOWN["tilt"], tilts, part) for part in (shrink, spread)]
-    floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *here) / linear, "o", color="C4", markersize=9)
+    floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *here) / linear[0], "o", color="C4", markersize=9)
     floor.set(xlim=TILTS, ylim=(0.5, 1000), yscale="log", xlabel="size of the head, $u$")
     floor.set_ylabel("excess risk, in that of linear")
-    floor.set_title(f"$d={d:.0f}$,  $L=10^{{{log_length / np.log(10.0):.1f}}}$", loc="right")
+    floor.set_title(f"$d={d:.0f}$,  $L=10^{{{SHOWN['decade']:g}}}$", loc="right")
     headline(figure, "The valley of good heads has a best place, and even that costs more than linear attention")
     return figure
 

@@ -122,6 +122,6 @@ def draw(table: pd.DataFrame) -> Figure:
     ring = Line2D([], [], color=ink(), marker="o", markersize=10, fillstyle="none", markeredgewidth=1.6, linestyle="")
     lines = {"exact": legend_line("-"), "simulated": legend_point(), r"one token: $1+\tau^2$": ring}
     lines[r"form of the bound, $c_1\,\ln L\,/\,L^{c_2}$"] = legend_line("--", 1.6)
-    legend_with(axes, lines, loc="lower left")
+    legend_with(axes, lines, loc="lower left", bbox_to_anchor=(0.04, 0.0))
     headline(figure, "From the first token on, the error is known exactly")
     return figure

@@ -116,7 +116,7 @@ def draw(table: pd.DataFrame) -> Figure:
     middle = hard[len(hard) // 2]
     centre = {"xytext": (0, 0), "ha": "center"}
     label(axes, middle, (upper["risk"][middle] + lower["risk"][middle]) / 2, "hard", COLOUR, **centre)
-    label(axes, hard[0], upper["risk"][hard[0]], "knows nothing at first", COLOUR, xytext=(-10, 22))
+    label(axes, hard[0], upper["risk"][hard[0]], "knows nothing at first", COLOUR, xytext=(-10, 34))
     below = {"xytext": (-4, -20), "ha": "center"}
     label(axes, middle, lower["risk"][middle], "was told the truth nearly", COLOUR, **below)
     axes.set(

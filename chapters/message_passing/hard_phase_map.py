@@ -2,8 +2,9 @@ r"""Where the phase is hard: long prompts, weak hints, little noise.
 
 A panel a length of the prompts. Across: strength $\nu$ of the hint. Up, logarithmic: prompts per dimension,
 $\alpha=n/D$. Filled: where the state evolution has two ends and the one that a start from nothing does not find has the
-larger free entropy, by noise $\Delta$, on a grid of all four; the largest noise of the grid has none. Regions that
-reach the upper edge of a panel go on beyond the grid.
+larger free entropy, by noise $\Delta$, on a grid of all four: the regions of less noise go on
+beneath those of more, and the largest noise of the grid has none. Regions that reach the upper edge of a panel go on
+beyond the grid.
 
 Alt: Three panels with regions that are wide at weak hints and close in a tip at stronger ones. They are larger in
 longer prompts, and the smaller the noise is, the further they reach down.

@@ -23,7 +23,7 @@ from chapters.needle_in_a_long_prompt.parameters import LONGER
 from chapters.needle_in_a_long_prompt.passage import Hay, Passage
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.style import headline, ink, label, sequence
 
 
 def numbers(curves: Mapping[int, Passage], hay: Hay) -> Numbers:
@@ -117,6 +117,7 @@ def draw(table: pd.DataFrame) -> Figure:
         left.plot(curve["ratio"], curve["risk"], color=colour, linewidth=2, label=f"$L=10^{{{decade}}}$")
         right.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2)
     left.axvline(1, color=ink(), linestyle="--", linewidth=1.5)
+    label(left, 1, 0.1, r"$\nu=2\,\ln L$", ink(), xytext=(-6, 0), ha="right")
     right.plot(curve["ratio"], curve["frozen"], color=ink(), linestyle="--", linewidth=1.5, label="random-energy model")
     left.set(xlim=(0, table["ratio"].max()), ylim=(0, 1.03), ylabel="Bayes risk, with a needle", title="needle")
     right.set(ylim=(0, 1.03), ylabel=r"participation $\mathbb{E}\,\sum\,p^2$, hay alone", title="hay")

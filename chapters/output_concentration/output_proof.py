@@ -1,16 +1,16 @@
 r"""The three steps of the proof, on Gaussian tokens.
 
-Left: the normalised partition function $W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, whose mean is 1 at
+Above: the normalised partition function $W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, whose mean is 1 at
 every query size $\tau$: median, central half and nine tenths of its distribution over prompts. It concentrates for
 small $\tau$ only. Once $\tau$ passes the size of the largest of $L$ normals (dotted), the largest term alone
-(dashed: its median) is most of $W$. Middle: share of prompts and queries with a weight above $M=L^\kappa$; exact
-(lines), simulated (points, two standard errors). It is this share that falls like $L^{-c/\sigma^2}$. Right, at the
-least $\sigma$: the error, its part from the prompts above $M$, and the bound
+(dashed: its median) is most of $W$. Below on the left: share of prompts and queries with a weight above
+$M=L^\kappa$; exact (lines), simulated (points, two standard errors). It is this share that falls like
+$L^{-c/\sigma^2}$. On the right, at the least $\sigma$: the error, its part from the prompts above $M$, and the bound
 $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of that part, means over all prompts.
 
-Alt: Three panels. Left, a band around zero that bends downward and widens as the query grows. Middle, log-log: falling
-curves with points, the lowest falling fastest and the highest almost flat near one. Right, log-log: an
-upper series stays nearly flat while two lower ones fall together, the lower of the two ever further below.
+Alt: Three panels. Above, a band around zero that bends downward and widens as the query grows. Below on
+the left, log-log: falling curves with points, the lowest falling fastest and the highest almost flat near one. On the
+right, log-log: an upper series stays nearly flat while two lower ones fall together, the lower ever further below.
 """
 
 from collections.abc import Mapping, Sequence

@@ -13,15 +13,14 @@ the column only the last entry, the label's, is not blank; the last row of the m
 right, the diagonal is weaker, and the last row and the upper part of the column are filled.
 """
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from chapters.published_experiment.cells import readable_on, signed_colours
 from chapters.published_experiment.minima import copies
 from chapters.published_experiment.places import OPTIMUM, SECOND, Landscapes
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
@@ -120,18 +119,15 @@ def _cells(axes: Axes, entries: pd.DataFrame) -> None:
     """Coloured cells with their numbers, blanks without."""
     values = entries.to_numpy()
     size = np.abs(values).max()
-    axes.pcolormesh(values, cmap=_signed(), vmin=-size, vmax=size, edgecolors="face")
+    signed = signed_colours()
+    axes.pcolormesh(values, cmap=signed, vmin=-size, vmax=size, edgecolors="face")
     for row, column in np.argwhere(np.abs(values) >= 0.05):
-        axes.text(column + 0.5, row + 0.5, f"{values[row, column]:.1f}", ha="center", va="center", fontsize=9)
+        text = f"{values[row, column]:.1f}".replace("-", "−")
+        colour = readable_on(signed((values[row, column] / size + 1) / 2))
+        axes.text(column + 0.5, row + 0.5, text, color=colour, ha="center", va="center", fontsize=9)
     axes.invert_yaxis()
     axes.set_xticks(np.arange(values.shape[1]) + 0.5, [_symbol(name) for name in entries.columns])
     axes.tick_params(length=0)
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color(ink())
-
-
-def _signed() -> LinearSegmentedColormap:
-    """Colours of signed numbers: zero is the colour of the sheet."""
-    cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
-    return LinearSegmentedColormap.from_list("signed", [cycle[3], mpl.rcParams["axes.facecolor"], cycle[2]], N=21)

@@ -2,10 +2,10 @@ r"""A low pass leads out of the second minimum.
 
 Exact mean square of the heads along the lowest way found from the second minimum to the optimum, on prompts of one
 length under the corrected law, linear attention left, softmax right. Thick: the two ways of steepest descent from a
-saddle, the pass, one of which ends at the second minimum and the other at the optimum; above, its neighbourhood
-enlarged. Thin: the straight line between the two minima. Dash-dotted: the wrong-way head, also a saddle, from which
-both ways down lead to second minima. The distance along the way is measured in the entries of $U$ and $v$, of linear
-attention with $U$ as large as $v$.
+saddle, the pass, one of which ends at the second minimum and the other at the optimum; in the inset, its
+neighbourhood enlarged. Thin: the straight line between the two minima. Dash-dotted: the wrong-way head, also a saddle,
+from which both ways down lead to second minima. The distance along the way is measured in the entries of $U$ and $v$,
+of linear attention with $U$ as large as $v$.
 
 Alt: Two charts of mean square against the distance along a way. Each thick curve starts at the second minimum, rises
 very little to a marked pass, and falls far to the optimum; a thin curve between the same ends rises much higher. A

@@ -117,8 +117,8 @@ def draw(table: pd.DataFrame) -> Figure:
     heads, curves = table[table["kind"] == "head"], table[table["kind"] == "curve"]
     for axes, length in zip(panels[0], lengths, strict=True):
         curve, points = curves[curves["length"] == length], heads[heads["length"] == length]
-        axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2, label="Gaussian scores")
-        axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75, label="a head")
+        axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2)
+        axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75)
         freezing = np.sqrt(2 * np.log(length))
         axes.axvline(freezing, color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
         axes.set(xscale="log", yscale="log", title=f"$L={length}$", xlabel=r"spread of scores, $\hat\tau$")
@@ -126,6 +126,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.minorticks_off()
     panels[0][0].set(xlim=(0.4, 25), ylim=(1e-3, 1.3), ylabel=r"participation, $\sum p^2$")
     label(panels[0][1], np.sqrt(2 * np.log(lengths[1])), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
-    panels[0][0].legend(loc="lower right", fontsize=10, handlelength=1)
+    label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
+    label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
     headline(figure, "Most heads of the network lie near the curve of Gaussian scores, left of freezing")
     return figure

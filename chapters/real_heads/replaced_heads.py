@@ -5,7 +5,7 @@ Left: heads are replaced in the order of their spread, the least first; up, the 
 before and after, on stretches of 128 tokens. A replaced head gives the Gaussian answer of the prompt in hand, the
 affine map that is the Gaussian answer of other stretches of the text, or the mean value. Dotted: the Gaussian answer
 of the prompt, in the opposite order. Right: one head alone gives the Gaussian answer; 1 - cosine, over the same when
-that head gives the mean value.
+that head gives the mean value. Vertical lines: where the linear regime ends and where softmax freezes.
 
 Alt: Two panels. Left, curves fall from one; the one for the prompt's own Gaussian answer falls slowest, the other two
 lie close together below it, and a dotted one starts lower. Right, points below the line at one on the left, around it
@@ -17,6 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.real_heads.marks import SIZE, TEXT, borders
+from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.replacement import Replacement
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import headline, ink, label
@@ -157,6 +158,9 @@ def draw(table: pd.DataFrame) -> Figure:
         fontsize=10,
     )
     borders(right)
+    for border, says, side in ((LINEAR, "linear", "right"), (FROZEN, "freezes", "left")):
+        place = {"xytext": (-4 if side == "right" else 4, 3), "ha": side, "fontsize": 10}
+        right.annotate(says, (border, 1.0), xycoords=("data", "axes fraction"), textcoords="offset points", **place)
     right.set(xscale="log", yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$")
     right.set(ylabel="damage alone, over that of the mean value")
     right.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])

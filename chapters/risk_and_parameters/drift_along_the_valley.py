@@ -1,8 +1,8 @@
 r"""Training with a long prompt: fast to the valley, then slowly along it.
 
 Gradient flow of the exact risk from a balanced start ($\Sigma=I$, $d=5$, no noise), against training time. Top:
-mean square error $2R_L$. Middle: $bu$, which an infinite prompt wants to be 1. Bottom: $u$ of $A=uI$. Black,
-dashed: the infinite prompt. Short ticks at the right: the head of least risk at each length. The risk of a long
+mean square error $2R_L$. Middle: $bu$, which an infinite prompt wants to be 1. Bottom: $u$ of $A=uI$. Dashed:
+the infinite prompt. Short ticks at the right: the head of least risk at each length. The risk of a long
 prompt vanishes with its length; the time of the drift grows with it, and its end does not approach the infinite
 flow's limit.
 

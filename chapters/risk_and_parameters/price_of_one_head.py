@@ -1,9 +1,9 @@
 r"""What one softmax head costs, against the dimension.
 
 Left: least risk of one softmax head over that of linear attention. Right: $du^2$ of the best head $A=uI$. Points:
-found by minimising the exact risk at the given lengths. Solid: the limit $L\to\infty$ in closed form. Dashed: its
-own limit for large dimensions, $e$ and 1. For short prompts the price is smaller, and never 1; their best heads can be
-large, beyond the right panel.
+found by minimising the exact risk at the given lengths. Dots, joined: the limit $L\to\infty$ in closed form. Dashed:
+its own limit for large dimensions, $e$ and 1. For short prompts the price is smaller, and never 1; their best heads can
+be large, beyond the right panel.
 
 Alt: Two charts against the dimension on a logarithmic axis. Left: a curve falls from 4.2 at dimension one through
 3.2 at five towards a dashed line at e; points of the longest prompts lie on it, of shorter prompts below. Right:
@@ -151,7 +151,7 @@ def draw(table: pd.DataFrame) -> Figure:
     lengths = sorted(points["length"].unique().tolist())
     drawn = (("ratio", "limit", np.e), ("squared", "limit_squared", 1.0))
     for panel, (column, limit, level) in zip(panels, drawn, strict=True):
-        panel.plot(curve["dimension"], curve[limit], color=ink(), linewidth=2, label=r"$L\to\infty$")
+        panel.plot(curve["dimension"], curve[limit], color=ink(), linewidth=1.2, marker=".", label=r"$L\to\infty$")
         for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
             found = points[points["length"] == length]
             panel.plot(found["dimension"], found[column], marker, color=colour, markersize=7, label=tokens(length))

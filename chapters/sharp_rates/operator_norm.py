@@ -63,7 +63,7 @@ def _table(spectra: Mapping[str, Spectrum]) -> Table:
     columns = {
         "spectrum": Column("Singular values of Γ^{1/2} U Γ_q^{1/2}", "list"),
         "log_length": Column("ln L"),
-        "slope": Column("-d ln error / d ln L, exact, averaged over queries"),
+        "slope": Column("-d ln error / d ln L, exact, averaged over queries, at the lengths of the marks"),
         "operator": Column("β of the operator norm, the largest singular value"),
         "predicted": Column("β - m/(2 ln L), m the multiplicity of the largest singular value [heuristic]"),
         "frobenius": Column("β of the Frobenius norm, were that the one that counts"),
@@ -72,12 +72,13 @@ def _table(spectra: Mapping[str, Spectrum]) -> Table:
 
 
 def _frame(name: str, spectrum: Spectrum) -> pd.DataFrame:
-    values, log_lengths = spectrum.values, spectrum.log_lengths
+    values, computed = spectrum.values, spectrum.log_lengths
+    log_lengths = np.union1d(computed, np.geomspace(computed.min(), computed.max(), 60))
     return pd.DataFrame(
         {
             "spectrum": name,
             "log_length": log_lengths,
-            "slope": spectrum.slope,
+            "slope": pd.Series(spectrum.slope, computed).reindex(log_lengths).to_numpy(),
             "operator": float(exponent(max(values) ** 2)),
             "predicted": exponent(max(values) ** 2) - values.count(max(values)) / (2 * log_lengths),
             "frobenius": float(exponent(sum(value**2 for value in values))),
@@ -115,16 +116,15 @@ def draw(table: pd.DataFrame) -> Figure:
     """A curve a spectrum under its name, in the colour of its largest singular value, which names the limits too."""
     figure, axes = plt.subplots(figsize=SIZE)
     spectra = list(dict.fromkeys(table["spectrum"]))
-    levels = sorted(table["operator"].unique(), reverse=True)
-    colours = {level: f"C{index}" for index, level in enumerate(levels)}
-    # names stand where a curve begins, before all but one come together
-    nudges = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))
+    colours = {level: f"C{index}" for index, level in enumerate(sorted(table["operator"].unique(), reverse=True))}
+    nudges = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))  # of names, where curves begin
     for spectrum, marker in zip(spectra, markers(len(spectra)), strict=True):
         curve = table[table["spectrum"] == spectrum].sort_values("log_length")
         colour = colours[curve["operator"].iloc[0]]
-        axes.plot(curve["log_length"], curve["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
+        exact = curve[curve["slope"].notna()]
+        axes.plot(exact["log_length"], exact["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
         axes.plot(curve["log_length"], curve["predicted"], color=colour, linestyle=":", linewidth=1.2)
-        begins, place = curve.iloc[0], {"xytext": (-8, nudges.get(spectrum, 0)), "ha": "right"}
+        begins, place = exact.iloc[0], {"xytext": (-8, nudges.get(spectrum, 0)), "ha": "right"}
         label(axes, begins["log_length"], begins["slope"], spectrum, colour, **place)
     first, last = table["log_length"].min(), table["log_length"].max()
     for level, colour in colours.items():
@@ -133,8 +133,7 @@ def draw(table: pd.DataFrame) -> Figure:
     slope_axes(axes, 0.75)
     axes.set_xlim(first / 3, last * 1.05)
     lowest = table[table["predicted"] > 0.1].sort_values("predicted").iloc[0]
-    said = {"xytext": (10, -4), "ha": "left"}
-    label(axes, lowest["log_length"], lowest["predicted"], r"dotted: $\beta-m/(2\,\ln L)$", ink(), **said)
+    label(axes, lowest["log_length"], lowest["predicted"], r"dotted: $\beta-m/(2\,\ln L)$", ink(), xytext=(10, -4))
     axes.annotate("singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, style="italic")
     headline(figure, "The largest singular value alone decides the exponent")
     return figure

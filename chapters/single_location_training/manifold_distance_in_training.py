@@ -1,27 +1,30 @@
 r"""Distance to the manifold on which $\langle k,v^\star\rangle=\langle v,k^\star\rangle=\langle k,v\rangle=0$.
 
 Across: steps of projected gradient descent. Up, on a logarithmic axis: the norm of the three cross overlaps, from
-random starts anywhere on the spheres; medians over the starts, bands their central four fifths. Random starts on the
-manifold stay on it, far below the picture. From anywhere, erf-attention whose $\lambda$ is small in the end mostly
-comes closer to the manifold, but some of its runs end far away from it, where k and v have exchanged their roles. The
-sharp erf and softmax end about as far from it as they began.
+random starts anywhere on the spheres; medians over the starts, bands their central four fifths. Below the break of the
+axis: random starts on the manifold, which stay on it up to rounding. From anywhere, erf-attention whose $\lambda$ is
+small in the end mostly comes closer to the manifold, but some of its runs end far away from it, where k and v have
+exchanged their roles. The sharp erf and softmax end about as far from it as they began.
 
 Alt: Four panels, one a head, with a logarithmic axis. With the flat erf and the falling schedule the curves fall at
-last, while their bands open and reach one; with the sharp erf and with softmax they end near where they began. A line
-of text says how far below the picture the starts on the manifold stay.
+last, while their bands open and reach one; with the sharp erf and with softmax they end near where they began. Below
+a break of the axis, flat lines at the size of rounding errors: the starts on the manifold.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band
 from chapters.single_location_training.marks import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline
+from companion.style import headline, ink
 from lib.single_location.training import manifold_distance
+
+# The two strokes at a break of an axis.
+BREAK = {"marker": [(-1, -0.5), (1, 0.5)], "markersize": 9, "linestyle": "none", "markeredgewidth": 1.2}
 
 
 def numbers(runs: Runs) -> Numbers:
@@ -86,19 +89,28 @@ def _exchange_claim(runs: Runs) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a head: the distance of starts anywhere; of those on the manifold, that they stay below the picture."""
+    """A column a head: the distance of starts anywhere; below a break of the axis, that of starts on the manifold."""
     heads = list(dict.fromkeys(table["head"]))
-    figure, panels = plt.subplots(1, len(heads), figsize=(9.0, 3.6), sharey=True)
-    least = table[table["start"] == "anywhere"]["low"].min()
-    for panel, head, colour in zip(panels, heads, colours(heads), strict=True):
-        mine = table[(table["head"] == head) & (table["start"] == "anywhere")]
-        draw_band(panel, mine, colour, "-")
-        panel.set(xlabel="steps", yscale="log", ylim=(least / 4, 2))
-        panel.set_title(head.replace("λ", "$\\lambda$"))
-        panel.xaxis.set_major_locator(MaxNLocator(2))
-    panels[0].set_ylabel("distance to the manifold")
-    on_it = table[table["start"] != "anywhere"]["high"].max()
-    words = f"starts on the manifold stay on it: below $10^{{{np.ceil(np.log10(on_it)):.0f}}}$"
-    figure.supxlabel(words, fontsize=11)
+    figure, panels = plt.subplots(2, len(heads), figsize=(9.0, 4.6), sharex="col", sharey="row", height_ratios=(4, 1))
+    anywhere = table["start"] == "anywhere"
+    for column, (head, colour) in enumerate(zip(heads, colours(heads), strict=True)):
+        above, below = panels[:, column]
+        for panel, mine in ((above, table[anywhere]), (below, table[~anywhere])):
+            draw_band(panel, mine[mine["head"] == head], colour, "-")
+            panel.set_yscale("log")
+            panel.yaxis.set_minor_locator(NullLocator())
+        above.set_title(head.replace("λ", "$\\lambda$"))
+        above.spines["bottom"].set_visible(False)
+        above.tick_params(bottom=False)
+        below.set_xlabel("steps")
+        below.xaxis.set_major_locator(MaxNLocator(2))
+        for panel, edge in ((above, 0), (below, 1)):  # where the axis is broken
+            panel.plot(0, edge, transform=panel.transAxes, clip_on=False, **BREAK, color=ink())
+    panels[0, 0].set(ylim=(table[anywhere]["low"].min() / 4, 2), ylabel="distance to the manifold")
+    on_it = table[~anywhere]
+    panels[1, 0].set(ylim=(on_it["low"].min() / 50, 50 * on_it["high"].max()))
+    panels[1, 0].set_yticks([10.0 ** np.round(np.log10(on_it["median"].median()))])
+    for panel, words in ((panels[0, 0], "from anywhere"), (panels[1, 0], "from the manifold")):
+        panel.annotate(words, (0.05, 0.06), xycoords="axes fraction", fontsize=10)
     headline(figure, "Who starts on the manifold stays; who starts elsewhere may never reach it")
     return figure

@@ -26,7 +26,7 @@ from lib.finite_prompt import participation
 
 # Strengths that stay, and the factor of one that grows; the longest prompt keeps the latter within the quadrature.
 FIXED, GROWING = (2.0, 6.0, 12.0), 1.5
-MIDDLE, LONG, LONGEST, STEPS = 50.0, 100.0, 200.0, 30
+MIDDLE, LONG, LONGEST, STEPS = 50.0, 100.0, 200.0, 88
 # Where linear attention is looked at: the library's own longest prompt is 10^12.
 DECADES = (1, 2, 4, 6, 8, 12)
 

@@ -187,6 +187,7 @@ def draw(table: pd.DataFrame) -> Figure:
                 beyond["uncapped"].max(),
                 "without the cap",
                 colour,
+                xytext=(-2, 4),
                 ha="right",
                 va="bottom",
             )
@@ -196,11 +197,11 @@ def draw(table: pd.DataFrame) -> Figure:
         if ratio == sizes[0]:
             place = {"xytext": (4, -8), "ha": "left", "va": "top"}
         elif ratio == sizes[-1]:
-            place = {"xytext": (-9, 3), "ha": "right", "va": "bottom"}
+            place = {"xytext": (-14, 5), "ha": "right", "va": "bottom"}
         label(axes, top, height, name, colour, **place)
     axes.axvline(1, color=ink(), linewidth=1)
-    label(axes, 1, 0.33, "largest score of\na typical prompt", ink(), ha="right", xytext=(-6, 0), va="top")
-    axes.set(xlim=(0, table["score"].max()), ylim=(-1.05, 0.35))
+    label(axes, 1, 0.38, "largest score of\na typical prompt", ink(), ha="right", xytext=(-6, 0), va="top")
+    axes.set(xlim=(0, table["score"].max()), ylim=(-1.05, 0.4))
     axes.set(xlabel=r"score of a token, in units of $\sqrt{2\,\ln\,L}$ standard deviations", ylabel="power of $L$")
     headline(figure, "The mean comes from tokens that just own their prompt")
     return figure

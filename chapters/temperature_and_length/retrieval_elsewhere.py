@@ -22,7 +22,7 @@ from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SIZE, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER
 from chapters.temperature_and_length.retrieval import Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, headline, ink, legend_line
+from companion.style import error_bars, few_decades, headline, ink, label, legend_line
 from lib.statistics import comparison_quantile
 
 COLOURS = {SOFTMAX: "C0", SIGMOID: "C2", LINEAR: "C1"}
@@ -142,6 +142,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axvline(trained, color=ink(), linewidth=1, linestyle=":")
     axes.annotate(" trained here", (trained, 1), xycoords=("data", "axes fraction"), va="top", color=ink())
     axes.axhline(1.0, color=ink(), linewidth=0.8)
+    label(axes, here["used"].max(), 1.0, "answering 0", ink(), xytext=(0, 8), ha="right")
     axes.set(xscale="log", yscale="log", xlabel="length of use, $L'$", ylabel="excess risk")
     lines = [legend_line("-"), legend_line("--", 1.4), legend_line("-.", 1.0)]
     names = ["as trained", "retrained", r"softmax, scores $\times\ln\,L'/\ln\,L$"]

@@ -1,0 +1,18 @@
+"""Cells of signed numbers, and the ink of what is written on them."""
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+
+from companion.style import INK
+
+
+def readable_on(cell: tuple[float, ...]) -> str:
+    """The ink that is read on a cell of this colour, dark on light or light on dark."""
+    return INK["light" if np.dot(cell[:3], (0.3, 0.59, 0.11)) > 0.4 else "dark"]
+
+
+def signed_colours() -> LinearSegmentedColormap:
+    """Colours of signed numbers: zero is the colour of the sheet."""
+    cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+    return LinearSegmentedColormap.from_list("signed", [cycle[3], mpl.rcParams["axes.facecolor"], cycle[2]], N=21)
