@@ -25,7 +25,7 @@ class Parameters(companion.Parameters):
     ratio: Annotated[
         float, Field(ge=0.65, le=0.75, description="Size of the scores there, in units of the largest: τ/√(2 ln L).")
     ]
-    points: Annotated[int, Field(ge=6, le=100, description="Lengths along the exact curves.")]
+    points: Annotated[int, Field(ge=6, le=200, description="Lengths along the exact curves.")]
     lengths: Annotated[
         list[Annotated[int, Field(ge=10, le=10**6)]],
         Field(min_length=2, max_length=6, description="Lengths at which prompts are simulated."),
@@ -39,7 +39,7 @@ class Parameters(companion.Parameters):
     trained: Annotated[int, Field(ge=50, le=300, description="Length of the prompts that the heads are trained on.")]
     snr: Annotated[float, Field(ge=4.0, le=60.0, description="Strength ν of the hint in retrieval.")]
     dimension: Annotated[int, Field(ge=1, le=20, description="Dimension d of the covariates in regression.")]
-    per_decade: Annotated[int, Field(ge=1, le=4, description="Lengths of use per decade, from 10 to a million.")]
+    per_decade: Annotated[int, Field(ge=1, le=8, description="Lengths of use per decade, from 10 to a million.")]
     prompts: Annotated[
         int, Field(ge=8000, le=10**6, description="Prompts drawn at each pair of lengths; fewer miss rare queries.")
     ]
