@@ -1,8 +1,6 @@
 """A training step of the published experiment, ours beside the same protocol in PyTorch.
 
-One head with separate weights, 128 fresh prompts a step, plain SGD, single precision. A start of ours has one thread,
-as `chapters/published_experiment/data/every_run.py` gives it: XLA does not share so small a step among processors, and
-takes half again as long where it prepares to. PyTorch has them all.
+One head with separate weights, 128 fresh prompts a step, plain SGD, single precision.
 """
 
 import os
@@ -31,7 +29,6 @@ TWO = "batches by their sums, two starts at a time"
 
 def contests() -> Iterator[Contest]:
     """Seconds a step of one start, and of one of two that are trained at a time."""
-    os.environ.setdefault("NPROC", "1")  # before JAX counts processors
     for activation in POOLS:
         for length in LENGTHS:
             steps = max(10, 6_000 // length)

@@ -57,7 +57,7 @@ def _head(tilt: Float[Array, ""], gain: Float[Array, ""]) -> Blocks:
 def _queries(dimension: Values) -> QueryAverage:
     """One average a task, stacked."""
     radii, weights = zip(*(radial(int(d), RADII) for d in dimension), strict=True)
-    return QueryAverage(np.stack(radii)[..., None] * RAY, np.stack(weights))
+    return jax.vmap(QueryAverage)(np.stack(radii)[..., None] * RAY, np.stack(weights))
 
 
 @jax.jit

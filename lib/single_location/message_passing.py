@@ -48,7 +48,7 @@ def message_passing(
     noise_std: float | Float[Array, ""],
     iterations: int,
     damping: float = 0.0,
-    stiffness: float = 1.0,
+    stiffness: float | Float[Array, ""] = 1.0,
 ) -> Beliefs:
     """Beliefs after each of `iterations` rounds over all prompts; an iteration costs two products with the tokens.
 
@@ -91,10 +91,10 @@ def simulate_message_passing(
     noise_std: float | Float[Array, ""],
     alpha: float,
     dimension: int,
-    known: float,
+    known: float | Float[Array, ""],
     iterations: int,
     damping: float = 0.0,
-    stiffness: float = 1.0,
+    stiffness: float | Float[Array, ""] = 1.0,
     key: PRNGKeyArray,
 ) -> Inference:
     """Message passing on `round(alpha * dimension)` fresh prompts, those of `simulate_erm` with the same key.
