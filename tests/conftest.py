@@ -80,6 +80,15 @@ def assert_monte_carlo():
     return check
 
 
+# Of the site: the longest first, and beside it one that does not wait for the site to be built.
+FIRST = ("test_pages.py", "test_broken.py")
+
+
 def pytest_collection_modifyitems(items):
     """The site first: its build keeps every core busy, and its tests then share the time with all others."""
-    items.sort(key=lambda item: "site" not in item.path.parts)
+
+    def place(item) -> tuple[bool, int]:
+        name = item.path.name
+        return "site" not in item.path.parts, FIRST.index(name) if name in FIRST else len(FIRST)
+
+    items.sort(key=place)
