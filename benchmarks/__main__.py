@@ -11,7 +11,6 @@ PyTorch is optional: `.venv/bin/python -m pip install torch==2.13.0`.
 import argparse
 import importlib
 import json
-import math
 import os
 import subprocess
 import sys
@@ -22,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import table  # noqa: E402
-from benchmarks.contests import Contest, megabytes, seconds  # noqa: E402
+from benchmarks.contests import megabytes, seconds  # noqa: E402
 
 MODULES = ("finite_prompt", "streaming", "icl_training", "single_location", "machine")
 
@@ -33,14 +32,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("module", nargs="*", help=f"which: {', '.join(MODULES)}; all if none is named")
     parser.add_argument("--runs", type=int, default=5, help="processes a contest is run in (default 5)")
     parser.add_argument("--keep", action="store_true", help="write the rows of what is named into the kept table")
-    parser.add_argument("--worker", nargs=2, metavar=("THREADS", "ONLY"), help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=3, metavar=("THREADS", "ENVIRONMENT", "ONLY"), help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     chosen = asked.module or list(MODULES)
     if unknown := set(chosen) - set(MODULES):
         parser.error(f"no such contests: {', '.join(sorted(unknown))}. There are {', '.join(MODULES)}.")
     if asked.worker:
-        threads, only = asked.worker
-        work(chosen[0], int(threads), only)
+        threads, environment, only = asked.worker
+        work(chosen[0], int(threads), json.loads(environment), only)
         return
     measured = []
     with table.progress() as bar:
@@ -62,53 +61,65 @@ def threads_of(name: str) -> tuple[int, ...]:
 
 
 def in_process(name: str, threads: int) -> Iterator[dict]:
-    """One run: all contests of time in one process, and each contender of memory in its own."""
-    of_memory = []
-    for row in _worker(name, threads, "time"):
+    """One run: contests of time in a process for each environment they ask for, contenders of memory each in its own."""
+    processes = {}
+    for row in _worker(name, threads, {}, "time"):
+        asked = row["environment"]
         if row["of_memory"]:
-            of_memory.append(row)
+            held = {}
+            for contender in row["contenders"]:
+                [each] = _worker(name, threads, {}, json.dumps([row["task"], row["setting"], contender]))
+                held |= each["values"]
+            yield {**row, "values": held}
+        elif asked:
+            key = json.dumps(asked)
+            if key not in processes:
+                processes[key] = list(_worker(name, threads, asked, "time"))
+            [there] = [one for one in processes[key] if {**one, "values": None} == row]
+            yield there
         else:
             yield row
-    for row in of_memory:
-        held = {}
-        for contender in row["values"]:
-            [each] = _worker(name, threads, json.dumps([row["task"], row["setting"], contender]))
-            held |= each["values"]
-        yield {**row, "values": held}
 
 
-def _worker(name: str, threads: int, only: str) -> Iterator[dict]:
-    command = [sys.executable, "-m", "benchmarks", name, "--worker", str(threads), only]
+def _worker(name: str, threads: int, environment: Mapping[str, str], only: str) -> Iterator[dict]:
+    command = [sys.executable, "-m", "benchmarks", name, "--worker", str(threads), json.dumps(environment), only]
     # JAX and PyTorch count processors when they start
     held = sorted(os.sched_getaffinity(0))[:threads]
     finished = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=lambda: os.sched_setaffinity(0, held)
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: os.sched_setaffinity(0, held),
     )
     if finished.returncode:
         raise SystemExit(f"benchmarks.{name} failed:\n{finished.stderr}")
     return map(json.loads, finished.stdout.splitlines())
 
 
-def work(name: str, threads: int, only: str) -> None:
-    """In a process of its own: print a line of JSON a contest."""
+def work(name: str, threads: int, environment: Mapping[str, str], only: str) -> None:
+    """In a process of its own: print a line of JSON a contest; without values where it belongs into another."""
     module = importlib.import_module(f"benchmarks.{name}")
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
     for contest in module.contests():
-        values = measure(contest, only)
-        if values is not None:
-            row = {"task": contest.task, "setting": contest.setting, "of_memory": contest.of_memory, "values": values}
-            print(json.dumps({**row, "threads": threads}), flush=True)
-
-
-def measure(contest: Contest, only: str) -> Mapping[str, float] | None:
-    """Its times; or the memory of the one contender that is asked for; of memory the names alone, while times are."""
-    if only == "time":
-        return dict.fromkeys(contest.runs, math.nan) if contest.of_memory else seconds(contest)
-    task, setting, contender = json.loads(only)
-    if not contest.of_memory or (contest.task, contest.setting) != (task, setting):
-        return None
-    return {contender: megabytes(contest.runs[contender])}
+        asked = (contest.task, contest.setting)
+        row = {
+            "task": contest.task,
+            "setting": contest.setting,
+            "of_memory": contest.of_memory,
+            "environment": dict(contest.environment),
+            "contenders": list(contest.runs),
+            "threads": threads,
+        }
+        if only == "time":
+            here = not contest.of_memory and contest.environment == environment
+            print(json.dumps({**row, "values": seconds(contest) if here else None}), flush=True)
+        elif contest.of_memory and (task_setting := json.loads(only))[:2] == [*asked]:
+            contender = task_setting[2]
+            print(json.dumps({**row, "values": {contender: megabytes(contest.runs[contender])}}), flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ TURNS, TURN = 3, 0.1  # each contender's turns in a run, and the least seconds o
 class Contest:
     """One task at one setting, done by the first of `runs`, which is ours, and by the others.
 
-    A run returns when its work is done. Where it does more of the task than once, or less, `work` says how much.
+    A run returns when its work is done. Where it does more of the task than once, or less, `work` says how much. What
+    has to be in the environment before JAX is loaded is in `environment`.
     """
 
     task: str
@@ -20,6 +21,7 @@ class Contest:
     runs: Mapping[str, Callable[[], object]]
     work: Mapping[str, float] = field(default_factory=dict)
     of_memory: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
     warm: bool = True
 
 

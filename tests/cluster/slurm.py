@@ -4,6 +4,9 @@ It works in a clone of what is committed, in a temporary folder. The tables must
 computed inside the notebook, by processes on this machine, by jobs, or by jobs while one is cancelled, the node is
 drained and the controller restarted. Debian's slurm-wlm and munge, and Snakemake's plugin, are installed where they are
 missing. What it starts it ends, and what it writes it removes; the two packages and the plugin stay.
+
+With `--keep FOLDER` they are computed once, by jobs, and their figures are kept there: `--profile full --keep full`
+takes an hour or two on two cores.
 """
 
 import argparse
@@ -70,6 +73,24 @@ def by_jobs(book: Path, profile: str) -> None:
     snakemake(book, profile, "--workflow-profile", "profiles/slurm", "--jobs", "4", *IMPATIENT)
 
 
+def keep(one: Cluster, book: Path, profile: str, folder: Path) -> None:
+    """Compute by jobs, and copy the figures."""
+    start = time.monotonic()
+    by_jobs(book, profile)
+    say(f"by jobs: {time.monotonic() - start:.0f} s")
+    say_jobs(one)
+    for name in NOTEBOOKS:
+        made = book / "_build" / profile / "figures" / name
+        shutil.copytree(made, folder / name, dirs_exist_ok=True)
+        say(f"{name}: {len(list(made.glob('*.csv')))} figures, in {folder / name}")
+
+
+def say_jobs(one: Cluster) -> None:
+    """How many there were, and how they ended."""
+    states = list(one.jobs().values())
+    say("jobs: " + ", ".join(f"{states.count(state)} {state.lower()}" for state in sorted(set(states))))
+
+
 def disturb(one: Cluster, log: list[str]) -> None:
     """Cancel a job that runs, drain the node while others wait, and restart the controller."""
 
@@ -95,16 +116,21 @@ def disturb(one: Cluster, log: list[str]) -> None:
 
 
 def main() -> int:
-    """Compute four times; the exit code says whether the bytes agree."""
+    """Compute four times, or once; the exit code says whether the bytes agree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--profile", default="smoke", help="smoke (minutes), or full (a night)")
-    profile = parser.parse_args().profile
+    parser.add_argument("--profile", default="smoke", help="smoke (minutes), or full (hours)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="compute by jobs only, and keep the figures here")
+    asked = parser.parse_args()
+    profile = asked.profile
     install()
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
         book, place = Path(folder) / "book", Path(folder) / "slurm"
         place.mkdir()
         subprocess.run(["git", "clone", "--quiet", ROOT, book], check=True)
         with cluster(place) as one:
+            if asked.keep:
+                keep(one, book, profile, asked.keep)
+                return 0
             log: list[str] = []
             trouble = threading.Thread(target=disturb, args=(one, log))
             ways = {
@@ -120,10 +146,9 @@ def main() -> int:
                 compute()
                 found[name] = tables(book, profile)
                 say(f"{name}: {time.monotonic() - start:.0f} s")
-            states = list(one.jobs().values())
             for line in log:
                 say(line)
-            say("jobs: " + ", ".join(f"{states.count(state)} {state.lower()}" for state in sorted(set(states))))
+            say_jobs(one)
         same = [name for name, digests in found.items() if digests == found["inside the notebooks"]]
         say(f"{len(found['by jobs'])} tables, the same bytes in {len(same)} of {len(found)} ways")
     return 0 if len(same) == len(found) and len(log) == 3 else 1
