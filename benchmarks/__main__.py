@@ -61,7 +61,7 @@ def threads_of(name: str) -> tuple[int, ...]:
 
 
 def in_process(name: str, threads: int) -> Iterator[dict]:
-    """One run: contests of time in a process for each environment they ask for, contenders of memory each in its own."""
+    """One run: contests of time in a process an environment that they ask for, contenders of memory each in its own."""
     processes = {}
     for row in _worker(name, threads, {}, "time"):
         asked = row["environment"]
