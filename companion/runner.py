@@ -21,6 +21,7 @@ from companion import (
     freshness,
     haste,
     imported,
+    nursery,
     precomputing,
     provenance,
     publication,
@@ -316,7 +317,7 @@ def _kernel_manager() -> Iterator[type]:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
 
-    with _socket_folder() as folder, stopping.at_once(kill):
+    with socket_folder() as folder, stopping.at_once(kill):
 
         class SocketFileKernelManager(AsyncKernelManager):
             transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc")
@@ -325,6 +326,18 @@ def _kernel_manager() -> Iterator[type]:
             def __init__(self, *args: Any, **kwargs: Any):
                 super().__init__(*args, **kwargs)
                 managers.append(self)
+
+            async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
+                folder = str(kw.get("cwd") or os.getcwd())
+                forked = nursery.kernel(kernel_cmd, kw.get("env") or os.environ, folder)
+                if forked is None:
+                    await super()._async_launch_kernel(kernel_cmd, **kw)
+                    return
+                provisioner: Any = self.provisioner
+                provisioner.process, provisioner.pid, provisioner.pgid = forked, forked.pid, forked.pid
+                provisioner.cwd = folder
+
+            _launch_kernel = _async_launch_kernel
 
         try:
             yield SocketFileKernelManager
@@ -340,7 +353,7 @@ def _kernel_manager() -> Iterator[type]:
 
 
 @contextmanager
-def _socket_folder() -> Iterator[Path]:
+def socket_folder() -> Iterator[Path]:
     """A folder with a name short enough for sockets, removed at the end; those of killed runs are removed now."""
     temporary = Path(tempfile.gettempdir())
     for other in temporary.glob(f"{SOCKETS}*"):

@@ -30,6 +30,7 @@ class Settings:
     `hours_a_step`: how long one cell of a notebook may take before its run is ended, for one that hangs. `live`: under
     which figures stands which one that moves, as `notebook/figure`, from a chapter with scripts. `api`: the packages,
     or modules, of which every public name is explained on some page by `{companion-api}`; a build misses what is not.
+    `preload`: packages of others that a build of several notebooks imports once for all their kernels.
     """
 
     chapters: str
@@ -41,6 +42,7 @@ class Settings:
     hours_a_step: float = 24.0
     live: Mapping[str, str] = field(default_factory=dict)
     api: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> "Settings":
@@ -96,6 +98,7 @@ def _read(path: Path, _modified: int) -> Settings:
         "hours_a_step": (int, float),
         "live": dict,
         "api": list,
+        "preload": list,
     }
     for name, value in table.items():
         if name not in known:
@@ -108,5 +111,5 @@ def _read(path: Path, _modified: int) -> Settings:
     if "chapters" not in table:
         raise Mistake(f"{path}: {TABLE} needs `chapters`, the package with a folder a notebook.")
     science = tuple(dict.fromkeys([*table.get("science", []), table["chapters"]]))
-    lists = {"science": science, "report": tuple(table.get("report", [])), "api": tuple(table.get("api", []))}
+    lists = {"science": science, **{name: tuple(table.get(name, [])) for name in ("report", "api", "preload")}}
     return Settings(**{**table, **lists})

@@ -2,17 +2,20 @@
 
 import errno
 import functools
+import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.status import Status
 
-from companion import atomic, freshness, parameters, processes, publication
+from companion import atomic, freshness, nursery, parameters, processes, publication, runner
 from companion.cli.terminal import Profile, app, console, explained, plain
 from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import Mistake
@@ -69,7 +72,11 @@ def build(
             # ours is the lock, and stamps are the only outputs: a killed run leaves nothing to unlock or to doubt
             *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
         ]
-        with processes.started(command, cwd=house.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        with (
+            _kernels_forked(house, stale) as environment,
+            processes.started(command, cwd=house.root, env=environment, **said) as process,
+        ):
             _follow(process, house.build(profile), Progress(seconds, cores))
     if process.returncode:
         edited = freshness.stamps(house, profile) != stamps
@@ -77,6 +84,23 @@ def build(
         raise Mistake(f"The build stopped; {why}. What was built is kept: run it again to go on.")
     if target == "site":
         console.print(f"[green]The site is here:[/] {plain(house.site(profile) / 'index.html')}", soft_wrap=True)
+
+
+@contextmanager
+def _kernels_forked(house: House, stale: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The environment of a build's processes; for several notebooks it says where kernels are forked."""
+    if not house.settings.preload or len(stale) <= 1 or not nursery.can_be():
+        yield {**os.environ}
+        return
+    # it reads what it is set to before the runner says so
+    early = {**os.environ, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
+    with (
+        runner.socket_folder() as folder,
+        processes.started(
+            nursery.command(where := str(folder / "nursery"), house.settings.preload), env=early, stdin=subprocess.PIPE
+        ),
+    ):
+        yield {**os.environ, nursery.NURSERY: where}
 
 
 def _tell_plan(house: House, profile: str, target: str, pieces: bool) -> None:

@@ -12,9 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-from companion import processes, runner, stopping
+from companion import nursery, processes, runner, stopping
 
 FOREVER = """# means, for ever
 import os
@@ -156,8 +157,6 @@ def test_a_build_ends_with_all_that_works_for_it(endless):
 
 
 def descendants(pid: int) -> list[int]:
-    import psutil
-
     return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 
@@ -220,3 +219,55 @@ def test_a_process_that_will_not_end_is_killed(monkeypatch):
     assert process.poll() == -signal.SIGTERM
     wait_for(lambda: all(map(is_gone, children)))
     process.stdout.close()
+
+
+# --- forked kernels ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def building(endless):
+    """A build of two notebooks, of which one does not end in its forked kernel, and the processes that work for it."""
+    if not nursery.can_be():
+        pytest.skip("forked on Linux only")
+    assert endless.companion("new", "second").returncode == 0
+    endless.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["json"]\n')
+    process = begin(endless, "build", "--target", "figures")
+    kernel = kernel_of(endless, process)
+    working = [*psutil.Process(process.pid).children(recursive=True)]
+    assert kernel in [one.pid for one in working]
+    yield process, kernel, working
+    for one in working:
+        if one.is_running():
+            one.kill()
+    process.kill()
+    process.communicate()
+
+
+def one_that(working: list[psutil.Process], *words: str) -> psutil.Process:
+    return next(one for one in working if one.is_running() and all(word in one.cmdline() for word in words))
+
+
+def test_a_kernel_ends_with_the_run_that_asked_for_it(building):
+    """Killed, so that it can tell nobody."""
+    _, kernel, working = building
+    one_that(working, "-m", "run", "toy").kill()
+    wait_for(lambda: is_gone(kernel))
+
+
+def test_a_kernel_ends_with_its_nursery(building):
+    """The run says that its kernel died."""
+    process, kernel, working = building
+    one_that(working, "-P").kill()
+    os.kill(kernel, signal.SIGKILL)
+    said, _ = process.communicate()
+    assert process.returncode == 2
+    assert "its kernel died" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_nursery_ends_with_the_build(building, number):
+    process, _, working = building
+    process.send_signal(number)
+    nursed = one_that(working, "-P")
+    process.wait()
+    wait_for(lambda: is_gone(nursed.pid))
