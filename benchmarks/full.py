@@ -86,7 +86,6 @@ def measured(house: House, name: str, seconds: float) -> dict[str, str]:
     return {
         "notebook": name,
         "core minutes": f"{(used.ru_utime + used.ru_stime) / 60:.1f}",
-        "minutes": f"{took / 60:.1f}",
         "memory": f"{used.ru_maxrss / 1024**2:.1f} GB",
         "ended": ended,
         "larger than published": larger(house, name),

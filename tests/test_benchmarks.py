@@ -98,7 +98,7 @@ def test_a_mistyped_name_is_told_with_those_there_are():
 
 @pytest.mark.parametrize("module", ["single_location"])
 def test_a_module_gives_the_rows_that_the_book_has(module):
-    command = [sys.executable, "-m", "benchmarks", module, "--worker", "2", "time"]
+    command = [sys.executable, "-m", "benchmarks", module, "--worker", "2", "{}", "time"]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     made = table.summary([json.loads(line) for line in said])
     same = [table.WHAT, table.AT, table.CORES, table.OURS, table.BESIDE]
