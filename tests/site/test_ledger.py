@@ -25,13 +25,20 @@ LINKS = """selector => {
 }"""
 
 
-@pytest.fixture
-def ledger(browser: Browser, address: str):
+@pytest.fixture(scope="module")
+def tab(browser: Browser):
     page: Page = browser.new_page()
-    page.goto(f"{address}/book/claims.html")
-    page.wait_for_function("document.querySelector('form.companion-filter output').textContent")
     yield page
     page.close()
+
+
+@pytest.fixture
+def ledger(tab: Page, address: str) -> Page:
+    """The ledger, opened anew where it was open before."""
+    tab.goto("about:blank")  # from one filter of the ledger to another the page would stay
+    tab.goto(f"{address}/book/claims.html")
+    tab.wait_for_function("document.querySelector('form.companion-filter output').textContent")
+    return tab
 
 
 @pytest.fixture(scope="session")
