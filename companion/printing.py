@@ -85,8 +85,8 @@ def print_book(house: House, profile: str) -> Path:
     with opened(source) as tab:
         if clipped := tab.evaluate(CLIPPED):
             raise Mistake("\n".join(["This does not fit the width of the paper:", *clipped]))
-        for _ in range(2):  # the second time with the numbers of the pages in the contents
-            tab.pdf(path=hidden, prefer_css_page_size=True, print_background=True, outline=True, tagged=True)
+        for final in (False, True):  # the second time with the numbers of the pages in the contents
+            tab.pdf(path=hidden, prefer_css_page_size=True, print_background=True, outline=final, tagged=final)
             tab.evaluate(
                 "numbers => Object.entries(numbers).forEach(([name, number]) => {"
                 "document.querySelector(`[data-number-of='${name}']`).textContent = number })",

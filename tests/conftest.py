@@ -1,6 +1,7 @@
 """What all tests share: shapes and types of `lib` checked at run time, and the tolerances, each named once."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 # A program is compiled once for all tests and the kernels they start; from here or there, it is the same program.
@@ -81,14 +82,20 @@ def assert_monte_carlo():
 
 
 # Of the site: the longest first, and beside it one that does not wait for the site to be built.
-FIRST = ("test_pages.py", "test_broken.py")
+FIRST = ("test_pages.py", "test_broken.py", "test_pdf.py", "test_laboratory.py", "test_reading.py")
+
+
+def pytest_configure(config):
+    """Files are handed out in the order below: pytest-xdist would begin with those of the most tests."""
+    config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items):
     """The site first: its build keeps every core busy, and its tests then share the time with all others."""
+    tests = Counter(item.path for item in items)
 
-    def place(item) -> tuple[bool, int]:
+    def place(item) -> tuple[bool, int, int]:
         name = item.path.name
-        return "site" not in item.path.parts, FIRST.index(name) if name in FIRST else len(FIRST)
+        return "site" not in item.path.parts, FIRST.index(name) if name in FIRST else len(FIRST), -tests[item.path]
 
     items.sort(key=place)

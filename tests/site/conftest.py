@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 
 from companion.house import House
@@ -46,10 +47,14 @@ def profile() -> str:
 
 
 @pytest.fixture(scope="session")
-def site(house: House, profile: str) -> Path:
+def site(house: House, profile: str, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """The folder of the strictly built site; it fails here if any page warns or any claim does not hold."""
-    if profile == SMOKE:
-        subprocess.run([sys.executable, "-m", "companion", "build", "--profile", SMOKE], cwd=ROOT, check=True)
+    own = tmp_path_factory.getbasetemp()
+    built = (own if worker_id == "master" else own.parent) / "site"
+    with FileLock(f"{built}.lock"):  # one worker builds, the others wait
+        if profile == SMOKE and not built.exists():
+            subprocess.run([sys.executable, "-m", "companion", "build", "--profile", SMOKE], cwd=ROOT, check=True)
+            built.touch()
     assert is_built(house, profile)
     return house.site(profile)
 

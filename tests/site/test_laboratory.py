@@ -42,13 +42,19 @@ def number(text: str) -> float:
     return float(digits.translate(RAISED)) * 10.0 ** int(power.removeprefix("10").translate(RAISED))
 
 
-@pytest.fixture
-def lab(browser: Browser, address: str):
+@pytest.fixture(scope="module")
+def tab(browser: Browser):
     page = browser.new_page(viewport=DESKTOP)
-    page.goto(f"{address}/{PAGE}", wait_until="domcontentloaded")
-    page.wait_for_selector("#fig-live-plane.lab-live")
     yield page
     page.close()
+
+
+@pytest.fixture
+def lab(tab: Page, address: str) -> Page:
+    """The laboratory, opened anew where it was open before."""
+    tab.goto(f"{address}/{PAGE}", wait_until="domcontentloaded")
+    tab.wait_for_selector("#fig-live-plane.lab-live")
+    return tab
 
 
 def readings(page: Page, figure: str) -> dict[str, str]:

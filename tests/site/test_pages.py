@@ -68,9 +68,9 @@ class Visit:
     captions: dict[str, str]
 
 
-def watched(page: Page, url: str) -> list[str]:
-    """Open `url` and wait until it is at rest; what a reader should never meet, then and later."""
-    host, forbidden = urlsplit(url).netloc, []
+def watch(page: Page, host: str) -> list[str]:
+    """What a reader should never meet, on whatever `page` opens from now on."""
+    forbidden: list[str] = []
 
     def note_error(message):
         if message.type == "error":
@@ -89,6 +89,12 @@ def watched(page: Page, url: str) -> list[str]:
     page.on("requestfailed", lambda request: forbidden.append(f"failed: {request.url}"))
     page.on("request", note_foreign)
     page.on("response", note_refusal)
+    return forbidden
+
+
+def watched(page: Page, url: str) -> list[str]:
+    """Open `url` and wait until it is at rest; what a reader should never meet, then and later."""
+    forbidden = watch(page, urlsplit(url).netloc)
     page.goto(url)
     page.wait_for_load_state("networkidle")
     page.wait_for_function(TYPESET)
@@ -96,18 +102,22 @@ def watched(page: Page, url: str) -> list[str]:
 
 
 def inaccessible(page: Page, rules: list[str] | None = None) -> list[str]:
-    """What axe-core finds serious or critical, by all its rules or by some, beyond what the theme brings."""
+    """What axe-core, once it is there, finds serious or critical, by all its rules or by some, beyond the theme's."""
     options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
-    response = Axe().run(page, options=options).response
-    found = [one for one in response["violations"] if one["impact"] in ("serious", "critical")]
+    violations = page.evaluate("async options => (await axe.run(options)).violations", options)
+    found = [one for one in violations if one["impact"] in ("serious", "critical")]
     where = {one["id"]: "; ".join(node["html"][:160] for node in one["nodes"][:3]) for one in found}
     return [f"{one['id']}: {one['help']}: {where[one['id']]}" for one in found if one["id"] not in THEME_RULES]
 
 
-def visit(browser: Browser, url: str, *, ours: bool) -> Visit:
-    """Read a page, in `ours` with every fold-out open."""
-    page = browser.new_page(viewport=DESKTOP, color_scheme="light")
-    forbidden = watched(page, url)
+def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
+    """Read a page, in `ours` with every fold-out open; `forbidden` is where `watch` notes what it meets."""
+    page.goto("about:blank")
+    page.set_viewport_size(DESKTOP)
+    page.emulate_media(color_scheme="light")
+    forbidden.clear()
+    page.goto(url)
+    page.wait_for_function(TYPESET)
     anchors = set(page.eval_on_selector_all("[id]", "all => all.map(one => one.id)"))
     links = page.eval_on_selector_all("a[href]", "all => all.map(one => one.href)")
     downloads = page.eval_on_selector_all("a.download", "all => all.map(one => one.href)")
@@ -118,15 +128,16 @@ def visit(browser: Browser, url: str, *, ours: bool) -> Visit:
         forbidden += [f"{scheme}: {fault}" for fault in seen]
     page.set_viewport_size(PHONE)
     forbidden += [f"on a phone: {fault}" for fault in page.evaluate(TOO_WIDE)]
+    page.wait_for_load_state("networkidle")
     faults, found = list(forbidden), []  # axe-core asks for files of its own
     if ours:
         page.set_viewport_size(DESKTOP)
         page.evaluate(OPEN_ALL)
         page.add_style_tag(content="* { transition: none !important }")  # or it finds colours on their way
-        for scheme, rules in (("light", None), ("dark", OF_A_THEME)):
+        page.evaluate(Axe().axe_script)
+        for scheme, rules in (("dark", OF_A_THEME), ("light", None)):
             in_theme(page, scheme)
             found += [f"{scheme}: {fault}" for fault in inaccessible(page, rules)]
-    page.close()
     return Visit(url, faults, found, anchors, links, downloads, captions)
 
 
@@ -138,11 +149,15 @@ def in_theme(page: Page, scheme: str) -> None:
 
 @pytest.fixture(scope="module")
 def visits(browser: Browser, address: str, site: Path, house: House) -> dict[str, Visit]:
-    """Of every page of the site, found on disk, what there is."""
+    """Of every page of the site, found on disk, what there is: opened one after another, as a reader goes on."""
     pages = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
     ours = f"{house.book.name}/"
     assert any(name.startswith(ours) for name in pages)
-    return {name: visit(browser, f"{address}/{name}", ours=name.startswith(ours)) for name in pages}
+    page = browser.new_page()
+    forbidden = watch(page, urlsplit(address).netloc)
+    found = {name: visit(page, forbidden, f"{address}/{name}", ours=name.startswith(ours)) for name in pages}
+    page.close()
+    return found
 
 
 def test_every_page_is_whole(visits: dict[str, Visit]):

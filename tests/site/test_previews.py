@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from companion.house import House
 
@@ -14,10 +14,17 @@ CLAIM = "article > section a.companion-claim[href^='#'], article section a.compa
 TYPESET = "document.querySelectorAll('mjx-container').length > 0"
 
 
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport=DESKTOP)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def chapter(browser: Browser, address: str, house: House) -> Iterator[Page]:
+def chapter(context: BrowserContext, address: str, house: House) -> Iterator[Page]:
     """The second chapter, its formulas set."""
-    page = browser.new_page(viewport=DESKTOP)
+    page = context.new_page()
     page.goto(f"{address}/book/{house.notebooks()[1]}.html")
     page.wait_for_function(TYPESET)
     yield page

@@ -17,6 +17,28 @@ from companion.sources import digest
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 MEGABYTE = 1_000_000
 CODE = ".cell details.hide"
+# Titles of folded code; words before the first cell or picture, and its class; pictures under a heading that has no
+# words before them; works cited, and those listed under the page, each with its links.
+READING = f"""() => {{
+    const all = selector => [...document.querySelectorAll(selector)];
+    const article = document.querySelector('article'), first = article.querySelector('.cell, figure');
+    const range = document.createRange();
+    range.setStart(article, 0);
+    if (first) range.setEndBefore(first);
+    return {{
+        titles: all('{CODE} > summary p.collapsed').map(one => one.textContent),
+        before: [range.toString().split(/\\s+/).length, first?.className],
+        bare: all('figure.companion-figure').filter(one => {{
+            let before = one.previousElementSibling;
+            while (before && !before.matches('p, ul, ol, .proof')) before = before.previousElementSibling;
+            return !before;
+        }}).map(one => one.id),
+        cited: all("article a[href*='references.html#id']").map(one => one.innerText),
+        listed: all('.companion-cited li').map(one => [
+            one.querySelector('strong').innerText, [...one.querySelectorAll('a')].map(link => link.href),
+        ]),
+    }};
+}}"""
 
 
 @pytest.fixture
@@ -27,6 +49,17 @@ def chapter(browser: Browser, address: str, house: House):
     page.goto(f"{address}/book/{house.notebooks()[1]}.html")
     yield page
     context.close()
+
+
+@pytest.fixture(scope="module")
+def readings(browser: Browser, address: str, house: House) -> dict[str, dict]:
+    """Of every chapter and the front page, each opened once, what several tests ask for."""
+    page, found = browser.new_page(viewport=DESKTOP), {}
+    for name in [*house.notebooks(), "index"]:
+        page.goto(f"{address}/book/{name}.html")
+        found[name] = page.evaluate(READING)
+    page.close()
+    return found
 
 
 def folded(page: Page) -> set[bool]:
@@ -47,12 +80,11 @@ def test_code_is_folded_and_one_click_opens_it_for_good(chapter: Page, address: 
     assert folded(chapter) == {True}
 
 
-def test_folds_say_what_cells_do(chapter: Page, address: str, house: House):
+def test_folds_say_what_cells_do(readings: dict[str, dict], house: House):
     """In the letters of the first comment, whatever they mean to a browser."""
     for name in house.notebooks():
-        chapter.goto(f"{address}/book/{name}.html")
-        titles = chapter.locator(f"{CODE} > summary p.collapsed").evaluate_all("all => all.map(one => one.textContent)")
         said = {cell.partition("\n")[0].lstrip("# ").casefold() for cell in Notebook.named(house, name).code}
+        titles = readings[name]["titles"]
         assert titles
         assert {title.casefold() for title in titles} <= said | {"parameters", "parameters of this run", "code"}, name
 
@@ -70,31 +102,13 @@ def test_code_can_be_read_without_scripts(browser: Browser, address: str, house:
     context.close()
 
 
-def test_words_come_before_pictures_and_code(browser: Browser, address: str, house: House):
+def test_words_come_before_pictures_and_code(readings: dict[str, dict], house: House):
     """What is shown and why stands first, in a chapter and under each heading that has a picture."""
-    page = browser.new_page(viewport=DESKTOP)
     for name in house.notebooks():
-        page.goto(f"{address}/book/{name}.html")
-        words, first = page.evaluate(
-            """() => {
-                const article = document.querySelector('article'), first = article.querySelector('.cell, figure');
-                const range = document.createRange();
-                range.setStart(article, 0);
-                range.setEndBefore(first);
-                return [range.toString().split(/\\s+/).length, first.className];
-            }"""
-        )
+        words, first = readings[name]["before"]
         assert words > 60, name
         assert "cell" in first, name
-        bare = page.locator("figure.companion-figure").evaluate_all(
-            """all => all.filter(one => {
-                let before = one.previousElementSibling;
-                while (before && !before.matches('p, ul, ol, .proof')) before = before.previousElementSibling;
-                return !before;
-            }).map(one => one.id)"""
-        )
-        assert bare == [], name
-    page.close()
+        assert readings[name]["bare"] == [], name
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
@@ -157,25 +171,15 @@ def test_a_formula_that_does_not_fit_becomes_a_stop(chapter: Page):
     formula.evaluate("one => { one.parentElement.style.width = ''; one.removeAttribute('id') }")
 
 
-def test_every_source_that_a_page_cites_is_linked(browser: Browser, address: str, house: House):
+def test_every_source_that_a_page_cites_is_linked(readings: dict[str, dict], house: House):
     """By the key that claims have, under the page, with where it can be read; nothing is fetched here."""
-    page = browser.new_page()
     listed = {}
     for name in [*house.notebooks(), "index"]:
-        page.goto(f"{address}/book/{name}.html", wait_until="domcontentloaded")
-        cited = set(page.locator("article a[href*='references.html#id']").all_inner_texts())
-        rows = page.locator(".companion-cited li").evaluate_all(
-            """all => all.map(one => {
-                const links = [...one.querySelectorAll('a')].map(link => link.href);
-                return [one.querySelector('strong').innerText, links];
-            })"""
-        )
-        listed = dict(rows)
-        assert cited <= {key.strip("[]") for key in listed}, name
+        listed = dict(readings[name]["listed"])
+        assert set(readings[name]["cited"]) <= {key.strip("[]") for key in listed}, name
         assert all(links and all(link.startswith("https://") for link in links) for links in listed.values()), name
     assert "https://arxiv.org/abs/2512.11784" in listed["[BB26]"]
     assert "https://arxiv.org/abs/2509.21936" in listed["[D26]"]
-    page.close()
 
 
 def test_boxes_have_the_numbers_of_their_paper(browser: Browser, address: str):
