@@ -78,7 +78,7 @@ def numbers(trial: Trial) -> Numbers:
         expected=0.0,
         tolerance=1e-3,  # as for the plane
         relation="≤",
-        alternative=Alternative("straight lines between the same nodes", _error(trial, trial.grid.read_straight)),
+        alternative=Alternative("straight lines between the same nodes", _error(trial, trial.read_straight)),
     )
     return Numbers(Table(trial.grid.frame, columns), (read,))
 
