@@ -135,7 +135,7 @@ def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
         page.evaluate(OPEN_ALL)
         page.add_style_tag(content="* { transition: none !important }")  # or it finds colours on their way
         page.evaluate(Axe().axe_script)
-        for scheme, rules in (("dark", OF_A_THEME), ("light", None)):
+        for scheme, rules in (("light", None), ("dark", OF_A_THEME)):
             in_theme(page, scheme)
             found += [f"{scheme}: {fault}" for fault in inaccessible(page, rules)]
     return Visit(url, faults, found, anchors, links, downloads, captions)
