@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy.interpolate import interpn
 
 Values = Float[np.ndarray, "..."]
 DIGITS = 6
@@ -52,6 +51,14 @@ class Grid:
         places = np.meshgrid(*(axis.nodes for axis in axes), indexing="ij")
         return cls(tuple(axes), {name: rounded(values) for name, values in function(*places).items()})
 
+    @classmethod
+    def of_rows(cls, table: pd.DataFrame, axes: Sequence[str], columns: Sequence[str]) -> "Grid":
+        """Of a table whose rows are all combinations of the nodes of `axes`."""
+        ordered = table.sort_values([*axes])
+        found = tuple(Axis(name, np.unique(ordered[name])) for name in axes)
+        shape = [len(axis.nodes) for axis in found]
+        return cls(found, {name: ordered[name].to_numpy().reshape(shape) for name in columns})
+
     def read(self, column: str, *at: Values) -> Values:
         """The polynomial through the column, at coordinates that are arrays of one shape."""
         values = self.columns[column]
@@ -61,11 +68,6 @@ class Grid:
             basis = axis.basis(place.ravel())
             values = np.einsum("pn,n...->p..." if number == 0 else "pn,pn...->p...", basis, values)
         return values.reshape(places[0].shape)
-
-    def read_straight(self, column: str, *at: Values) -> Values:
-        """The same by straight lines between neighbouring nodes."""
-        nodes = tuple(axis.nodes for axis in self.axes)
-        return interpn(nodes, self.columns[column], np.stack(np.broadcast_arrays(*at), axis=-1))
 
     @property
     def frame(self) -> pd.DataFrame:

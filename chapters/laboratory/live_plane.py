@@ -1,12 +1,12 @@
 r"""One prompt between linear and frozen.
 
-Left: the plane of query size $\tau$ and prompt length $L$. The darker, the more is left of the answer of linear
-attention: in mean a share $1-P$; colours change at 5, 25, 50, 75 and 95 per cent. On the dashed line
+Left: the plane of query size $\tau$ and prompt length $L$. The fuller the blue, the more is left of the answer of
+linear attention: in mean a share $1-P$; colours change at 5, 25, 50, 75 and 95 per cent. On the dashed line
 $\tau=\sqrt{2\ln L}$ the largest score takes over. Right: the mean answer $\tau(1-P)$ at the length of the point;
 dotted, the answer $\tau$ of an infinite prompt; dashed, the same line as on the left.
 
-Alt: Two panels. Left, a plane of query size and prompt length, dark above a dashed curve and pale below it, with a
-point on it. Right, a curve that first follows a dotted diagonal and then falls behind it, around a dashed vertical
+Alt: Two panels. Left, a plane of query size and prompt length, blue above a dashed curve and faint below it, with
+a point on it. Right, a curve that first follows a dotted diagonal and then falls behind it, around a dashed vertical
 line, with the same point.
 """
 

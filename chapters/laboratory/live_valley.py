@@ -1,11 +1,11 @@
 r"""The valley of heads that a finite prompt asks for.
 
 In-context regression in $d$ dimensions, with prompts of $L$ tokens; a softmax head has $A=uI$ and $v=(0,b)$. Left: its
-excess risk over that of the best linear head; the darker, the closer, with changes of colour at ratios of 4, 10, 30,
-100 and 300. Dashed: $bu=1$, which is all that an infinite prompt asks for. Right: the same ratio along the floor of the
-valley, at the best $b$ for each $u$. The point is a head.
+excess risk over that of the best linear head; the fuller the blue, the closer, with changes of colour at ratios of 4,
+10, 30, 100 and 300. Dashed: $bu=1$, which is all that an infinite prompt asks for. Right: the same ratio along the
+floor of the valley, at the best $b$ for each $u$. The point is a head.
 
-Alt: Two panels. Left, a plane of two parameters with a dark valley along a dashed horizontal line, and a point in it.
+Alt: Two panels. Left, a plane of two parameters with a blue valley along a dashed horizontal line, and a point in it.
 Right, a curve of the risk along the valley, with a minimum well above a dotted horizontal line.
 """
 
@@ -78,7 +78,7 @@ def numbers(trial: Trial) -> Numbers:
         expected=0.0,
         tolerance=1e-3,  # as for the plane
         relation="≤",
-        alternative=Alternative("straight lines between the same nodes", _error(trial, trial.grid.read_straight)),
+        alternative=Alternative("straight lines between the same nodes", _error(trial, trial.read_straight)),
     )
     return Numbers(Table(trial.grid.frame, columns), (read,))
 

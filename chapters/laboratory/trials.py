@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.interpolate import interpn
 
 from chapters.laboratory.grids import Grid
 
@@ -38,13 +39,18 @@ class Trial:
         """How many settings were tried."""
         return len(self.places[0])
 
+    def read_straight(self, column: str, *at: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """A column by straight lines between neighbouring nodes of the table."""
+        nodes = tuple(axis.nodes for axis in self.grid.axes)
+        return interpn(nodes, self.grid.columns[column], np.stack(np.broadcast_arrays(*at), axis=-1))
+
     def error(self, *columns: str) -> float:
         """The largest error of these columns, as the page reads them."""
         return max(float(np.max(np.abs(self.grid.read(one, *self.places) - self.exact[one]))) for one in columns)
 
     def error_of_lines(self, *columns: str) -> float:
         """The same if nodes were joined by straight lines."""
-        lines = {one: self.grid.read_straight(one, *self.places) for one in columns}
+        lines = {one: self.read_straight(one, *self.places) for one in columns}
         return max(float(np.max(np.abs(lines[one] - self.exact[one]))) for one in columns)
 
 

@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.heads import LONG, BestHead
 from chapters.risk_and_parameters.marks import SIZE, tokens
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, markers, sequence
+from companion.style import headline, ink, label, markers, sequence
 from lib.icl import best_in_the_valley
 from lib.icl import price_of_one_head as price
 
@@ -157,7 +157,7 @@ def draw(table: pd.DataFrame) -> Figure:
             panel.plot(found["dimension"], found[column], marker, color=colour, markersize=7, label=tokens(length))
         panel.axhline(level, color=ink(), linestyle="--", linewidth=1)
         panel.set(xscale="log", xlabel="dimension $d$")
-    panels[0].annotate("$e$", (curve["dimension"].max(), np.e), xytext=(2, 5), textcoords="offset points", color=ink())
+    label(panels[0], curve["dimension"].max(), np.e, "$e$", ink(), xytext=(0, -12), ha="right")
     panels[0].set(ylim=(1, 4.5), ylabel="softmax risk / linear risk", title="the price of one head")
     panels[1].set(ylim=(0, 1.3), ylabel="$d\\,u^2$", title="the head that pays it")
     panels[1].legend(loc="lower right")

@@ -11,6 +11,7 @@ import pytest
 from chapters.laboratory import live_cloud, live_needle, live_plane, live_valley
 from chapters.laboratory.clouds import answers, draw_clouds
 from chapters.laboratory.grids import Axis, Grid, rounded
+from chapters.laboratory.trials import Trial
 from companion.house import House
 from companion.sources import digest
 from lib import single_location as sl
@@ -26,9 +27,7 @@ SETTINGS = 50
 def published(figure: str, *axes: str) -> Grid:
     """The table as the page has it."""
     frame = pd.read_csv(HOUSE.published / NAME / f"{figure}.csv")
-    found = [Axis(name, np.sort(frame[name].unique())) for name in axes]
-    shape = [len(axis.nodes) for axis in found]
-    return Grid(tuple(found), {name: frame[name].to_numpy().reshape(shape) for name in frame.columns.drop([*axes])})
+    return Grid.of_rows(frame, axes, frame.columns.drop([*axes]))
 
 
 def test_claims_hold_and_tables_are_finite(run):
@@ -42,7 +41,7 @@ def test_a_grid_reads_polynomials_exactly_and_nodes_as_they_are():
     np.testing.assert_allclose(grid.read("z", x, y), x**4 * y**3 - x * y + 1, atol=2e-4)  # six digits of the nodes
     at = grid.frame.iloc[7]
     assert grid.read("z", np.asarray(at["x"]), np.asarray(at["y"])) == at["z"]
-    assert np.abs(grid.read_straight("z", x, y) - grid.read("z", x, y)).max() > 0.1
+    assert np.abs(Trial(grid, (x, y), {}).read_straight("z", x, y) - grid.read("z", x, y)).max() > 0.1
 
 
 def test_nodes_have_the_digits_of_the_table():

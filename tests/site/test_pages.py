@@ -49,6 +49,11 @@ CAPTIONS = f"""() => Object.fromEntries([...document.querySelectorAll('{FIGURE}'
 # The page that says "not found" has no script, and so no theme to switch.
 IN_THEME = "theme => [theme, undefined].includes(document.documentElement.dataset.theme)"
 OPEN_ALL = "document.querySelectorAll('details').forEach(details => { details.open = true })"
+# Colours on their way have come.
+AT_REST = """async () => {
+    await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    await Promise.all(document.getAnimations().map(one => one.finished.catch(() => null)));
+}"""
 # Rules about colours, and about the pictures that a theme shows: all else is the same on light and on dark paper.
 OF_A_THEME = ["color-contrast", "link-in-text-block", "image-alt"]
 # Rules the stock theme breaks on every page, none of them about our content.
@@ -135,8 +140,10 @@ def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
         page.evaluate(OPEN_ALL)
         page.add_style_tag(content="* { transition: none !important }")  # or it finds colours on their way
         page.evaluate(Axe().axe_script)
-        for scheme, rules in (("dark", OF_A_THEME), ("light", None)):
+        page.wait_for_timeout(350)  # in which the theme makes stops of the code that is now laid out
+        for scheme, rules in (("light", None), ("dark", OF_A_THEME)):
             in_theme(page, scheme)
+            page.evaluate(AT_REST)
             found += [f"{scheme}: {fault}" for fault in inaccessible(page, rules)]
     return Visit(url, faults, found, anchors, links, downloads, captions)
 
