@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.status import Status
 
-from companion import atomic, freshness, nursery, parameters, processes, publication, runner
+from companion import atomic, freshness, nursery, parameters, processes, publication
 from companion.cli.terminal import Profile, app, console, explained, plain
 from companion.house import DEFAULT_PROFILE, Build, House
 from companion.mistakes import Mistake
@@ -92,6 +92,8 @@ def _kernels_forked(house: House, stale: Sequence[str]) -> Iterator[dict[str, st
     if not house.settings.preload or len(stale) <= 1 or not nursery.can_be():
         yield {**os.environ}
         return
+    from companion import runner  # slow to import
+
     # it reads what it is set to before the runner says so
     early = {**os.environ, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
     with (
