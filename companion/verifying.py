@@ -152,7 +152,7 @@ class Verification:
         was = {claim["id"]: claim for claim in old["claims"]}
         for claim in new["claims"]:
             if claim["id"] in was:
-                yield from _claim_moved(was[claim["id"]], claim, to_the_digit=to_the_digit)
+                yield from claim_moved(was[claim["id"]], claim, to_the_digit=to_the_digit)
         for claim in runner.broken_claims(new["claims"]):
             fault = "does not hold" if not claim["holds"] else "does not catch its alternative"
             yield Difference(f"claim {claim['id']}", math.inf, "", f"{fault}: measured {claim['measured']}")
@@ -193,14 +193,15 @@ def _lone(published: Path, here: Path, columns: Mapping[str, Mapping[str, Any]])
         yield Difference(f"{name}, row {row}, alone", by, was, now)
 
 
-def _claim_moved(old: Mapping[str, Any], new: Mapping[str, Any], *, to_the_digit: bool) -> Iterator[Difference]:
+def claim_moved(old: Mapping[str, Any], new: Mapping[str, Any], *, to_the_digit: bool) -> Iterator[Difference]:
     """How far the numbers of a claim are from the published ones.
 
     Where its table is the published one to the last digit (`to_the_digit`), so must the claim's numbers be, but for
     rounding. Else they may move as those of a table, by five of their standard errors.
     """
     error = 0.0 if to_the_digit or not isinstance(new["std_error"], float) else 5 * new["std_error"]
-    floor = min(1e-6, new["tolerance"]) if isinstance(new["tolerance"], float) else 1e-6
+    # a bound that allows nothing is not missed by the rounding of what is zero
+    floor = min(1e-6, new["tolerance"] or 1e-12) if isinstance(new["tolerance"], float) else 1e-6
     found = {part: apart(old[part], new[part], max(floor, error)) for part in ("measured", "expected")}
     scale = 1.0
     if isinstance(new["measured"], float) and isinstance(new["alternative"]["measured"], float):

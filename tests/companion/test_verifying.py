@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from companion import figure_set
+from companion import figure_set, verifying
 from companion.house import House
 from companion.verifying import Verification
 
@@ -182,6 +182,30 @@ def test_a_bound_loosened_with_its_error_is_seen(figures, told):
 
     edit(figures / "walks" / RECORD, loosen)
     assert "walks/spread: claim walks-spread: std_error" in told()
+
+
+# What a claim with a bound of no tolerance says of an alternative that is zero but for rounding.
+OF_A_ZERO = {
+    "id": "an-excess",
+    "statement": "A number is above another.",
+    "source": "[ours]",
+    "measured": 0.00028,
+    "expected": 0.0001,
+    "tolerance": 0.0,
+    "relation": "≥",
+    "std_error": None,
+    "alternative": {"says": "none", "measured": -6.98747e-15},
+    "holds": True,
+    "catches_alternative": True,
+}
+
+
+@pytest.mark.parametrize(("now", "differs"), [(-7.1e-15, False), (3e-16, False), (-6e-10, True), (2e-5, True)])
+def test_the_rounding_of_a_zero_is_no_difference(now, differs):
+    """Of a claim whose bound allows nothing; what is more than rounding is one."""
+    other = {**OF_A_ZERO, "alternative": {"says": "none", "measured": now}}
+    found = {one.what for one in verifying.claim_moved(OF_A_ZERO, other, to_the_digit=False) if one.by > 1}
+    assert found == ({"claim an-excess: alternative"} if differs else set())
 
 
 def test_the_number_of_an_alternative_is_seen(figures, told):
