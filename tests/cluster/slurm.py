@@ -5,8 +5,8 @@ computed inside the notebook, by processes on this machine, by jobs, or by jobs 
 drained and the controller restarted. Debian's slurm-wlm and munge, and Snakemake's plugin, are installed where they are
 missing. What it starts it ends, and what it writes it removes; the two packages and the plugin stay.
 
-With `--keep FOLDER` they are computed once, by jobs, and their figures are kept there: `--profile full --keep full`
-takes an hour or two on two cores.
+With `--keep FOLDER` they are computed once, by jobs, and every piece is kept there as soon as it is done, then the
+figures: `--profile full --keep FOLDER` takes an hour or two on two cores, and goes on where it was stopped.
 """
 
 import argparse
@@ -74,7 +74,11 @@ def by_jobs(book: Path, profile: str) -> None:
 
 
 def keep(one: Cluster, book: Path, profile: str, folder: Path) -> None:
-    """Compute by jobs, and copy the figures."""
+    """Compute by jobs, and copy the figures. What is built lies there and not in the clone, so it outlives a stop."""
+    build = folder.resolve() / "_build"
+    build.mkdir(parents=True, exist_ok=True)
+    (book / "_build").symlink_to(build)
+    say(f"{len(list(build.glob('*/pieces/*/*.npz')))} pieces are there already")
     start = time.monotonic()
     by_jobs(book, profile)
     say(f"by jobs: {time.monotonic() - start:.0f} s")
