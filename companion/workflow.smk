@@ -30,7 +30,7 @@ def below(paths):
 site_stamp = stamps.pop(freshness.BOOK)
 stale = [name for name in names if not freshness.intact(house, stamps[name])]
 pieces = {name: [] for name in names}
-if config.get("pieces"):
+if config.get("pieces") and workflow.is_main_process:  # a job has its target, and need not know what others there are
     from companion import precomputing  # imports the chapters that have pieces, so only when asked for
 
     pieces |= {name: below(precomputing.files(house, name, profile).values()) for name in stale}
