@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Where SLURM's own commands look.
@@ -71,7 +71,8 @@ class Cluster:
             "slurmd": ["slurmd", "-D", "-N", self.host],
         }  # fmt: skip
         with (self.folder / f"{name}.out").open("ab") as out:
-            self.running[name] = subprocess.Popen(commands[name], stdout=out, stderr=out)
+            # a Ctrl-C is for who waits: the daemons must outlive it, or nobody could cancel what they run
+            self.running[name] = subprocess.Popen(commands[name], stdout=out, stderr=out, start_new_session=True)
 
     def stop(self, name: str) -> None:
         """End one daemon, politely, then not."""
@@ -91,6 +92,12 @@ class Cluster:
         """The jobs the controller knows, by number: their states."""
         lines = self.ask("squeue", "--noheader", "--states=all", "--format=%i %T").split("\n")
         return dict(line.split() for line in lines if line.strip())
+
+    def cancel_all(self) -> None:
+        """End every job, and wait until none is left: daemons that stop leave behind what they run."""
+        self.ask("scancel", "--partition=book")
+        active = ("squeue", "--noheader", "--states=pending,running,completing")
+        self.wait_for("the end of all jobs", lambda: not self.ask(*active).strip())
 
     def wait_for(self, what: str, so: Callable[[], object], seconds: float = 60) -> None:
         """Ask until it is so, or say what was waited for."""
@@ -140,6 +147,10 @@ def cluster(folder: Path, cpus: int = 2, memory: int = 12000) -> Iterator[Cluste
         one.wait_for("an idle node", lambda: one.ask("sinfo", "--noheader", "--format=%T").strip() == "idle")
         yield one
     finally:
-        for name in list(one.running)[::-1]:
-            one.stop(name)
-        CONFIGURATION.unlink()
+        try:
+            with suppress(subprocess.SubprocessError):  # a controller that does not answer runs no job of ours
+                one.cancel_all()
+        finally:
+            for name in list(one.running)[::-1]:
+                one.stop(name)
+            CONFIGURATION.unlink()

@@ -12,6 +12,7 @@ figures: `--profile full --keep FOLDER` takes an hour or two on two cores, and g
 import argparse
 import hashlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="compute by jobs only, and keep the figures here")
     asked = parser.parse_args()
     profile = asked.profile
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Ended by a signal."))  # cleans up, as after Ctrl-C
     install()
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
         book, place = Path(folder) / "book", Path(folder) / "slurm"
