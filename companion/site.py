@@ -3,6 +3,7 @@
 Or of published figures alone, where nothing was run.
 """
 
+import errno
 import os
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ from companion.mistakes import Mistake
 QUICKLY = "from companion import haste; haste.leave_out_grammars(); haste.collect_seldom()"
 JUPYTER_BOOK = (sys.executable, "-c", f"{QUICKLY}; from jupyter_book.cli.main import main; main()")
 STRICT = ("-W", "-n", "--keep-going")
+# Bytes. With less, it is the disk that ended Sphinx, whatever its last words are.
+FULL = 2**20
 
 
 def build_site(house: House, profile: str) -> Path:
@@ -76,6 +79,8 @@ def _assemble(house: House, profile: str, target: str, content: dict[str, Any]) 
             stderr=subprocess.STDOUT,
         )
     if finished.returncode != 0:
+        if shutil.disk_usage(log.parent).free < FULL:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(house.site_output(profile)))
         lines = log.read_text(encoding="utf-8").splitlines()
         faults = [line for line in lines if "WARNING" in line or "ERROR" in line] or lines[-20:]
         raise Mistake("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))

@@ -30,6 +30,13 @@ EXACT = 1e-10
 ROUNDING = 1e-12
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forget_programs():
+    """What a file of tests compiled is forgotten after it: a worker would otherwise hold the programs of all."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture(scope="module")
 def float64():
     """JAX computes in float64 for the whole test module, and only there."""

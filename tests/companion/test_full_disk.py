@@ -3,6 +3,8 @@
 import errno
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -81,3 +83,31 @@ def test_a_file_that_does_not_fit_leaves_the_one_before(tmp_path, monkeypatch):
         atomic.write_text(path, "after")
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
     assert path.read_text() == "before"
+
+
+# Of a file system in memory: too little for a run, for a run and half of the site, for all.
+SIZES = ("32k", "9m", "300m")
+FILL = """
+mount -t tmpfs -o size=32k none _build || exit
+for size in {sizes}; do
+    mount -o remount,size=$size _build
+    {python} -m companion build > ../$size.out 2>&1
+    echo $? >> ../codes
+done
+"""
+
+
+def test_a_build_on_a_disk_that_fills_goes_on_where_there_is_room(clone, ran):
+    """A real disk, which only this process and its children see; whatever a library says of it, we say one sentence."""
+    (clone.root / "_build").mkdir(exist_ok=True)
+    script = FILL.format(sizes=" ".join(SIZES), python=sys.executable)
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
+    finished = subprocess.run(alone, cwd=clone.root, env=clone.environment, capture_output=True, text=True, check=False)
+    if not (folder := clone.root.parent).joinpath("codes").exists():
+        pytest.skip(f"This machine lets nobody mount a disk of their own: {finished.stderr}")
+    said = [(folder / f"{size}.out").read_text() for size in SIZES]
+    assert (folder / "codes").read_text().split() == ["2", "2", "0"], said
+    for told in said[:-1]:
+        assert "No space is left on the disk" in told
+        assert "Traceback" not in told
+    assert clone.tree("figures") == ran.tree("figures")
