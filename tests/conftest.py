@@ -1,5 +1,6 @@
 """What all tests share: shapes and types of `lib` checked at run time, and the tolerances, each named once."""
 
+import ctypes
 import os
 from collections import Counter
 from pathlib import Path
@@ -31,10 +32,11 @@ ROUNDING = 1e-12
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _forget_programs():
-    """What a file of tests compiled is forgotten after it: a worker would otherwise hold the programs of all."""
+def _give_memory_back():
+    """What was freed goes back to the system after a file of tests: glibc keeps gigabytes of it until it is asked."""
     yield
-    jax.clear_caches()
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
 
 
 @pytest.fixture(scope="module")
