@@ -8,10 +8,17 @@ from companion import freshness, parameters
 from companion.house import DEFAULT_PROFILE, House, relative
 
 house = House(Path(workflow.basedir))
-# What a scheduler is asked for, in MB and minutes; on one machine they mean nothing. A job may take as long as one step
-# of a notebook may.
-PIECE = {"mem_mb": 2000, "runtime": int(60 * house.settings.hours_a_step)}
-NOTEBOOK = {"mem_mb": 4000, "runtime": PIECE["runtime"]}
+
+
+def asked_for(megabytes):
+    """What a scheduler is asked for; on one machine it means nothing. A job may take as long as one step may, in minutes.
+
+    A job that is sent again asks for more: few take more than most (decision 8 has what was measured).
+    """
+    runtime = int(60 * house.settings.hours_a_step)
+    return {"mem_mb": lambda wildcards, attempt: megabytes * attempt, "runtime": runtime}
+
+
 profile = config.get("profile", DEFAULT_PROFILE)
 house.require_profile(profile)
 if workflow.is_main_process:
@@ -70,7 +77,7 @@ for notebook in names:
             params:
                 notebook=notebook,
             resources:
-                **NOTEBOOK,
+                **asked_for(megabytes=4000),
             shell:
                 "{command:q} run {params.notebook} --profile {profile:q}"
 
@@ -95,7 +102,7 @@ rule piece:
         key=r"[0-9a-f]+",
         piece=r"[^/]+",
     resources:
-        **PIECE,
+        **asked_for(megabytes=2000),
     shell:
         "{command:q} piece {wildcards.notebook} {wildcards.piece:q} --profile {profile:q}"
 
@@ -107,6 +114,6 @@ rule book:
     output:
         below([site_stamp]),
     resources:
-        **NOTEBOOK,
+        **asked_for(megabytes=4000),
     shell:
         "{command:q} book --profile {profile:q}"
