@@ -43,17 +43,18 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def digests(folder: Path, figure: str) -> dict[str, str]:
-    """The sha256 of each file but the record, which holds them. Raises `ValueError` if one is too large to publish."""
-    found = {}
-    for suffix in SUFFIXES[:-1]:
-        content = (folder / f"{figure}{suffix}").read_bytes()
-        if len(content) > LARGEST:
-            raise ValueError(
-                f"{figure}{suffix} has {len(content):,} bytes, over the {LARGEST:,} a published file may have: "
-                "rasterise dense artists (`rasterized=True`) or thin the table."
+    """The sha256 of each file but the record, which holds them."""
+    return {suffix: digest((folder / f"{figure}{suffix}").read_bytes()) for suffix in SUFFIXES[:-1]}
+
+
+def require_small(folder: Path, figure: str) -> None:
+    """Raise a `Mistake` if a file of the figure is too large to be tracked. What nobody publishes may be of any size."""
+    for path in files(folder, figure):
+        if (size := path.stat().st_size) > LARGEST:
+            raise Mistake(
+                f"{path.name} has {size:,} bytes, over the {LARGEST:,} a published file may have: rasterise dense "
+                "artists (`rasterized=True`) or thin the table, and run its notebook again."
             )
-        found[suffix] = digest(content)
-    return found
 
 
 def faults(folder: Path, figure: str) -> list[str]:

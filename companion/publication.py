@@ -25,7 +25,7 @@ def publish_figures(house: House, name: str, alone: str | None = None) -> list[s
     A figure whose parameters, words, picture code and numbers (within tolerance) are the published ones is left alone
     to the byte, whatever this machine's fonts and rounding made of it. One that is again what git has in the last
     commit, after a change that was taken back, gets those bytes. So `git status` is clean exactly when the results were
-    reproduced. The folder is exchanged in one step.
+    reproduced. The folder is exchanged in one step. Raises a `Mistake` if a file is too large to be tracked.
     """
     build = house.build(DEFAULT_PROFILE)
     built, published = build.figures / name, house.published / name
@@ -35,6 +35,8 @@ def publish_figures(house: House, name: str, alone: str | None = None) -> list[s
             replaced, dropped = [figure for figure in replaced if figure == alone], []
         if not replaced and not dropped:
             return []
+        for figure in replaced:
+            figure_set.require_small(built, figure)
         with staging_folder(build.staging, f"publish-{name}") as staging:
             new = staging / name
             new.mkdir()

@@ -18,6 +18,7 @@ import pytest
 
 from companion import atomic, figure_set, publication
 from companion.house import House
+from companion.mistakes import Mistake
 
 COLUMNS = {
     name: {"meaning": name, "unit": "1", "std_error": error, "absolute": 0.0, "kind": kind}
@@ -332,6 +333,19 @@ def test_figures_are_published_from_another_file_system(desk):
         assert list(desk.house.build("laptop").staging.iterdir()) == []
         assert desk.published.stat().st_mode & 0o777 == 0o755
         shutil.rmtree(desk.house.published)
+
+
+@pytest.mark.parametrize("file", ["csv", "svg"])
+def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
+    """Where it would be tracked; a run whose figures nobody publishes may draw them as large as it likes."""
+    large = "<svg>" + "x" * figure_set.LARGEST + "</svg>" if file == "svg" else "<svg/>"
+    before = desk.bytes(desk.published)
+    desk.build("one", parameters={"seed": 1}, pixels=large)
+    if file == "csv":
+        write_set(desk.built, "one", csv=CSV + "10,2,0.1,9.5\n" * 30_000, parameters={"seed": 1})
+    with pytest.raises(Mistake, match=f"one[.].*{file} has .* over the 300,000"):
+        desk.publish()
+    assert desk.bytes(desk.published) == before
 
 
 @pytest.mark.usefixtures("two_disks")
