@@ -48,7 +48,7 @@ def digests(folder: Path, figure: str) -> dict[str, str]:
 
 
 def require_small(folder: Path, figure: str) -> None:
-    """Raise a `Mistake` if a file of the figure is too large to be tracked. What nobody publishes may be of any size."""
+    """Raise a `Mistake` if a file of the figure is too large to be tracked: what nobody publishes may be any size."""
     for path in files(folder, figure):
         if (size := path.stat().st_size) > LARGEST:
             raise Mistake(
