@@ -15,14 +15,11 @@ from chapters.trajectory_stability.trajectories import Course, InfinitePath, Tra
 from companion import gather
 from companion.pieces import Arrays, Pieces
 from lib.batching import in_batches
-from lib.concentration import Rate, error_curve, fit_rate, one_over_length
 
 CHECKPOINTS = ("start", "half-way", "end")
 
 # Of every task: H² at the checkpoints.
 Norms = Mapping[str, Float[np.ndarray, " 3"]]
-# Of every task: the exponent at each of them.
-Rates = Mapping[str, list[Rate]]
 
 
 @dataclass(frozen=True)
@@ -127,13 +124,3 @@ def _batch_of_gaps(
 def _keys_of(many: Key[Array, " n"], purpose: int) -> Key[Array, " n"]:
     """From each key the one for this purpose."""
     return jax.vmap(lambda key: jr.fold_in(key, purpose))(many)
-
-
-def fit_rates(errors: Mapping[str, GradientErrors]) -> Rates:
-    """By task, the exponent of the mean squared gap at each checkpoint, a term 1/L fitted along."""
-    return {name: _fit_rates(these) for name, these in errors.items()}
-
-
-def _fit_rates(errors: GradientErrors) -> list[Rate]:
-    by_checkpoint = np.moveaxis(errors.squared_gaps, 1, 0)
-    return [fit_rate(error_curve(errors.lengths, gaps), one_over_length) for gaps in by_checkpoint]

@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientErrors, Norms, Rates
+from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientErrors, Norms
+from chapters.trajectory_stability.exponents import Rates
 from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
 from companion import Alternative, Claim, Column, Numbers, Table
