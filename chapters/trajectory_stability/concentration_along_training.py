@@ -3,8 +3,8 @@ r"""The error of the gradient at three points of the trajectory.
 Left: mean of $\|\nabla\hat R_L-\nabla R_\infty\|^2$ of single prompts on fresh episodes at the end of training, divided
 by its value at the shortest prompt, with two standard errors, upwards only where a bar would nearly reach zero; one
 series for each task, regressions in blue. Dotted: $1/L$. Right: the exponent $r$ of $L^{-r}$ at the start, half-way and
-at the end, with 95 % confidence intervals; a correction of order $1/L$ is fitted along, and where the curve bends
-otherwise, one of order $1/\sqrt L$ too. The number beside a task is the largest $H^2$ of its three checkpoints. The
+at the end, with 95 % confidence intervals; a correction of order $1/L$ is fitted along, and with many
+lengths one of order $1/\sqrt L$ too. The number beside a task is the largest $H^2$ of its three checkpoints. The
 last task is the control, whose tokens are not sub-Gaussian: its gradient does not concentrate.
 
 Alt: Two panels. Left, a log-log chart: the series of the sub-Gaussian tasks fall together along a dotted line of slope
@@ -57,7 +57,7 @@ def _table(norms: Norms, errors: Mapping[str, GradientErrors], rates: Rates) -> 
         "gap": Column("Mean of ‖gradient of one prompt's loss - that of its law‖²", std_error="gap_std_error"),
         "gap_std_error": Column("Standard error of the mean", moves_with="gap"),
         "exponent": Column(
-            "r of gap ∝ L^-r, with a correction 1/L fitted along, and 1/√L where that does not fit",
+            "r of gap ∝ L^-r, with a correction 1/L fitted along, and with many lengths 1/√L too",
             std_error="exponent_std_error",
         ),
         "exponent_std_error": Column("Standard error of r", moves_with="exponent"),

@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.trajectory_stability.checkpoints import GradientErrors
-from lib.concentration import ErrorCurve, Rate, error_curve, fit_rate, one_over_length
+from lib.concentration import Rate, error_curve, fit_rate, one_over_length
 
-# A curve that fits so badly by chance once in a hundred times is taken for one of another form, of four coefficients.
-UNLIKELY, MOST_COEFFICIENTS = 0.01, 4
+# So many lengths tell two corrections from the power, and leave two to say whether the curve fits.
+MANY = 6
 # Of every task: the exponent at each checkpoint.
 Rates = Mapping[str, list[Rate]]
 
@@ -17,20 +17,15 @@ Rates = Mapping[str, list[Rate]]
 def fit_rates(errors: Mapping[str, GradientErrors]) -> Rates:
     """By task, the exponent of the mean squared gap at each checkpoint, a term 1/L fitted along.
 
-    Where the curve is not of that form, by its `p_value`, and has a length to spare, a term 1/√L too.
+    With many lengths a term 1/√L too: a fit without it can be good and its exponent wrong by many standard errors.
     """
     return {name: _fit_rates(these) for name, these in errors.items()}
 
 
 def _fit_rates(errors: GradientErrors) -> list[Rate]:
     by_checkpoint = np.moveaxis(errors.squared_gaps, 1, 0)
-    return [_fit_rate(error_curve(errors.lengths, gaps)) for gaps in by_checkpoint]
-
-
-def _fit_rate(curve: ErrorCurve) -> Rate:
-    rate = fit_rate(curve, one_over_length)
-    enough = len(curve.lengths) > MOST_COEFFICIENTS
-    return fit_rate(curve, one_over_length, one_over_root) if rate.p_value < UNLIKELY and enough else rate
+    bends = (one_over_length, one_over_root) if len(errors.lengths) >= MANY else (one_over_length,)
+    return [fit_rate(error_curve(errors.lengths, gaps), *bends) for gaps in by_checkpoint]
 
 
 def one_over_root(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import scipy.special
 
-from chapters.trajectory_stability import balanced_flows, checkpoints, envelope, task_scales, trajectories
+from chapters.trajectory_stability import balanced_flows, checkpoints, envelope, exponents, task_scales, trajectories
 from chapters.trajectory_stability.parameters import with_signs
 from chapters.trajectory_stability.pieces import pieces
 from chapters.trajectory_stability.problems import CONTROL, keys, problems
 from chapters.trajectory_stability.programs import TOGETHER, as_flat, as_head, read_prompts
 from companion.pieces import FOLDER
+from lib.concentration import error_curve, fit_rate, one_over_length
 from lib.icl.tasks import episode_loss
 from lib.measures import Empirical
 
@@ -283,3 +284,27 @@ def test_the_task_that_is_drawn_must_be_there(run_cells):
     assert with_signs(["signs", "mixture", "signs"]) == ["signs", "mixture"]
     with pytest.raises(ValueError, match="signs"):
         run_cells(NAME, tasks=["mixture"])
+
+
+@pytest.mark.parametrize("correction", [one_over_length, exponents.one_over_root])
+def test_exponents_are_one_whichever_correction_there_is(correction):
+    """Of errors like 1/L, corrected; with few lengths the quicker correction alone is fitted."""
+    lengths = tuple(2**power for power in range(4, 13))
+    means = (1 - 1.5 * correction(np.asarray(lengths, float))) / lengths
+    gaps = means * np.random.default_rng(0).exponential(size=(20_000, 3, len(lengths)))
+    (rates,) = exponents.fit_rates({TASK: checkpoints.GradientErrors(lengths, gaps)}).values()
+    assert all(abs(rate.exponent - 1) < 3.5 * rate.std_error < 0.2 for rate in rates)
+    few = exponents.MANY - 1
+    (fewer,) = exponents.fit_rates({TASK: checkpoints.GradientErrors(lengths[:few], gaps[..., :few])}).values()
+    plain = [fit_rate(error_curve(lengths[:few], gaps[:, stop, :few]), one_over_length) for stop in range(3)]
+    assert [rate.exponent for rate in fewer] == [rate.exponent for rate in plain]
+
+
+def test_a_slower_correction_must_be_fitted():
+    """Without it the exponent is wrong by many of its standard errors, also where the fit looks good."""
+    lengths = tuple(2**power for power in range(4, 13))
+    means = (1 - 1.5 * exponents.one_over_root(np.asarray(lengths, float))) / lengths
+    gaps = means * np.random.default_rng(2).exponential(size=(20_000, len(lengths)))
+    plain = fit_rate(error_curve(lengths, gaps), one_over_length)
+    assert plain.p_value > 0.1
+    assert abs(plain.exponent - 1) > 5 * plain.std_error
