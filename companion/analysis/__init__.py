@@ -1,0 +1,1 @@
+"""Static analysis of sources: dependencies, fingerprints, public names."""

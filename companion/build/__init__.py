@@ -1,0 +1,1 @@
+"""Cache keys, the build plan, execution of notebooks, and publication of figures."""

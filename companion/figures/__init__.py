@@ -1,0 +1,1 @@
+"""Published figures: tables, claims, files, rendering, style and comparison."""

@@ -1,0 +1,1 @@
+"""Files, locks, processes, signals and errors: what every other layer rests on."""

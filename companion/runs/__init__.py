@@ -1,0 +1,1 @@
+"""Custom runs: reports, sweeps, reruns from Python, and verification."""
