@@ -17,8 +17,8 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from companion.house import DEFAULT_PROFILE, House
-from companion.site import is_built
+from companion.project.paths import DEFAULT_PROFILE, House
+from companion.site.jupyter_book import is_built
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGESTS = "SHA256SUMS"

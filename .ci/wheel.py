@@ -16,11 +16,11 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from companion import figure_set
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.parameters import resolve
-from companion.publishing import SCRATCH
+from companion.authoring.publish import SCRATCH
+from companion.figures import store
+from companion.project.notebooks import Notebook
+from companion.project.parameters import resolve
+from companion.project.paths import House
 
 ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "smoke"
@@ -69,7 +69,7 @@ def run(programs: Path, folder: Path, notebook: Notebook, values: dict) -> list[
     if finished.returncode:
         return [finished.stderr[-3000:]]
     left = folder / SCRATCH / notebook.name
-    claims = [claim for name in notebook.figures for claim in figure_set.read_record(left, name)["claims"]]
+    claims = [claim for name in notebook.figures for claim in store.read_record(left, name)["claims"]]
     return [f"{claim['id']} does not hold: {claim['measured']}" for claim in claims if not claim["holds"]]
 
 

@@ -24,11 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.table import origin  # noqa: E402
-from companion import atomic, figure_set  # noqa: E402
-from companion.house import DEFAULT_PROFILE, House  # noqa: E402
-from companion.mistakes import did_you_mean  # noqa: E402
-from companion.notebooks import Notebook  # noqa: E402
-from companion.parameters import resolve  # noqa: E402
+from companion.figures import store  # noqa: E402
+from companion.io import atomic  # noqa: E402
+from companion.io.errors import did_you_mean  # noqa: E402
+from companion.project.notebooks import Notebook  # noqa: E402
+from companion.project.parameters import resolve  # noqa: E402
+from companion.project.paths import DEFAULT_PROFILE, House  # noqa: E402
 
 PROFILE = "full"
 TABLE = ROOT / "book" / f"{PROFILE}.csv"
@@ -96,7 +97,7 @@ def measured(house: House, name: str, seconds: float) -> dict[str, str]:
 def how_it_ended(house: House, name: str) -> str:
     """How many figures it left, and how many claims hold: all, or it would have failed."""
     folder = house.build(PROFILE).figures / name
-    claims = [len(figure_set.read_record(folder, figure)["claims"]) for figure in figure_set.names_in(folder)]
+    claims = [len(store.read_record(folder, figure)["claims"]) for figure in store.names_in(folder)]
     return f"{len(claims)} figures, {sum(claims)} claims hold"
 
 

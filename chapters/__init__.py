@@ -17,7 +17,7 @@ def float64() -> None:
     """
     import jax
 
-    from companion.house import CACHE
+    from companion.project.paths import CACHE
 
     jax.config.update("jax_enable_x64", True)
     compile_quickly()

@@ -7,26 +7,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from companion.parameters import Parameters as Parameters
-    from companion.pieces import gather as gather
-    from companion.publishing import begin as begin
-    from companion.records import Alternative as Alternative
-    from companion.records import Claim as Claim
-    from companion.records import Column as Column
-    from companion.records import Numbers as Numbers
-    from companion.records import Table as Table
-    from companion.rerunning import rerun as rerun
+    from companion.authoring.publish import begin as begin
+    from companion.authoring.tasks import gather as gather
+    from companion.figures.schema import Alternative as Alternative
+    from companion.figures.schema import Claim as Claim
+    from companion.figures.schema import Column as Column
+    from companion.figures.schema import Numbers as Numbers
+    from companion.figures.schema import Table as Table
+    from companion.project.parameters import Parameters as Parameters
+    from companion.runs.rerun import rerun as rerun
 
 _HOMES = {
-    "Alternative": "records",
-    "Claim": "records",
-    "Column": "records",
-    "Numbers": "records",
-    "Parameters": "parameters",
-    "Table": "records",
-    "begin": "publishing",
-    "gather": "pieces",
-    "rerun": "rerunning",
+    "Alternative": "figures.schema",
+    "Claim": "figures.schema",
+    "Column": "figures.schema",
+    "Numbers": "figures.schema",
+    "Parameters": "project.parameters",
+    "Table": "figures.schema",
+    "begin": "authoring.publish",
+    "gather": "authoring.tasks",
+    "rerun": "runs.rerun",
 }
 
 

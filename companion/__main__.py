@@ -2,21 +2,22 @@
 
 import sys
 
-from companion import stopping, without
+from companion import without
+from companion.io import signals
 
 
 def main() -> None:
     """Run the command line; stopped by Ctrl-C or SIGTERM, or lacking a library, say so in a sentence."""
     try:
-        stopping.listen()
+        signals.listen()
         try:
             from companion.cli import app
         except ModuleNotFoundError as error:
             sys.exit(without(error.name, "The command line", "book"))
         app()
     except KeyboardInterrupt as stop:
-        print(stopping.SENTENCE, file=sys.stderr)
-        sys.exit(stopping.exit_code(stop))
+        print(signals.SENTENCE, file=sys.stderr)
+        sys.exit(signals.exit_code(stop))
 
 
 if __name__ == "__main__":

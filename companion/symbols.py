@@ -16,9 +16,9 @@ import re
 import sys
 from collections.abc import Iterator
 
-from companion.boxes import prose
-from companion.house import House
-from companion.notebooks import Notebook
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
+from companion.project.theorem_blocks import prose
 
 GREEK = re.compile(
     r"\\(alpha|beta|gamma|delta|(var)?epsilon|zeta|eta|(var)?theta|iota|kappa|lambda|mu|nu|xi|pi|(var)?rho|(var)?sigma|tau"

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import contests, full, table  # noqa: E402
 from benchmarks.__main__ import MODULES  # noqa: E402
-from companion.house import House  # noqa: E402
+from companion.project.paths import House  # noqa: E402
 
 
 def row(ours: float, peer: float, **change) -> dict:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from companion import sources
-from companion.house import House
-from companion.notebooks import Notebook
+from companion.analysis import dependencies
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = House(ROOT).notebooks()
@@ -98,11 +98,11 @@ def test_every_picture_says_what_to_see():
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_pictures_hold_no_mathematics(name, figure):
     """What draws a figure comes from the chapter's drawing and from the machine: no science, no JAX, no SciPy."""
-    library = sources.Library.at(ROOT, ["lib", "chapters"])
+    library = dependencies.Library.at(ROOT, ["lib", "chapters"])
     parts = library._closure([f"chapters.{name}.{figure}"], "picture", machine=())
     for path, part in parts:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        tree.body = sources._statements(tree, part)
+        tree.body = dependencies._statements(tree, part)
         heavy = {
             heavy for heavy in imported_by(tree, path) if heavy.split(".")[0] in ("lib", "jax", "scipy", "equinox")
         }

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from companion.house import House
-from companion.publication import published_claims
-from companion.statements import Statements
+from companion.build.publication_policy import published_claims
+from companion.project.paths import House
+from companion.project.statements import Statements
 
 HOUSE = House(Path(__file__).parents[1])
 # The items of both papers, as counted when the list was made.

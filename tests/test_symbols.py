@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from companion.house import House
+from companion.project.paths import House
 from companion.symbols import undefined
 
 HOUSE = House(Path(__file__).parents[1])

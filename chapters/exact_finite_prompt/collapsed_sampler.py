@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt import plain_prompts
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, label, legend_line, legend_point, legend_with, markers
+from companion.figures.style import headline, label, legend_line, legend_point, legend_with, markers
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay, sample_output
 from lib.statistics import quantile_error

@@ -20,7 +20,16 @@ from matplotlib.figure import Figure
 from chapters.exact_finite_prompt.against_theory import ErrorsBySize
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, label, legend_line, legend_point, legend_with, markers, sequence
+from companion.figures.style import (
+    error_bars,
+    headline,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+    sequence,
+)
 from lib.statistics import comparison_quantile, standard_error
 
 

@@ -20,7 +20,7 @@ from matplotlib.patheffects import withStroke
 from chapters.exact_finite_prompt.marks import SIZE
 from chapters.exact_finite_prompt.quadrature import Accuracy, Plane, WeightSums
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, label
+from companion.figures.style import headline, label
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU
 
 # Of the colours: powers of ten, the closer the nearer to one, where all that matters happens.

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.figures.style import headline, ink, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 import companion
-from companion.parameters import each_once
+from companion.project.parameters import each_once
 
 # So many prompts a length have a mean that is near normal, and a standard error worth its name.
 FEWEST_PROMPTS = 100

@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 from chapters.exact_finite_prompt.against_theory import MeanDeviations
 from chapters.exact_finite_prompt.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, sequence
+from companion.figures.style import headline, ink, legend_line, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
 from lib.statistics import comparison_quantile
 

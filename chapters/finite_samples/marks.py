@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from companion.style import error_bars
+from companion.figures.style import error_bars
 
 # Objectives that differ by this share of theirs are of different minima.
 DIFFERENT = 1e-4

@@ -32,7 +32,7 @@ from chapters.finite_samples.theory import (
 )
 from chapters.finite_samples.training import HEADS, SMALLEST_RIDGE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, label
+from companion.figures.style import headline, label
 from lib.statistics import comparison_quantile
 
 LABELS = {

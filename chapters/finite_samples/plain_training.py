@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from chapters.finite_samples.marks import COLOURS, DIFFERENT, plain_ticks
 from chapters.finite_samples.plain import SGD_STEPS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import standard_error, student_quantile
 
 DESCENT, SGD = "gradient descent", "SGD"

@@ -27,7 +27,7 @@ from chapters.finite_samples.published import MAX, RANDOM_STARTS, RUN_ALPHAS, SP
 from chapters.finite_samples.theory import Measured
 from chapters.finite_samples.training import HEADS, NOISE_STD
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, label
+from companion.figures.style import headline, label
 from lib.statistics import comparison_quantile
 
 # Up to the first linear attention is ahead in the spiked tasks, from the second on softmax is ahead in all.

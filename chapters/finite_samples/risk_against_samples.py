@@ -23,7 +23,7 @@ from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain
 from chapters.finite_samples.theory import FAR, Bounds, Measured, Trained, ridge_at
 from chapters.finite_samples.training import HEADS, NOISE_STD, SMALLEST_RIDGE, Rerun
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, markers
+from companion.figures.style import headline, ink, label, markers
 from lib.statistics import comparison_quantile
 
 # Up to the first linear attention is ahead, from the second on softmax.

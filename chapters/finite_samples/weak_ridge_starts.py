@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from chapters.finite_samples.marks import DIFFERENT
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 
 
 def numbers(weak: pd.DataFrame) -> Numbers:

@@ -23,7 +23,7 @@ from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, legend_line, power_of_ten, sequence
+from companion.figures.style import error_bars, headline, ink, legend_line, power_of_ten, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 

@@ -22,7 +22,7 @@ from matplotlib.ticker import MultipleLocator
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
 

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from chapters.gaussian_limit.gaussian_prompts import two_clusters
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, legend_line, legend_with
+from companion.figures.style import error_bars, headline, ink, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
 from lib.measures import Empirical, Gaussian

@@ -21,7 +21,7 @@ from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
 from chapters.gaussian_limit.marks import SIZE
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import (
+from companion.figures.style import (
     error_bars,
     headline,
     ink,

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.one_coordinate import Sweep
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label, markers
+from companion.figures.style import error_bars, headline, ink, label, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # How far the Laplace law is tested, in units of the pole 1/b: below a half, prompts have a finite fluctuation.

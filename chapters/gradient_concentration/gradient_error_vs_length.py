@@ -29,7 +29,7 @@ from chapters.gradient_concentration.theory import (
     mean_errors,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import (
+from companion.figures.style import (
     error_bars,
     few_decades,
     headline,

@@ -23,7 +23,7 @@ from chapters.gradient_concentration.marks import SIZE
 from chapters.gradient_concentration.parameters import MODERATE
 from chapters.gradient_concentration.theory import long_prompt_law, long_prompt_ratio
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label, legend_line, legend_with, markers, sequence
+from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_with, markers, sequence
 from lib.statistics import comparison_quantile
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-from companion.parameters import each_once
+from companion.project.parameters import each_once
 
 # Up to this query size the error at the longest length is compared with its limit: beyond, rare prompts carry the mean.
 MODERATE = 0.5

@@ -19,7 +19,7 @@ from matplotlib.ticker import AutoLocator
 from chapters.gradient_concentration.marks import SIZE
 from chapters.gradient_concentration.tilts import ORDERS, OUTSIDER, Tilts
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import few_decades, headline, ink, label
+from companion.figures.style import few_decades, headline, ink, label
 
 CEILING = "ceiling"
 

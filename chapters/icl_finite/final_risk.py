@@ -23,7 +23,7 @@ from chapters.icl_finite.marks import MARKERS, SIZE
 from chapters.icl_finite.parameters import WAITED
 from chapters.icl_finite.valley_search import Price
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label, legend_line, sequence
+from companion.figures.style import error_bars, headline, ink, label, legend_line, sequence
 from lib.icl import LinearRegression
 from lib.statistics import standard_error
 

@@ -20,7 +20,7 @@ from chapters.icl_finite.descents import LONGER, StochasticDescents
 from chapters.icl_finite.exact_flows import Flows
 from chapters.icl_finite.marks import MARKERS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label, sequence
+from companion.figures.style import error_bars, headline, ink, label, sequence
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.icl_finite.balls import GROWING, Farthest
 from chapters.icl_finite.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # What is left of a gap at the longest prompts, if it goes to zero.

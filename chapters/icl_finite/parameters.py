@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 import companion
-from companion.parameters import each_once
+from companion.project.parameters import each_once
 
 # When the exact flows are first looked at.
 EARLIEST = 0.05

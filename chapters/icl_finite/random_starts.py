@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.icl_finite.marks import SIZE
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 
 # From ln L = 13 on, the next term of the law's expansion is below this.
 KNOWN = 1e-3

@@ -20,7 +20,7 @@ from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.marks import SIZE
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 
 # The infinite flow has arrived; and until when the growth of the gap is measured.
 ARRIVED, MEASURED = 100.0, 300.0

@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 from chapters.icl_infinite.block_flows import Flow, first_below, follow
 from chapters.icl_infinite.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 from lib.icl import Blocks, LinearRegression
 
 # Size of the sign-wrong starts, and the imbalance from which on escape times are a straight line.

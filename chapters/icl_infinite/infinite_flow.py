@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.icl_infinite.block_flows import REACHED, RTOL, Flow, bounds, clock, distance_between, follow, toeplitz
 from chapters.icl_infinite.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import few_decades, headline
+from companion.figures.style import few_decades, headline
 from lib.icl import Blocks, LinearRegression, balanced_start
 
 # What the flow's invariant may still be off, after up to 10⁵ steps.

@@ -22,7 +22,7 @@ from chapters.icl_infinite.block_flows import REACHED, first_below
 from chapters.icl_infinite.marks import AXIS, RANDOM, SIZE
 from chapters.icl_infinite.scaled_starts import ScaledStart
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 
 # "Near the limit", for the time that a start takes.
 NEAR = 1e-3

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import INK, headline, ink, label
+from companion.figures.style import INK, headline, ink, label
 from lib.attention import Attention, attend, linear_attend
 from lib.icl import LinearRegression, block_attention, infinite_limit
 from lib.measures import Empirical, Gaussian

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 
 # Eigenvalues of a 6×6 matrix of size 10.
 ROUNDING = 1e-12

@@ -23,7 +23,7 @@ from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 
 LARGEST, TOKENS = 3.0, 300
 # Of each coordinate of a query; an odd number, so that zero is one of them.

@@ -24,7 +24,7 @@ from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 from lib import single_location as sl
 from lib.batching import in_batches
 

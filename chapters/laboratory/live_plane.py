@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.laboratory.grids import Axis, Grid, Values
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 from lib.finite_prompt import score_statistics
 
 LARGEST_TAU, LARGEST_DECADE = 15.0, 40

@@ -20,7 +20,7 @@ from chapters.laboratory.grids import Axis, Grid
 from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 
 DIMENSIONS, NOISES = (1.0, 2.0, 5.0, 10.0), (0.0, 0.1, 1.0)
 SHORTEST, LARGEST_DECADE = 5.0, 6

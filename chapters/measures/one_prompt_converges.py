@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 
 from chapters.measures.prefixes import LawAnswer, PrefixAnswers
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, sequence
+from companion.figures.style import headline, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 

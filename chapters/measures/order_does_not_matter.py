@@ -22,7 +22,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from chapters.measures.edits import DOUBLED, PLACED, REPEATED, SHUFFLED, Moves
 from chapters.measures.scene import ROUNDING
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 
 # Where outputs that agree to the last bit are drawn, on an axis that has no zero.
 LAST_BIT = 1e-17

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 import companion
-from companion.parameters import each_once
+from companion.project.parameters import each_once
 
 
 def one_and_more(lengths: list[int]) -> list[int]:

@@ -20,7 +20,17 @@ from matplotlib.lines import Line2D
 
 from chapters.measures.short_errors import ShortPrompts
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with, markers, sequence
+from companion.figures.style import (
+    error_bars,
+    headline,
+    ink,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+    sequence,
+)
 from lib.concentration import fit_bound
 from lib.statistics import comparison_quantile, standard_error
 

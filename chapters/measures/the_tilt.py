@@ -30,7 +30,7 @@ from matplotlib.patheffects import withStroke
 from chapters.measures.scene import ROUNDING
 from chapters.measures.tilts import Average, Tilted, Weighted
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 from lib.statistics import comparison_quantile
 
 

@@ -25,7 +25,7 @@ from chapters.message_passing.runs import mean
 from chapters.message_passing.settings import HARD, Setting
 from chapters.message_passing.theory import DIFFERENT, Ends, Measured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, headline, ink, label
 
 MESSAGES, DESCENT, EVOLUTION = "message passing", "gradient descent", "evolution"
 KEYS = ["length", "snr", "alpha", "dimension", "seed", "start"]

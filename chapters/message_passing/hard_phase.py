@@ -21,7 +21,7 @@ from chapters.message_passing.marks import COLOUR, START_MARKERS
 from chapters.message_passing.runs import mean
 from chapters.message_passing.theory import DIFFERENT, Ends
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, label
+from companion.figures.style import error_bars, headline, label
 
 
 def numbers(ends: Mapping[float, Ends], noisy: Mapping[float, Ends], runs: pd.DataFrame) -> Numbers:

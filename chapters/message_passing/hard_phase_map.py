@@ -18,7 +18,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from chapters.message_passing.theory import widths
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, sequence
+from companion.figures.style import headline, sequence
 
 TICKS = (1, 2, 4, 8)
 

@@ -22,7 +22,7 @@ from chapters.message_passing.runs import at_infinity, mean
 from chapters.message_passing.settings import ALPHAS, COMPARED, Setting
 from chapters.message_passing.theory import Measured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, label
+from companion.figures.style import error_bars, headline, label
 from lib.statistics import comparison_quantile
 
 HEADS = ("softmax", "linear")

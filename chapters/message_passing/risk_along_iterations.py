@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.message_passing.marks import COLOUR, START_MARKERS
 from chapters.message_passing.runs import Shown, mean
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, label
+from companion.figures.style import error_bars, headline, label
 from lib.statistics import student_quantile
 
 

@@ -18,7 +18,7 @@ from chapters.needle_in_a_long_prompt.marks import SIZE
 from chapters.needle_in_a_long_prompt.parameters import LONGER, SHORTER
 from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearTest, Thresholds
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 
 MARKS = {"softmax": "o", "sigmoid": "s", "linear": "^"}
 LINES = {"2 ln L": ("--", r"$2\,\ln L$"), "L": (":", "$L$")}

@@ -23,7 +23,7 @@ from chapters.needle_in_a_long_prompt.parameters import LONGER
 from chapters.needle_in_a_long_prompt.passage import Hay, Passage
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 
 
 def numbers(curves: Mapping[int, Passage], hay: Hay) -> Numbers:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-from companion.parameters import different
+from companion.project.parameters import different
 
 # From these two lengths, as decimal logarithms, the trends in L are read.
 SHORTER, LONGER = 4, 12

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from companion.style import few_decades, ink, markers, sequence
+from companion.figures.style import few_decades, ink, markers, sequence
 
 SIZE = (8.0, 4.6)
 

@@ -23,7 +23,16 @@ from chapters.output_concentration.marks import SIZE
 from chapters.output_concentration.scene import DIMENSION
 from chapters.output_concentration.token_laws import FAR, HEAVIEST, LEAST_TILT, LawTheory, drawn_lengths
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, headline, label, legend_line, legend_point, legend_with, markers
+from companion.figures.style import (
+    error_bars,
+    few_decades,
+    headline,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+)
 from lib.concentration import ErrorCurve, fit_rate, one_over_length
 from lib.statistics import comparison_quantile
 

@@ -25,7 +25,7 @@ from chapters.output_concentration.exact_error import LONGEST, SHORTEST, ErrorsB
 from chapters.output_concentration.marks import coloured, length_axes
 from chapters.output_concentration.scene import DIMENSION
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, label, legend_line, legend_point, legend_with
+from companion.figures.style import error_bars, headline, label, legend_line, legend_point, legend_with
 from lib.concentration import BoundShape, ErrorCurve, looseness
 from lib.finite_prompt import rate_exponent
 from lib.statistics import comparison_quantile

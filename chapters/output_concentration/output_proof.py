@@ -30,7 +30,7 @@ from chapters.output_concentration.marks import coloured
 from chapters.output_concentration.partition_functions import Partitions
 from chapters.output_concentration.scene import DIMENSION
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, headline, ink, legend_line, markers
+from companion.figures.style import error_bars, few_decades, headline, ink, legend_line, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Of ln W over prompts.

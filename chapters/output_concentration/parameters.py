@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-from companion.parameters import each_once
+from companion.project.parameters import each_once
 
 
 class Parameters(companion.Parameters):

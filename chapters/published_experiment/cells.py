@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
-from companion.style import INK
+from companion.figures.style import INK
 
 
 def readable_on(cell: tuple[float, ...]) -> str:

@@ -30,7 +30,7 @@ from chapters.published_experiment.passes import LAW
 from chapters.published_experiment.places import Landscapes
 from chapters.published_experiment.protocol import PUBLISHED_STEPS, WIDTH, published_task
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 
 CERTAINTY = 0.95
 # A start has found the optimum whose mean square is at most this share above it: more than noise adds at the end, and

@@ -25,7 +25,7 @@ from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_f
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, legend_line
+from companion.figures.style import headline, ink, label, legend_line
 from lib.statistics import comparison_quantile
 
 RIGHT, WRONG = "right way", "wrong way"

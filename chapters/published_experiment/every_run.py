@@ -28,7 +28,7 @@ from chapters.published_experiment.protocol import (
 )
 from chapters.published_experiment.runs import DATA, STEPS_A_ROW
 from companion import Column
-from companion.checkpoints import Checkpoint
+from companion.authoring.checkpoints import Checkpoint
 from lib.flow import History, train
 from lib.icl import batch_loss, linear_summary, softmax_summary
 

@@ -25,7 +25,7 @@ from chapters.published_experiment.minima import copies
 from chapters.published_experiment.places import OPTIMUM, SECOND, Landscapes
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 
 CORRECTED = next(iter(LAWS))
 PLACES = (OPTIMUM, SECOND)

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-from companion.parameters import different
+from companion.project.parameters import different
 
 # The prompts on which second minima are looked at.
 SECOND_LENGTH = 20

@@ -2,7 +2,7 @@
 
 from chapters.published_experiment.protocol import keys, law_of
 from chapters.published_experiment.runs import Plan, Schedule, training_pieces
-from companion.pieces import Pieces
+from companion.authoring.tasks import Pieces
 
 
 def pieces(

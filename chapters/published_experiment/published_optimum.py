@@ -23,7 +23,7 @@ from chapters.published_experiment.protocol import PUBLISHED_STEPS, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.runs import LongRuns, Trainings, ends_of, long_ends_of
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label, legend_with
+from companion.figures.style import error_bars, headline, ink, label, legend_with
 from lib.statistics import comparison_quantile
 
 

@@ -21,7 +21,7 @@ from chapters.published_experiment.optima import Optima
 from chapters.published_experiment.protocol import CLOSE, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS, noise_power
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, legend_line, sequence
+from companion.figures.style import headline, ink, label, legend_line, sequence
 
 
 def numbers(optima: Optima, short: Trainings, long: LongRuns, *, law: str) -> Numbers:

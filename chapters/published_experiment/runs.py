@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, SeparateWeights, published_head, published_task
-from companion.pieces import Arrays, Pieces, gather
+from companion.authoring.tasks import Arrays, Pieces, gather
 from lib.flow import History, sgd
 from lib.icl import prompt_loss
 

@@ -29,7 +29,7 @@ from chapters.published_experiment.passes import LAW, PASS, Way
 from chapters.published_experiment.places import OPTIMUM, SECOND, Landscapes
 from chapters.published_experiment.protocol import CLOSE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 
 Ways = Mapping[str, Way]
 

@@ -16,7 +16,7 @@ from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE, SYMB
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, label
+from companion.figures.style import headline, label
 
 
 def numbers(optima: Optima, bayes: Ridge, *, lengths: list[int]) -> Numbers:

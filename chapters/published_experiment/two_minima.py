@@ -27,7 +27,7 @@ from chapters.published_experiment.places import OPTIMUM, SECOND, WAITING, Lands
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
 from chapters.published_experiment.runs import LongRuns
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line
+from companion.figures.style import headline, ink, legend_line
 
 CORRECTED, PUBLISHED = LAWS
 LEVELS = {OPTIMUM: "--", WAITING: "-.", SECOND: ":"}

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from chapters.real_heads.examples import Example, rows_of
 from chapters.real_heads.marks import GAUSSIAN, TEXT
 from companion import Column, Numbers, Table
-from companion.style import few_decades, headline, ink
+from companion.figures.style import few_decades, headline, ink
 
 
 def numbers(shown: Sequence[Example]) -> Numbers:

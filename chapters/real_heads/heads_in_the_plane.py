@@ -19,7 +19,7 @@ from chapters.real_heads.findings import Plane, Regimes
 from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 from lib.statistics import student_quantile
 
 

@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 
 from chapters.real_heads.regimes import FROZEN, LINEAR
-from companion.style import ink
+from companion.figures.style import ink
 
 SIZE = (8.5, 4.5)
 # Other draws and other prompts than the text's, each exact up to sums in float32.

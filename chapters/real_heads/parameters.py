@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-from companion.parameters import different
+from companion.project.parameters import different
 
 # The network has places for so many tokens, and what is said of long prompts is said of this length.
 LONGEST = 512

@@ -20,7 +20,7 @@ from chapters.real_heads.marks import SIZE, TEXT, borders
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.replacement import Replacement
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 from lib.statistics import comparison_quantile
 
 WORDS = {"own": "Gaussian answer of the prompt", "fitted": "map fitted elsewhere", "mean": "mean value"}

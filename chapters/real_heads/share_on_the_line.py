@@ -24,7 +24,7 @@ from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import ByLength
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline
+from companion.figures.style import headline
 from lib.statistics import comparison_quantile
 
 

@@ -20,7 +20,7 @@ from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.statistics import HeadStatistics
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, student_quantile
 
 

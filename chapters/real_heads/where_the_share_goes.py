@@ -20,7 +20,7 @@ from chapters.real_heads.marks import GAUSSIAN, ROUNDING, SIZE, TEXT
 from chapters.real_heads.regimes import LINEAR
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 from lib.statistics import comparison_quantile
 
 LADDER = {

@@ -21,7 +21,7 @@ from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import SIZE
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 from lib.icl import best_in_the_valley, least_price, price_of_one_head
 
 # A search ends, and the law of the valley holds, to better than this.

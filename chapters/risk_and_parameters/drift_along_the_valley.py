@@ -20,7 +20,7 @@ from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import tokens
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, sequence
+from companion.figures.style import headline, ink, sequence
 from lib.icl import best_in_the_valley
 
 

@@ -1,6 +1,6 @@
 """How the pictures of this chapter draw what they share."""
 
-from companion.style import power_of_ten
+from companion.figures.style import power_of_ten
 
 SIZE = (8.0, 4.5)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-from companion.parameters import each_once
+from companion.project.parameters import each_once
 
 
 def reach_small_keys(tilts: list[float]) -> list[float]:

@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.heads import LONG, BestHead
 from chapters.risk_and_parameters.marks import SIZE, tokens
 from chapters.risk_and_parameters.words import power
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, markers, sequence
+from companion.figures.style import headline, ink, label, markers, sequence
 from lib.icl import best_in_the_valley
 from lib.icl import price_of_one_head as price
 

@@ -18,7 +18,7 @@ from chapters.risk_and_parameters.heads import DIMENSION
 from chapters.risk_and_parameters.marks import SIZE
 from chapters.risk_and_parameters.opposite_heads import Answers, Theory, shrunken
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink
+from companion.figures.style import error_bars, headline, ink
 from lib.icl import valley_law
 from lib.statistics import comparison_quantile, standard_error
 

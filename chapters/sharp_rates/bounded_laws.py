@@ -21,7 +21,7 @@ from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, markers, sequence
+from companion.figures.style import headline, ink, label, markers, sequence
 
 QUERIES, TOKENS = "queries", "tokens"
 

@@ -23,7 +23,7 @@ from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 
 
 @dataclass(frozen=True)

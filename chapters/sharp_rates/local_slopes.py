@@ -21,7 +21,7 @@ from chapters.sharp_rates.marks import SIZE, slope_axes
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, legend_line, sequence
+from companion.figures.style import headline, ink, label, legend_line, sequence
 
 # Squared norms H² of the claims, one on each side of ½ at least.
 SQUARED_NORMS = (0.25, 1.0, 2.0, 4.0)

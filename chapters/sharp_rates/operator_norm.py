@@ -24,7 +24,7 @@ from chapters.sharp_rates.marks import SIZE, slope_axes
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, planar_density, radial_density
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, markers
+from companion.figures.style import headline, ink, label, markers
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 import companion
-from companion.parameters import each_once
+from companion.project.parameters import each_once
 
 # Where the exponents are read off: the local slope is then within 1/(2 ln L) or so of its limit.
 READ_AT = 300.0

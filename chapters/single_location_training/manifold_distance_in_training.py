@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band
 from chapters.single_location_training.marks import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 from lib.single_location.training import manifold_distance
 
 # The two strokes at a break of an axis.

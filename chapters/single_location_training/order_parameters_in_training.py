@@ -24,7 +24,7 @@ from chapters.single_location_training.closed_form import Least, RealPrompts
 from chapters.single_location_training.descents import BAND, FLAT, LEARNED, SOFT, STEEP, Runs, band
 from chapters.single_location_training.marks import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line
+from companion.figures.style import headline, ink, legend_line
 from lib.statistics import comparison_quantile
 
 LINES = {"key": "-", "value": "--"}

@@ -23,7 +23,7 @@ from matplotlib.ticker import FixedLocator
 from chapters.single_location_training.descents import LEARNED
 from chapters.single_location_training.published import FALLING, FLAT, ON, PROMPTS, SHARP, Again
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 
 FOUND, EXCHANGED, NEITHER = "found", "exchanged", "neither"
 # Of a path, points are kept that are so far from the last one.

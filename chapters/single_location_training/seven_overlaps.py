@@ -21,7 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, label
+from companion.figures.style import error_bars, headline, ink, label
 from lib.single_location.activations import softmax
 from lib.single_location.descent import Path, descend_population
 from lib.single_location.erm import answer, draw_prompts, draw_truth, fresh_risk

@@ -23,7 +23,7 @@ from chapters.softmax_advantage.models import GENERIC_LENGTH
 from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, Slopes
 from chapters.softmax_advantage.zoo import BIASES, LONG, SHORT, ZOO, Halves, Zoo
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 from lib.statistics import comparison_quantile
 
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 from lib import single_location as sl
 from lib.finite_prompt import participation
 

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 from lib import single_location as sl
 from lib.single_location.erm import draw_prompts, draw_truth
 from lib.statistics import comparison_quantile, standard_error

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.marks import DASHES, TITLES
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import few_decades, headline, label
+from companion.figures.style import few_decades, headline, label
 from lib import single_location as sl
 from lib.single_location.population import bayes_integrals
 

@@ -24,7 +24,7 @@ from chapters.softmax_advantage.hints import Hints
 from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import MODELS, bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 from lib import single_location as sl
 from lib.single_location import few_tokens
 from lib.single_location.activations import compiled_best

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.fixed_heads import MEAN_LENGTH, FixedHead
 from chapters.softmax_advantage.marks import DISTINCT, HEADS, TITLES, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import MARKERS, headline, ink, label
+from companion.figures.style import MARKERS, headline, ink, label
 
 
 def numbers(heads: Mapping[tuple[str, str], FixedHead]) -> Numbers:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.models import Risks
 from chapters.softmax_advantage.strong_laws import LAWS, STRONG, STRONGEST, WEAKER, EveryLength, StrongLinear
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 
 # The laws, as the picture names them.
 FORMULAS = {

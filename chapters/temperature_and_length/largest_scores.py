@@ -25,7 +25,7 @@ from scipy.stats import norm
 
 from chapters.temperature_and_length.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 from lib.finite_prompt import participation
 
 # Sizes c of the scores: with a maximum below the cap, at the cap, and capped; the length, as ln L.

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.temperature_and_length.hay import Weights
 from chapters.temperature_and_length.marks import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, SIZE, UNIFORM
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label
+from companion.figures.style import headline, ink, label
 
 
 def numbers(weights: Sequence[Weights], height: float) -> Numbers:

@@ -22,7 +22,7 @@ from chapters.temperature_and_length.marks import ROOT, SIZE
 from chapters.temperature_and_length.rare import RARE, Averages, Carried
 from chapters.temperature_and_length.scalings import Curves, mean_exponent, typical_exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, sequence
+from companion.figures.style import headline, ink, legend_line, sequence
 
 EXPONENT, SHARE = "exponent", "share"
 COLOURS = {"mean": "C0", "typical": "C1"}

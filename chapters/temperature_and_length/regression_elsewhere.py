@@ -21,7 +21,7 @@ from chapters.temperature_and_length.marks import COLOURS, FIXED, LOGARITHM, ROO
 from chapters.temperature_and_length.parameters import FULL_POWER, ROOT_POWER
 from chapters.temperature_and_length.regression import Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, headline, ink, label
+from companion.figures.style import error_bars, few_decades, headline, ink, label
 from lib.statistics import comparison_quantile
 
 REPAIRED, RETRAINED, DRAWN = "best factor", "retrained", "drawn"

@@ -22,7 +22,7 @@ from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SIZE, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER
 from chapters.temperature_and_length.retrieval import Risks, Trial
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, few_decades, headline, ink, label, legend_line
+from companion.figures.style import error_bars, few_decades, headline, ink, label, legend_line
 from lib.statistics import comparison_quantile
 
 COLOURS = {SOFTMAX: "C0", SIGMOID: "C2", LINEAR: "C1"}

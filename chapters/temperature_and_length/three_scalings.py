@@ -32,7 +32,7 @@ from chapters.temperature_and_length.marks import (
 from chapters.temperature_and_length.sampled import Comparison
 from chapters.temperature_and_length.scalings import Curves, frozen, mean_exponent, typical_exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import error_bars, headline, ink, legend_line
+from companion.figures.style import error_bars, headline, ink, legend_line
 from lib.statistics import student_quantile
 
 

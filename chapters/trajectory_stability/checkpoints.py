@@ -13,7 +13,7 @@ from chapters.trajectory_stability.problems import DIMENSION, ByTask, file_name
 from chapters.trajectory_stability.programs import as_head, keys_at, read_prompts
 from chapters.trajectory_stability.trajectories import Course, InfinitePath, TrainingPlan
 from companion import gather
-from companion.pieces import Arrays, Pieces
+from companion.authoring.tasks import Arrays, Pieces
 from lib.batching import in_batches
 
 CHECKPOINTS = ("start", "half-way", "end")

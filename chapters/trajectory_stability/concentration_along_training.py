@@ -24,7 +24,7 @@ from chapters.trajectory_stability.exponents import Rates
 from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 from lib.concentration import Rate
 from lib.statistics import comparison_quantile, standard_error
 

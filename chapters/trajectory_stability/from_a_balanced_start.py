@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.balanced_flows import LONG, BalancedFlows
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # H² up to which the mean over queries falls like the error at one query.

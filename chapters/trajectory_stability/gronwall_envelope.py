@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 
 from chapters.trajectory_stability.envelope import Envelope
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, legend_line, legend_with, sequence
+from companion.figures.style import headline, ink, legend_line, legend_with, sequence
 
 # The fixed times, in units of 1/β.
 UNITS = (1.0, 2.0, 4.0)

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from companion.style import ink, label
+from companion.figures.style import ink, label
 
 SIZE = (9.0, 4.8)
 # Of the tasks with a target of their own: colour, and by how many points a name is moved. The others, linear

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 import companion
-from companion.parameters import each_once
+from companion.project.parameters import each_once
 
 # The task whose risk is drawn against time.
 SHOWN = "signs"

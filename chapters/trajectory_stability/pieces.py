@@ -11,7 +11,7 @@ from chapters.trajectory_stability.trajectories import (
     follow_law,
     training_pieces,
 )
-from companion.pieces import Pieces
+from companion.authoring.tasks import Pieces
 
 
 def pieces(

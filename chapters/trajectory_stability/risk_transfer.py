@@ -23,7 +23,7 @@ from chapters.trajectory_stability.parameters import SHOWN
 from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 # Of every task: what each run ends above the infinite risk, by length.

@@ -25,7 +25,7 @@ from chapters.trajectory_stability.task_scales import (
     student_tasks,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import headline, ink
+from companion.figures.style import headline, ink
 
 # Where claims read the curves: prompts as long as the laws need to part, and the last factor of two.
 LONG, ENDS = 1e3, (5e3, 1e4)

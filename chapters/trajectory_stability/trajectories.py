@@ -15,7 +15,7 @@ from jaxtyping import Float, PRNGKeyArray
 from chapters.trajectory_stability.problems import ByTask, Problem, file_name, problems_of
 from chapters.trajectory_stability.programs import Programs, as_flat, keys_at, read_prompts
 from companion import gather
-from companion.pieces import Arrays, Pieces
+from companion.authoring.tasks import Arrays, Pieces
 from lib.icl.tasks import Episode
 
 

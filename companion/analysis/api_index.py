@@ -13,10 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from companion import sources, steps
-from companion.house import House
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
+from companion.analysis import dependencies
+from companion.io.errors import Mistake
+from companion.project import slicing
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
 
 Kind = Literal["function", "class", "method", "property", "attribute", "data"]
 
@@ -137,8 +138,8 @@ class Library:
         """The names that the code of a figure takes from the library: the notebook's steps, the chapter, its file."""
         settings = self.house.settings
         cells = Notebook.named(self.house, notebook).code
-        called = steps.behind(cells, figure, [*settings.science, sources.MACHINE.name]).functions
-        library = sources.Library.at(self.house.root, settings.science)
+        called = slicing.behind(cells, figure, [*settings.science, dependencies.MACHINE.name]).functions
+        library = dependencies.Library.at(self.house.root, settings.science)
         named = library.named(f"{settings.chapters}.{notebook}.{figure}", called)
         return sorted({full for name in named if (full := self.resolve(name))})
 
@@ -175,7 +176,7 @@ class Library:
         folders = [self.house.root / package for package in self.house.settings.science]
         taken: set[str] = set(self.exports.values())
         for path in (path for folder in folders for path in sorted(folder.rglob("*.py"))):
-            tree = sources.tree(path)
+            tree = dependencies.tree(path)
             for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and node.module:
                     taken |= {f"{node.module}.{alias.name}" for alias in node.names}
@@ -197,7 +198,7 @@ def listed(house: House) -> dict[str, list[str]]:
 def home(house: House, module: str) -> Path:
     """The file of a module of the book, or of this package."""
     first, *rest = module.split(".")
-    for root in (house.root, sources.MACHINE.parent):
+    for root in (house.root, dependencies.MACHINE.parent):
         place = root.joinpath(first, *rest)
         for path in (place.with_suffix(".py"), place / "__init__.py"):
             if path.is_file():
@@ -218,8 +219,8 @@ def modules_of(house: House, package: str) -> list[str]:
 def read(house: House, name: str, wanted: Callable[[str], bool]) -> Module:
     """A module as its file has it; `wanted` says of a value, by its full name, whether it is for others."""
     path = home(house, name)
-    tree, text = sources.tree(path), path.read_text(encoding="utf-8")
-    scope = {**sources.imported_names(tree), **{own: f"{name}.{own}" for own in sources.own_names(tree)}}
+    tree, text = dependencies.tree(path), path.read_text(encoding="utf-8")
+    scope = {**dependencies.imported_names(tree), **{own: f"{name}.{own}" for own in dependencies.own_names(tree)}}
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     reader = _Reader(name, text.split("\n"), scope, classes)
     entries = tuple(entry for node in tree.body for entry in reader.entries(node, wanted))
@@ -227,7 +228,7 @@ def read(house: House, name: str, wanted: Callable[[str], bool]) -> Module:
 
 
 def _exported(house: House, package: str) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(sources.tree(home(house, package))):
+    for node in ast.walk(dependencies.tree(home(house, package))):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 yield f"{package}.{alias.asname or alias.name}", f"{node.module}.{alias.name}"

@@ -17,15 +17,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
-from companion.mistakes import Mistake
+from companion.io.errors import Mistake
 
 Part = Literal["numbers", "picture", "whole"]
 
 # The files of this package that every piece, every number, and every picture, passes through.
-OF_PIECES = ("companion.pieces",)
-OF_NUMBERS = ("companion.numbers", "companion.pieces", "companion.publishing", "companion.records")
-OF_PICTURES = ("companion.drawing", "companion.style")
-MACHINE = Path(__file__).resolve().parent
+OF_PIECES = ("companion.authoring.tasks",)
+OF_NUMBERS = (
+    "companion.figures.table_io",
+    "companion.authoring.tasks",
+    "companion.authoring.publish",
+    "companion.figures.schema",
+)
+OF_PICTURES = ("companion.figures.rendering", "companion.figures.style")
+MACHINE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)

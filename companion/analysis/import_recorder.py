@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from companion import haste
-from companion.house import OUT
+from companion.io import startup
+from companion.project.paths import OUT
 
 FOLDER = "imported"
 
@@ -45,6 +45,6 @@ class Keeper(MetaPathFinder):
 
 def load_ipython_extension(_shell: Any) -> None:
     """Keep what is imported from here on where the runner asked for results; traces of programs are kept, too."""
-    haste.collect_seldom()
+    startup.collect_seldom()
     if out := os.environ.get(OUT):
         sys.meta_path.insert(0, Keeper(Path.cwd(), Path(out) / FOLDER))

@@ -8,7 +8,7 @@ import sys
 from importlib import metadata, util
 from pathlib import Path
 
-from companion.mistakes import Mistake
+from companion.io.errors import Mistake
 
 RESTART = "Restart the kernel (in Colab: Runtime, Restart session), then run the notebook from its top."
 

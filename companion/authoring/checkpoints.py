@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from companion.atomic import replacing
+from companion.io.atomic import replacing
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from companion import provenance
-from companion.atomic import dump_json, write_text
-from companion.checkpoints import Checkpoint
-from companion.figure_set import DATA, RECORD
-from companion.house import House, relative
-from companion.mistakes import did_you_mean
-from companion.numbers import write_csv
-from companion.records import Table
-from companion.sources import digest
+from companion.analysis.dependencies import digest
+from companion.authoring.checkpoints import Checkpoint
+from companion.figures.schema import Table
+from companion.figures.store import DATA, RECORD
+from companion.figures.table_io import write_csv
+from companion.io.atomic import dump_json, write_text
+from companion.io.errors import did_you_mean
+from companion.project import provenance
+from companion.project.paths import House, relative
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,14 @@ from typing import Any, TypeVar
 import pandas as pd
 from pydantic import ValidationError
 
-from companion import atomic, drawing, figure_set, formulas, numbers, sources, steps
-from companion.house import MIME, OUT, PROFILE
-from companion.parameters import Parameters, explain
-from companion.records import Numbers
-from companion.settings import Settings
+from companion.analysis import dependencies
+from companion.figures import mathtext_cache, rendering, store, table_io
+from companion.figures.schema import Numbers
+from companion.io import atomic
+from companion.project import slicing
+from companion.project.configuration import Settings
+from companion.project.parameters import Parameters, explain
+from companion.project.paths import MIME, OUT, PROFILE
 
 SCRATCH = "figures-scratch"
 P = TypeVar("P", bound=Parameters)
@@ -67,10 +70,10 @@ class Publisher:
         name = figure.__name__.rpartition(".")[2]
         out = os.environ.get(OUT)
         folder = (Path(out) / "figures" if out else Path(SCRATCH)) / self.notebook
-        frame, kinds = numbers.plain(made.table.frame, where=figure.__name__)
-        library = sources.Library.installed(self.settings.science)
+        frame, kinds = table_io.plain(made.table.frame, where=figure.__name__)
+        library = dependencies.Library.installed(self.settings.science)
         cells = [cell for cell in self._namespace.get("In", []) if isinstance(cell, str)]
-        taken = steps.behind(cells, name, self.settings.science)
+        taken = slicing.behind(cells, name, self.settings.science)
         values = self.parameters.model_dump()
         said = {
             "figure": name,
@@ -79,15 +82,15 @@ class Publisher:
             "parameters": values,
             "seed": values.get("seed"),
             "columns": {key: {**asdict(column), "kind": kinds[key]} for key, column in made.table.columns.items()},
-            "claims": [numbers.claim_record(claim) for claim in made.claims],
+            "claims": [table_io.claim_record(claim) for claim in made.claims],
             "steps": taken.lines,
             "functions": library.shown(figure.__name__, taken.functions),
             "sources": library.files([figure.__name__, *taken.functions]),
         }
         if out:
             self._leave_to_runner(Path(out), name, frame, said)
-        formulas.parse_once()
-        return Published(folder, drawing.write_set(folder, figure, frame, said, library))
+        mathtext_cache.parse_once()
+        return Published(folder, rendering.write_set(folder, figure, frame, said, library))
 
     def _numbers(self, figure: ModuleType, outputs: tuple, named: dict[str, Any]) -> Numbers:
         if not isinstance(figure, ModuleType) or not all(hasattr(figure, part) for part in ("numbers", "draw")):
@@ -105,8 +108,8 @@ class Publisher:
             raise FileNotFoundError(f"`{out}` is gone, and with it whoever asked for these results.")
         tables = out / "tables" / self.notebook
         tables.mkdir(parents=True, exist_ok=True)
-        numbers.write_csv(frame, tables / f"{name}{figure_set.DATA}", numbers.EXACT_DIGITS)
-        atomic.write_text(tables / f"{name}{figure_set.RECORD}", atomic.dump_json(said))
+        table_io.write_csv(frame, tables / f"{name}{store.DATA}", table_io.EXACT_DIGITS)
+        atomic.write_text(tables / f"{name}{store.RECORD}", atomic.dump_json(said))
         atomic.write_text(out / "device.json", json.dumps(self.settings.device_in_words()))
 
 

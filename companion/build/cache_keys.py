@@ -17,12 +17,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from companion import sources, steps
-from companion.atomic import dump_json, write_text
-from companion.house import DEFAULT_PROFILE, Build, House, relative
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
-from companion.parameters import resolve
+from companion.analysis import dependencies
+from companion.io.atomic import dump_json, write_text
+from companion.io.errors import Mistake
+from companion.project import slicing
+from companion.project.notebooks import Notebook
+from companion.project.parameters import resolve
+from companion.project.paths import DEFAULT_PROFILE, Build, House, relative
 
 BOOK = "book"
 # The site without a run; no notebook is called `book`, so this is no picture of one.
@@ -39,14 +40,14 @@ def _numbers_parts(house: House, name: str, profile: str, overrides: Mapping[str
     return {
         "parameters": resolve(house, notebook, profile, overrides),
         "cells": plain_cells(notebook),
-        "sources": _library(house).numbers_digests(steps.modules(notebook.code)),
+        "sources": _library(house).numbers_digests(slicing.modules(notebook.code)),
         **_material(house, name),
     }
 
 
 def plain_cells(notebook: Notebook) -> list[str]:
     """Its code cells, as far as they decide numbers."""
-    return [sources.plain_code(steps.without_magics(cell)) for cell in notebook.code]
+    return [dependencies.plain_code(slicing.without_magics(cell)) for cell in notebook.code]
 
 
 def picture_key(house: House, name: str, figure: str, profile: str) -> str:
@@ -68,7 +69,9 @@ def piece_key(house: House, name: str, profile: str) -> str | None:
     return _key(
         {
             "parameters": {parameter: values[parameter] for parameter in _keywords(path, "pieces")},
-            "sources": _library(house).numbers_digests([f"{house.settings.chapters}.{name}.pieces"], sources.OF_PIECES),
+            "sources": _library(house).numbers_digests(
+                [f"{house.settings.chapters}.{name}.pieces"], dependencies.OF_PIECES
+            ),
             **_material(house, name),
         }
     )
@@ -92,10 +95,10 @@ def all_made_of(house: House, profile: str) -> dict[str, dict[str, Any]]:
     book = {
         "notebooks": {name: _key(content) for name, content in numbers.items()},
         "pictures": {target: _key(content) for target, content in drawn.items()},
-        "pages": {relative(page, house.root): sources.digest(page.read_bytes()) for page in [*pages, *shown]},
+        "pages": {relative(page, house.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
         "live": dict(house.settings.live),
         "api": list(house.settings.api),
-        "machine": tree_digests(sources.MACHINE),
+        "machine": tree_digests(dependencies.MACHINE),
     }
     return {**numbers, **drawn, BOOK: book}
 
@@ -179,7 +182,7 @@ def leave_stamp(house: House, path: Path, files: list[Path], content: Mapping[st
     """
     if content is not None:
         write_text(_memory(path.parent, path.name.partition(".")[0]), dump_json(content))
-    contents = {relative(file, house.root): sources.digest(file.read_bytes()) for file in files}
+    contents = {relative(file, house.root): dependencies.digest(file.read_bytes()) for file in files}
     write_text(path, dump_json(contents))
 
 
@@ -207,11 +210,11 @@ def traces(house: House, name: str) -> dict[str, tuple[int, ...]]:
 
 def tree_digests(folder: Path) -> dict[str, str]:
     """For every file below `folder`, its sha256."""
-    return {relative(path, folder): sources.digest(path.read_bytes()) for path in _files(folder)}
+    return {relative(path, folder): dependencies.digest(path.read_bytes()) for path in _files(folder)}
 
 
-def _library(house: House) -> sources.Library:
-    return sources.Library.at(house.root, house.settings.science)
+def _library(house: House) -> dependencies.Library:
+    return dependencies.Library.at(house.root, house.settings.science)
 
 
 def _material(house: House, name: str) -> dict[str, Any]:
@@ -225,7 +228,7 @@ def _material(house: House, name: str) -> dict[str, Any]:
 def _lock(house: House) -> str:
     if not house.lock.is_file():
         raise Mistake(f"There is no {house.lock}, which pins what the numbers depend on. Restore it, or make it.")
-    return sources.digest(house.lock.read_bytes())
+    return dependencies.digest(house.lock.read_bytes())
 
 
 def _keywords(path: Path, function: str) -> list[str]:
@@ -239,7 +242,7 @@ def intact(house: House, path: Path) -> bool:
     """Whether the stamp `path` is there, and every file it lists is as it was."""
     try:
         contents: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-        return all(sources.digest((house.root / name).read_bytes()) == digest for name, digest in contents.items())
+        return all(dependencies.digest((house.root / name).read_bytes()) == digest for name, digest in contents.items())
     except (OSError, ValueError, AttributeError, TypeError):  # whatever is there instead of a stamp is none
         return False
 
@@ -251,11 +254,13 @@ def altered(house: House, path: Path) -> list[str]:
         named = [(name, house.root / name, digest) for name, digest in contents.items()]
     except (OSError, ValueError, AttributeError):
         return []
-    return [name for name, file, digest in named if not file.is_file() or sources.digest(file.read_bytes()) != digest]
+    return [
+        name for name, file, digest in named if not file.is_file() or dependencies.digest(file.read_bytes()) != digest
+    ]
 
 
 def _key(content: Mapping[str, Any]) -> str:
-    return sources.digest(dump_json(content).encode())[:16]
+    return dependencies.digest(dump_json(content).encode())[:16]
 
 
 def _files(folder: Path) -> list[Path]:

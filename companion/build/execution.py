@@ -15,25 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from companion import (
-    atomic,
-    figure_set,
-    freshness,
-    haste,
-    imported,
-    nursery,
-    precomputing,
-    provenance,
-    publication,
-    sources,
-    stopping,
-)
-from companion.house import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, House
-from companion.mistakes import ClaimsFailed, Mistake
-from companion.notebooks import Notebook
-from companion.parameters import check, resolve
-from companion.pieces import FOLDER
-from companion.settings import FILE, TABLE
+from companion.analysis import dependencies, import_recorder
+from companion.authoring.tasks import FOLDER
+from companion.build import cache_keys, fork_server, precompute, publication_policy
+from companion.figures import store
+from companion.io import atomic, signals, startup
+from companion.io.errors import ClaimsFailed, Mistake
+from companion.project import provenance
+from companion.project.configuration import FILE, TABLE
+from companion.project.notebooks import Notebook
+from companion.project.parameters import check, resolve
+from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, House
 
 # How the folders of sockets are called, below that of temporary files.
 SOCKETS = "lpa-"
@@ -88,10 +80,10 @@ def run(
             claims = _run_for_oneself(house, name, profile, overrides or {}, build, figure=figure)
         else:
             claims = _run_for_the_profile(house, name, profile, build)
-    targets = [name, *freshness.pictures(house, name)]
-    edited = not mine and not all(freshness.is_fresh(house, target, profile) for target in targets)
+    targets = [name, *cache_keys.pictures(house, name)]
+    edited = not mine and not all(cache_keys.is_fresh(house, target, profile) for target in targets)
     if not mine and not edited and profile == DEFAULT_PROFILE:
-        replaced = publication.publish_figures(house, name)
+        replaced = publication_policy.publish_figures(house, name)
     figures = [figure] if figure else Notebook.named(house, name).figures
     page = build.page if mine else None
     return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name, page, edited)
@@ -127,7 +119,7 @@ def own_build(
 ) -> Build:
     """Where a run with these parameters leaves its results: their values decide the folder, not how they were given."""
     values = _checked(house, name, profile, overrides or {})
-    digest = sources.digest(atomic.dump_json(values).encode())[:8]
+    digest = dependencies.digest(atomic.dump_json(values).encode())[:8]
     return house.own_build("-".join([name, *([figure] if figure else []), digest]))
 
 
@@ -138,20 +130,22 @@ def _checked(house: House, name: str, profile: str, overrides: Mapping[str, Any]
 
 def _run_for_the_profile(house: House, name: str, profile: str, build: Build) -> list[dict[str, Any]]:
     """Accepted only if every claim holds; its claims."""
-    targets = [name, *freshness.pictures(house, name)]
-    stamps = {target: freshness.stamp(house, target, profile) for target in targets}
-    data = freshness.traces(house, name)
+    targets = [name, *cache_keys.pictures(house, name)]
+    stamps = {target: cache_keys.stamp(house, target, profile) for target in targets}
+    data = cache_keys.traces(house, name)
     with _results(house, name, profile, {}, build) as staging:
         claims = _claims(staging / "figures" / name)
         if broken := broken_claims(claims):
             kept = _keep(staging / f"{name}.ipynb", build.failed / f"{name}.ipynb")
             raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(_why, broken), f"See {kept}"]))
         _accept(staging, build, name, targets)
-        kept = _still(house, targets, staging / imported.FOLDER) if freshness.traces(house, name) == data else []
+        kept = (
+            _still(house, targets, staging / import_recorder.FOLDER) if cache_keys.traces(house, name) == data else []
+        )
     for target in kept:
-        path, content = stamps[target], freshness.made_of(house, target, profile)
-        if path == freshness.stamp_of(house, target, profile, content):  # else it was edited meanwhile, and is stale
-            freshness.leave_stamp(house, path, _files(build, target), content)
+        path, content = stamps[target], cache_keys.made_of(house, target, profile)
+        if path == cache_keys.stamp_of(house, target, profile, content):  # else it was edited meanwhile, and is stale
+            cache_keys.leave_stamp(house, path, _files(build, target), content)
     return claims
 
 
@@ -159,21 +153,21 @@ def _run_for_oneself(
     house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None
 ) -> list[dict[str, Any]]:
     """Accepted whatever its claims say; they are told last, when the page of the run is there."""
-    from companion import run_page  # pandas takes a second to import
+    from companion.runs import report
 
     stamp, data = (
-        freshness.run_stamp(house, build, name, profile, overrides, figure=figure),
-        freshness.traces(house, name),
+        cache_keys.run_stamp(house, build, name, profile, overrides, figure=figure),
+        cache_keys.traces(house, name),
     )
-    if not freshness.intact(house, stamp):
+    if not cache_keys.intact(house, stamp):
         with _results(house, name, profile, overrides, build, figure=figure) as staging:
             _accept(staging, build, name, [name])
-            pictures = [freshness.picture_target(name, figure or "")]
-            still = _still(house, pictures, staging / imported.FOLDER) and freshness.traces(house, name) == data
-        if still and stamp == freshness.run_stamp(house, build, name, profile, overrides, figure=figure):
+            pictures = [cache_keys.picture_target(name, figure or "")]
+            still = _still(house, pictures, staging / import_recorder.FOLDER) and cache_keys.traces(house, name) == data
+        if still and stamp == cache_keys.run_stamp(house, build, name, profile, overrides, figure=figure):
             figures = sorted((build.figures / name).iterdir())
-            freshness.leave_stamp(house, stamp, [*_files(build, name), *figures])
-    page = run_page.write(house, build.folder.name)
+            cache_keys.leave_stamp(house, stamp, [*_files(build, name), *figures])
+    page = report.write(house, build.folder.name)
     claims = _claims(build.figures / name)
     if broken := broken_claims(claims):
         kept = f"The results are kept. Beside what is published: {page}"
@@ -188,7 +182,7 @@ def _still(house: House, targets: list[str], kept: Path) -> list[str]:
     """
     files = [(path, house.root / path.relative_to(kept)) for path in kept.rglob("*.py")]
     same: dict[Literal["numbers", "picture"], bool] = {
-        part: all(now.is_file() and sources.same_code(then, now, part) for then, now in files)
+        part: all(now.is_file() and dependencies.same_code(then, now, part) for then, now in files)
         for part in ("numbers", "picture")
     }
     return [target for target in targets if same["numbers"] and (same["picture"] or "-" not in target)]
@@ -204,7 +198,7 @@ def _results(
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     with atomic.staging_folder(build.staging, name) as staging:
         environment = {OUT: str(staging), PROFILE: profile, CACHE: str(house.cache)}
-        if not overrides and (pieces := precomputing.folder(house, name, profile)):  # they are those of the profile
+        if not overrides and (pieces := precompute.folder(house, name, profile)):  # they are those of the profile
             environment[FOLDER] = str(pieces)
         if figure:
             notebook = _leave_only(notebook, figure, staging)
@@ -232,7 +226,7 @@ def _execute(
     environment: Mapping[str, str],
     failed: Path,
 ) -> None:
-    haste.leave_out_grammars()
+    startup.leave_out_grammars()
     import papermill  # these take a second to import, and a wrong parameter should be told at once
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
@@ -252,7 +246,7 @@ def _execute(
                 execution_timeout=math.ceil(3600 * hours),
                 extra_arguments=[
                     "--log-level=CRITICAL",  # shutting down under load says "KeyboardInterrupt"
-                    f"--IPKernelApp.extra_extensions={imported.__name__}",
+                    f"--IPKernelApp.extra_extensions={import_recorder.__name__}",
                 ],
             )
     except PapermillExecutionError as error:
@@ -317,7 +311,7 @@ def _kernel_manager() -> Iterator[type]:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
 
-    with socket_folder() as folder, stopping.at_once(kill):
+    with socket_folder() as folder, signals.at_once(kill):
 
         class SocketFileKernelManager(AsyncKernelManager):
             transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc")
@@ -329,7 +323,7 @@ def _kernel_manager() -> Iterator[type]:
 
             async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
                 folder = str(kw.get("cwd") or os.getcwd())
-                forked = nursery.kernel(kernel_cmd, kw.get("env") or os.environ, folder)
+                forked = fork_server.kernel(kernel_cmd, kw.get("env") or os.environ, folder)
                 if forked is None:
                     await super()._async_launch_kernel(kernel_cmd, **kw)
                     return
@@ -373,16 +367,16 @@ def socket_folder() -> Iterator[Path]:
 
 
 def _require_whole(notebook: Notebook, folder: Path) -> None:
-    made = set(figure_set.names_in(folder))
+    made = set(store.names_in(folder))
     if made != set(notebook.figures):
         raise Mistake(f"{notebook.name} should publish {sorted(notebook.figures)} and published {sorted(made)}.")
-    if faults := [fault for figure in sorted(made) for fault in figure_set.faults(folder, figure)]:
+    if faults := [fault for figure in sorted(made) for fault in store.faults(folder, figure)]:
         raise Mistake(f"{notebook.name} left a mixed set of files: {'; '.join(faults)}.")
 
 
 def _claims(folder: Path) -> list[dict[str, Any]]:
-    names = figure_set.names_in(folder)
-    return [claim for figure in names for claim in figure_set.read_record(folder, figure)["claims"]]
+    names = store.names_in(folder)
+    return [claim for figure in names for claim in store.read_record(folder, figure)["claims"]]
 
 
 def broken_claims(claims: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -409,7 +403,7 @@ def _keep(executed: Path, kept: Path) -> Path:
 
 def _accept(staging: Path, build: Build, name: str, targets: list[str]) -> None:
     for target in targets:
-        freshness.forget(build, target)
+        cache_keys.forget(build, target)
     for kind, target in (("tables", build.tables), ("figures", build.figures)):
         atomic.replace_folder(staging / kind / name, target / name)
     build.executed.mkdir(parents=True, exist_ok=True)
@@ -421,5 +415,5 @@ def _files(build: Build, target: str) -> list[Path]:
     """What a target, a notebook or a picture of it, consists of."""
     name, _, figure = target.partition("-")
     if figure:
-        return figure_set.files(build.figures / name, figure)
+        return store.files(build.figures / name, figure)
     return [build.executed / f"{name}.ipynb", *sorted((build.tables / name).iterdir())]

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from companion import freshness, publication
-from companion.house import DEFAULT_PROFILE, House
-from companion.notebooks import Notebook
+from companion.build import cache_keys, publication_policy
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, House
 
 RUN, DRAW, BUILD, PUT_BACK = "run", "draw", "build", "put back"
 # Longer lists of names, and longer values, bury what they are there to tell.
@@ -45,7 +45,7 @@ class Step:
 
 def plan(house: House, profile: str, *, site: bool) -> list[Step]:
     """What `companion build` would do, in its order; empty if all is fresh. The `site` is left out on request."""
-    content = freshness.all_made_of(house, profile)
+    content = cache_keys.all_made_of(house, profile)
     why = {target: _why(house, profile, target, made_of) for target, made_of in content.items()}
     steps = []
     for name in house.notebooks():
@@ -53,30 +53,30 @@ def plan(house: House, profile: str, *, site: bool) -> list[Step]:
         if why[name]:
             steps.append(Step(RUN, name, why[name]))
             continue
-        drawn = [Step(DRAW, f"{name}/{figure}", why[freshness.picture_target(name, figure)]) for figure in figures]
+        drawn = [Step(DRAW, f"{name}/{figure}", why[cache_keys.picture_target(name, figure)]) for figure in figures]
         drawn = [step for step in drawn if step.why]
         steps += drawn
         if not drawn and profile == DEFAULT_PROFILE:
-            replaced, dropped = publication.differing(house, name)
+            replaced, dropped = publication_policy.differing(house, name)
             if other := [*replaced, *dropped]:
                 steps.append(Step(PUT_BACK, f"figures/{name}", [f"{_some(other)} there is not what was built"]))
-    if site and why[freshness.BOOK]:
-        steps.append(Step(BUILD, "the site", why[freshness.BOOK]))
+    if site and why[cache_keys.BOOK]:
+        steps.append(Step(BUILD, "the site", why[cache_keys.BOOK]))
     return steps
 
 
 def _why(house: House, profile: str, target: str, content: dict[str, Any]) -> list[str]:
     """Why `target`, which is made of `content`, is to be built; empty if it is fresh."""
     build = house.build(profile)
-    stamp = freshness.stamp_of(house, target, profile, content)
-    if freshness.intact(house, stamp):
+    stamp = cache_keys.stamp_of(house, target, profile, content)
+    if cache_keys.intact(house, stamp):
         return []
-    if altered := freshness.altered(house, stamp):
+    if altered := cache_keys.altered(house, stamp):
         return [f"{_some(altered)} was altered or removed"]
-    before = freshness.remembered(build, target)
+    before = cache_keys.remembered(build, target)
     if before is None:
         there = (
-            house.site(profile) if target == freshness.BOOK else build.executed / f"{target.partition('-')[0]}.ipynb"
+            house.site(profile) if target == cache_keys.BOOK else build.executed / f"{target.partition('-')[0]}.ipynb"
         )
         return ["what it is made of changed" if there.exists() else "it was not built yet"]
     # what is remembered has been through JSON

@@ -11,17 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from companion import atomic, freshness
-from companion.house import CACHE, House
-from companion.mistakes import Mistake, did_you_mean
-from companion.notebooks import Notebook
-from companion.parameters import check, resolve
-from companion.pieces import Pieces
+from companion.authoring.tasks import Pieces
+from companion.build import cache_keys
+from companion.io import atomic
+from companion.io.errors import Mistake, did_you_mean
+from companion.project.notebooks import Notebook
+from companion.project.parameters import check, resolve
+from companion.project.paths import CACHE, House
 
 
 def folder(house: House, name: str, profile: str) -> Path | None:
     """Where the pieces of notebook `name` belong, as it is now; None if it has none."""
-    key = freshness.piece_key(house, name, profile)
+    key = cache_keys.piece_key(house, name, profile)
     return house.build(profile).pieces / f"{name}.{key}" if key else None
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from companion import provenance
-from companion.house import House
+from companion.project import provenance
+from companion.project.paths import House
 
 # How a line of a build begins that says what runs, and what has ended.
 STARTED, DONE = "▸", "✓"

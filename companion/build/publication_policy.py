@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from companion import figure_set, sources, steps
-from companion.atomic import locked, replace_folder, staging_folder
-from companion.house import DEFAULT_PROFILE, House, relative
-from companion.notebooks import Notebook
-from companion.parameters import resolve
+from companion.analysis import dependencies
+from companion.figures import store
+from companion.io.atomic import locked, replace_folder, staging_folder
+from companion.project import slicing
+from companion.project.notebooks import Notebook
+from companion.project.parameters import resolve
+from companion.project.paths import DEFAULT_PROFILE, House, relative
 
 # What alone makes `companion draw` enough to bring a published figure up to date.
 DRAWN_OTHERWISE = "it is drawn by other code"
@@ -36,16 +38,16 @@ def publish_figures(house: House, name: str, alone: str | None = None) -> list[s
         if not replaced and not dropped:
             return []
         for figure in replaced:
-            figure_set.require_small(built, figure)
+            store.require_small(built, figure)
         with staging_folder(build.staging, f"publish-{name}") as staging:
             new = staging / name
             new.mkdir()
-            for figure in {*figure_set.names_in(published), *replaced}.difference(dropped):
+            for figure in {*store.names_in(published), *replaced}.difference(dropped):
                 origin = published
                 if figure in replaced:
                     committed = _committed(house, published, figure, staging / "committed")
                     origin = committed if _reproduces(build.tables / name, built, committed, figure) else built
-                for suffix in figure_set.SUFFIXES:
+                for suffix in store.SUFFIXES:
                     shutil.copyfile(origin / f"{figure}{suffix}", new / f"{figure}{suffix}")
             replace_folder(new, published)
     return replaced + dropped
@@ -54,7 +56,7 @@ def publish_figures(house: House, name: str, alone: str | None = None) -> list[s
 def _committed(house: House, published: Path, figure: str, folder: Path) -> Path:
     """`folder`, with the files of a published figure as they are in git's last commit, as far as they are."""
     folder.mkdir(exist_ok=True)
-    for path in figure_set.files(published, figure):
+    for path in store.files(published, figure):
         command = ["git", "show", f"HEAD:./{relative(path, house.root)}"]
         try:
             shown = subprocess.run(command, cwd=house.root, check=True, capture_output=True)
@@ -68,20 +70,20 @@ def differing(house: House, name: str) -> tuple[list[str], list[str]]:
     """The figures whose published files are to be replaced by those built here, and those that nothing builds."""
     build = house.build(DEFAULT_PROFILE)
     built, published = build.figures / name, house.published / name
-    figures = figure_set.names_in(built)
+    figures = store.names_in(built)
     replaced = [figure for figure in figures if not _reproduces(build.tables / name, built, published, figure)]
-    return replaced, sorted(set(figure_set.names_in(published)) - set(figures))
+    return replaced, sorted(set(store.names_in(published)) - set(figures))
 
 
 def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool:
-    if figure_set.faults(published, figure):
+    if store.faults(published, figure):
         return False
-    old, new = figure_set.read_record(published, figure), figure_set.read_record(built, figure)
+    old, new = store.read_record(published, figure), store.read_record(built, figure)
     if words(old) != words(new) or not all(map(_same_bounds, old["claims"], new["claims"])):
         return False
-    from companion.movement import moved  # pandas takes a second to import, and most calls end above
+    from companion.figures.tolerances import moved  # pandas takes a second to import, and most calls end above
 
-    table = f"{figure}{figure_set.DATA}"
+    table = f"{figure}{store.DATA}"
     return not moved(published / table, tables / table, new["columns"])
 
 
@@ -126,15 +128,16 @@ def departures(house: House, name: str, figure: str) -> list[str]:
     Its files, its parameters, the steps of its notebook, what draws it. Not the functions that the steps call.
     """
     folder, notebook = house.published / name, Notebook.named(house, name)
-    if faults := figure_set.faults(folder, figure):
+    if faults := store.faults(folder, figure):
         return faults
-    record = figure_set.read_record(folder, figure)
-    drawn_by = sources.Library.at(house.root, house.settings.science).picture_digest(
+    record = store.read_record(folder, figure)
+    drawn_by = dependencies.Library.at(house.root, house.settings.science).picture_digest(
         f"{house.settings.chapters}.{name}.{figure}"
     )
     found = {
         "it has other parameters": record["parameters"] != resolve(house, notebook, DEFAULT_PROFILE),
-        "other steps lead to it": record["steps"] != steps.behind(notebook.code, figure, house.settings.science).lines,
+        "other steps lead to it": record["steps"]
+        != slicing.behind(notebook.code, figure, house.settings.science).lines,
         DRAWN_OTHERWISE: record.get("picture") != drawn_by,
     }
     return [departure for departure, is_so in found.items() if is_so]
@@ -145,9 +148,9 @@ def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[
     claims = []
     for name in house.notebooks():
         folder, shown = house.shown_figures(profile) / name, Notebook.named(house, name).figures
-        there = {path.name.removesuffix(figure_set.RECORD): path for path in folder.glob(f"*{figure_set.RECORD}")}
+        there = {path.name.removesuffix(store.RECORD): path for path in folder.glob(f"*{store.RECORD}")}
         for figure in [*filter(there.__contains__, shown), *sorted(there.keys() - set(shown))]:
-            record = figure_set.read(there[figure])
+            record = store.read(there[figure])
             place = {"notebook": record["notebook"], "figure": record["figure"]}
             claims += [{**claim, **place} for claim in record["claims"]]
     return claims

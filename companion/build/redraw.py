@@ -4,11 +4,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, drawing, figure_set, formulas, freshness, numbers, publication
-from companion.house import DEFAULT_PROFILE, House
-from companion.mistakes import Mistake, did_you_mean
-from companion.notebooks import Notebook
-from companion.sources import Library
+from companion.analysis.dependencies import Library
+from companion.build import cache_keys, publication_policy
+from companion.figures import mathtext_cache, rendering, store, table_io
+from companion.io import atomic
+from companion.io.errors import Mistake, did_you_mean
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, House
 
 
 def named(house: House, names: list[str]) -> list[tuple[str, str]]:
@@ -33,28 +35,28 @@ def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -
     build = house.build(profile)
     with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
         table, record = _stored(house, name, figure, profile)
-        said = figure_set.read(record)
-        target = freshness.picture_target(name, figure)
-        content = freshness.made_of(house, target, profile)
-        stamp = freshness.stamp_of(house, target, profile, content)
+        said = store.read(record)
+        target = cache_keys.picture_target(name, figure)
+        content = cache_keys.made_of(house, target, profile)
+        stamp = cache_keys.stamp_of(house, target, profile, content)
         module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
         shown = build.figures / name if table.is_relative_to(build.folder) else house.published / name
         with atomic.staging_folder(build.staging, f"draw-{name}") as staging:
             new = staging / name
             shutil.copytree(shown, new) if shown.is_dir() else new.mkdir()
             library = Library.at(house.root, house.settings.science)
-            frame = numbers.read_csv(table, said["columns"])
-            formulas.parse_once()
-            drawn = drawing.write_set(new, module, frame, said, library)
-            if shown == house.published / name and _same_words(drawn, said) and not figure_set.faults(shown, figure):
+            frame = table_io.read_csv(table, said["columns"])
+            mathtext_cache.parse_once()
+            drawn = rendering.write_set(new, module, frame, said, library)
+            if shown == house.published / name and _same_words(drawn, said) and not store.faults(shown, figure):
                 return []
-            freshness.forget(build, target)
+            cache_keys.forget(build, target)
             atomic.replace_folder(new, shown)
-        if shown != house.published / name and freshness.is_fresh(house, name, profile):
-            freshness.leave_stamp(house, stamp, figure_set.files(shown, figure), content)
+        if shown != house.published / name and cache_keys.is_fresh(house, name, profile):
+            cache_keys.leave_stamp(house, stamp, store.files(shown, figure), content)
     if shown == house.published / name:
         return [figure]
-    return publication.publish_figures(house, name, figure) if profile == DEFAULT_PROFILE else []
+    return publication_policy.publish_figures(house, name, figure) if profile == DEFAULT_PROFILE else []
 
 
 def _same_words(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -68,7 +70,7 @@ def _stored(house: House, name: str, figure: str, profile: str) -> tuple[Path, P
     if profile == DEFAULT_PROFILE:
         places.append(house.published / name)
     for place in places:
-        table, record = place / f"{figure}{figure_set.DATA}", place / f"{figure}{figure_set.RECORD}"
+        table, record = place / f"{figure}{store.DATA}", place / f"{figure}{store.RECORD}"
         if table.is_file() and record.is_file():
             return table, record
     raise Mistake(

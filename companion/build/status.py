@@ -4,9 +4,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from companion import figure_set, freshness, provenance, publication
-from companion.house import DEFAULT_PROFILE, House
-from companion.notebooks import Notebook
+from companion.build import cache_keys, publication_policy
+from companion.figures import store
+from companion.project import provenance
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, House
 
 FRESH, REDRAW, STALE, PUBLISHED, NOT_BUILT = "fresh", "redraw", "stale", "published", "not built"
 
@@ -34,13 +36,13 @@ class Listing:
     @classmethod
     def of(cls, house: House, profile: str) -> "Listing":
         """The states as they are now."""
-        stamps = freshness.stamps(house, profile)
+        stamps = cache_keys.stamps(house, profile)
         rows = [
             _row(house, profile, stamps, name, figure)
             for name in house.notebooks()
             for figure in Notebook.named(house, name).figures
         ]
-        return cls(profile, rows, _site(house, profile, stamps[freshness.BOOK]))
+        return cls(profile, rows, _site(house, profile, stamps[cache_keys.BOOK]))
 
     def as_json(self) -> dict[str, Any]:
         """The same for other programs."""
@@ -51,7 +53,7 @@ def _row(house: House, profile: str, stamps: dict[str, Path], name: str, figure:
     build = house.build(profile)
     state = _state(house, profile, stamps, name, figure)
     folder = house.published / name if state == PUBLISHED else build.figures / name
-    claims = None if figure_set.faults(folder, figure) else figure_set.read_record(folder, figure)["claims"]
+    claims = None if store.faults(folder, figure) else store.read_record(folder, figure)["claims"]
     origin = provenance.read(build.provenance / f"{name}.json")
     return Row(
         name,
@@ -64,20 +66,20 @@ def _row(house: House, profile: str, stamps: dict[str, Path], name: str, figure:
 
 
 def _state(house: House, profile: str, stamps: dict[str, Path], name: str, figure: str) -> str:
-    if freshness.intact(house, stamps[name]):
-        drawn = freshness.intact(house, stamps[freshness.picture_target(name, figure)])
+    if cache_keys.intact(house, stamps[name]):
+        drawn = cache_keys.intact(house, stamps[cache_keys.picture_target(name, figure)])
         return FRESH if drawn else REDRAW
     never_here = not (house.build(profile).executed / f"{name}.ipynb").is_file()
-    if profile == DEFAULT_PROFILE and never_here and not publication.departures(house, name, figure):
+    if profile == DEFAULT_PROFILE and never_here and not publication_policy.departures(house, name, figure):
         return PUBLISHED
     return STALE
 
 
 def _site(house: House, profile: str, stamp: Path) -> str:
-    if freshness.intact(house, stamp):
+    if cache_keys.intact(house, stamp):
         return FRESH
     if profile == DEFAULT_PROFILE:
-        content = freshness.published_book(house)
-        if freshness.intact(house, freshness.stamp_of(house, freshness.PUBLISHED_BOOK, profile, content)):
+        content = cache_keys.published_book(house)
+        if cache_keys.intact(house, cache_keys.stamp_of(house, cache_keys.PUBLISHED_BOOK, profile, content)):
             return PUBLISHED
     return STALE if (house.site(profile) / "index.html").is_file() else NOT_BUILT

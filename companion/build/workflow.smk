@@ -5,7 +5,7 @@
 import sys
 
 from companion import freshness, parameters
-from companion.house import DEFAULT_PROFILE, House, relative
+from companion.project.paths import DEFAULT_PROFILE, House, relative
 
 house = House(Path(workflow.basedir))
 

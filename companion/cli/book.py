@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.status import Status
 
-from companion import atomic, freshness, nursery, parameters, processes, publication
+from companion.build import cache_keys, fork_server, publication_policy
+from companion.build.progress import DONE, STARTED, Progress, known_seconds, time_needed
 from companion.cli.terminal import Profile, app, console, explained, plain
-from companion.house import DEFAULT_PROFILE, Build, House
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
-from companion.progress import DONE, STARTED, Progress, known_seconds, time_needed
+from companion.io import atomic, processes
+from companion.io.errors import Mistake
+from companion.project import parameters
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, Build, House
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
@@ -51,8 +53,8 @@ def build(
     parameters.check_profiles(house)
     if target not in ("site", "figures"):
         raise Mistake(f"--target is `site` or `figures`. Got {target!r}.")
-    stamps = freshness.stamps(house, profile)
-    stale = [name for name in house.notebooks() if not freshness.intact(house, stamps[name])]
+    stamps = cache_keys.stamps(house, profile)
+    stale = [name for name in house.notebooks() if not cache_keys.intact(house, stamps[name])]
     for name in stale:  # what is fresh was checked when it ran
         notebook = Notebook.named(house, name)
         parameters.check(house, notebook, parameters.resolve(house, notebook, profile))
@@ -79,7 +81,7 @@ def build(
         ):
             _follow(process, house.build(profile), Progress(seconds, cores))
     if process.returncode:
-        edited = freshness.stamps(house, profile) != stamps
+        edited = cache_keys.stamps(house, profile) != stamps
         why = "what it builds was edited meanwhile" if edited else "what went wrong is above"
         raise Mistake(f"The build stopped; {why}. What was built is kept: run it again to go on.")
     if target == "site":
@@ -89,33 +91,35 @@ def build(
 @contextmanager
 def _kernels_forked(house: House, stale: Sequence[str]) -> Iterator[dict[str, str]]:
     """The environment of a build's processes; for several notebooks it says where kernels are forked."""
-    if not house.settings.preload or len(stale) <= 1 or not nursery.can_be():
+    if not house.settings.preload or len(stale) <= 1 or not fork_server.can_be():
         yield {**os.environ}
         return
-    from companion import runner  # slow to import
+    from companion.build import execution
 
     # it reads what it is set to before the runner says so
     early = {**os.environ, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
     with (
-        runner.socket_folder() as folder,
+        execution.socket_folder() as folder,
         processes.started(
-            nursery.command(where := str(folder / "nursery"), house.settings.preload), env=early, stdin=subprocess.PIPE
+            fork_server.command(where := str(folder / "nursery"), house.settings.preload),
+            env=early,
+            stdin=subprocess.PIPE,
         ),
     ):
-        yield {**os.environ, nursery.NURSERY: where}
+        yield {**os.environ, fork_server.NURSERY: where}
 
 
 def _tell_plan(house: House, profile: str, target: str, pieces: bool) -> None:
     """What a build would do, a line a step."""
-    from companion import planning
+    from companion.build import plan
 
-    steps = planning.plan(house, profile, site=target == "site")
+    steps = plan.plan(house, profile, site=target == "site")
     for step in steps:
         console.print(f"{STARTED} {step.verb} {step.what}: {plain('; '.join(step.why))}", soft_wrap=True)
-        if pieces and step.verb == planning.RUN:
-            from companion import precomputing  # imports the chapters that have pieces, so only when asked for
+        if pieces and step.verb == plan.RUN:
+            from companion.build import precompute
 
-            files = precomputing.files(house, step.what, profile).values()
+            files = precompute.files(house, step.what, profile).values()
             if missing := sum(not file.is_file() for file in files):
                 console.print(f"  before it, {missing} of its {len(files)} pieces")
     if not steps:
@@ -146,12 +150,12 @@ def _follow(process: subprocess.Popen[str], build: Build, progress: Progress) ->
 
 def _restore_published(house: House) -> None:
     """Bring `figures/` in line with results that are fresh, after a kill or an edit by hand."""
-    stamps = freshness.stamps(house, DEFAULT_PROFILE)
+    stamps = cache_keys.stamps(house, DEFAULT_PROFILE)
     for name in house.notebooks():
-        targets = [name, *freshness.pictures(house, name)]
-        fresh = all(freshness.intact(house, stamps[target]) for target in targets)
-        if fresh and publication.publish_figures(house, name):
-            freshness.forget(house.build(DEFAULT_PROFILE), freshness.BOOK)
+        targets = [name, *cache_keys.pictures(house, name)]
+        fresh = all(cache_keys.intact(house, stamps[target]) for target in targets)
+        if fresh and publication_policy.publish_figures(house, name):
+            cache_keys.forget(house.build(DEFAULT_PROFILE), cache_keys.BOOK)
 
 
 @app.command()
@@ -170,7 +174,7 @@ def book(
     With `--published` a fresh clone will do, to fix a sentence and look at its page: the site shows `figures/`. It is
     refused if a figure there is known to be of other code or other parameters than today's.
     """
-    from companion.site import build_published_site, build_site
+    from companion.site.jupyter_book import build_published_site, build_site
 
     house = House.here()
     house.require_profile(profile)
@@ -190,14 +194,14 @@ def pdf(profile: Profile = DEFAULT_PROFILE) -> None:
     Under figures are their claims; code, data, parameters and origin are left to the site. Chromium is the one that
     `$CHROMIUM` names, else one on the `PATH`.
     """
-    from companion.site import is_built
+    from companion.site.jupyter_book import is_built
 
     house = House.here()
     house.require_profile(profile)
     if not is_built(house, profile):
         raise Mistake(f"There is no whole site to print. Build it with `companion build --profile {profile}`.")
     try:
-        from companion.printing import print_book
+        from companion.site.pdf import print_book
     except ModuleNotFoundError as missing:
         raise Mistake(f"Printing needs {missing.name}: install the extra `pdf` of this book.") from missing
     console.print(f"{STARTED} the PDF")
@@ -212,7 +216,7 @@ def serve(
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:
     """Show the built site in a browser, from this machine to this machine only. Ctrl-C ends it."""
-    from companion.site import is_built
+    from companion.site.jupyter_book import is_built
 
     house = House.here()
     house.require_profile(profile)
@@ -264,7 +268,7 @@ def new(
     ] = None,
 ) -> None:
     """Lay out a new notebook with its chapter, profile entries and table-of-contents row; or a new book."""
-    from companion.scaffold import FIRST_NOTEBOOK, lay_out, lay_out_book
+    from companion.cli.scaffold import FIRST_NOTEBOOK, lay_out, lay_out_book
 
     if (notebook is None) == (book is None):
         raise Mistake("Name a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`.")
@@ -280,7 +284,7 @@ def address(
     url: Annotated[str | None, typer.Argument(metavar="[URL]", help="https://github.com/OWNER/NAME")] = None,
 ) -> None:
     """Write the repository's public address, defined in _config.yml, to every place that needs a copy."""
-    from companion.address import public_address, spread
+    from companion.project.repository import public_address, spread
 
     house = House.here()
     changed = spread(house, url)

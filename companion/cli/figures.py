@@ -8,17 +8,19 @@ import typer
 from rich import progress as bars
 from rich.table import Table
 
-from companion import atomic, freshness, parameters, provenance
+from companion.build import cache_keys
+from companion.build.progress import DONE, STARTED
 from companion.cli.terminal import NotebookName, Profile, app, console, explained, open_page, plain, show_table, shown
-from companion.house import DEFAULT_PROFILE, House
-from companion.mistakes import ClaimsFailed, Mistake
-from companion.notebooks import Notebook
-from companion.progress import DONE, STARTED
+from companion.io import atomic
+from companion.io.errors import ClaimsFailed, Mistake
+from companion.project import parameters, provenance
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, House
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from companion.sweeping import Sweep
+    from companion.runs.sweep import Sweep
 
 
 @app.command("list")
@@ -34,7 +36,7 @@ def list_figures(
     and shown as it is in `figures/`, as in a fresh clone; a function of the library that has changed since is not seen.
     The site is **fresh**, **published** (`companion book --published`), **stale** or **not built**.
     """
-    from companion.listing import Listing
+    from companion.build.status import Listing
 
     house = House.here()
     house.require_profile(profile)
@@ -113,14 +115,14 @@ def run(
         raise Mistake(
             "`--open` shows a run of your own: give `-p`, `--figure` or `--apart`, or see the book, `companion serve`."
         )
-    from companion import runner  # imports what a mistaken parameter should not have to wait for
+    from companion.build import execution
 
     console.print(f"{STARTED} {notebook}{f'/{figure}' if figure else ''} ({profile})")
     try:
-        report = runner.run(house, notebook, profile, overrides, figure, apart=apart)
+        report = execution.run(house, notebook, profile, overrides, figure, apart=apart)
     except ClaimsFailed:
         if show:
-            open_page(runner.own_build(house, notebook, profile, overrides, figure).page)
+            open_page(execution.own_build(house, notebook, profile, overrides, figure).page)
         raise
     console.print(
         f"[green]{DONE}[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
@@ -179,7 +181,7 @@ def sweep(
 
     Every combination is a run of its own, kept under `_build/runs/`: stop it when you like, the same line goes on.
     """
-    from companion import sweeping
+    from companion.runs import sweep as sweeping
 
     house = House.here()
     house.require_profile(profile)
@@ -239,27 +241,27 @@ def draw(
     What is read again is `draw` and the docstring of the figure's file, and the style. In a fresh clone, where nothing
     was run yet, the published tables are drawn.
     """
-    from companion import redrawing
+    from companion.build import redraw
 
     house = House.here()
     house.require_profile(profile)
-    pairs = redrawing.named(house, figures) if figures else _outdated(house, profile)
+    pairs = redraw.named(house, figures) if figures else _outdated(house, profile)
     if not pairs:
         console.print("Every picture of numbers that are fresh is up to date.")
     for name, figure in pairs:
-        replaced = redrawing.draw(house, name, figure, profile)
+        replaced = redraw.draw(house, name, figure, profile)
         place = f"; replaced in figures/{name}: {', '.join(replaced)}" if replaced else ""
         console.print(f"[green]{DONE}[/] {name}/{figure} drawn{place}", soft_wrap=True)
 
 
 def _outdated(house: House, profile: str) -> list[tuple[str, str]]:
-    stamps = freshness.stamps(house, profile)
+    stamps = cache_keys.stamps(house, profile)
     return [
         (name, figure)
         for name in house.notebooks()
-        if freshness.intact(house, stamps[name])
+        if cache_keys.intact(house, stamps[name])
         for figure in Notebook.named(house, name).figures
-        if not freshness.intact(house, stamps[freshness.picture_target(name, figure)])
+        if not cache_keys.intact(house, stamps[cache_keys.picture_target(name, figure)])
     ]
 
 
@@ -274,13 +276,13 @@ def piece(
 
     `companion build --pieces` does this for all pieces, as Snakemake on a cluster does with `--config pieces=1`.
     """
-    from companion import precomputing
+    from companion.build import precompute
 
     house = House.here()
     house.require_notebook(notebook)
     house.require_profile(profile)
     if name is None:
-        files = precomputing.files(house, notebook, profile)
+        files = precompute.files(house, notebook, profile)
         for piece_name, file in files.items():
             console.print(f"[green]{DONE}[/]" if file.is_file() else " ", piece_name)
         console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} pieces are there.")
@@ -288,5 +290,5 @@ def piece(
     console.print(f"{STARTED} {notebook}/{name} ({profile})")
     clock = time.monotonic()
     with atomic.announced(house.build(profile).running / f"{notebook}-{name}"):
-        precomputing.compute(house, notebook, name, profile)
+        precompute.compute(house, notebook, name, profile)
     console.print(f"[green]{DONE}[/] {notebook}/{name}: {time.monotonic() - clock:.0f} s")

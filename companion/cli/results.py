@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from companion import atomic
+from companion.build.progress import DONE, STARTED, Progress, known_seconds
 from companion.cli.terminal import app, completed, console, explained, plain, show_table, shown
-from companion.house import DEFAULT_PROFILE, House
-from companion.mistakes import Mistake, did_you_mean
-from companion.progress import DONE, STARTED, Progress, known_seconds
+from companion.io import atomic
+from companion.io.errors import Mistake, did_you_mean
+from companion.project.paths import DEFAULT_PROFILE, House
 
 if TYPE_CHECKING:
-    from companion.verifying import Verdict
+    from companion.runs.verify import Verdict
 
 
 @app.command()
 @explained
 def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
     """List the runs with `-p` or `--figure`: what you changed, when, how many claims hold, where the page is."""
-    from companion.runs import all_runs
+    from companion.runs.custom_runs import all_runs
 
     found = [run.in_short() for run in all_runs(House.here())]
     if as_json:
@@ -56,7 +56,7 @@ def compare(
     A build is a folder such as `_build/laptop`, or `figures`, whose numbers have six digits. Names the first difference
     of each figure. Exit code 0: equal; 1: not.
     """
-    from companion.comparing import differences
+    from companion.figures.comparison import differences
 
     found = differences(_build_named(old), _build_named(new))
     for name, difference in found.items():
@@ -71,7 +71,7 @@ def compare(
 
 def _build_named(name: str) -> Path:
     """A folder, by its path; else the run of this name."""
-    from companion.runs import all_runs
+    from companion.runs.custom_runs import all_runs
 
     if Path(name).is_dir():
         return Path(name)
@@ -103,7 +103,7 @@ def verify(
 
     Exit code 0: all as published; 1: not; 2: a notebook could not be run.
     """
-    from companion.verifying import Verification
+    from companion.runs.verify import Verification
 
     verification = Verification.of(figures)
     home = verification.home

@@ -7,11 +7,11 @@ from string import Template
 
 from ruamel.yaml import YAML
 
-from companion.address import bootstrap_cell, dump_notebook
-from companion.atomic import write_text
-from companion.freshness import BOOK
-from companion.house import House, relative
-from companion.mistakes import Mistake
+from companion.build.cache_keys import BOOK
+from companion.io.atomic import write_text
+from companion.io.errors import Mistake
+from companion.project.paths import House, relative
+from companion.project.repository import bootstrap_cell, dump_notebook
 
 TEMPLATES = Path(__file__).parent / "templates"
 REFERENCE_PART = "Reference"

@@ -14,9 +14,10 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from companion import provenance, stopping
-from companion.house import House
-from companion.mistakes import ClaimsFailed, Mistake
+from companion.io import signals
+from companion.io.errors import ClaimsFailed, Mistake
+from companion.project import provenance
+from companion.project.paths import House
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -102,8 +103,8 @@ def explained(command: Callable[..., None]) -> Callable[..., None]:
             )
             raise typer.Exit(2) from None
         except KeyboardInterrupt as stop:
-            errors.print(stopping.SENTENCE)
-            raise typer.Exit(stopping.exit_code(stop)) from None
+            errors.print(signals.SENTENCE)
+            raise typer.Exit(signals.exit_code(stop)) from None
 
     return run
 

@@ -5,8 +5,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from companion import figure_set
-from companion.mistakes import Mistake
+from companion.figures import store
+from companion.io.errors import Mistake
 
 
 def differences(old: Path, new: Path) -> dict[str, str | None]:
@@ -30,13 +30,13 @@ def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
     """Of every figure: its numbers, unrounded if they are to be `exact`, and its record."""
     figures = build / "figures" if (build / "figures").is_dir() else build
     tables = build / "tables" if exact else figures
-    records = sorted(figures.glob(f"*/*{figure_set.RECORD}")) if figures.is_dir() else []
+    records = sorted(figures.glob(f"*/*{store.RECORD}")) if figures.is_dir() else []
     if not records:
         raise Mistake(f"{build} holds no figures: a build is a folder such as _build/laptop, or figures/.")
     found = {}
     for path in records:
-        notebook, figure = path.parent.name, path.name.removesuffix(figure_set.RECORD)
-        found[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{figure_set.DATA}", path
+        notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)
+        found[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{store.DATA}", path
     return found
 
 
@@ -47,7 +47,7 @@ def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | N
 
 
 def _claims(record: Path) -> dict[str, Any]:
-    return {claim["id"]: claim for claim in figure_set.read(record)["claims"]}
+    return {claim["id"]: claim for claim in store.read(record)["claims"]}
 
 
 def _in_tables(old: list[list[str]], new: list[list[str]]) -> str | None:

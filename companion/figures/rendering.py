@@ -13,9 +13,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion import atomic, figure_set, numbers
-from companion.sources import Library
-from companion.style import Theme, style
+from companion.analysis.dependencies import Library
+from companion.figures import store, table_io
+from companion.figures.style import Theme, style
+from companion.io import atomic
 
 # Of a PNG: a quarter of the bytes, and no difference to the eye.
 COLOURS = 64
@@ -42,7 +43,7 @@ def write_set(
     name = figure.__name__.rpartition(".")[2]
     caption, alt = caption_and_alt(figure)
     folder.mkdir(parents=True, exist_ok=True)
-    numbers.write_csv(table, folder / f"{name}{figure_set.DATA}", numbers.SIGNIFICANT_DIGITS)
+    table_io.write_csv(table, folder / f"{name}{store.DATA}", table_io.SIGNIFICANT_DIGITS)
     for suffix, content in pictures(figure, table).items():
         (folder / f"{name}{suffix}").write_bytes(content)
     record = {
@@ -50,9 +51,9 @@ def write_set(
         "caption": caption,
         "alt": alt,
         "picture": library.picture_digest(figure.__name__),
-        "files": figure_set.digests(folder, name),
+        "files": store.digests(folder, name),
     }
-    atomic.write_text(folder / f"{name}{figure_set.RECORD}", atomic.dump_json(record))
+    atomic.write_text(folder / f"{name}{store.RECORD}", atomic.dump_json(record))
     return record
 
 

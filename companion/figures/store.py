@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from companion.mistakes import Mistake
-from companion.sources import digest
+from companion.analysis.dependencies import digest
+from companion.io.errors import Mistake
 
 PICTURES = (".svg", ".dark.svg", ".png")
 DATA = ".csv"

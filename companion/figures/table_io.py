@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from companion.records import Alternative, Claim
+from companion.figures.schema import Alternative, Claim
 
 SIGNIFICANT_DIGITS = 6
 EXACT_DIGITS = 17

@@ -8,10 +8,12 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from companion import atomic, figure_set, numbers, sources
-from companion.drawing import fewer_colours
-from companion.house import House
-from companion.style import Theme, style
+from companion.analysis import dependencies
+from companion.figures import store, table_io
+from companion.figures.rendering import fewer_colours
+from companion.figures.style import Theme, style
+from companion.io import atomic
+from companion.project.paths import House
 
 # In inches, and in pixels of a screen with two dots a pixel.
 WIDTH, HEIGHT, DPI = 3.4, 1.9, 200
@@ -22,8 +24,8 @@ def thumbnail(house: House, profile: str, place: str, theme: Theme) -> bytes:
     """The picture, PNG, of figure `place`, `notebook/figure`, drawn from its table unless that was done before."""
     name, _, figure = place.partition("/")
     folder = house.shown_figures(profile) / name
-    record = folder / f"{figure}{figure_set.RECORD}"
-    key = sources.digest(record.read_bytes() + Path(__file__).read_bytes())[:16]
+    record = folder / f"{figure}{store.RECORD}"
+    key = dependencies.digest(record.read_bytes() + Path(__file__).read_bytes())[:16]
     kept = house.cache / "thumbnails" / f"{figure}-{theme}-{key}.png"
     if not kept.is_file():
         atomic.write_bytes(kept, _drawn(house, folder, name, figure, theme))
@@ -32,7 +34,7 @@ def thumbnail(house: House, profile: str, place: str, theme: Theme) -> bytes:
 
 def _drawn(house: House, folder: Path, name: str, figure: str, theme: Theme) -> bytes:
     module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
-    table = numbers.read_csv(folder / f"{figure}{figure_set.DATA}", figure_set.read_record(folder, figure)["columns"])
+    table = table_io.read_csv(folder / f"{figure}{store.DATA}", store.read_record(folder, figure)["columns"])
     with style(theme):
         picture = module.draw(table)
         picture.canvas.draw()

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from companion.numbers import SIGNIFICANT_DIGITS
-from companion.records import Column
+from companion.figures.schema import Column
+from companion.figures.table_io import SIGNIFICANT_DIGITS
 
 
 @dataclass(frozen=True)

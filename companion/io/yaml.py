@@ -8,7 +8,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from companion.mistakes import Mistake
+from companion.io.errors import Mistake
 
 # How many values a file may hold once its aliases are written out: nine lines of aliases of aliases are 10^9.
 MOST_VALUES = 100_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from companion.mistakes import Mistake, did_you_mean
+from companion.io.errors import Mistake, did_you_mean
 
 FILE = "pyproject.toml"
 TABLE = "[tool.companion]"

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from companion import steps
-from companion.house import House
-from companion.mistakes import Mistake, did_you_mean
+from companion.io.errors import Mistake, did_you_mean
+from companion.project import slicing
+from companion.project.paths import House
 
 PARAMETERS_TAG = "parameters"
 BOOTSTRAP_TAG = "bootstrap"
@@ -89,7 +89,7 @@ class Notebook:
     def figures(self) -> list[str]:
         """The figures it publishes, in order: those named in its `publish(FIGURE, …)` calls."""
         try:
-            return steps.published(self.code)
+            return slicing.published(self.code)
         except SyntaxError as error:
             raise Mistake(f"A cell of {self.path.name} is not plain Python: {error}.") from error
 
@@ -101,7 +101,7 @@ class Notebook:
     def only(self, figure: str) -> dict[str, Any]:
         """The notebook, as JSON, with those of its steps alone that lead to `figure`; its prose stays."""
         self.require_figure(figure)
-        kept = iter(steps.only(self.code, figure))
+        kept = iter(slicing.only(self.code, figure))
         cells = [{**cell, "source": next(kept)} if _computes(cell) else cell for cell in self.cells]
         whole = json.loads(self.path.read_text(encoding="utf-8"))
         return {**whole, "cells": [cell for cell in cells if cell["cell_type"] != "code" or cell["source"]]}

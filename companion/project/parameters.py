@@ -12,10 +12,10 @@ import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
-from companion.house import DEFAULT_PROFILE, House
-from companion.mistakes import Mistake, did_you_mean
-from companion.notebooks import Notebook
-from companion.reading import parse_yaml, read_yaml
+from companion.io.errors import Mistake, did_you_mean
+from companion.io.yaml import parse_yaml, read_yaml
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, House
 
 
 class Parameters(BaseModel):

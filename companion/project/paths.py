@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from companion.mistakes import Mistake, did_you_mean
-from companion.reading import read_text, read_yaml
-from companion.settings import FILE, Settings, has_table
+from companion.io.errors import Mistake, did_you_mean
+from companion.io.yaml import read_text, read_yaml
+from companion.project.configuration import FILE, Settings, has_table
 
 # The build graph of every book.
-WORKFLOW = Path(__file__).with_name("workflow.smk")
+WORKFLOW = Path(__file__).resolve().parents[1] / "build" / "workflow.smk"
 
 DEFAULT_PROFILE = "laptop"
 MARK = "_config.yml"
@@ -35,7 +35,7 @@ class House:
     def here(cls) -> "House":
         """The checkout around the working folder, else the one this package was installed from."""
         start = Path.cwd()
-        for folder in (start, *start.parents, Path(__file__).resolve().parent.parent):
+        for folder in (start, *start.parents, Path(__file__).resolve().parents[2]):
             if (folder / MARK).is_file() and has_table(folder / FILE):
                 _require_utf8(folder)
                 return cls(folder)

@@ -10,9 +10,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from companion.atomic import dump_json, write_text
-from companion.house import House
-from companion.settings import FILE
+from companion.io.atomic import dump_json, write_text
+from companion.project.configuration import FILE
+from companion.project.paths import House
 
 # What a provenance says.
 RECORDED = {"started", "seconds", "device", "cores", "platform", "python", "versions", "git"}
@@ -46,11 +46,11 @@ def software(house: House) -> dict[str, Any]:
 
 def version() -> str:
     """The distribution that this package belongs to, its version, and where it is: `NAME 0.1.0 (/a/folder)`."""
-    place = Path(__file__).resolve().parents[1]
+    place = Path(__file__).resolve().parents[2]
     if (place / FILE).is_file():  # a checkout, whatever was installed from it
         project = tomllib.loads((place / FILE).read_text(encoding="utf-8"))["project"]
         return f"{project['name']} {project['version']} ({place})"
-    name = importlib.metadata.packages_distributions()[__package__ or ""][0]
+    name = importlib.metadata.packages_distributions()["companion"][0]
     return f"{name} {importlib.metadata.version(name)} ({place})"
 
 

@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from companion.atomic import write_text
-from companion.house import House, relative
-from companion.mistakes import Mistake
-from companion.notebooks import BOOTSTRAP_TAG
-from companion.reading import read_yaml
+from companion.io.atomic import write_text
+from companion.io.errors import Mistake
+from companion.io.yaml import read_yaml
+from companion.project.notebooks import BOOTSTRAP_TAG
+from companion.project.paths import House, relative
 
 # Plain Python, and what it says where something is wrong is one sentence: `SystemExit` has no traceback in a notebook.
 BOOTSTRAP = """\
@@ -28,7 +28,7 @@ if missing:
         raise SystemExit(f"pip could not install this book, and nothing below can run. It says:\\n{{installed.stderr}}")
     importlib.invalidate_caches()
 try:
-    from companion.bootstrap import look_around
+    from companion.authoring.bootstrap import look_around
 except ImportError as error:
     raise SystemExit(f"`companion` cannot be used: {{error}}. If one lies beside the notebook, rename it.") from error
 look_around({packages}, "{name}", just_installed=missing)

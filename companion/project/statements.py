@@ -15,11 +15,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from companion.boxes import Box, boxes
-from companion.house import House
-from companion.mistakes import Mistake, did_you_mean
-from companion.notebooks import Notebook
-from companion.reading import read_yaml
+from companion.io.errors import Mistake, did_you_mean
+from companion.io.yaml import read_yaml
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
+from companion.project.theorem_blocks import Box, boxes
 
 # How the kinds of numbered items are abbreviated.
 WORDS = {"prop": "proposition", "thm": "theorem", "th": "theorem", "cor": "corollary", "eq": "equation"}

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from companion.house import House
-from companion.notebooks import Notebook
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
 
 BOX = re.compile(r"^(`{3,}|:{3,})\{prf:(\w+)\}([^\n]*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LABEL = re.compile(r"^:label: ([a-z0-9-]+)$", re.MULTILINE)

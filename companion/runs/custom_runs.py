@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from companion import figure_set, provenance
-from companion.house import Build, House
-from companion.notebooks import Notebook
+from companion.figures import store
+from companion.project import provenance
+from companion.project.notebooks import Notebook
+from companion.project.paths import Build, House
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,11 @@ class Run:
     def records(self) -> dict[str, dict[str, Any]]:
         """The record of each of its figures that is there with all its files, in the order of the notebook."""
         folder = self.build.figures / self.notebook
-        names = [name for name in figure_set.names_in(folder) if not figure_set.faults(folder, name)]
+        names = [name for name in store.names_in(folder) if not store.faults(folder, name)]
         if self.notebook in self.house.notebooks():
             order = Notebook.named(self.house, self.notebook).figures
             names.sort(key=lambda name: order.index(name) if name in order else len(order))
-        return {name: figure_set.read_record(folder, name) for name in names}
+        return {name: store.read_record(folder, name) for name in names}
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -79,7 +80,7 @@ def all_runs(house: House) -> list[Run]:
 def published_parameters(house: House, notebook: str) -> Mapping[str, Any]:
     """What the published figures of a notebook were computed with; its defaults where none is published."""
     folder = house.published / notebook
-    for figure in figure_set.names_in(folder):
-        if not figure_set.faults(folder, figure):
-            return figure_set.read_record(folder, figure)["parameters"]
+    for figure in store.names_in(folder):
+        if not store.faults(folder, figure):
+            return store.read_record(folder, figure)["parameters"]
     return Notebook.named(house, notebook).defaults if notebook in house.notebooks() else {}

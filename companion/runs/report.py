@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, figure_set
-from companion.house import House
-from companion.movement import ColumnMovement, Movement, movement
-from companion.runs import Run
-from companion.typesetting import as_html, bound, caption_as_html, number
+from companion.figures import store
+from companion.figures.plain_math import as_html, bound, caption_as_html, number
+from companion.figures.tolerances import ColumnMovement, Movement, movement
+from companion.io import atomic
+from companion.project.paths import House
+from companion.runs.custom_runs import Run
 
 LIGHT, DARK = ".svg", ".dark.svg"
 
@@ -51,14 +52,14 @@ def _copy_published(run: Run) -> None:
 
 
 def _is_published(run: Run, figure: str) -> bool:
-    return not figure_set.faults(run.house.published / run.notebook, figure)
+    return not store.faults(run.house.published / run.notebook, figure)
 
 
 def _movement(run: Run, figure: str) -> Movement | None:
     """How far the figure is from the published one, if there is one."""
     if not _is_published(run, figure):
         return None
-    name = f"{figure}{figure_set.DATA}"
+    name = f"{figure}{store.DATA}"
     unrounded = run.build.tables / run.notebook / name
     return movement(run.house.published / run.notebook / name, unrounded, run.records[figure]["columns"])
 
@@ -111,7 +112,7 @@ def _in_short(moved: Movement | None) -> str:
 def _figure(run: Run, figure: str) -> str:
     record, mine = run.records[figure], f"figures/{run.notebook}/{figure}"
     published = run.house.published / run.notebook
-    other = figure_set.read_record(published, figure) if _is_published(run, figure) else None
+    other = store.read_record(published, figure) if _is_published(run, figure) else None
     beside = (
         _panel("published", f"published/{figure}", other["alt"]) if other else "<p>This figure is not published.</p>"
     )
@@ -122,8 +123,8 @@ def _figure(run: Run, figure: str) -> str:
         published=beside,
         moved=_moved(_movement(run, figure), record["columns"]),
         claims=_claims(record["claims"], other["claims"] if other else []),
-        csv=_text(f"{mine}{figure_set.DATA}"),
-        unrounded=_text(f"tables/{run.notebook}/{figure}{figure_set.DATA}"),
+        csv=_text(f"{mine}{store.DATA}"),
+        unrounded=_text(f"tables/{run.notebook}/{figure}{store.DATA}"),
         png=_text(f"{mine}.png"),
     )
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from companion import figure_set, numbers, runner
-from companion.house import DEFAULT_PROFILE, House
-from companion.mistakes import ClaimsFailed
-from companion.notebooks import Notebook
+from companion.build import execution
+from companion.figures import store, table_io
+from companion.io.errors import ClaimsFailed
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, House
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ def rerun(notebook: str, figure: str, /, **parameters: Any) -> Rerun:
     house = House.here()
     Notebook.named(house, notebook).require_figure(figure)
     with suppress(ClaimsFailed):  # the results are kept, and say so
-        runner.run(house, notebook, DEFAULT_PROFILE, parameters, figure)
-    build = runner.own_build(house, notebook, DEFAULT_PROFILE, parameters, figure)
-    record = figure_set.read_record(build.figures / notebook, figure)
-    table = numbers.read_csv(build.tables / notebook / f"{figure}{figure_set.DATA}", record["columns"])
+        execution.run(house, notebook, DEFAULT_PROFILE, parameters, figure)
+    build = execution.own_build(house, notebook, DEFAULT_PROFILE, parameters, figure)
+    record = store.read_record(build.figures / notebook, figure)
+    table = table_io.read_csv(build.tables / notebook / f"{figure}{store.DATA}", record["columns"])
     return Rerun(table, record["claims"], build.page)

@@ -19,11 +19,14 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from companion import atomic, figure_set, freshness, numbers, parameters, processes, runner
-from companion.house import DEFAULT_PROFILE, House
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
-from companion.style import INK, PALETTES, style
+from companion.build import cache_keys, execution
+from companion.figures import store, table_io
+from companion.figures.style import INK, PALETTES, style
+from companion.io import atomic, processes
+from companion.io.errors import Mistake
+from companion.project import parameters
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, House
 
 # How far outside its tolerance a claim is drawn: what is further away is drawn there.
 FARTHEST = 3.0
@@ -48,16 +51,16 @@ class Sweep:
 
     def is_there(self, point: Mapping[str, Any]) -> bool:
         """Whether the run at `point` was made from what is there now."""
-        build = runner.own_build(self.house, self.name, self.profile, point)
-        stamp = freshness.run_stamp(self.house, build, self.name, self.profile, point)
-        return freshness.intact(self.house, stamp)
+        build = execution.own_build(self.house, self.name, self.profile, point)
+        stamp = cache_keys.run_stamp(self.house, build, self.name, self.profile, point)
+        return cache_keys.intact(self.house, stamp)
 
     def records(self, point: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Path]]:
         """Of every figure of the run at `point`: its record, and its unrounded numbers."""
-        build = runner.own_build(self.house, self.name, self.profile, point)
+        build = execution.own_build(self.house, self.name, self.profile, point)
         for figure in Notebook.named(self.house, self.name).figures:
-            table = build.tables / self.name / f"{figure}{figure_set.DATA}"
-            yield figure_set.read_record(build.figures / self.name, figure), table
+            table = build.tables / self.name / f"{figure}{store.DATA}"
+            yield store.read_record(build.figures / self.name, figure), table
 
 
 def plan(house: House, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:
@@ -141,7 +144,7 @@ def _outcome(claim: Mapping[str, Any]) -> dict[str, Any]:
         "expected": expected,
         "tolerance": tolerance,
         "deviation": deviation,
-        "holds": not runner.broken_claims([claim]),
+        "holds": not execution.broken_claims([claim]),
     }
 
 
@@ -159,7 +162,7 @@ def write(sweep: Sweep) -> pd.DataFrame:
                 picture.savefig(file, format=kind, dpi=144)
         plt.close(picture)
     for figure, tables in _tables(sweep).items():
-        numbers.write_csv(pd.concat(tables), sweep.folder / f"{figure}{figure_set.DATA}", numbers.EXACT_DIGITS)
+        table_io.write_csv(pd.concat(tables), sweep.folder / f"{figure}{store.DATA}", table_io.EXACT_DIGITS)
     return found
 
 
@@ -168,7 +171,7 @@ def _tables(sweep: Sweep) -> dict[str, list[pd.DataFrame]]:
     found: dict[str, list[pd.DataFrame]] = {}
     for point in filter(sweep.is_there, sweep.points):
         for record, table in sweep.records(point):
-            frame = numbers.read_csv(table, record["columns"])
+            frame = table_io.read_csv(table, record["columns"])
             for place, (name, value) in enumerate(_shown(point).items()):
                 frame.insert(place, f"{name}*" if name in frame else name, value)
             found.setdefault(record["figure"], []).append(frame)

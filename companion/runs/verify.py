@@ -3,7 +3,7 @@
 The book is copied to a folder of its own, and its notebooks are run there with the published parameters: nothing of
 what is verified is written to, and nothing that was computed before is trusted.
 
-Compared is what a rebuild compares, `companion.movement` and `companion.publication`, and what it leaves alone: the
+Compared is what a rebuild compares, `companion.figures.tolerances` and `companion.build.publication_policy`, and what it leaves alone: the
 numbers of claims, and whether a picture shows its table. Deviations are told in units of what is allowed.
 """
 
@@ -18,15 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from companion import drawing, figure_set, numbers, processes, runner
-from companion.house import DEFAULT_PROFILE, MARK, House
-from companion.likeness import unlike
-from companion.mistakes import Mistake
-from companion.movement import movement
-from companion.notebooks import Notebook
-from companion.publication import apart, bounds_moved, words
-from companion.settings import FILE, Settings, has_table
-from companion.sources import MACHINE
+from companion.analysis.dependencies import MACHINE
+from companion.build import execution
+from companion.build.publication_policy import apart, bounds_moved, words
+from companion.figures import rendering, store, table_io
+from companion.figures.image_comparison import unlike
+from companion.figures.tolerances import movement
+from companion.io import processes
+from companion.io.errors import Mistake
+from companion.project.configuration import FILE, Settings, has_table
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, MARK, House
 
 # What `companion run` ends with when its results are there: every claim holds, or some do not.
 RAN = (0, 3)
@@ -115,7 +117,7 @@ class Verification:
         """Of every figure that notebook `name` publishes, and of every one published under its name."""
         figures = Notebook.named(house, name).figures
         published = self.published / name
-        strangers = [figure for figure in figure_set.names_in(published) if figure not in figures]
+        strangers = [figure for figure in store.names_in(published) if figure not in figures]
         unknown = Difference("the figure", math.inf, "there", "no notebook publishes it")
         return [
             *(self._verdict(house, name, figure) for figure in figures),
@@ -124,7 +126,7 @@ class Verification:
 
     def _verdict(self, house: House, name: str, figure: str) -> Verdict:
         published = self.published / name
-        if faults := figure_set.faults(published, figure):
+        if faults := store.faults(published, figure):
             found = tuple(Difference("files", math.inf, fault, "") for fault in faults)
             return Verdict(f"{name}/{figure}", math.inf, "", found)
         try:
@@ -137,11 +139,11 @@ class Verification:
 
     def _moved(self, house: House, name: str, figure: str) -> Iterator[Difference]:
         """All that could be compared, moved or not."""
-        build, published = runner.own_build(house, name, DEFAULT_PROFILE, {}), self.published / name
-        old = figure_set.read_record(published, figure)
-        new = figure_set.read_record(build.figures / name, figure)
+        build, published = execution.own_build(house, name, DEFAULT_PROFILE, {}), self.published / name
+        old = store.read_record(published, figure)
+        new = store.read_record(build.figures / name, figure)
         yield from _words_moved(words(old), words(new))
-        table = f"{figure}{figure_set.DATA}"
+        table = f"{figure}{store.DATA}"
         moved = movement(published / table, build.tables / name / table, new["columns"])
         if moved.other_rows:
             yield Difference("the table", math.inf, "", moved.other_rows)
@@ -153,7 +155,7 @@ class Verification:
         for claim in new["claims"]:
             if claim["id"] in was:
                 yield from claim_moved(was[claim["id"]], claim, to_the_digit=to_the_digit)
-        for claim in runner.broken_claims(new["claims"]):
+        for claim in execution.broken_claims(new["claims"]):
             fault = "does not hold" if not claim["holds"] else "does not catch its alternative"
             yield Difference(f"claim {claim['id']}", math.inf, "", f"{fault}: measured {claim['measured']}")
         if not moved.other_rows:
@@ -161,16 +163,16 @@ class Verification:
 
     def _pictures(self, house: House, name: str, figure: str, record: Mapping[str, Any]) -> Iterator[Difference]:
         """The published pictures that do not show the published table."""
-        build, published = runner.own_build(house, name, DEFAULT_PROFILE, {}), self.published / name
+        build, published = execution.own_build(house, name, DEFAULT_PROFILE, {}), self.published / name
         redrawn = None
-        for suffix in figure_set.PICTURES:
-            files = [f"{figure}{ending}" for ending in (suffix, figure_set.DATA)]
+        for suffix in store.PICTURES:
+            files = [f"{figure}{ending}" for ending in (suffix, store.DATA)]
             if all((published / file).read_bytes() == (build.figures / name / file).read_bytes() for file in files):
                 continue
             if redrawn is None:
-                frame = numbers.read_csv(published / files[1], record["columns"])
+                frame = table_io.read_csv(published / files[1], record["columns"])
                 module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
-                redrawn = drawing.pictures(module, frame)
+                redrawn = rendering.pictures(module, frame)
             if fault := unlike((published / files[0]).read_bytes(), redrawn[suffix], suffix):
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")
 
@@ -222,7 +224,7 @@ def claim_moved(old: Mapping[str, Any], new: Mapping[str, Any], *, to_the_digit:
 
 def _numbers_say(claim: Mapping[str, Any], part: str) -> bool:
     """Whether a recorded claim holds, or catches its alternative, by its own numbers."""
-    return getattr(numbers.claim_of(claim), part)
+    return getattr(table_io.claim_of(claim), part)
 
 
 def _words_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
@@ -240,7 +242,7 @@ def _words_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Dif
 
 def _short(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.{numbers.SIGNIFICANT_DIGITS}g}"
+        return f"{value:.{table_io.SIGNIFICANT_DIGITS}g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 

@@ -9,12 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, figure_set, publication, steps
-from companion.address import dump_notebook
-from companion.freshness import plain_cells
-from companion.house import DEFAULT_PROFILE, MIME, House
-from companion.mistakes import Mistake
-from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, PARAMETERS_TAG, Notebook
+from companion.build import publication_policy
+from companion.build.cache_keys import plain_cells
+from companion.figures import store
+from companion.io import atomic
+from companion.io.errors import Mistake
+from companion.project import slicing
+from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, PARAMETERS_TAG, Notebook
+from companion.project.paths import DEFAULT_PROFILE, MIME, House
+from companion.project.repository import dump_notebook
 
 Cell = dict[str, Any]
 
@@ -49,8 +52,8 @@ def weave_published(house: House, name: str) -> Path:
     notebook = Notebook.named(house, name)
     sentences = []
     for figure in notebook.figures:
-        if faults := publication.departures(house, name, figure):
-            enough = faults == [publication.DRAWN_OTHERWISE]
+        if faults := publication_policy.departures(house, name, figure):
+            enough = faults == [publication_policy.DRAWN_OTHERWISE]
             command = f"companion draw {name}/{figure}" if enough else f"companion run {name}"
             sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
     if sentences:
@@ -64,7 +67,7 @@ def _with_figure(cell: Cell, name: str) -> Cell:
     """The cell as if it had been run; a notebook shows what the last line of a cell comes to."""
     if cell["cell_type"] != "code":
         return cell
-    shown = steps.published(["".join(cell["source"])])[-1:]
+    shown = slicing.published(["".join(cell["source"])])[-1:]
     outputs = [
         {"output_type": "execute_result", "metadata": {}, "execution_count": None, "data": {MIME: {"figure": place}}}
         for place in (f"{name}/{figure}" for figure in shown)
@@ -113,12 +116,12 @@ def _shown(output: dict[str, Any], house: House, figures: Path) -> dict[str, Any
     """A published output with the picture and the claims as they are in `figures`; any other without folders."""
     if MIME not in output.get("data", {}):
         return _without_folders(output, house)
-    from companion.publishing import Published  # matplotlib takes a second to import
+    from companion.authoring.publish import Published  # matplotlib takes a second to import
 
     notebook, _, figure = output["data"][MIME]["figure"].partition("/")
-    if figure_set.faults(figures / notebook, figure):  # the site says which, and is not built
+    if store.faults(figures / notebook, figure):  # the site says which, and is not built
         return output
-    record = figure_set.read_record(figures / notebook, figure)
+    record = store.read_record(figures / notebook, figure)
     return {**output, "data": dict(Published(figures / notebook, record).bundle())}
 
 

@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from companion import atomic, freshness, weaving
-from companion.house import DEFAULT_PROFILE, PROFILE, Build, House
-from companion.mistakes import Mistake
+from companion.build import cache_keys
+from companion.io import atomic
+from companion.io.errors import Mistake
+from companion.project.paths import DEFAULT_PROFILE, PROFILE, Build, House
+from companion.site import executed_notebooks
 
 QUICKLY = "from companion import haste; haste.leave_out_grammars(); haste.collect_seldom()"
 JUPYTER_BOOK = (sys.executable, "-c", f"{QUICKLY}; from jupyter_book.cli.main import main; main()")
@@ -29,35 +31,35 @@ def build_site(house: House, profile: str) -> Path:
     finds, a search index of which half was written, pages already read that it warned of.
     """
     build = house.build(profile)
-    content = freshness.made_of(house, freshness.BOOK, profile)
+    content = cache_keys.made_of(house, cache_keys.BOOK, profile)
     _forget(build)
     for name in house.notebooks():
         if (build.executed / f"{name}.ipynb").is_file():
-            weaving.weave(house, name, profile)
+            executed_notebooks.weave(house, name, profile)
         else:  # Sphinx names those that were not run
             (build.notebooks / f"{name}.ipynb").unlink(missing_ok=True)
-    return _assemble(house, profile, freshness.BOOK, content)
+    return _assemble(house, profile, cache_keys.BOOK, content)
 
 
 def build_published_site(house: House) -> Path:
     """The same from the notebooks as they are stored and the published figures: nothing was run, nothing need be."""
-    content = freshness.published_book(house)
+    content = cache_keys.published_book(house)
     _forget(house.build(DEFAULT_PROFILE))
     for name in house.notebooks():
-        weaving.weave_published(house, name)
-    return _assemble(house, DEFAULT_PROFILE, freshness.PUBLISHED_BOOK, content)
+        executed_notebooks.weave_published(house, name)
+    return _assemble(house, DEFAULT_PROFILE, cache_keys.PUBLISHED_BOOK, content)
 
 
 def is_built(house: House, profile: str) -> bool:
     """Whether there is a site, and the last attempt at one ended well. It may be out of date."""
     stamps = house.build(profile).stamps
-    ended = any(any(stamps.glob(f"{target}.*.json")) for target in (freshness.BOOK, freshness.PUBLISHED_BOOK))
+    ended = any(any(stamps.glob(f"{target}.*.json")) for target in (cache_keys.BOOK, cache_keys.PUBLISHED_BOOK))
     return ended and (house.site(profile) / "index.html").is_file()
 
 
 def _forget(build: Build) -> None:
-    for target in (freshness.BOOK, freshness.PUBLISHED_BOOK):
-        freshness.forget(build, target)
+    for target in (cache_keys.BOOK, cache_keys.PUBLISHED_BOOK):
+        cache_keys.forget(build, target)
 
 
 def _assemble(house: House, profile: str, target: str, content: dict[str, Any]) -> Path:
@@ -86,5 +88,5 @@ def _assemble(house: House, profile: str, target: str, content: dict[str, Any]) 
         raise Mistake("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))
     build.site_begun.unlink()
     pages = sorted(site.glob("*.html")) + sorted(site.glob(f"{house.book.name}/*.html"))
-    freshness.leave_stamp(house, freshness.stamp_of(house, target, profile, content), pages, content)
+    cache_keys.leave_stamp(house, cache_keys.stamp_of(house, target, profile, content), pages, content)
     return site

@@ -20,12 +20,13 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
-from companion import atomic
-from companion.address import site_address
-from companion.house import MARK, House
-from companion.mistakes import Mistake
-from companion.reading import read_yaml
-from companion.scaffold import TEMPLATES
+from companion.io import atomic
+from companion.io.errors import Mistake
+from companion.io.yaml import read_yaml
+from companion.project.paths import MARK, House
+from companion.project.repository import site_address
+
+TEMPLATES = Path(__file__).with_name("templates")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

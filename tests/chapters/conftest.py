@@ -9,13 +9,14 @@ import jax
 import numpy as np
 import pytest
 
-from companion import figure_set, freshness, numbers, runner
-from companion.house import House
-from companion.notebooks import PARAMETERS_TAG, Notebook
-from companion.parameters import resolve
-from companion.publishing import Publisher
-from companion.records import Claim, Column, Table
-from companion.settings import Settings
+from companion.authoring.publish import Publisher
+from companion.build import cache_keys, execution
+from companion.figures import store, table_io
+from companion.figures.schema import Claim, Column, Table
+from companion.project.configuration import Settings
+from companion.project.notebooks import PARAMETERS_TAG, Notebook
+from companion.project.parameters import resolve
+from companion.project.paths import House
 
 HOUSE = House(Path(__file__).resolve().parents[2])
 
@@ -49,8 +50,8 @@ def _run_cells(name: str, **overrides: Any) -> Run:
 
     def keep(self, figure, *outputs, **named):
         made, name = self._numbers(figure, outputs, named), figure.__name__.rpartition(".")[2]
-        run.tables[name] = Table(numbers.plain(made.table.frame, name)[0], made.table.columns)
-        run.claims |= {claim.id: numbers.claim_of(numbers.claim_record(claim)) for claim in made.claims}
+        run.tables[name] = Table(table_io.plain(made.table.frame, name)[0], made.table.columns)
+        run.claims |= {claim.id: table_io.claim_of(table_io.claim_record(claim)) for claim in made.claims}
 
     with (
         patch.object(Publisher, "__call__", keep),
@@ -67,16 +68,16 @@ def _run_cells(name: str, **overrides: Any) -> Run:
 
 def _built(name: str) -> Run:
     """What the smoke build of `name` left, which is made if it is not there; claims to six digits."""
-    if not freshness.is_fresh(HOUSE, name, "smoke"):
-        runner.run(HOUSE, name, "smoke")
+    if not cache_keys.is_fresh(HOUSE, name, "smoke"):
+        execution.run(HOUSE, name, "smoke")
     build, run = HOUSE.build("smoke"), Run(names=dict(resolve(HOUSE, Notebook.named(HOUSE, name), "smoke")))
     for figure in Notebook.named(HOUSE, name).figures:
-        table, said = (build.tables / name / f"{figure}{ending}" for ending in (figure_set.DATA, figure_set.RECORD))
-        columns = figure_set.read(said)["columns"]
+        table, said = (build.tables / name / f"{figure}{ending}" for ending in (store.DATA, store.RECORD))
+        columns = store.read(said)["columns"]
         plain = {column: {key: value for key, value in one.items() if key != "kind"} for column, one in columns.items()}
         meanings = {column: Column(**one) for column, one in plain.items()}
-        run.tables[figure] = Table(numbers.read_csv(table, columns), meanings)
-        run.claims |= {claim["id"]: numbers.claim_of(claim) for claim in figure_set.read(said)["claims"]}
+        run.tables[figure] = Table(table_io.read_csv(table, columns), meanings)
+        run.claims |= {claim["id"]: table_io.claim_of(claim) for claim in store.read(said)["claims"]}
     return run
 
 

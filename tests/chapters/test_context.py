@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import chapters
-from companion.house import CACHE
+from companion.project.paths import CACHE
 
 PROGRAM = """
 import os

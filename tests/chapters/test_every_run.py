@@ -13,7 +13,7 @@ from chapters.published_experiment.data import every_run as command
 from chapters.published_experiment.every_run import COLUMNS, RUN, Run, joined, read, rows_of, runs_in, wrong_way
 from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, head_at
 from chapters.published_experiment.protocol import LAWS, POOLS, published_task
-from companion.checkpoints import Checkpoint
+from companion.authoring.checkpoints import Checkpoint
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -9,7 +9,7 @@ from chapters.finite_samples import marks, overlaps_against_samples, plain, publ
 from chapters.finite_samples.data import make
 from chapters.finite_samples.limits import extrapolate
 from chapters.finite_samples.parameters import ALPHAS, Parameters
-from companion.long_runs import faults
+from companion.authoring.datasets import faults
 from lib.single_location.activations import affine_fit
 from lib.single_location.erm import FLAT
 from lib.statistics import comparison_quantile

@@ -12,8 +12,8 @@ from chapters.laboratory import live_cloud, live_needle, live_plane, live_valley
 from chapters.laboratory.clouds import answers, draw_clouds
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.trials import Trial
-from companion.house import House
-from companion.sources import digest
+from companion.analysis.dependencies import digest
+from companion.project.paths import House
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
 from lib.icl import LinearRegression, block_attention

@@ -7,7 +7,7 @@ import pytest
 from chapters.message_passing import descents, reached_risk, settings, theory
 from chapters.message_passing.data import make
 from chapters.message_passing.theory import Ends, Measured, widths
-from companion.long_runs import faults
+from companion.authoring.datasets import faults
 
 NAME = "message_passing"
 

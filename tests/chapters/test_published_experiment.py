@@ -49,9 +49,9 @@ from chapters.published_experiment.runs import (
     tracked_from_other_starts,
     train,
 )
-from companion import long_runs
-from companion.checkpoints import Checkpoint
-from companion.pieces import FOLDER
+from companion.authoring import datasets
+from companion.authoring.checkpoints import Checkpoint
+from companion.authoring.tasks import FOLDER
 from lib.attention import Attention
 from lib.statistics import comparison_quantile
 
@@ -70,7 +70,7 @@ def test_tracked_runs_are_what_their_records_say():
     assert sorted(tracked()) == sorted(DRAWN)
     assert sorted(others) == sorted(OTHER_STARTS)
     assert all(run.steps.max() == 300_000 for run in [*tracked().values(), *others.values()])
-    assert long_runs.faults(DATA) == []
+    assert datasets.faults(DATA) == []
 
 
 def test_tracked_runs_begin_as_they_would_today(tmp_path):
@@ -86,7 +86,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     def result(file):
         checkpoint = Checkpoint(tmp_path / file, "a short run")
         history = published_training("linear", 5, 3, checkpoint=checkpoint, steps=12, every=3)
-        long_runs.keep(tmp_path, file, long_runs.Result(judged(history, "linear", 5), {}), {})
+        datasets.keep(tmp_path, file, datasets.Result(judged(history, "linear", 5), {}), {})
         return (tmp_path / f"{file}.csv").read_bytes()
 
     whole = result("whole")

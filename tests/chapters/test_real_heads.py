@@ -14,7 +14,7 @@ from chapters.real_heads import controls, encoder, examples, measuring, network,
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
-from companion.long_runs import faults
+from companion.authoring.datasets import faults
 from lib.finite_prompt import participation
 from lib.heads import linear_prediction
 

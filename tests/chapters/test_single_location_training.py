@@ -10,7 +10,7 @@ from chapters.single_location_training import published, published_descents
 from chapters.single_location_training.closed_form import least_risks, real_errors, try_closed_form
 from chapters.single_location_training.descents import LEARNED, SOFT, Descents, draw_starts, keys, train_softmax
 from chapters.single_location_training.seven_overlaps import numbers, simulate, start_off, start_on
-from companion.long_runs import faults
+from companion.authoring.datasets import faults
 from lib.single_location import Overlaps, Spiked, softmax
 from lib.single_location.descent import descend_population
 from lib.single_location.erm import answer, draw_prompts, draw_truth, overlaps_of

@@ -16,7 +16,7 @@ from chapters.trajectory_stability.parameters import with_signs
 from chapters.trajectory_stability.pieces import pieces
 from chapters.trajectory_stability.problems import CONTROL, keys, problems
 from chapters.trajectory_stability.programs import TOGETHER, as_flat, as_head, read_prompts
-from companion.pieces import FOLDER
+from companion.authoring.tasks import FOLDER
 from lib.concentration import error_curve, fit_rate, one_over_length
 from lib.icl.tasks import episode_loss
 from lib.measures import Empirical

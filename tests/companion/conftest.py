@@ -20,13 +20,15 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from companion import address, figure_set, scaffold
-from companion.drawing import caption_and_alt
-from companion.house import OUT, PROFILE, House
-from companion.mistakes import Mistake
-from companion.notebooks import BOOTSTRAP_TAG, Notebook
-from companion.pieces import FOLDER
-from companion.sources import Library
+from companion.analysis.dependencies import Library
+from companion.authoring.tasks import FOLDER
+from companion.cli import scaffold
+from companion.figures import store
+from companion.figures.rendering import caption_and_alt
+from companion.io.errors import Mistake
+from companion.project import repository
+from companion.project.notebooks import BOOTSTRAP_TAG, Notebook
+from companion.project.paths import OUT, PROFILE, House
 
 ROOT = Path(__file__).resolve().parents[2]
 INHERITED = {name: value for name, value in os.environ.items() if name not in (OUT, PROFILE, FOLDER, "FORCE_COLOR")}
@@ -79,7 +81,7 @@ class Clone:
         (cell,) = [cell for cell in notebook["cells"] if "".join(cell["source"]).startswith(first_line)]
         cell["source"] = source.splitlines(keepends=True)
         cell["metadata"].update(metadata)
-        path.write_text(address.dump_notebook(notebook), encoding="utf-8")
+        path.write_text(repository.dump_notebook(notebook), encoding="utf-8")
 
     def tree(self, *below: str) -> dict[str, str]:
         """Every file of these folders (all of them by default), with the digest of its content."""
@@ -152,7 +154,7 @@ from functools import partial
 
 import numpy as np
 
-from companion.pieces import FOLDER
+from companion.authoring.tasks import FOLDER
 
 
 def pieces(*, seed, lengths):
@@ -235,7 +237,7 @@ def _missing(house: House, name: str) -> Iterator[str]:
             yield f"Say what profile {profile} overrides: add an entry `{name}:` to profiles/{profile}.yml."
     if f"book/{name}" not in set(_rows(_yaml(house.root / "_toc.yml"))):
         yield f"Put it into the table of contents: add `- file: book/{name}` to _toc.yml."
-    if f"book/{name}.ipynb" in address.differing(house):
+    if f"book/{name}.ipynb" in repository.differing(house):
         yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion address`."
     yield from _too_thick(house, notebook)
 
@@ -331,13 +333,13 @@ def _unpublished(house: House) -> Iterator[str]:
     for name in house.notebooks():
         figures, folder = Notebook.named(house, name).figures, house.published / name
         for figure in figures:
-            faults = figure_set.faults(folder, figure)
+            faults = store.faults(folder, figure)
             for fault in faults:
                 yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
             drawn_by = library.picture_digest(f"{house.settings.chapters}.{name}.{figure}")
-            if not faults and figure_set.read_record(folder, figure).get("picture") != drawn_by:
+            if not faults and store.read_record(folder, figure).get("picture") != drawn_by:
                 yield f"figures/{name}/{figure}: drawn by other code. Run `companion draw {name}/{figure}` and commit."
-        for extra in sorted(set(figure_set.names_in(folder)) - set(figures)):
+        for extra in sorted(set(store.names_in(folder)) - set(figures)):
             yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."
 
 

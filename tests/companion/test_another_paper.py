@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.house import OUT, PROFILE
+from companion.project.paths import OUT, PROFILE
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Path(__file__).with_name("another_paper")

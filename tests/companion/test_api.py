@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from companion.api import Library, listed
-from companion.house import House
-from companion.mistakes import Mistake
+from companion.analysis.api_index import Library, listed
+from companion.io.errors import Mistake
+from companion.project.paths import House
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = '''
@@ -172,7 +172,7 @@ def test_every_public_name_of_the_library_is_explained_once(own: Library):
         ("lib.attention.attend", "measures/one_prompt_converges"),
         ("lib.single_location.activations.softmax", "softmax_advantage/activation_zoo"),
         ("lib.finite_prompt.participation", "exact_finite_prompt/freezing"),
-        ("companion.records.Claim", "measures/the_tilt"),
+        ("companion.figures.schema.Claim", "measures/the_tilt"),
     ],
 )
 def test_a_figure_is_listed_under_what_its_code_names(own: Library, name: str, figure: str):

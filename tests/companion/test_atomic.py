@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from companion import atomic
+from companion.io import atomic
 
 
 def test_file_is_replaced_and_readable_by_all(tmp_path):

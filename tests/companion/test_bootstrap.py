@@ -8,12 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from companion import address, bootstrap
-from companion.house import House
-from companion.mistakes import Mistake
+from companion.authoring import bootstrap
+from companion.io.errors import Mistake
+from companion.project import repository
+from companion.project.paths import House
 
 ROOT = Path(__file__).resolve().parents[2]
-CELL = "".join(address.bootstrap_cell(House(ROOT))["source"])
+CELL = "".join(repository.bootstrap_cell(House(ROOT))["source"])
 PACKAGES = ["chapters", "companion", "lib"]
 
 # Stands where pip does: says what it was asked, then fails, or leaves an empty package.
@@ -100,7 +101,7 @@ def test_another_companion_is_not_taken_for_it(tmp_path, name):
     (tmp_path / name).touch()
     finished = first_cell(tmp_path, ROOT)
     assert finished.returncode == 1
-    assert finished.stderr.startswith("`companion` cannot be used: No module named 'companion.bootstrap'")
+    assert finished.stderr.startswith("`companion` cannot be used: No module named 'companion.authoring.bootstrap'")
     assert "beside the notebook, rename it" in finished.stderr
 
 

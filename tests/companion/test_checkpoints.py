@@ -13,7 +13,7 @@ import numpy as np
 import optax
 import pytest
 
-from companion.checkpoints import Checkpoint
+from companion.authoring.checkpoints import Checkpoint
 from lib.flow import train
 
 RUN = {"optimiser": optax.sgd(0.1, momentum=0.5), "steps": 40, "every": 10, "key": jr.key(5)}
@@ -64,7 +64,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import jax, jax.numpy as jnp, jax.random as jr, optax
-from companion.checkpoints import Checkpoint
+from companion.authoring.checkpoints import Checkpoint
 from lib.flow import train
 
 jax.config.update("jax_enable_x64", True)

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from companion import atomic, cli
-from companion.comparing import differences
-from companion.mistakes import Mistake
+from companion import cli
+from companion.figures.comparison import differences
+from companion.io import atomic
+from companion.io.errors import Mistake
 
 TABLE = "length,error,law\n10,0.1,a\n100,0.01,b\n"
 CLAIM = {

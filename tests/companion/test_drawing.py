@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from companion import drawing
-from companion.style import headline, style
+from companion.figures import rendering
+from companion.figures.style import headline, style
 
 
 def draw(table):
@@ -42,7 +42,7 @@ def as_drawn(table: pd.DataFrame) -> bytes:
 def files(table):
     module = ModuleType("sines")
     module.draw = draw
-    return drawing.pictures(module, table)
+    return rendering.pictures(module, table)
 
 
 def test_a_png_has_few_colours_and_looks_the_same(files, table):
@@ -50,7 +50,7 @@ def test_a_png_has_few_colours_and_looks_the_same(files, table):
     before, after = (
         np.asarray(Image.open(io.BytesIO(one)).convert("RGB"), float) for one in (as_drawn(table), files[".png"])
     )
-    assert len(np.unique(after.reshape(-1, 3), axis=0)) <= drawing.COLOURS
+    assert len(np.unique(after.reshape(-1, 3), axis=0)) <= rendering.COLOURS
     assert len(files[".png"]) < 0.6 * len(as_drawn(table))
     assert np.abs(before - after).mean() < 1
     assert np.abs(before - after).max() < 64
@@ -63,14 +63,14 @@ def test_an_svg_keeps_every_length_to_a_hundredth_of_a_point(table):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
         plt.close(figure)
     whole = buffer.getvalue()
-    found = drawing.fewer_digits(whole)
+    found = rendering.fewer_digits(whole)
     before, after = (_followed(ElementTree.fromstring(content)) for content in (whole, found))
     assert [words for words, _ in before] == [words for words, _ in after]
     lengths, kept = (np.concatenate([numbers for _, numbers in followed]) for followed in (before, after))
     assert lengths.size > 1000
     assert 0 < np.abs(lengths - kept).max() < 0.0051
     assert len(found) < 0.67 * len(whole)
-    assert drawing.fewer_digits(found) == found
+    assert rendering.fewer_digits(found) == found
 
 
 def _followed(element, named=None, look=""):

@@ -6,8 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from companion import atomic, figure_set, freshness, runner
-from companion.house import House
+from companion.build import cache_keys, execution
+from companion.figures import store
+from companion.io import atomic
+from companion.project.paths import House
 
 FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
 TARGETS = {"toy", f"toy-{FIGURE}"}
@@ -39,7 +41,7 @@ def waiting(clone, lock, *command):
 
 
 def parameters(build) -> dict:
-    return figure_set.read_record(build.figures / "toy", FIGURE)["parameters"]
+    return store.read_record(build.figures / "toy", FIGURE)["parameters"]
 
 
 def test_parameters_are_those_of_when_the_wait_is_over(clone):
@@ -48,22 +50,22 @@ def test_parameters_are_those_of_when_the_wait_is_over(clone):
     with waiting(clone, build.locks / "toy", "run", "toy", "--profile", "smoke"):
         clone.write("profiles/smoke.yml", "toy: {seed: 5}\n")
     assert parameters(build)["seed"] == 5
-    assert freshness.remembered(build, "toy")["parameters"]["seed"] == 5
-    assert freshness.is_fresh(clone.house, "toy", "smoke")
+    assert cache_keys.remembered(build, "toy")["parameters"]["seed"] == 5
+    assert cache_keys.is_fresh(clone.house, "toy", "smoke")
 
 
 def test_sources_are_those_of_when_the_wait_is_over(clone):
     with waiting(clone, clone.house.build("laptop").locks / "toy", "run", "toy"):
         clone.replace(CODE, "uniform(-1, 1, (", "uniform(-1, 1.0, (")
-    assert all(freshness.is_fresh(clone.house, target, "laptop") for target in TARGETS)
+    assert all(cache_keys.is_fresh(clone.house, target, "laptop") for target in TARGETS)
 
 
 def test_a_run_of_ones_own_belongs_where_its_values_say(clone):
     """A profile that is edited while it waits gives it other values, so another folder."""
-    before = runner.own_build(clone.house, "toy", "smoke", {"seed": 1})
+    before = execution.own_build(clone.house, "toy", "smoke", {"seed": 1})
     with waiting(clone, before.locks / "toy", "run", "toy", "-p", "seed=1", "--profile", "smoke"):
         clone.write("profiles/smoke.yml", "toy: {repeats: 77}\n")
-    after = runner.own_build(clone.house, "toy", "smoke", {"seed": 1})
+    after = execution.own_build(clone.house, "toy", "smoke", {"seed": 1})
     assert after != before
     assert not before.figures.exists()
     assert parameters(after) == {**parameters(after), "seed": 1, "repeats": 77}
@@ -73,8 +75,8 @@ def test_a_picture_is_that_of_when_the_wait_is_over(ran_clone):
     """A drawing waits for a run, or it would draw half of what that leaves."""
     with waiting(ran_clone, ran_clone.house.build("laptop").locks / "toy", "draw", "toy/toy_error"):
         ran_clone.replace(CODE, "Points are means", "Points are averages")
-    assert "Points are averages" in figure_set.read_record(ran_clone.house.published / "toy", FIGURE)["caption"]
-    assert all(freshness.is_fresh(ran_clone.house, target, "laptop") for target in TARGETS)
+    assert "Points are averages" in store.read_record(ran_clone.house.published / "toy", FIGURE)["caption"]
+    assert all(cache_keys.is_fresh(ran_clone.house, target, "laptop") for target in TARGETS)
 
 
 @pytest.mark.parametrize(("lock", "command"), [(".build.lock", "build"), (".verify.lock", "verify")])
@@ -122,7 +124,7 @@ def test_what_is_put_back_during_a_run_is_not_fresh(clone, old, new, fresh):
     clone.rewrite_cell("# means", PUT_BACK)
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
-    assert {target for target in TARGETS if freshness.is_fresh(clone.house, target, "laptop")} == fresh
+    assert {target for target in TARGETS if cache_keys.is_fresh(clone.house, target, "laptop")} == fresh
     assert ("was edited while it ran" in finished.stdout) == (fresh != TARGETS)
     assert clone.house.published.is_dir() == (fresh == TARGETS), "what is not fresh is not published"
 
@@ -132,7 +134,7 @@ def test_data_that_are_put_back_during_a_run_are_not_fresh(clone):
     clone.rewrite_cell("# setup", SETUP.format(path="clone/toy/data/law.csv", old="1", new="2"))
     clone.rewrite_cell("# means", PUT_BACK)
     assert clone.companion("run", "toy").returncode == 0
-    assert not freshness.is_fresh(clone.house, "toy", "laptop")
+    assert not cache_keys.is_fresh(clone.house, "toy", "laptop")
 
 
 def test_a_run_of_ones_own_is_not_kept_as_what_it_was_not(clone):

@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 
-from companion import freshness, sources
-from companion.house import House
-from companion.mistakes import Mistake
+from companion.analysis import dependencies
+from companion.build import cache_keys
+from companion.io.errors import Mistake
+from companion.project.paths import House
 
 FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
 
@@ -31,7 +32,7 @@ def verdicts(clone):
     )
     assert planned.returncode == 0, planned.stderr
     rules = planned.stdout + planned.stderr
-    numbers, picture = (freshness.is_fresh(clone.house, name, "laptop") for name in ("toy", "toy-toy_error"))
+    numbers, picture = (cache_keys.is_fresh(clone.house, name, "laptop") for name in ("toy", "toy-toy_error"))
     return {
         "keys": "fresh" if numbers and picture else "redraw" if numbers else "stale",
         "list": listed(clone)["state"],
@@ -181,10 +182,10 @@ def test_the_list_is_whole_where_it_is_piped(ran_clone):
 
 def keys(house: House, profile="laptop") -> dict[str, str | None]:
     return {
-        "numbers": freshness.numbers_key(house, "toy", profile),
-        "picture": freshness.picture_key(house, "toy", "toy_error", profile),
-        "piece": freshness.piece_key(house, "toy", profile),
-        "book": freshness.book_key(house, profile),
+        "numbers": cache_keys.numbers_key(house, "toy", profile),
+        "picture": cache_keys.picture_key(house, "toy", "toy_error", profile),
+        "piece": cache_keys.piece_key(house, "toy", profile),
+        "book": cache_keys.book_key(house, profile),
     }
 
 
@@ -291,8 +292,8 @@ def test_the_context_counts(pieced):
 def machine(tmp_path, monkeypatch):
     """A copy of this machine to edit, in place of the one that runs."""
     copy = tmp_path / "machine" / "companion"
-    shutil.copytree(sources.MACHINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(sources, "MACHINE", copy)
+    shutil.copytree(dependencies.MACHINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(dependencies, "MACHINE", copy)
     return copy
 
 
@@ -318,7 +319,7 @@ def test_the_machine_costs_what_it_decides(pieced, machine, path, expected):
 
 def test_most_notebooks_have_no_pieces(clone):
     """And so no key for them."""
-    assert freshness.piece_key(clone.house, "toy", "laptop") is None
+    assert cache_keys.piece_key(clone.house, "toy", "laptop") is None
 
 
 def test_profile_changes_its_own_keys_alone(pieced):
@@ -340,18 +341,18 @@ def test_lock_that_is_not_there_is_missed(clone):
     """In a sentence: what the numbers depend on is pinned nowhere."""
     clone.house.lock.unlink()
     with pytest.raises(Mistake, match=r"requirements\.lock, which pins what the numbers depend on"):
-        freshness.numbers_key(clone.house, "toy", "laptop")
+        cache_keys.numbers_key(clone.house, "toy", "laptop")
 
 
 def test_stamp_of_a_file_that_changed_is_none(ran_clone):
     """Nor one that is no stamp; what is discarded is only what is damaged."""
     house, build = ran_clone.house, ran_clone.house.build("laptop")
-    numbers, picture = (freshness.stamp(house, name, "laptop") for name in ("toy", "toy-toy_error"))
+    numbers, picture = (cache_keys.stamp(house, name, "laptop") for name in ("toy", "toy-toy_error"))
     removed_picture(ran_clone)
     (build.stamps / "other.0123.json").write_text("[1]")
-    freshness.discard_damaged(house, "laptop")
+    cache_keys.discard_damaged(house, "laptop")
     assert list(build.stamps.glob("*.json")) == [numbers]
-    assert freshness.is_fresh(house, "toy", "laptop")
+    assert cache_keys.is_fresh(house, "toy", "laptop")
     assert not picture.exists()
 
 
@@ -359,7 +360,7 @@ def test_forgetting_one_target_keeps_the_others(clone):
     """Also one whose name begins alike, and the pictures."""
     build = clone.house.build("laptop")
     for stamp in ("toy.0123.json", "toy-toy_error.0123.json", "toy_two.0123.json", "book.0123.json"):
-        freshness.leave_stamp(clone.house, build.stamps / stamp, [])
-    freshness.forget(build, "toy")
+        cache_keys.leave_stamp(clone.house, build.stamps / stamp, [])
+    cache_keys.forget(build, "toy")
     kept = ["book.0123.json", "toy-toy_error.0123.json", "toy_two.0123.json"]
     assert sorted(path.name for path in build.stamps.iterdir()) == kept

@@ -10,7 +10,10 @@ from collections.abc import Callable
 import pytest
 from typer.testing import CliRunner
 
-from companion import atomic, cli, figure_set, runner
+from companion import cli
+from companion.build import execution
+from companion.figures import store
+from companion.io import atomic
 
 FIGURE = "toy_error"
 
@@ -48,7 +51,7 @@ def disk(ran, monkeypatch):
         (staging / "device.json").write_text("null")
         disk.counts = True
 
-    monkeypatch.setattr(runner, "_execute", execute)
+    monkeypatch.setattr(execution, "_execute", execute)
     return disk
 
 
@@ -64,7 +67,7 @@ def test_whatever_does_not_fit_is_told_and_nothing_is_half_written(ran, clone, d
         assert finished.exit_code == 2, finished.exception
         assert "No space is left on the disk" in finished.stderr
         assert "the same line goes on" in finished.stderr
-        assert not folder.exists() or figure_set.faults(folder, FIGURE) == []
+        assert not folder.exists() or store.faults(folder, FIGURE) == []
         assert [path.name for path in clone.house.generated.rglob(".*.json.*")] == []
     assert room > 10
     for place in ("figures", "_build/laptop/figures", "_build/laptop/tables"):

@@ -6,9 +6,12 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from companion import atomic, figure_set, freshness, provenance, reading
+from companion.build import cache_keys
 from companion.cli import app
-from companion.mistakes import Mistake
+from companion.figures import store
+from companion.io import atomic, yaml
+from companion.io.errors import Mistake
+from companion.project import provenance
 
 RECORD = "figures/toy/toy_error.json"
 GARBAGE = {"no UTF-8": b"\xff\xfe\xfa", "a list": b"[1]", "a number": b"1", "cut off": b'{"files": {', "empty": b""}
@@ -30,12 +33,12 @@ def said(ran_clone, monkeypatch):
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
 def test_stamp_that_nobody_can_read_is_none(ran_clone, said, content):
     """The target is stale, and is built again."""
-    stamps = freshness.stamps(ran_clone.house, "laptop")
+    stamps = cache_keys.stamps(ran_clone.house, "laptop")
     stamps["toy"].write_bytes(content)
     output, code = said("list")
     assert code == 0
     assert "stale" in output
-    freshness.discard_damaged(ran_clone.house, "laptop")
+    cache_keys.discard_damaged(ran_clone.house, "laptop")
     assert not stamps["toy"].exists()
     assert stamps["toy-toy_error"].exists()
 
@@ -45,7 +48,7 @@ def test_published_record_that_nobody_can_read_is_published_again(ran_clone, sai
     """Whatever draws or builds next puts it right."""
     before = ran_clone.tree("figures")
     (ran_clone.root / RECORD).write_bytes(content)
-    assert figure_set.faults(ran_clone.root / "figures/toy", "toy_error") == ["toy_error.json is not a record"]
+    assert store.faults(ran_clone.root / "figures/toy", "toy_error") == ["toy_error.json is not a record"]
     assert said("list")[1] == 0
     output, code = said("draw", "toy/toy_error")
     assert code == 0, output
@@ -84,7 +87,7 @@ def test_provenance_that_nobody_can_read_is_none(ran_clone, said, content):
 def test_generated_garbage_is_rebuilt_to_the_byte(ran_clone):
     """All of it at once, by one build."""
     build, before = ran_clone.house.build("laptop"), ran_clone.tree("figures", "_build/laptop/figures")
-    freshness.stamps(ran_clone.house, "laptop")["toy"].write_bytes(b"\xff")
+    cache_keys.stamps(ran_clone.house, "laptop")["toy"].write_bytes(b"\xff")
     (build.figures / "toy/toy_error.json").write_text("[]")
     (build.tables / "toy/toy_error.json").write_text("[]")
     (build.executed / "toy.ipynb").write_text("[]")
@@ -136,20 +139,20 @@ def test_what_people_write_and_nobody_can_read_is_named(ran_clone, said, path, c
 def test_nested_aliases_on_the_command_line_are_refused():
     """As in a profile; an alias or two is welcome."""
     with pytest.raises(Mistake, match="more than 100,000 values"):
-        reading.parse_yaml(BOMB, "here")
-    assert reading.parse_yaml("{a: &x [1, 2], b: *x}", "here") == {"a": [1, 2], "b": [1, 2]}
+        yaml.parse_yaml(BOMB, "here")
+    assert yaml.parse_yaml("{a: &x [1, 2], b: *x}", "here") == {"a": [1, 2], "b": [1, 2]}
 
 
 def test_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(Mistake, match="cannot be read: No such file or directory"):
-        reading.read_yaml(tmp_path / "index.yml")
+        yaml.read_yaml(tmp_path / "index.yml")
 
 
 def test_record_must_be_a_mapping_with_claims(tmp_path):
     """As every record is that was ever written."""
     path = tmp_path / "one.json"
     path.write_text(atomic.dump_json({"claims": []}))
-    assert figure_set.read(path) == {"claims": []}
+    assert store.read(path) == {"claims": []}
     path.write_text(atomic.dump_json({"claims": 1}))
     with pytest.raises(Mistake, match="is not the record of a figure"):
-        figure_set.read(path)
+        store.read(path)

@@ -11,11 +11,12 @@ from textwrap import dedent
 
 import pytest
 
-from companion import figure_set, publication
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.parameters import parameters_of
-from companion.sphinx.ledger import theorem_labels
+from companion.build import publication_policy
+from companion.figures import store
+from companion.project.notebooks import Notebook
+from companion.project.parameters import parameters_of
+from companion.project.paths import House
+from companion.site.sphinx.ledger import theorem_labels
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSE = House(ROOT)
@@ -57,7 +58,7 @@ def test_names_in_the_code_are_importable(name):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_claims_hold_and_could_fail(name, figure):
     """Each one, with its alternative."""
-    for claim in figure_set.read_record(HOUSE.published / name, figure)["claims"]:
+    for claim in store.read_record(HOUSE.published / name, figure)["claims"]:
         assert claim["holds"], claim
         assert claim["catches_alternative"], claim
         assert claim["alternative"]["says"].strip(), claim
@@ -69,7 +70,7 @@ def test_published_claims_have_a_source(name, figure):
     """A key of the bibliography, in square brackets; or derived in a box of the book; or measured; or a heuristic."""
     keys = re.findall(r"^@\w+\{(\w+),", (HOUSE.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
     assert keys
-    for claim in figure_set.read_record(HOUSE.published / name, figure)["claims"]:
+    for claim in store.read_record(HOUSE.published / name, figure)["claims"]:
         cited = re.findall(r"\[(\w+)(?:, [^\]]+)?\]", claim["source"])
         assert cited or claim["source"] in ("derived here", "measured here", "heuristic"), claim
         assert set(cited) <= set(keys), claim
@@ -81,7 +82,7 @@ def test_published_claims_have_a_source(name, figure):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_figure_has_caption_and_alt(name, figure):
     """Neither is empty, and the alt text is no copy of the caption."""
-    record = figure_set.read_record(HOUSE.published / name, figure)
+    record = store.read_record(HOUSE.published / name, figure)
     assert record["caption"].strip()
     assert len(record["alt"].split()) >= 8, "an alt text describes the picture"
     assert record["alt"] != record["caption"]
@@ -91,7 +92,7 @@ def test_published_figure_has_caption_and_alt(name, figure):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_files_are_small(name, figure):
     """At most 300 kB each."""
-    sizes = {s: (HOUSE.published / name / f"{figure}{s}").stat().st_size for s in figure_set.SUFFIXES}
+    sizes = {s: (HOUSE.published / name / f"{figure}{s}").stat().st_size for s in store.SUFFIXES}
     assert max(sizes.values()) <= 300_000, sizes
 
 
@@ -99,7 +100,7 @@ def test_published_files_are_small(name, figure):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_by_the_default_profile(name, figure):
     """With the parameters of the notebook as it stands, its columns being those of the CSV."""
-    record = figure_set.read_record(HOUSE.published / name, figure)
+    record = store.read_record(HOUSE.published / name, figure)
     assert record["profile"] == "laptop"
     assert record["parameters"] == Notebook.named(HOUSE, name).defaults
     header = (HOUSE.published / name / f"{figure}.csv").read_text(encoding="utf-8").splitlines()[0]
@@ -108,7 +109,7 @@ def test_published_by_the_default_profile(name, figure):
 
 def test_claims_of_the_house_have_different_names():
     """Pages link to them by name alone."""
-    ids = [claim["id"] for claim in publication.published_claims(HOUSE)]
+    ids = [claim["id"] for claim in publication_policy.published_claims(HOUSE)]
     assert sorted(ids) == sorted(set(ids))
 
 
@@ -257,7 +258,7 @@ def test_shared_files_and_what_python_leaves_are_no_orphans(forgotten, clone):
     assert forgotten(clone.house) == []
 
 
-@pytest.mark.parametrize("suffix", figure_set.SUFFIXES)
+@pytest.mark.parametrize("suffix", store.SUFFIXES)
 def test_unpublished_file_is_named(unpublished, ran_clone, suffix):
     """A figure with a file missing."""
     (ran_clone.house.published / f"toy/toy_error{suffix}").unlink()

@@ -12,7 +12,7 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from companion import figure_set
+from companion.figures import store
 
 KILLS = int(os.environ.get("KILLS", "4"))
 FIGURE = "toy_error"
@@ -45,8 +45,8 @@ def killed(pristine, ran, tmp_path_factory):
         folder = clone.house.published / "toy"
         names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
         if names:
-            clone.faults += sorted(names ^ {f"{FIGURE}{suffix}" for suffix in figure_set.SUFFIXES})
-            clone.faults += figure_set.faults(folder, FIGURE)
+            clone.faults += sorted(names ^ {f"{FIGURE}{suffix}" for suffix in store.SUFFIXES})
+            clone.faults += store.faults(folder, FIGURE)
         shutil.rmtree(build.stamps, ignore_errors=True)
     clone.finished = clone.companion("build", "--target", "figures")
     return clone

@@ -6,8 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from companion.drawing import fewer_digits
-from companion.likeness import unlike
+from companion.figures.image_comparison import unlike
+from companion.figures.rendering import fewer_digits
 
 X = np.linspace(0, 1, 3001)
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from companion import Column, Table
-from companion.house import House
-from companion.long_runs import Result, faults, in_parts, keep, make, origin_of
+from companion.authoring.datasets import Result, faults, in_parts, keep, make, origin_of
+from companion.project.paths import House
 
 ORIGIN = {"command": "python -m toy", "made": "2026-01-01", "machine": "any", "versions": {}}
 

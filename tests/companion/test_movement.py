@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from companion.movement import moved, movement
+from companion.figures.tolerances import moved, movement
 
 EXACT = {"meaning": "", "unit": "1", "std_error": None, "absolute": 0.0, "moves_with": None}
 COLUMNS = {

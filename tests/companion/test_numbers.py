@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion import movement, numbers
-from companion.records import Alternative, Claim, Column
+from companion.figures import table_io, tolerances
+from companion.figures.schema import Alternative, Claim, Column
 
 
 @pytest.fixture
@@ -16,10 +16,10 @@ def moved(tmp_path):
 
     def compare(old, new, **columns):
         published, unrounded = tmp_path / "published.csv", tmp_path / "unrounded.csv"
-        numbers.write_csv(pd.DataFrame(old), published, numbers.SIGNIFICANT_DIGITS)
-        numbers.write_csv(pd.DataFrame(new), unrounded, numbers.EXACT_DIGITS)
+        table_io.write_csv(pd.DataFrame(old), published, table_io.SIGNIFICANT_DIGITS)
+        table_io.write_csv(pd.DataFrame(new), unrounded, table_io.EXACT_DIGITS)
         declared = {name: asdict(columns.get(name, Column("x"))) | {"kind": "number"} for name in new}
-        return movement.moved(published, unrounded, declared)
+        return tolerances.moved(published, unrounded, declared)
 
     return compare
 
@@ -128,14 +128,14 @@ def test_csv_is_the_same_bytes_for_the_same_numbers(tmp_path):
     """Six digits, no index, one kind of line end: the published form, to the byte."""
     frame = pd.DataFrame({"L": [10, 1_000_000_007], "x": [1 / 3, 2e-300], "law": ["a", "b"], "z": [np.nan, np.inf]})
     for _ in range(2):
-        numbers.write_csv(frame, tmp_path / "x.csv", numbers.SIGNIFICANT_DIGITS)
+        table_io.write_csv(frame, tmp_path / "x.csv", table_io.SIGNIFICANT_DIGITS)
         assert (tmp_path / "x.csv").read_bytes() == b"L,x,law,z\n10,0.333333,a,\n1000000007,2e-300,b,inf\n"
 
 
 def test_unrounded_csv_gives_back_every_bit(tmp_path):
     """What the comparison reads is what was computed."""
     values = np.random.default_rng(0).standard_normal(1000) * 10.0 ** np.arange(-300, 300, 0.6)
-    numbers.write_csv(pd.DataFrame({"x": values}), tmp_path / "x.csv", numbers.EXACT_DIGITS)
+    table_io.write_csv(pd.DataFrame({"x": values}), tmp_path / "x.csv", table_io.EXACT_DIGITS)
     read = pd.read_csv(tmp_path / "x.csv")["x"].to_numpy()
     np.testing.assert_array_equal(read, values)
 
@@ -153,7 +153,7 @@ KINDS = {name: name for name in FRAME}
 
 def test_plain_table_says_what_its_columns_are():
     """Also of numbers in half the precision, and of text that pandas calls an object or a category."""
-    assert numbers.plain(FRAME, "here")[1] == KINDS
+    assert table_io.plain(FRAME, "here")[1] == KINDS
     other = {
         "number": FRAME["number"].iloc[:3].astype(np.float32),
         "integer": FRAME["integer"].iloc[:2].astype(np.int8),
@@ -161,13 +161,13 @@ def test_plain_table_says_what_its_columns_are():
         "text": FRAME["text"].iloc[:2].astype("category"),
     }
     assert {
-        kind: numbers.plain(pd.DataFrame({kind: column}), "here")[1][kind] for kind, column in other.items()
+        kind: table_io.plain(pd.DataFrame({kind: column}), "here")[1][kind] for kind, column in other.items()
     } == KINDS
 
 
 def test_plain_table_keeps_every_bit():
     """Of numbers, whole numbers and flags; text that is missing, or empty, is None."""
-    frame, _ = numbers.plain(FRAME, "here")
+    frame, _ = table_io.plain(FRAME, "here")
     for name in ("number", "integer", "flag"):
         assert frame[name].dtype == FRAME[name].dtype
         np.testing.assert_array_equal(frame[name], FRAME[name])
@@ -177,27 +177,27 @@ def test_plain_table_keeps_every_bit():
 
 def test_plain_table_is_what_anyone_reads_from_its_file(tmp_path):
     """So that what is drawn at once and what is drawn later are the same picture; again and again."""
-    frame, kinds = numbers.plain(FRAME, "here")
+    frame, kinds = table_io.plain(FRAME, "here")
     columns = {name: {"meaning": "x", "kind": kind} for name, kind in kinds.items()}
     for _ in range(2):
-        numbers.write_csv(frame, tmp_path / "x.csv", numbers.EXACT_DIGITS)
-        read = numbers.read_csv(tmp_path / "x.csv", columns)
+        table_io.write_csv(frame, tmp_path / "x.csv", table_io.EXACT_DIGITS)
+        read = table_io.read_csv(tmp_path / "x.csv", columns)
         pd.testing.assert_frame_equal(read, frame, check_exact=True)
-        frame = numbers.plain(read, "here")[0]
+        frame = table_io.plain(read, "here")[0]
 
 
 def test_published_table_is_read_as_it_was_rounded(tmp_path):
     """Its six digits, its whole numbers, its gaps."""
-    frame, kinds = numbers.plain(FRAME, "here")
-    numbers.write_csv(frame, tmp_path / "x.csv", numbers.SIGNIFICANT_DIGITS)
-    read = numbers.read_csv(tmp_path / "x.csv", {name: {"kind": kind} for name, kind in kinds.items()})
+    frame, kinds = table_io.plain(FRAME, "here")
+    table_io.write_csv(frame, tmp_path / "x.csv", table_io.SIGNIFICANT_DIGITS)
+    read = table_io.read_csv(tmp_path / "x.csv", {name: {"kind": kind} for name, kind in kinds.items()})
     assert read["number"][0] == 0.333333
     pd.testing.assert_frame_equal(read.drop(columns="number"), frame.drop(columns="number"))
 
 
 def test_table_without_rows_keeps_its_columns(tmp_path):
     """Nothing is still of some kind."""
-    frame, kinds = numbers.plain(FRAME.iloc[:0], "here")
+    frame, kinds = table_io.plain(FRAME.iloc[:0], "here")
     assert list(frame.columns) == list(FRAME.columns)
     assert len(frame) == 0
     assert kinds["integer"] == "integer"
@@ -211,13 +211,13 @@ def test_what_no_csv_holds_is_refused(odd):
     """The error names the figure, the column and the value."""
     column = pd.Series(["a", odd], dtype=object)
     with pytest.raises(TypeError, match=r"here: column 'x' must hold numbers.*Got "):
-        numbers.plain(pd.DataFrame({"x": column}), "here")
+        table_io.plain(pd.DataFrame({"x": column}), "here")
 
 
 def test_claim_record_holds_six_digits_and_the_verdict():
     """What is not finite becomes text, because JSON has no word for it."""
     claim = Claim("a", "A.", "derived here", 1 / 3, np.inf, 0.1, Alternative("b", 2 / 3), std_error=1e-9 / 3)
-    record = numbers.claim_record(claim)
+    record = table_io.claim_record(claim)
     assert record["measured"] == 0.333333
     assert record["expected"] == "inf"
     assert record["std_error"] == 3.33333e-10

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from companion import nursery
+from companion.build import fork_server
 
-pytestmark = pytest.mark.skipif(not nursery.can_be(), reason="forked on Linux only")
+pytestmark = pytest.mark.skipif(not fork_server.can_be(), reason="forked on Linux only")
 
 # What a cell of toy says of the process it runs in: who is forked has no path of a launcher, and its imports.
 TELLING = """# means, and who computes them
@@ -53,7 +53,7 @@ def test_what_cannot_be_imported_is_left_to_the_notebook_that_needs_it(clone):
 
 def test_without_a_nursery_that_answers_a_kernel_is_started(clone):
     clone.rewrite_cell("# means", TELLING)
-    clone.environment[nursery.NURSERY] = str(clone.root / "nobody")
+    clone.environment[fork_server.NURSERY] = str(clone.root / "nobody")
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     assert kernel_said(clone).endswith(STARTED)
@@ -85,11 +85,11 @@ print(kernel.wait(), kernel.poll(), flush=True)
 def test_a_fork_says_how_it_ended(tmp_path):
     """And writes to where whoever asked for it writes."""
     where = str(tmp_path / "socket")
-    with subprocess.Popen(nursery.command(where, []), stdin=subprocess.PIPE) as process:
+    with subprocess.Popen(fork_server.command(where, []), stdin=subprocess.PIPE) as process:
         while not (tmp_path / "socket").exists():
             assert process.poll() is None
             time.sleep(0.05)
-        environment = {**os.environ, nursery.NURSERY: where}
+        environment = {**os.environ, fork_server.NURSERY: where}
         told = subprocess.run(
             [sys.executable, "-c", ASKED], env=environment, capture_output=True, text=True, check=True
         )

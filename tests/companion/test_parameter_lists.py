@@ -6,7 +6,7 @@ import pytest
 from pydantic import AfterValidator, Field, ValidationError
 
 from companion import Parameters
-from companion.parameters import different, each_once
+from companion.project.parameters import different, each_once
 
 
 class Toy(Parameters):

@@ -11,11 +11,12 @@ from pydantic import Field, ValidationError
 from typer.testing import CliRunner
 
 import companion
-from companion import cli, runner
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
-from companion.parameters import check, check_profiles, parameters_of, parse_assignment, resolve
-from companion.provenance import RECORDED
+from companion import cli
+from companion.build import execution
+from companion.io.errors import Mistake
+from companion.project.notebooks import Notebook
+from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve
+from companion.project.provenance import RECORDED
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED_MEANS = "Every random number follows from it."
@@ -38,7 +39,7 @@ WRONG = {
 def toy(clone, monkeypatch):
     """The clone as the working folder, and a runner that would be noticed."""
     monkeypatch.chdir(clone.root)
-    monkeypatch.setattr(runner, "_execute", lambda *_, **__: pytest.fail("a kernel would have been started"))
+    monkeypatch.setattr(execution, "_execute", lambda *_, **__: pytest.fail("a kernel would have been started"))
     return clone
 
 

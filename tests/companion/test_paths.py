@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from companion.house import House
-from companion.sources import MACHINE
+from companion.analysis.dependencies import MACHINE
+from companion.project.paths import House
 
 # each would leave a file, were it ever executed or taken apart
 NAMES = {

@@ -4,21 +4,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion import figure_set, gather, precomputing
-from companion.mistakes import Mistake
-from companion.pieces import FOLDER
+from companion import gather
+from companion.authoring.tasks import FOLDER
+from companion.build import precompute
+from companion.figures import store
+from companion.io.errors import Mistake
 
 NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/toy_error.py", "clone/toy/pieces.py"
 
 
 def there(clone):
     """Of each piece, whether it is there."""
-    return {name: file.is_file() for name, file in precomputing.files(clone.house, "toy", "laptop").items()}
+    return {name: file.is_file() for name, file in precompute.files(clone.house, "toy", "laptop").items()}
 
 
 def leave(clone):
     """Files in place of every piece, as if all had been computed."""
-    for file in precomputing.files(clone.house, "toy", "laptop").values():
+    for file in precompute.files(clone.house, "toy", "laptop").values():
         file.parent.mkdir(parents=True, exist_ok=True)
         np.savez(file, errors=np.zeros(3))
     assert all(there(clone).values())
@@ -53,7 +55,7 @@ def test_numbers_are_the_same_with_and_without(built, ran):
     """To the byte, and so are the pictures; the records differ in what the code is called."""
     for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         first, second = ran.tree(folder), built.tree(folder)
-        assert [path for path in first if path.endswith(figure_set.DATA)]
+        assert [path for path in first if path.endswith(store.DATA)]
         assert set(first) == set(second)
         assert {path for path in first if first[path] != second[path] and not path.endswith(".json")} == set()
 
@@ -97,7 +99,7 @@ def test_pieces_die_with_what_decides_them(pieced, path, old, new):
 def test_a_missing_piece_is_computed_by_the_notebook(pieced):
     """Here it may not: the run stops, and says which was wanted."""
     leave(pieced)
-    precomputing.files(pieced.house, "toy", "laptop")["length-100"].unlink()
+    precompute.files(pieced.house, "toy", "laptop")["length-100"].unlink()
     finished = pieced.companion("run", "toy")
     assert finished.returncode == 2
     assert "nobody left length 100" in finished.stderr
@@ -128,14 +130,14 @@ def test_one_piece_is_computed_whole_or_not_at_all(pieced):
 def test_unknown_piece_names_those_there_are(pieced):
     """As everywhere: what was meant, perhaps."""
     with pytest.raises(Mistake, match=r"has no piece 'length-'.*Did you mean"):
-        precomputing.compute(pieced.house, "toy", "length-", "laptop")
+        precompute.compute(pieced.house, "toy", "length-", "laptop")
 
 
 def test_most_notebooks_have_none(clone):
     """The scaffolded one, as it is laid out; asked for one, the answer says where they would be listed."""
     assert clone.companion("piece", "toy").stdout == "0 of 0 pieces are there.\n"
     with pytest.raises(Mistake, match=r"'toy' has no pieces: there is no .*clone/toy/pieces\.py"):
-        precomputing.compute(clone.house, "toy", "length-10", "laptop")
+        precompute.compute(clone.house, "toy", "length-10", "laptop")
 
 
 def test_gathering_reads_what_was_left_and_computes_the_rest(tmp_path, monkeypatch):

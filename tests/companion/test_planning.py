@@ -4,14 +4,14 @@ import shutil
 
 import pytest
 
-from companion import freshness, planning
+from companion.build import cache_keys, plan
 
 FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
 
 
 def planned(clone, *, site=False):
     """What would be done to each thing, and why."""
-    return {(step.verb, step.what): step.why for step in planning.plan(clone.house, "laptop", site=site)}
+    return {(step.verb, step.what): step.why for step in plan.plan(clone.house, "laptop", site=site)}
 
 
 def test_nothing_is_planned_where_all_is_fresh(ran_clone):
@@ -27,8 +27,8 @@ def test_what_was_never_built_is_run(clone):
 
 def test_every_part_that_decides_something_has_words(clone):
     """Or a change of it would be told by a traceback."""
-    parts = {part for content in freshness.all_made_of(clone.house, "laptop").values() for part in content}
-    assert parts <= planning.WORDS.keys() | planning.NAMED.keys()
+    parts = {part for content in cache_keys.all_made_of(clone.house, "laptop").values() for part in content}
+    assert parts <= plan.WORDS.keys() | plan.NAMED.keys()
 
 
 def test_snakemake_called_by_hand_is_asked_for_the_whole_book(clone):
@@ -92,15 +92,15 @@ def test_where_nobody_noted_what_it_was_made_of_no_more_is_said(ran_clone):
 
 def test_results_that_were_discarded_are_made_again(ran_clone):
     """A run that was killed while it replaced them leaves no stamp."""
-    freshness.forget(ran_clone.house.build("laptop"), "toy")
+    cache_keys.forget(ran_clone.house.build("laptop"), "toy")
     assert planned(ran_clone) == {("run", "toy"): ["its last results are gone"]}
 
 
 def test_the_site_is_built_for_pages_and_for_figures(ran_clone):
     """Which, is said."""
     house = ran_clone.house
-    content = freshness.made_of(house, freshness.BOOK, "laptop")
-    freshness.leave_stamp(house, freshness.stamp(house, freshness.BOOK, "laptop"), [], content)
+    content = cache_keys.made_of(house, cache_keys.BOOK, "laptop")
+    cache_keys.leave_stamp(house, cache_keys.stamp(house, cache_keys.BOOK, "laptop"), [], content)
     assert planned(ran_clone, site=True) == {}
     ran_clone.replace("book/index.md", "Every figure", "Each figure")
     assert planned(ran_clone, site=True) == {("build", "the site"): ["pages: book/index.md"]}
@@ -111,8 +111,8 @@ def test_the_site_is_built_for_pages_and_for_figures(ran_clone):
 
 def test_many_names_are_cut_short():
     """Three, and how many more."""
-    assert planning._some(list("abcde")) == "a, b, c and 2 more"
-    assert planning._some(list("abc")) == "a, b, c"
+    assert plan._some(list("abcde")) == "a, b, c and 2 more"
+    assert plan._some(list("abc")) == "a, b, c"
 
 
 @pytest.mark.parametrize("arguments", [(), ("--target", "figures"), ("--pieces",)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from companion.progress import Progress, known_seconds, time_needed
+from companion.build.progress import Progress, known_seconds, time_needed
 
 
 @pytest.mark.parametrize(

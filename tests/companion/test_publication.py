@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from companion import atomic, figure_set, publication
-from companion.house import House
-from companion.mistakes import Mistake
+from companion.build import publication_policy
+from companion.figures import store
+from companion.io import atomic
+from companion.io.errors import Mistake
+from companion.project.paths import House
 
 COLUMNS = {
     name: {"meaning": name, "unit": "1", "std_error": error, "absolute": 0.0, "kind": kind}
@@ -46,7 +48,7 @@ CLAIM = {
 def write_set(folder: Path, figure: str, pixels="<svg/>", **changes) -> None:
     """Five files that belong together; `changes` go into the record."""
     folder.mkdir(parents=True, exist_ok=True)
-    for suffix in figure_set.PICTURES:
+    for suffix in store.PICTURES:
         (folder / f"{figure}{suffix}").write_text(pixels, encoding="utf-8")
     (folder / f"{figure}.csv").write_text(changes.pop("csv", CSV), encoding="utf-8")
     record = {
@@ -63,7 +65,7 @@ def write_set(folder: Path, figure: str, pixels="<svg/>", **changes) -> None:
         "alt": "A line.",
         "picture": "1234",
         **changes,
-        "files": {s: figure_set.digest((folder / f"{figure}{s}").read_bytes()) for s in figure_set.SUFFIXES[:-1]},
+        "files": {s: store.digest((folder / f"{figure}{s}").read_bytes()) for s in store.SUFFIXES[:-1]},
     }
     (folder / f"{figure}.json").write_text(atomic.dump_json(record), encoding="utf-8")
 
@@ -90,7 +92,7 @@ class Desk:
         (self.tables / f"{figure}.csv").write_text(UNROUNDED.format(x=x, exact=repr(exact)), encoding="utf-8")
 
     def publish(self) -> list[str]:
-        return publication.publish_figures(self.house, "demo")
+        return publication_policy.publish_figures(self.house, "demo")
 
     def bytes(self, folder: Path, figure: str = "") -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted(folder.glob(f"{figure}*"))}
@@ -204,23 +206,23 @@ def test_claim_that_is_exact_keeps_its_bounds(desk, bound):
     assert desk.publish() == ["one"]
 
 
-@pytest.mark.parametrize("suffix", figure_set.SUFFIXES)
+@pytest.mark.parametrize("suffix", store.SUFFIXES)
 @pytest.mark.parametrize("harm", ["removed", "altered"])
 def test_harmed_set_is_repaired(desk, suffix, harm):
     """A mixed or partial set is replaced though its numbers are the same."""
     path = desk.published / f"one{suffix}"
     path.unlink() if harm == "removed" else path.write_text("{}", encoding="utf-8")
     assert desk.publish() == ["one"]
-    assert figure_set.faults(desk.published, "one") == []
+    assert store.faults(desk.published, "one") == []
 
 
 def test_figure_no_longer_built_is_removed(desk):
     """All of its files, also a partial set."""
-    for suffix in figure_set.SUFFIXES:
+    for suffix in store.SUFFIXES:
         (desk.built / f"two{suffix}").unlink()
     (desk.published / "two.svg").unlink()
     assert desk.publish() == ["two"]
-    assert sorted(desk.bytes(desk.published)) == sorted(f"one{suffix}" for suffix in figure_set.SUFFIXES)
+    assert sorted(desk.bytes(desk.published)) == sorted(f"one{suffix}" for suffix in store.SUFFIXES)
 
 
 def test_new_figure_is_added(desk):
@@ -302,7 +304,7 @@ def test_without_the_system_call_a_cut_off_set_is_seen(tmp_path, monkeypatch, st
             atomic.replace_folder(tmp_path / "new", tmp_path / "old")
     else:
         atomic.replace_folder(tmp_path / "new", tmp_path / "old")
-    assert bool(figure_set.faults(tmp_path / "old", "a")) != whole
+    assert bool(store.faults(tmp_path / "old", "a")) != whole
 
 
 @pytest.fixture(params=[True, False], ids=["exchanging", "one by one"])
@@ -338,7 +340,7 @@ def test_figures_are_published_from_another_file_system(desk):
 @pytest.mark.parametrize("file", ["csv", "svg"])
 def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
     """Where it would be tracked; a run whose figures nobody publishes may draw them as large as it likes."""
-    large = "<svg>" + "x" * figure_set.LARGEST + "</svg>" if file == "svg" else "<svg/>"
+    large = "<svg>" + "x" * store.LARGEST + "</svg>" if file == "svg" else "<svg/>"
     before = desk.bytes(desk.published)
     desk.build("one", parameters={"seed": 1}, pixels=large)
     if file == "csv":
@@ -400,7 +402,7 @@ ALTERNATE = textwrap.dedent("""
     import itertools, os, sys
     from pathlib import Path
     from companion import publication
-    from companion.house import House
+    from companion.project.paths import House
 
     house = House(Path(sys.argv[1]))
     built = house.build("laptop").figures / "demo"
@@ -421,7 +423,7 @@ def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
         for figure in FIGURES:
             write_set(tmp_path / f"version{version}", figure, f"<svg>{version}</svg>", parameters={"seed": version})
     house.build("laptop").figures.mkdir(parents=True)
-    expected = {"demo", *(f"demo/{figure}{suffix}" for figure in FIGURES for suffix in figure_set.SUFFIXES)}
+    expected = {"demo", *(f"demo/{figure}{suffix}" for figure in FIGURES for suffix in store.SUFFIXES)}
     seen, version = set(), 1
     for _ in range(20):
         command = [sys.executable, "-c", ALTERNATE, str(tmp_path), str(1 - version)]
@@ -432,7 +434,7 @@ def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
             process.send_signal(signal.SIGKILL)
         published = house.published / "demo"
         assert {path.relative_to(house.published).as_posix() for path in house.published.rglob("*")} == expected
-        assert [fault for figure in FIGURES for fault in figure_set.faults(published, figure)] == []
+        assert [fault for figure in FIGURES for fault in store.faults(published, figure)] == []
         records = [json.loads((published / f"{figure}.json").read_text()) for figure in FIGURES]
         (version,) = {record["parameters"]["seed"] for record in records}
         seen.add(version)
@@ -448,7 +450,7 @@ def test_publication_waits_for_another(tmp_path, capsys):
     replaced = []
     with atomic.locked(build.locks / "publish-demo", "not expected"):
         waiter = threading.Thread(
-            target=lambda: replaced.extend(publication.publish_figures(house, "demo")), daemon=True
+            target=lambda: replaced.extend(publication_policy.publish_figures(house, "demo")), daemon=True
         )
         waiter.start()
         said = ""
@@ -459,4 +461,4 @@ def test_publication_waits_for_another(tmp_path, capsys):
         assert not house.published.exists()
     waiter.join()
     assert replaced == ["one"]
-    assert figure_set.faults(house.published / "demo", "one") == []
+    assert store.faults(house.published / "demo", "one") == []

@@ -16,11 +16,12 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from companion import begin, figure_set
-from companion.drawing import caption_and_alt
-from companion.house import MIME, OUT, PROFILE
-from companion.mistakes import Mistake
-from companion.records import Claim
+from companion import begin
+from companion.figures import store
+from companion.figures.rendering import caption_and_alt
+from companion.figures.schema import Claim
+from companion.io.errors import Mistake
+from companion.project.paths import MIME, OUT, PROFILE
 
 BOOK = {
     "pyproject.toml": """\
@@ -168,8 +169,8 @@ def test_five_files_are_written_to_the_working_folder(demo, by_hand):
     """`figures-scratch/<notebook>/`, one whole set and nothing else."""
     demo.publish()
     files = {path.relative_to(by_hand) for path in by_hand.rglob("*") if path.is_file()}
-    assert files == {(demo.folder / f"falling_line{suffix}").relative_to(by_hand) for suffix in figure_set.SUFFIXES}
-    assert figure_set.faults(demo.folder, "falling_line") == []
+    assert files == {(demo.folder / f"falling_line{suffix}").relative_to(by_hand) for suffix in store.SUFFIXES}
+    assert store.faults(demo.folder, "falling_line") == []
 
 
 def test_same_numbers_are_the_same_bytes(demo):
@@ -304,7 +305,7 @@ def test_builder_says_where_to_publish(demo, by_hand, monkeypatch):
     monkeypatch.setenv(PROFILE, "smoke")
     record = demo.publish().record
     assert record["profile"] == "smoke"
-    assert figure_set.faults(out / "figures/demo", "falling_line") == []
+    assert store.faults(out / "figures/demo", "falling_line") == []
     assert "0.33333333333333331" in (out / "tables/demo/falling_line.csv").read_text()
     assert json.loads((out / "device.json").read_text()) == "an abacus"
     assert not (by_hand / "figures-scratch").exists()
@@ -354,9 +355,9 @@ def test_figure_without_alt_publishes_nothing(demo, edit, by_hand):
 def test_file_over_300_kb_is_drawn_and_refused_where_it_would_be_tracked(demo):
     """By hand, or in another profile, a table may be long; what refuses it says which file and what to do."""
     demo.publish(20_000)
-    assert figure_set.faults(demo.folder, "falling_line") == []
+    assert store.faults(demo.folder, "falling_line") == []
     with pytest.raises(Mistake, match=r"falling_line\.(csv|svg) has .* 300,000 .*rasterize"):
-        figure_set.require_small(demo.folder, "falling_line")
+        store.require_small(demo.folder, "falling_line")
 
 
 @pytest.mark.parametrize("part", ["numbers", "draw"])

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from companion import atomic, figure_set, freshness
+from companion.build import cache_keys
+from companion.figures import store
+from companion.io import atomic
 
 CAPTION, COLOUR = ("Points are means", "Points are averages"), ('fmt="o"', 'fmt="s"')
 FIGURE, SPREAD, NOTEBOOK = "clone/toy/toy_error.py", "clone/toy/toy_spread.py", "book/toy.ipynb"
-RECORD, PICTURES = "toy_error.json", {f"toy_error{suffix}" for suffix in figure_set.PICTURES}
-SPREAD_PICTURES = {f"toy_spread{suffix}" for suffix in figure_set.PICTURES}
+RECORD, PICTURES = "toy_error.json", {f"toy_error{suffix}" for suffix in store.PICTURES}
+SPREAD_PICTURES = {f"toy_spread{suffix}" for suffix in store.PICTURES}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def test_a_caption_costs_a_record(desk):
     assert "toy_spread" not in drawn.said
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD)
-    record = figure_set.read_record(desk.clone.house.published / "toy", "toy_error")
+    record = store.read_record(desk.clone.house.published / "toy", "toy_error")
     assert record["caption"].endswith("Points are averages over repeats; bars are two standard errors.")
 
 
@@ -75,7 +77,7 @@ def test_a_colour_costs_the_pictures(desk):
     assert drawn.code == 0, drawn.errors
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD, *PICTURES)
-    assert figure_set.faults(desk.clone.house.published / "toy", "toy_error") == []
+    assert store.faults(desk.clone.house.published / "toy", "toy_error") == []
 
 
 def test_what_is_undone_is_the_same_bytes_again(desk, drawn):
@@ -100,7 +102,7 @@ def test_build_draws_what_is_to_be_drawn(desk):
     assert "▸ toy" not in built.said
     assert built.changed == published_and_built(RECORD, "toy_spread.json", *SPREAD_PICTURES)
     names = ["toy", "toy-toy_error", "toy-toy_spread"]
-    assert all(freshness.is_fresh(desk.clone.house, name, "laptop") for name in names)
+    assert all(cache_keys.is_fresh(desk.clone.house, name, "laptop") for name in names)
 
 
 def test_a_harmed_picture_is_mended(desk):
@@ -129,7 +131,7 @@ def test_stale_numbers_are_not_drawn_unasked(desk):
     assert drawn.changed == published_and_built(RECORD)
     (claim,) = json.loads((desk.clone.house.published / "toy" / RECORD).read_text())["claims"]
     assert claim["expected"] == 1.0
-    assert not freshness.is_fresh(desk.clone.house, "toy-toy_error", "laptop")
+    assert not cache_keys.is_fresh(desk.clone.house, "toy-toy_error", "laptop")
 
 
 def test_a_sister_that_was_not_built_here_stays_published(desk):
@@ -151,7 +153,7 @@ def test_fresh_clone_draws_the_published_table(desk):
     assert drawn.code == 0, drawn.errors
     assert drawn.changed == {f"figures/toy/{file}" for file in (RECORD, *PICTURES)}
     assert drawn.stamps == set()
-    assert figure_set.faults(desk.clone.house.published / "toy", "toy_error") == []
+    assert store.faults(desk.clone.house.published / "toy", "toy_error") == []
     before = desk.clone.tree("figures")
     assert desk.companion("draw", "toy_error").code == 0
     assert desk.clone.tree("figures") == before
@@ -161,10 +163,10 @@ def test_fresh_clone_leaves_a_picture_of_todays_code_alone(desk):
     """Whatever other fonts another machine made of it: there is nothing to commit; harmed, it is drawn."""
     shutil.rmtree(desk.clone.root / "_build")
     folder = desk.clone.house.published / "toy"
-    picture = folder / f"toy_error{figure_set.PICTURES[0]}"
+    picture = folder / f"toy_error{store.PICTURES[0]}"
     picture.write_bytes(picture.read_bytes() + b"<!-- other fonts -->")
     record = json.loads((folder / RECORD).read_text())
-    record["files"] = figure_set.digests(folder, "toy_error")
+    record["files"] = store.digests(folder, "toy_error")
     (folder / RECORD).write_text(atomic.dump_json(record))
     drawn = desk.companion("draw", "toy_error")
     assert drawn.code == 0, drawn.errors

@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from companion import figure_set, run_page
-from companion.runs import Run
+from companion.figures import store
+from companion.runs import report
+from companion.runs.custom_runs import Run
 
 FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
 BROWSER = """#!/bin/sh
@@ -71,8 +72,8 @@ def test_page_says_what_was_changed_and_by_what_it_was_computed(page, disproved)
 
 def test_page_has_both_verdicts_and_both_numbers(page, disproved):
     """Mine fails, the published one held."""
-    (mine,) = figure_set.read_record(disproved.own / "figures/toy", FIGURE)["claims"]
-    (published,) = figure_set.read_record(disproved.house.published / "toy", FIGURE)["claims"]
+    (mine,) = store.read_record(disproved.own / "figures/toy", FIGURE)["claims"]
+    (published,) = store.read_record(disproved.house.published / "toy", FIGURE)["claims"]
     assert f"✗ {mine['statement']}" in page.text
     assert f"Measured {mine['measured']:.4g}, published {published['measured']:.4g} ✓" in page.text
     assert "✗ 0 of 1" in page.text
@@ -130,7 +131,7 @@ def own_run(ran_clone):
         path.write_text(json.dumps(said), encoding="utf-8")
         path = own.tables / "toy" / f"{FIGURE}.csv"
         path.write_text(table(path.read_text(encoding="utf-8")), encoding="utf-8")
-        return Reader(run_page.write(ran_clone.house, "toy-12345678").read_text(encoding="utf-8"))
+        return Reader(report.write(ran_clone.house, "toy-12345678").read_text(encoding="utf-8"))
 
     return make
 

@@ -11,14 +11,15 @@ import time
 
 import pytest
 
-from companion import figure_set, freshness, runner
-from companion.house import CACHE
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
-from companion.parameters import resolve
+from companion.build import cache_keys, execution
+from companion.figures import store
+from companion.io.errors import Mistake
+from companion.project.notebooks import Notebook
+from companion.project.parameters import resolve
+from companion.project.paths import CACHE
 
 FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
-SET = {f"{FIGURE}{suffix}" for suffix in figure_set.SUFFIXES}
+SET = {f"{FIGURE}{suffix}" for suffix in store.SUFFIXES}
 
 
 def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
@@ -26,7 +27,7 @@ def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
     build = ran.house.build("laptop")
     for folder in (ran.house.published / "toy", build.figures / "toy"):
         assert {path.name for path in folder.iterdir()} == SET
-        assert figure_set.faults(folder, FIGURE) == []
+        assert store.faults(folder, FIGURE) == []
     assert {path.name for path in (build.tables / "toy").iterdir()} == {f"{FIGURE}.csv", f"{FIGURE}.json"}
     executed = json.loads((build.executed / "toy.ipynb").read_text())
     assert any(cell.get("outputs") for cell in executed["cells"])
@@ -51,7 +52,7 @@ def test_run_leaves_no_staging(ran):
 
 def test_record_names_profile_and_sources(ran):
     """The default profile, the steps of the notebook, and the science it was computed with, not the machine."""
-    record = figure_set.read_record(ran.house.published / "toy", FIGURE)
+    record = store.read_record(ran.house.published / "toy", FIGURE)
     assert record["profile"] == "laptop"
     assert record["sources"] == ["clone/toy/parameters.py", CODE]
     assert record["steps"][-2:] == [
@@ -82,7 +83,7 @@ def killed(pristine, ran, tmp_path_factory):
         files = {path.relative_to(clone.house.published).as_posix() for path in clone.house.published.rglob("*")}
         if files:
             clone.faults += sorted(files ^ {"toy", *(f"toy/{name}" for name in SET)})
-            clone.faults += figure_set.faults(clone.house.published / "toy", FIGURE)
+            clone.faults += store.faults(clone.house.published / "toy", FIGURE)
     clone.finished = clone.companion("run", "toy")
     return clone
 
@@ -120,8 +121,8 @@ def test_run_with_own_parameters_goes_to_its_own_folder(varied):
     (folder,) = (varied.house.generated / "runs").iterdir()
     assert folder.name.startswith("toy-")
     assert str(folder) in varied.finished.stdout
-    assert figure_set.faults(folder / "figures/toy", FIGURE) == []
-    assert figure_set.read_record(folder / "figures/toy", FIGURE)["parameters"]["seed"] == 1
+    assert store.faults(folder / "figures/toy", FIGURE) == []
+    assert store.read_record(folder / "figures/toy", FIGURE)["parameters"]["seed"] == 1
 
 
 def test_run_with_own_parameters_changes_nothing_else(ran, varied):
@@ -172,8 +173,8 @@ def by_hand(disproved, tmp_path_factory):
 def test_notebook_runs_with_plain_papermill_from_any_folder(by_hand):
     """With a parameter; the five files go to the working folder."""
     assert {path.name for path in (by_hand / "figures-scratch/toy").iterdir()} == SET
-    assert figure_set.faults(by_hand / "figures-scratch/toy", FIGURE) == []
-    record = figure_set.read_record(by_hand / "figures-scratch/toy", FIGURE)
+    assert store.faults(by_hand / "figures-scratch/toy", FIGURE) == []
+    record = store.read_record(by_hand / "figures-scratch/toy", FIGURE)
     assert record["profile"] == "by hand"
     assert record["parameters"]["seed"] == 1
 
@@ -182,7 +183,7 @@ def test_failing_claim_is_a_cross_by_hand(by_hand):
     """The notebook goes to its end all the same, and shows it."""
     (output,) = json.loads((by_hand / "out.ipynb").read_text())["cells"][-1]["outputs"]
     assert "✗ toy-rate" in "".join(output["data"]["text/plain"])
-    (claim,) = figure_set.read_record(by_hand / "figures-scratch/toy", FIGURE)["claims"]
+    (claim,) = store.read_record(by_hand / "figures-scratch/toy", FIGURE)["claims"]
     assert not claim["holds"]
 
 
@@ -242,7 +243,7 @@ def test_other_profile_leaves_published_figures_alone(ran_clone):
     finished = ran_clone.companion("run", "toy", "--profile", "smoke")
     assert finished.returncode == 0, finished.stderr
     assert ran_clone.tree("figures", "_build/laptop") == before
-    record = figure_set.read_record(ran_clone.house.build("smoke").figures / "toy", FIGURE)
+    record = store.read_record(ran_clone.house.build("smoke").figures / "toy", FIGURE)
     assert record["profile"] == "smoke"
     assert record["parameters"] == resolve(ran_clone.house, Notebook.named(ran_clone.house, "toy"), "smoke")
 
@@ -260,8 +261,8 @@ def rerun(ran, ran_clone, monkeypatch):
             (staging / "device.json").write_text("null")
             meanwhile()
 
-        monkeypatch.setattr(runner, "_execute", execute)
-        return runner.run(ran_clone.house, "toy", overrides=overrides)
+        monkeypatch.setattr(execution, "_execute", execute)
+        return execution.run(ran_clone.house, "toy", overrides=overrides)
 
     return run
 
@@ -274,10 +275,10 @@ def test_run_offers_a_place_for_what_is_slow_to_make_again(ran_clone, monkeypatc
         offered.append(environment[CACHE])
         raise Mistake("enough")
 
-    monkeypatch.setattr(runner, "_execute", execute)
+    monkeypatch.setattr(execution, "_execute", execute)
     for overrides in ({}, {"seed": 1}):
         with pytest.raises(Mistake, match="enough"):
-            runner.run(ran_clone.house, "toy", overrides=overrides)
+            execution.run(ran_clone.house, "toy", overrides=overrides)
     assert offered == [str(ran_clone.root / "_build/cache")] * 2
 
 
@@ -286,7 +287,7 @@ def test_run_that_changes_nothing_replaces_nothing(ran_clone, rerun):
     before = ran_clone.tree("figures")
     assert rerun().replaced == []
     assert ran_clone.tree("figures") == before
-    assert all(freshness.is_fresh(ran_clone.house, target, "laptop") for target in ("toy", f"toy-{FIGURE}"))
+    assert all(cache_keys.is_fresh(ran_clone.house, target, "laptop") for target in ("toy", f"toy-{FIGURE}"))
 
 
 @pytest.mark.parametrize(
@@ -300,7 +301,7 @@ def test_run_that_changes_nothing_replaces_nothing(ran_clone, rerun):
 def test_what_is_edited_during_a_run_is_stale_after_it(ran_clone, rerun, old, new, fresh):
     """What was computed is not what stands there now: a comment does not matter, a caption does, a number more so."""
     rerun(meanwhile=lambda: ran_clone.replace(CODE, old, new))
-    assert {name for name in ("toy", f"toy-{FIGURE}") if freshness.is_fresh(ran_clone.house, name, "laptop")} == fresh
+    assert {name for name in ("toy", f"toy-{FIGURE}") if cache_keys.is_fresh(ran_clone.house, name, "laptop")} == fresh
 
 
 @pytest.mark.parametrize(

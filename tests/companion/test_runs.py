@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from companion import figure_set
-from companion.notebooks import Notebook
-from companion.runs import all_runs
+from companion.figures import store
+from companion.project.notebooks import Notebook
+from companion.runs.custom_runs import all_runs
 
 FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
 OWN = ("toy-11111111", "toy-22222222")
@@ -85,7 +85,7 @@ def test_run_of_a_notebook_that_is_gone_is_listed(listed, tmp_path):
     clone.house.notebook("toy").unlink()
     shutil.rmtree(clone.house.published)
     newer = all_runs(clone.house)[-1]
-    record = figure_set.read_record(newer.build.figures / "toy", FIGURE)
+    record = store.read_record(newer.build.figures / "toy", FIGURE)
     assert newer.changed == {name: (None, value) for name, value in record["parameters"].items()}
 
 
@@ -125,7 +125,7 @@ def test_one_figure_is_run_without_what_others_need(ran, one_figure):
     assert one_figure.finished.returncode == 0, one_figure.finished.stderr
     assert "toy: 1 figures, 1 claims hold" in one_figure.finished.stdout
     assert one_figure.own.name.startswith(f"toy-{FIGURE}-")
-    assert figure_set.names_in(one_figure.own / "figures/toy") == [FIGURE]
+    assert store.names_in(one_figure.own / "figures/toy") == [FIGURE]
     table = f"tables/toy/{FIGURE}.csv"
     assert (one_figure.own / table).read_bytes() == (ran.house.build("laptop").folder / table).read_bytes()
     after = {path: digest for path, digest in one_figure.tree().items() if not path.startswith("_build/runs/")}
@@ -134,8 +134,8 @@ def test_one_figure_is_run_without_what_others_need(ran, one_figure):
 
 def test_record_of_one_figure_names_the_same_steps(ran, one_figure):
     """As if all had been run."""
-    mine = figure_set.read_record(one_figure.own / "figures/toy", FIGURE)
-    published = figure_set.read_record(ran.house.published / "toy", FIGURE)
+    mine = store.read_record(one_figure.own / "figures/toy", FIGURE)
+    published = store.read_record(ran.house.published / "toy", FIGURE)
     assert mine["steps"] == published["steps"]
     assert mine["sources"] == published["sources"]
 
@@ -182,7 +182,7 @@ def test_figure_is_rerun_from_python(ran, tmp_path):
     assert called.stdout == "2 [False] True\n", called.stderr
     assert clone.tree("figures") == before
     (name,) = [run.name for run in all_runs(clone.house)]
-    record = figure_set.read_record(clone.house.own_build(name).figures / "toy", FIGURE)
+    record = store.read_record(clone.house.own_build(name).figures / "toy", FIGURE)
     assert record["parameters"] == {"seed": 3, "lengths": [5, 50], "repeats": 500}
 
 

@@ -5,11 +5,12 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from companion import cli, scaffold
-from companion.house import House
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
-from companion.settings import Settings
+from companion import cli
+from companion.cli import scaffold
+from companion.io.errors import Mistake
+from companion.project.configuration import Settings
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
 
 
 def invoke(*arguments):

@@ -12,9 +12,9 @@ import urllib.request
 
 import pytest
 
-from companion import freshness
+from companion.build import cache_keys
 from companion.cli import book
-from companion.mistakes import Mistake
+from companion.io.errors import Mistake
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def served(clone):
     site = clone.house.site("laptop")
     site.mkdir(parents=True)
     (site / "index.html").write_text("<title>Front</title>", encoding="utf-8")
-    stamp = clone.house.build("laptop").stamps / f"{freshness.BOOK}.0123.json"
-    freshness.leave_stamp(clone.house, stamp, [site / "index.html"])
+    stamp = clone.house.build("laptop").stamps / f"{cache_keys.BOOK}.0123.json"
+    cache_keys.leave_stamp(clone.house, stamp, [site / "index.html"])
     return clone
 
 
@@ -91,7 +91,7 @@ def test_site_that_is_not_whole_is_not_shown(served, lost):
     if lost == "page":
         (served.house.site("laptop") / "index.html").unlink()
     else:
-        freshness.forget(served.house.build("laptop"), freshness.BOOK)
+        cache_keys.forget(served.house.build("laptop"), cache_keys.BOOK)
     finished = served.companion("serve")
     assert finished.returncode == 2
     assert ("There is no site" if lost == "page" else "did not end well") in finished.stderr

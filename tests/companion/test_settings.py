@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from companion.house import House
-from companion.mistakes import Mistake
-from companion.settings import Settings, has_table
+from companion.io.errors import Mistake
+from companion.project.configuration import Settings, has_table
+from companion.project.paths import House
 
 FULL = """\
 [project]

@@ -19,14 +19,15 @@ from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 import companion
-from companion import address, cli
+from companion import cli
+from companion.authoring.publish import SCRATCH
 from companion.cli import terminal
-from companion.house import House
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
-from companion.parameters import check, check_profiles, resolve
-from companion.publishing import SCRATCH
-from companion.scaffold import LONGEST_NAME, lay_out_book
+from companion.cli.scaffold import LONGEST_NAME, lay_out_book
+from companion.io.errors import Mistake
+from companion.project import repository
+from companion.project.notebooks import Notebook
+from companion.project.parameters import check, check_profiles, resolve
+from companion.project.paths import House
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -209,8 +210,8 @@ def test_wheel_contains_all_code(wheel):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {"lib/measures.py", "companion/cli/figures.py", "chapters/gaussian_limit/laplace_domain.py"} <= code
-    assert {"companion/templates/chapter/figure.py.txt", "companion/templates/book/.gitignore.txt"} <= code
-    assert {"companion/workflow.smk", "companion/sphinx/assets/companion.css"} <= code
+    assert {"companion/cli/templates/chapter/figure.py.txt", "companion/cli/templates/book/.gitignore.txt"} <= code
+    assert {"companion/build/workflow.smk", "companion/site/sphinx/assets/companion.css"} <= code
     assert [path for path in code if path.startswith("chapters/") and path.endswith(".csv")]
     assert code - wheel == set()
 
@@ -291,7 +292,7 @@ def test_what_the_readme_lets_papermill_write_is_ignored():
 
 def test_public_address_is_the_same_everywhere():
     """Where a tool needs it spelled out, it is copied by `companion address`."""
-    assert address.differing(House(ROOT)) == []
+    assert repository.differing(House(ROOT)) == []
 
 
 def test_profiles_are_right():

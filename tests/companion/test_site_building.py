@@ -24,7 +24,7 @@ WARNING = """    import warnings
 KILLED = """
 import os, signal, sys
 from companion import site
-from companion.house import House
+from companion.project.paths import House
 
 house = House.here()
 index = house.site("laptop") / "searchindex.js"

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from companion import sources, steps
-from companion.house import House
-from companion.mistakes import Mistake
-from companion.notebooks import Notebook
+from companion.analysis import dependencies
+from companion.io.errors import Mistake
+from companion.project import slicing
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,7 +38,7 @@ def book(tmp_path):
         for path, text in {**TREE, "book/one/figure.py": source, **others}.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(textwrap.dedent(text), encoding="utf-8")
-        return sources.Library.at(tmp_path, ["lib", "book"])
+        return dependencies.Library.at(tmp_path, ["lib", "book"])
 
     return lay_out
 
@@ -95,7 +96,9 @@ def test_other_peoples_packages_are_not_followed(files):
 
 def test_machine_is_no_source_of_a_figure(files):
     """The science decides what a figure says; the machine around it only how it is written."""
-    assert files("import lib.lung\nfrom companion import Numbers\nfrom companion.style import ink\n") == {"lib/lung.py"}
+    assert files("import lib.lung\nfrom companion import Numbers\nfrom companion.figures.style import ink\n") == {
+        "lib/lung.py"
+    }
 
 
 def test_file_that_is_not_python_is_named(files):
@@ -114,9 +117,9 @@ def test_package_that_is_not_there_is_named(tmp_path):
     """In a checkout, and where packages are installed."""
     (tmp_path / "lib").mkdir()
     with pytest.raises(Mistake, match=r"\[tool\.companion\].*'limb'"):
-        sources.Library.at(tmp_path, ["lib", "limb"])
+        dependencies.Library.at(tmp_path, ["lib", "limb"])
     with pytest.raises(Mistake, match=r"'limb_of_nobody', which is not installed here"):
-        sources.Library.installed(["limb_of_nobody"])
+        dependencies.Library.installed(["limb_of_nobody"])
 
 
 def test_figure_that_is_not_there_is_named(book):
@@ -155,7 +158,7 @@ def test_what_cannot_change_a_result_is_no_code(edit):
     """Comments, docstrings and blank lines."""
     code = textwrap.dedent(CODE)
     assert edit(code) != code
-    assert sources.plain_code(edit(code)) == sources.plain_code(code)
+    assert dependencies.plain_code(edit(code)) == dependencies.plain_code(code)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ def test_what_cannot_change_a_result_is_no_code(edit):
 def test_what_can_change_a_result_is_code(edit):
     """To the character."""
     code = textwrap.dedent(CODE)
-    assert sources.plain_code(edit(code)) != sources.plain_code(code)
+    assert dependencies.plain_code(edit(code)) != dependencies.plain_code(code)
 
 
 @pytest.mark.parametrize(
@@ -189,13 +192,13 @@ def test_what_can_change_a_result_is_code(edit):
 )
 def test_strings_are_code(one, other):
     """Whatever is in them: marks of comments, blank lines, letters of more than a byte, ends of pages."""
-    assert sources.plain_code(one) != sources.plain_code(other)
+    assert dependencies.plain_code(one) != dependencies.plain_code(other)
 
 
 def test_comments_beside_strings_are_no_code():
     """Between the parts of a string, and after one that holds a # itself."""
     code = "x = (  # {0}\n    'a'  # {0}\n    'b # c'  # {0}\n)\ny = '#'  # {0}\n"
-    assert sources.plain_code(code.format("why")) == sources.plain_code(code.format("how"))
+    assert dependencies.plain_code(code.format("why")) == dependencies.plain_code(code.format("how"))
 
 
 def words(code):
@@ -215,7 +218,7 @@ def test_plain_code_loses_nothing_else(package):
     """Of every file of this repository: the words of the program stay, in their order."""
     for path in (ROOT / package).rglob("*.py"):
         code = path.read_text(encoding="utf-8")
-        assert words(sources.plain_code(code)) == words(code), path
+        assert words(dependencies.plain_code(code)) == words(code), path
 
 
 FIGURE = '''
@@ -227,7 +230,7 @@ FIGURE = '''
     from lib.lung import breathe
     from book.one.marks import dot
     from companion import Numbers, Table
-    from companion.style import ink
+    from companion.figures.style import ink
 
     COLOUR = "red"
     RATE = 2
@@ -352,16 +355,16 @@ def test_shared_file_counts_as_a_whole(book):
 def machine(tmp_path_factory, monkeypatch):
     """A copy of this machine to edit, in place of the one that runs."""
     copy = tmp_path_factory.mktemp("machine") / "companion"
-    shutil.copytree(sources.MACHINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(sources, "MACHINE", copy)
+    shutil.copytree(dependencies.MACHINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(dependencies, "MACHINE", copy)
     return copy
 
 
 @pytest.mark.parametrize(
     ("module", "changed"),
-    [(name, {"numbers"}) for name in sources.OF_NUMBERS]
-    + [(name, {"picture"}) for name in sources.OF_PICTURES]
-    + [("companion.cli.figures", set()), ("companion.site", set())],
+    [(name, {"numbers"}) for name in dependencies.OF_NUMBERS]
+    + [(name, {"picture"}) for name in dependencies.OF_PICTURES]
+    + [("companion.cli.figures", set()), ("companion.site.jupyter_book", set())],
 )
 def test_machine_decides_what_passes_through_it(parts, machine, module, changed):
     """Numbers pass through some of its files, pictures through others, the rest only moves them about."""
@@ -405,8 +408,8 @@ def test_reader_is_shown_what_computes_and_draws(book):
 
 def test_first_chapter_stands_on_attention_and_measures():
     """`gaussian_limit` of this repository: its science, and neither another chapter nor any `__init__`."""
-    library = sources.Library.at(ROOT, House(ROOT).settings.science)
-    found = set(library.numbers_digests(steps.modules(Notebook.named(House(ROOT), "gaussian_limit").code)))
+    library = dependencies.Library.at(ROOT, House(ROOT).settings.science)
+    found = set(library.numbers_digests(slicing.modules(Notebook.named(House(ROOT), "gaussian_limit").code)))
     assert {"lib/attention.py", "lib/measures.py", "chapters/gaussian_limit/laplace_domain.py"} <= found
     chapters = {path.split("/")[1] for path in found if path.startswith("chapters/")}
     assert chapters == {"gaussian_limit"}
@@ -416,8 +419,8 @@ def test_first_chapter_stands_on_attention_and_measures():
 def test_machine_is_a_source_of_all_numbers():
     """A change of how they are written makes all of them stale. And every file that is listed exists."""
     house = House(ROOT)
-    library = sources.Library.at(ROOT, house.settings.science)
+    library = dependencies.Library.at(ROOT, house.settings.science)
     for name in house.notebooks():
-        found = set(library.numbers_digests(steps.modules(Notebook.named(house, name).code)))
-        assert {f"{module.replace('.', '/')}.py" for module in sources.OF_NUMBERS} <= found
+        found = set(library.numbers_digests(slicing.modules(Notebook.named(house, name).code)))
+        assert {f"{module.replace('.', '/')}.py" for module in dependencies.OF_NUMBERS} <= found
         assert [path for path in sorted(found) if not (ROOT / path).is_file()] == []

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from companion.house import House
-from companion.mistakes import Mistake
-from companion.statements import Statements, numbered, read_index
+from companion.io.errors import Mistake
+from companion.project.paths import House
+from companion.project.statements import Statements, numbered, read_index
 
 LIST = """\
 origins:

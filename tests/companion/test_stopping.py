@@ -15,7 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from companion import nursery, processes, runner, stopping
+from companion.build import execution, fork_server
+from companion.io import processes, signals
 
 FOREVER = """# means, for ever
 import os
@@ -83,7 +84,7 @@ def test_a_run_ends_with_its_kernel(endless, number):
     process.send_signal(number)
     said, complained = process.communicate()
     assert process.returncode == 128 + number
-    assert stopping.SENTENCE in complained
+    assert signals.SENTENCE in complained
     assert "Traceback" not in said + complained
     wait_for(lambda: is_gone(kernel))
     assert not (endless.root / "ended").exists()
@@ -96,8 +97,8 @@ MOMENTS = {
     "imports": lambda clone, said: True,
     "said to run": lambda clone, said: said,
     "staging": lambda clone, said: any(clone.house.build("laptop").staging.glob("*")),
-    "sockets": lambda clone, said: any(clone.temporary.glob(f"{runner.SOCKETS}*")),
-    "kernel": lambda clone, said: any(clone.temporary.glob(f"{runner.SOCKETS}*/kernel.json")),
+    "sockets": lambda clone, said: any(clone.temporary.glob(f"{execution.SOCKETS}*")),
+    "kernel": lambda clone, said: any(clone.temporary.glob(f"{execution.SOCKETS}*/kernel.json")),
 }
 
 
@@ -135,7 +136,7 @@ def test_ctrl_c_in_the_first_seconds_ends_at_once(endless, moment):
     said, complained = process.communicate()
     assert process.returncode == 130, complained
     assert "Traceback" not in said + complained
-    assert stopping.SENTENCE in complained
+    assert signals.SENTENCE in complained
     assert not (endless.root / "ended").exists()
     assert list(endless.temporary.iterdir()) == []
 
@@ -149,10 +150,10 @@ def test_a_build_ends_with_all_that_works_for_it(endless):
     process.terminate()
     said, complained = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
-    assert stopping.SENTENCE in complained
+    assert signals.SENTENCE in complained
     assert "Traceback" not in said + complained
     wait_for(lambda: all(map(is_gone, working)))
-    assert list(endless.temporary.glob(f"{runner.SOCKETS}*")) == []
+    assert list(endless.temporary.glob(f"{execution.SOCKETS}*")) == []
     assert list(endless.house.build("laptop").staging.iterdir()) == []
 
 
@@ -188,7 +189,7 @@ def test_what_a_killed_run_left_is_gone_after_the_next(endless):
 
 def folders(clone, kind: str) -> list[Path]:
     if kind == "sockets":
-        return list(clone.temporary.glob(f"{runner.SOCKETS}*"))
+        return list(clone.temporary.glob(f"{execution.SOCKETS}*"))
     return [path for path in clone.house.generated.rglob(".staging/*") if path.is_dir()]
 
 
@@ -227,7 +228,7 @@ def test_a_process_that_will_not_end_is_killed(monkeypatch):
 @pytest.fixture
 def building(endless):
     """A build of two notebooks, of which one does not end in its forked kernel, and the processes that work for it."""
-    if not nursery.can_be():
+    if not fork_server.can_be():
         pytest.skip("forked on Linux only")
     assert endless.companion("new", "second").returncode == 0
     endless.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["json"]\n')

@@ -3,9 +3,10 @@
 import pandas as pd
 import pytest
 
-from companion import figure_set, sweeping
 from companion.cli import figures
-from companion.mistakes import Mistake
+from companion.figures import store
+from companion.io.errors import Mistake
+from companion.runs import sweep as sweeping
 
 FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
 POINTS = ("seed=1:2", "repeats=200")
@@ -36,8 +37,8 @@ def test_run_whose_claim_fails_keeps_its_results(swept):
     runs = sorted(swept.house.runs.iterdir())
     assert len(runs) == 3
     for run in runs:
-        assert figure_set.faults(run / "figures/toy", FIGURE) == []
-        (claim,) = figure_set.read_record(run / "figures/toy", FIGURE)["claims"]
+        assert store.faults(run / "figures/toy", FIGURE) == []
+        (claim,) = store.read_record(run / "figures/toy", FIGURE)["claims"]
         assert not claim["holds"]
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from companion.house import House
+from companion.project.paths import House
 from companion.symbols import introduced, missing_on, symbols, undefined
 
 

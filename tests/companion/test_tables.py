@@ -2,7 +2,7 @@
 
 import pytest
 
-from companion.sphinx.tables import quantity_of, table_of
+from companion.site.sphinx.csv_tables import quantity_of, table_of
 
 
 @pytest.mark.parametrize(

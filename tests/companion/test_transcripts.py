@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.parameters import parameters_of
+from companion.project.notebooks import Notebook
+from companion.project.parameters import parameters_of
+from companion.project.paths import House
 
 ROOT = Path(__file__).resolve().parents[2]
 IDENTITY = ["-c", "user.name=A", "-c", "user.email=a@b"]

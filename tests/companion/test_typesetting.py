@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from companion.typesetting import as_html, bound, caption_as_html, number, pieces
+from companion.figures.plain_math import as_html, bound, caption_as_html, number, pieces
 
 ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | # n ~o~ 'p' "q" snake_case <b"""
 

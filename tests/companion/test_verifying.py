@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from companion import figure_set, verifying
-from companion.house import House
-from companion.verifying import Verification
+from companion.figures import store
+from companion.project.paths import House
+from companion.runs import verify
+from companion.runs.verify import Verification
 
 RECORD, TABLE, PICTURE = "spread.json", "spread.csv", "spread.svg"
 
@@ -51,7 +52,7 @@ def edit(path: Path, change) -> None:
 
 def name_anew(folder: Path, figure: str) -> None:
     """Let the record name the files that are there, as somebody would who wants a change to go unnoticed."""
-    edit(folder / f"{figure}.json", lambda record: record.update(files=figure_set.digests(folder, figure)))
+    edit(folder / f"{figure}.json", lambda record: record.update(files=store.digests(folder, figure)))
 
 
 def multiply(path: Path, column: str, factor: float) -> None:
@@ -139,7 +140,7 @@ def test_what_rounding_moves_is_no_difference(figures, told):
     assert told() == {}
 
 
-@pytest.mark.parametrize("suffix", figure_set.PICTURES)
+@pytest.mark.parametrize("suffix", store.PICTURES)
 def test_a_swapped_picture_is_seen(figures, told, suffix):
     """The sister's, under its name; with its digest in the record too."""
     shutil.copyfile(figures / f"walks/returns{suffix}", figures / f"walks/spread{suffix}")
@@ -204,7 +205,7 @@ OF_A_ZERO = {
 def test_the_rounding_of_a_zero_is_no_difference(now, differs):
     """Of a claim whose bound allows nothing; what is more than rounding is one."""
     other = {**OF_A_ZERO, "alternative": {"says": "none", "measured": now}}
-    found = {one.what for one in verifying.claim_moved(OF_A_ZERO, other, to_the_digit=False) if one.by > 1}
+    found = {one.what for one in verify.claim_moved(OF_A_ZERO, other, to_the_digit=False) if one.by > 1}
     assert found == ({"claim an-excess: alternative"} if differs else set())
 
 
@@ -232,7 +233,7 @@ def test_a_tampered_record_is_seen(figures, told, change, seen):
 
 
 def test_figures_that_nobody_computes_are_seen(verified, figures, told):
-    for suffix in figure_set.SUFFIXES:
+    for suffix in store.SUFFIXES:
         shutil.copyfile(figures / f"walks/spread{suffix}", figures / f"walks/spare{suffix}")
     (figures / "runs").mkdir()
     assert list(told()) == ["walks/spare: the figure"]
@@ -240,7 +241,7 @@ def test_figures_that_nobody_computes_are_seen(verified, figures, told):
 
 
 def test_a_missing_figure_is_seen(figures, told):
-    for suffix in figure_set.SUFFIXES:
+    for suffix in store.SUFFIXES:
         (figures / f"walks/spread{suffix}").unlink()
     assert list(told()) == ["walks/spread: files"]
 

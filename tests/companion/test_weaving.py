@@ -11,12 +11,14 @@ import sys
 import pytest
 from PIL import Image
 
-from companion import atomic, figure_set, freshness
-from companion.house import MIME
-from companion.listing import Listing
-from companion.mistakes import Mistake
-from companion.site import is_built
-from companion.weaving import weave, weave_published
+from companion.build import cache_keys
+from companion.build.status import Listing
+from companion.figures import store
+from companion.io import atomic
+from companion.io.errors import Mistake
+from companion.project.paths import MIME
+from companion.site.executed_notebooks import weave, weave_published
+from companion.site.jupyter_book import is_built
 
 TODAY = (24, 11, 26)
 NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/toy_error.py"
@@ -51,8 +53,8 @@ def edit_executed(clone, change):
 def edit_shown(folder, **changes):
     """Other words in the record of the figure, and another picture, in the one colour of today."""
     Image.new("RGB", (3, 2), TODAY).save(folder / "toy_error.png")
-    record = figure_set.read_record(folder, "toy_error")
-    files = record["files"] | {".png": figure_set.digest((folder / "toy_error.png").read_bytes())}
+    record = store.read_record(folder, "toy_error")
+    files = record["files"] | {".png": store.digest((folder / "toy_error.png").read_bytes())}
     (folder / "toy_error.json").write_text(atomic.dump_json({**record, **changes, "files": files}), encoding="utf-8")
 
 
@@ -94,7 +96,7 @@ def test_pages_of_prose_come_and_go(ran_clone, woven):
 def test_picture_claims_and_alt_text_are_those_shown_today(ran_clone, woven):
     """As published; what the kernel drew is in no page."""
     published = ran_clone.house.published / "toy"
-    (claim,) = figure_set.read_record(published, "toy_error")["claims"]
+    (claim,) = store.read_record(published, "toy_error")["claims"]
     edit_shown(published, alt="A line, redrawn.", claims=[claim | {"statement": "Reworded & <short>."}])
     html = shown(woven())["text/html"]
     (embedded,) = re.findall(r'src="data:image/webp;base64,([^"]*)"', html)
@@ -112,7 +114,7 @@ def test_other_profile_shows_what_it_built(ran_clone, woven):
     assert 'alt="Built."' in shown(woven("smoke"))["text/html"]
 
 
-@pytest.mark.parametrize("suffix", figure_set.SUFFIXES)
+@pytest.mark.parametrize("suffix", store.SUFFIXES)
 def test_figure_that_is_not_whole_is_left_as_it_came_out(ran_clone, woven, suffix):
     """No page shows half of one: that is said when the site is built, and not here by a traceback."""
     before = shown(woven())
@@ -270,7 +272,7 @@ def test_site_of_published_figures(fresh_clone):
     assert "1 of 1 claims hold" in page
     assert not fresh_clone.house.build("laptop").executed.exists()
     assert is_built(fresh_clone.house, "laptop")
-    assert not freshness.is_fresh(fresh_clone.house, freshness.BOOK, "laptop")
+    assert not cache_keys.is_fresh(fresh_clone.house, cache_keys.BOOK, "laptop")
     assert Listing.of(fresh_clone.house, "laptop").site == "published"
     fresh_clone.replace("book/index.md", "Every figure", "Each {ref}`nowhere` figure")
     assert Listing.of(fresh_clone.house, "laptop").site == "stale"

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.parameters import check, resolve
+from companion.project.notebooks import Notebook
+from companion.project.parameters import check, resolve
+from companion.project.paths import House
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Pushforward, Rademacher, Uniform
 
 _rng = np.random.default_rng(2512)

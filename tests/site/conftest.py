@@ -18,8 +18,8 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 
-from companion.house import House
-from companion.site import is_built
+from companion.project.paths import House
+from companion.site.jupyter_book import is_built
 
 SMOKE = "smoke"
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Browser, Page
 
-from companion.api import Library
-from companion.house import House
+from companion.analysis.api_index import Library
+from companion.project.paths import House
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from companion import figure_set
-from companion.house import House
-from companion.scaffold import figure_of, lay_out_book
+from companion.cli.scaffold import figure_of, lay_out_book
+from companion.figures import store
+from companion.project.paths import House
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def say(house: House, sentence: str) -> None:
 
 
 def edit_record(house: House, change) -> None:
-    path = house.published / "toy" / f"{figure_of('toy')}{figure_set.RECORD}"
+    path = house.published / "toy" / f"{figure_of('toy')}{store.RECORD}"
     record = json.loads(path.read_text())
     change(record)
     path.write_text(json.dumps(record))

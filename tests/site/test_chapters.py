@@ -6,10 +6,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
-from companion import figure_set, numbers
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.style import style
+from companion.figures import store, table_io
+from companion.figures.style import style
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
 
 HOUSE = House(Path(__file__).resolve().parents[2])
 FIGURES = [(name, figure) for name in HOUSE.notebooks() for figure in Notebook.named(HOUSE, name).figures]
@@ -23,8 +23,8 @@ def folder(site, request) -> Path:
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
 def test_claims_hold_and_fail_with_the_number_of_their_alternative(folder, figure):
     """What the record says of itself is not believed, but worked out again."""
-    for record in figure_set.read_record(folder, figure)["claims"]:
-        claim = numbers.claim_of(record)
+    for record in store.read_record(folder, figure)["claims"]:
+        claim = table_io.claim_of(record)
         assert claim.holds, record
         assert not claim.accepts(claim.alternative.measured), record
 
@@ -39,7 +39,7 @@ def test_no_cell_prints_a_warning(site, name):
 
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
 def test_captions_say_what_to_see_and_alt_texts_what_is_drawn(folder, figure):
-    record = figure_set.read_record(folder, figure)
+    record = store.read_record(folder, figure)
     assert len(record["caption"]) > 200
     assert 100 < len(record["alt"]) < 600
 
@@ -48,10 +48,10 @@ def test_captions_say_what_to_see_and_alt_texts_what_is_drawn(folder, figure):
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
 def test_picture_can_be_drawn_from_what_a_reader_downloads(folder, figure, theme):
     """The CSV of six digits, and the record; nothing else is needed. Every axis holds something."""
-    record = figure_set.read_record(folder, figure)
+    record = store.read_record(folder, figure)
     module = HOUSE.import_module(f"chapters.{folder.name}.{figure}")
     with style(theme):
-        drawn = module.draw(numbers.read_csv(folder / f"{figure}.csv", record["columns"]))
+        drawn = module.draw(table_io.read_csv(folder / f"{figure}.csv", record["columns"]))
         drawn.canvas.draw()
         plt.close(drawn)
     assert drawn.axes

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from chapters.laboratory import regression_heads
 from chapters.laboratory.clouds import answers, draw_clouds, prompt_answers
-from companion.house import House
+from companion.project.paths import House
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
 

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page
 
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.publication import published_claims
-from companion.sphinx.text import ledger_anchor
-from companion.typesetting import bound, number, pieces
+from companion.build.publication_policy import published_claims
+from companion.figures.plain_math import bound, number, pieces
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
+from companion.site.sphinx.inline_text import ledger_anchor
 
 # By the name of each element and of all around it, where the links in it lead.
 LINKS = """selector => {

@@ -15,10 +15,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from companion.address import is_known, public_address
-from companion.house import House, relative
-from companion.notebooks import Notebook
-from companion.sources import digest
+from companion.analysis.dependencies import digest
+from companion.project.notebooks import Notebook
+from companion.project.paths import House, relative
+from companion.project.repository import is_known, public_address
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 FIGURE = "figure.companion-figure"

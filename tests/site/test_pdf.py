@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 from pypdf import PdfReader
 
-from companion import printing
-from companion.house import House
+from companion.project.paths import House
+from companion.site import pdf as printing
 
 # Of paper: less than a hundred leaves would miss chapters, five hundred would be blank.
 PLAUSIBLE = range(100, 500)

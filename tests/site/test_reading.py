@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from companion import thumbnails
-from companion.address import is_known
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.sources import digest
+from companion.analysis.dependencies import digest
+from companion.figures import thumbnails
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
+from companion.project.repository import is_known
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 MEGABYTE = 1_000_000

@@ -8,7 +8,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from companion.house import House
+from companion.project.paths import House
 
 
 def test_serve_shows_the_site_and_ends(house: House, site: Path):

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from companion.house import House
-from companion.publication import published_claims
-from companion.sphinx.statements import PAGE, SECOND_HAND
-from companion.sphinx.text import ledger_anchor
-from companion.statements import Statements
+from companion.build.publication_policy import published_claims
+from companion.project.paths import House
+from companion.project.statements import Statements
+from companion.site.sphinx.inline_text import ledger_anchor
+from companion.site.sphinx.statement_index import PAGE, SECOND_HAND
 
 # Of each element: what it says, shown or not, where its links lead on their pages, and the anchors in and around it.
 TOLD = """selector => [...document.querySelectorAll(selector)].map(one => {

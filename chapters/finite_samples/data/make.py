@@ -20,7 +20,7 @@ from chapters.finite_samples.parameters import ALPHAS
 from chapters.finite_samples.theory import QUANTITIES, predict, quantities_of, ridge_at
 from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, RUNS, SMALLEST_RIDGE, SNR, STARTS, tracked, train
 from companion import Column, Table
-from companion.long_runs import Result, in_parts, make
+from companion.authoring.datasets import Result, in_parts, make
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.tasks import LocationTask
 

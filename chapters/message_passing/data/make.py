@@ -30,7 +30,7 @@ from chapters.message_passing.settings import (
     tracked,
 )
 from companion import Column, Table
-from companion.long_runs import Result, in_parts, make
+from companion.authoring.datasets import Result, in_parts, make
 from lib.single_location.activations import linear, softmax
 from lib.single_location.bayes_optimal import fixed_point
 from lib.single_location.erm import informed, simulate_seeds

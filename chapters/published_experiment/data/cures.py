@@ -20,7 +20,7 @@ from chapters.published_experiment.changes import (
 )
 from chapters.published_experiment.parameters import SECOND_LENGTH
 from companion import Table
-from companion.long_runs import Result, in_parts, make
+from companion.authoring.datasets import Result, in_parts, make
 
 
 def cures() -> Result:

@@ -30,11 +30,12 @@ from chapters.published_experiment.every_run import (
     training,
 )
 from chapters.published_experiment.protocol import PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
-from companion import Table, atomic
-from companion.checkpoints import Checkpoint
-from companion.house import House
-from companion.long_runs import Result, keep, origin_of
-from companion.mistakes import did_you_mean
+from companion import Table
+from companion.authoring.checkpoints import Checkpoint
+from companion.authoring.datasets import Result, keep, origin_of
+from companion.io import atomic
+from companion.io.errors import did_you_mean
+from companion.project.paths import House
 
 COMMAND = "python -m chapters.published_experiment.data.every_run"
 PARAMETERS = {

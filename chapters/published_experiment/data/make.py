@@ -30,9 +30,9 @@ from chapters.published_experiment.protocol import (
 )
 from chapters.published_experiment.runs import STEPS_A_ROW
 from companion import Column, Table
-from companion.checkpoints import Checkpoint
-from companion.house import House
-from companion.long_runs import Result, make
+from companion.authoring.checkpoints import Checkpoint
+from companion.authoring.datasets import Result, make
+from companion.project.paths import House
 from lib.flow import History, train
 from lib.icl import prompt_loss
 

@@ -30,7 +30,7 @@ from chapters.published_experiment.passes import (
 from chapters.published_experiment.places import Places, find_one
 from chapters.published_experiment.protocol import POOLS, WIDTH
 from companion import Table
-from companion.long_runs import Result, in_parts, make
+from companion.authoring.datasets import Result, in_parts, make
 
 PARAMETERS = {
     "length": SECOND_LENGTH,

@@ -15,10 +15,10 @@ from chapters.real_heads.regimes import LINEAR
 from chapters.real_heads.statistics import HeadStatistics, columns_of
 from chapters.real_heads.tracking import names_of_heads
 from companion import Column, Table
-from companion.house import House
-from companion.long_runs import Result, make
-from companion.notebooks import Notebook
-from companion.parameters import resolve
+from companion.authoring.datasets import Result, make
+from companion.project.notebooks import Notebook
+from companion.project.parameters import resolve
+from companion.project.paths import House
 from lib.statistics import standard_error
 
 DIGITS = 6

@@ -13,7 +13,7 @@ import pandas as pd
 
 from chapters.single_location_training import published as runs
 from companion import Column, Table
-from companion.long_runs import Result, in_parts, make
+from companion.authoring.datasets import Result, in_parts, make
 
 # Runs that are done together.
 TOGETHER = 5

@@ -1,3 +1,3 @@
 """The Sphinx extension of the book: executed copies behind clean sources, figures with all that belongs to them."""
 
-from companion.sphinx.extension import setup as setup
+from companion.site.sphinx.extension import setup as setup

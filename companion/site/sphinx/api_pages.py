@@ -19,15 +19,15 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from companion.address import is_known, public_address
-from companion.api import Entry, Library, Module
-from companion.house import House, relative
-from companion.mistakes import Mistake, did_you_mean
-from companion.reading import read_yaml
-from companion.sphinx.elements import details, signature, summary
-from companion.sphinx.numbers import figure_link
-from companion.sphinx.references import WORK
-from companion.sphinx.statements import statements_of
+from companion.analysis.api_index import Entry, Library, Module
+from companion.io.errors import Mistake, did_you_mean
+from companion.io.yaml import read_yaml
+from companion.project.paths import House, relative
+from companion.project.repository import is_known, public_address
+from companion.site.sphinx.figure_numbers import figure_link
+from companion.site.sphinx.nodes import details, signature, summary
+from companion.site.sphinx.references import WORK
+from companion.site.sphinx.statement_index import statements_of
 
 logger = logging.getLogger(__name__)
 # More figures than these are folded; of what nearly all use, the number is said.

@@ -8,13 +8,13 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from companion import figure_set, thumbnails
-from companion.atomic import write_bytes
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.sphinx.elements import picture, size_of
-from companion.sphinx.files import place_of
-from companion.style import Theme
+from companion.figures import store, thumbnails
+from companion.figures.style import Theme
+from companion.io.atomic import write_bytes
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
+from companion.site.sphinx.downloads import place_of
+from companion.site.sphinx.nodes import picture, size_of
 
 THUMBNAILS = "thumbnails"
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -29,10 +29,10 @@ class _OfAFigure(SphinxDirective):
         house: House = self.config.companion_house
         notebook, _, figure = self.arguments[0].partition("/")
         folder = house.shown_figures(self.config.companion_profile) / notebook
-        if faults := figure_set.faults(folder, figure):
+        if faults := store.faults(folder, figure):
             raise self.error(f"Figure {self.arguments[0]!r} cannot be shown: {'; '.join(faults)}.")
-        self.env.note_dependency(str(folder / f"{figure}{figure_set.RECORD}"))
-        return folder, figure_set.read_record(folder, figure)
+        self.env.note_dependency(str(folder / f"{figure}{store.RECORD}"))
+        return folder, store.read_record(folder, figure)
 
 
 class PictureDirective(_OfAFigure):

@@ -5,8 +5,8 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from companion.house import House
-from companion.publication import published_claims
+from companion.build.publication_policy import published_claims
+from companion.project.paths import House
 
 # A page that shows all claims there are.
 ALL = "*"

@@ -21,7 +21,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from companion.sphinx.text import escaped, table
+from companion.site.sphinx.inline_text import escaped, table
 
 Row = Mapping[str, str]
 # Of seconds, from the largest: how many of the unit's make one.

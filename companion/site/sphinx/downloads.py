@@ -9,8 +9,8 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
-from companion import figure_set
-from companion.house import House
+from companion.figures import store
+from companion.project.paths import House
 
 FIGURES, NOTEBOOKS = "figures", "notebooks"
 
@@ -38,8 +38,8 @@ def copy_files(house: House, profile: str, out: Path) -> None:
     wanted: set[Path] = set()
     for name in house.notebooks():
         folder = house.shown_figures(profile) / name
-        for figure in figure_set.names_in(folder):
-            for origin in figure_set.files(folder, figure):
+        for figure in store.names_in(folder):
+            for origin in store.files(folder, figure):
                 target = out / FIGURES / name / origin.name
                 wanted.add(target)
                 if origin.is_file():

@@ -13,31 +13,31 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from companion.address import site_address
-from companion.atomic import dump_json
-from companion.freshness import tree_digests
-from companion.house import DEFAULT_PROFILE, MIME, PROFILE, House
-from companion.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
-from companion.scaffold import TEMPLATES
-from companion.sources import MACHINE
-from companion.sphinx.abroad import announce, describe, hide_dead_ends
-from companion.sphinx.api import ApiDirective, UsedDirective, find_work, tell_unexplained
-from companion.sphinx.claims import forget_page, pages_out_of_date
-from companion.sphinx.contents import NotebooksDirective
-from companion.sphinx.elements import add_nodes
-from companion.sphinx.figures import ClaimRole, FigureClaims, FigureDirective
-from companion.sphinx.files import FileRole, copy_files
-from companion.sphinx.front import CardDirective, PictureDirective, draw_thumbnails, forget_cards
-from companion.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
-from companion.sphinx.numbers import FigureRole, NumberedRole, find_figure
-from companion.sphinx.references import list_cited, register
-from companion.sphinx.scripts import copy_scripts, forget_lent, load_scripts, note_scripts
-from companion.sphinx.slimming import slim
-from companion.sphinx.statements import StatementsDirective, mark_boxes, number_boxes, tell_faults
-from companion.sphinx.tables import TableDirective
+from companion.analysis.dependencies import MACHINE
+from companion.build.cache_keys import tree_digests
+from companion.io.atomic import dump_json
+from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
+from companion.project.paths import DEFAULT_PROFILE, MIME, PROFILE, House
+from companion.project.repository import site_address
+from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, tell_unexplained
+from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
+from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
+from companion.site.sphinx.csv_tables import TableDirective
+from companion.site.sphinx.downloads import FileRole, copy_files
+from companion.site.sphinx.figure_directive import ClaimRole, FigureClaims, FigureDirective
+from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
+from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
+from companion.site.sphinx.link_previews import announce, describe, hide_dead_ends
+from companion.site.sphinx.nodes import add_nodes
+from companion.site.sphinx.notebook_table import NotebooksDirective
+from companion.site.sphinx.page_scripts import copy_scripts, forget_lent, load_scripts, note_scripts
+from companion.site.sphinx.postprocess import slim
+from companion.site.sphinx.references import list_cited, register
+from companion.site.sphinx.statement_index import StatementsDirective, mark_boxes, number_boxes, tell_faults
 
 # The style of what hangs under a figure, and the ledger's filter.
 ASSETS = Path(__file__).with_name("assets")
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 logger = logging.getLogger(__name__)
 # Anchors that sphinx-proof gives to the inside of every box and to every proof; nothing links to them.
 REPEATED = {"proof", "proof-content"}

@@ -8,16 +8,15 @@ import pandas as pd
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from companion import figure_set, provenance
-from companion.house import House
-from companion.mistakes import did_you_mean
-from companion.parameters import parameters_of
-from companion.sphinx.claims import all_claims, note_shown
-from companion.sphinx.elements import picture, size_of
-from companion.sphinx.files import place_of
-from companion.sphinx.ledger import LEDGER
-from companion.sphinx.scripts import carried_table, lent
-from companion.sphinx.text import (
+from companion.figures import store
+from companion.figures.plain_math import number
+from companion.io.errors import did_you_mean
+from companion.project import provenance
+from companion.project.parameters import parameters_of
+from companion.project.paths import House
+from companion.site.sphinx.claim_index import all_claims, note_shown
+from companion.site.sphinx.downloads import place_of
+from companion.site.sphinx.inline_text import (
     called,
     catches,
     claim_anchor,
@@ -31,7 +30,9 @@ from companion.sphinx.text import (
     verdict,
     without_html,
 )
-from companion.typesetting import number
+from companion.site.sphinx.ledger import LEDGER
+from companion.site.sphinx.nodes import picture, size_of
+from companion.site.sphinx.page_scripts import carried_table, lent
 
 ROWS_SHOWN = 5
 
@@ -47,11 +48,11 @@ class FigureDirective(SphinxDirective):
         shown = house.shown_figures(self.config.companion_profile)
         notebook, _, figure = self.arguments[0].partition("/")
         folder = shown / notebook
-        for suffix in figure_set.SUFFIXES:
+        for suffix in store.SUFFIXES:
             self.env.note_dependency(str(folder / f"{figure}{suffix}"))
-        if faults := figure_set.faults(folder, figure):
+        if faults := store.faults(folder, figure):
             raise self.error(f"Figure {self.arguments[0]!r} cannot be shown: {'; '.join(faults)}.")
-        record = figure_set.read_record(folder, figure)
+        record = store.read_record(folder, figure)
         if not record["alt"].strip() or not record["caption"].strip():
             raise self.error(f"Figure {self.arguments[0]!r} needs a caption and an alt text.")
         for claim in record["claims"]:
@@ -79,14 +80,14 @@ class FigureDirective(SphinxDirective):
 
     def _details(self, house: House, folder: Path, figure: str, record: dict[str, Any]) -> list[nodes.Node]:
         held = sum(claim["holds"] for claim in record["claims"])
-        files = [f"{figure}{suffix}" for suffix in (figure_set.DATA, figure_set.RECORD, ".svg", ".png")]
+        files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
         text = DETAILS.format(
             verdict=_verdict(held, len(record["claims"])),
             figure=f"{folder.name}/{figure}",
             code=_code(house, record),
             files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
             columns="\n".join(_column(name, column) for name, column in record["columns"].items()),
-            head=_head(folder / f"{figure}{figure_set.DATA}"),
+            head=_head(folder / f"{figure}{store.DATA}"),
             rows=ROWS_SHOWN,
             parameters=_parameters(house, record),
             notebook=record["notebook"],
@@ -152,7 +153,7 @@ class FigureClaims(SphinxDirective):
         """A paragraph a claim."""
         house: House = self.config.companion_house
         notebook, _, figure = self.arguments[0].partition("/")
-        record = figure_set.read_record(house.shown_figures(self.config.companion_profile) / notebook, figure)
+        record = store.read_record(house.shown_figures(self.config.companion_profile) / notebook, figure)
         if not record["claims"]:
             return [nodes.paragraph("", "This picture makes no claim.")]
         return [self._claim(claim) for claim in record["claims"]]

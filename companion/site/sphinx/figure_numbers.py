@@ -12,7 +12,7 @@ from sphinx.roles import XRefRole
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
 
-from companion.sphinx.text import ANCHOR, figure_anchor
+from companion.site.sphinx.inline_text import ANCHOR, figure_anchor
 
 # What such a link is called until all pages are read.
 FIGURE = "companion-figure"

@@ -7,7 +7,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from companion.typesetting import bound, number, pieces
+from companion.figures.plain_math import bound, number, pieces
 
 SET_AS: dict[str, type[nodes.TextElement]] = {
     "variable": nodes.emphasis,

@@ -11,15 +11,13 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from companion.boxes import boxes
-from companion.house import House
-from companion.mistakes import did_you_mean
-from companion.notebooks import Notebook
-from companion.sphinx.claims import ALL, all_claims, note_shown
-from companion.sphinx.elements import details, summary
-from companion.sphinx.numbers import figure_link
-from companion.sphinx.statements import read_hand, read_where, statements_of
-from companion.sphinx.text import (
+from companion.io.errors import did_you_mean
+from companion.project.notebooks import Notebook
+from companion.project.paths import House
+from companion.project.theorem_blocks import boxes
+from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
+from companion.site.sphinx.figure_numbers import figure_link
+from companion.site.sphinx.inline_text import (
     called,
     catches,
     claim_anchor,
@@ -28,6 +26,8 @@ from companion.sphinx.text import (
     typeset,
     verdict,
 )
+from companion.site.sphinx.nodes import details, summary
+from companion.site.sphinx.statement_index import read_hand, read_where, statements_of
 
 logger = logging.getLogger(__name__)
 LEDGER = "claims"

@@ -7,9 +7,9 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from companion.address import is_known, site_address
-from companion.house import House
-from companion.sphinx.elements import picture
+from companion.project.paths import House
+from companion.project.repository import is_known, site_address
+from companion.site.sphinx.nodes import picture
 
 # About as much as search engines show.
 LONGEST = 200

@@ -3,11 +3,11 @@
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from companion import provenance
-from companion.house import House
-from companion.notebooks import Notebook
-from companion.parameters import parameters_of, rule
-from companion.sphinx.text import code, escaped, table
+from companion.project import provenance
+from companion.project.notebooks import Notebook
+from companion.project.parameters import parameters_of, rule
+from companion.project.paths import House
+from companion.site.sphinx.inline_text import code, escaped, table
 
 
 class NotebooksDirective(SphinxDirective):

@@ -18,15 +18,15 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
-from companion import figure_set
-from companion.atomic import write_text
-from companion.house import House
-from companion.mistakes import did_you_mean
-from companion.settings import FILE
-from companion.sources import digest
-from companion.sphinx.elements import details, picture, size_of, summary
-from companion.sphinx.files import place_of
-from companion.sphinx.text import figure_anchor
+from companion.analysis.dependencies import digest
+from companion.figures import store
+from companion.io.atomic import write_text
+from companion.io.errors import did_you_mean
+from companion.project.configuration import FILE
+from companion.project.paths import House
+from companion.site.sphinx.downloads import place_of
+from companion.site.sphinx.inline_text import figure_anchor
+from companion.site.sphinx.nodes import details, picture, size_of, summary
 
 # Below `_static` of the site, a folder a chapter.
 PLACE = "chapters"
@@ -46,8 +46,8 @@ def copy_scripts(app: Sphinx) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
         folder = house.shown_figures(app.config.companion_profile) / name
-        for figure in figure_set.names_in(folder) if house.page_files(name) else ():
-            if (folder / f"{figure}{figure_set.DATA}").is_file():
+        for figure in store.names_in(folder) if house.page_files(name) else ():
+            if (folder / f"{figure}{store.DATA}").is_file():
                 write_text(place / name / TABLES / f"{figure}.js", _table(folder, figure))
 
 
@@ -85,7 +85,7 @@ def carried_table(house: House, docname: str, folder: Path, figure: str) -> list
 
 
 def _table(folder: Path, figure: str) -> str:
-    text = json.dumps((folder / f"{figure}{figure_set.DATA}").read_text(encoding="utf-8"), ensure_ascii=False)
+    text = json.dumps((folder / f"{figure}{store.DATA}").read_text(encoding="utf-8"), ensure_ascii=False)
     return f"(window.companionTables ??= {{}}).{figure} = {text};\n"
 
 
@@ -104,12 +104,12 @@ def lent(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
         meant = did_you_mean(chapter, house.notebooks())
         raise directive.error(f"`live` in {FILE} wants {moving!r}, of a chapter without scripts. {meant}")
     folder = shown / chapter
-    for path in (folder / f"{figure}{figure_set.DATA}", folder / f"{figure}.svg", *house.page_files(chapter)):
+    for path in (folder / f"{figure}{store.DATA}", folder / f"{figure}.svg", *house.page_files(chapter)):
         env.note_dependency(str(path))
-    if faults := figure_set.faults(folder, figure):
+    if faults := store.faults(folder, figure):
         raise directive.error(f"Figure {moving!r} cannot be shown: {'; '.join(faults)}.")
     _lent(env).setdefault(env.docname, set()).add(chapter)
-    record = figure_set.read_record(folder, figure)
+    record = store.read_record(folder, figure)
     files = {
         theme: place_of(env.docname, f"{moving}{suffix}")
         for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))

@@ -8,12 +8,12 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from companion.house import House
-from companion.mistakes import Mistake, did_you_mean
-from companion.sphinx.claims import ALL, all_claims, note_shown
-from companion.sphinx.elements import stated
-from companion.sphinx.text import escaped, ledger_anchor, mark, table
-from companion.statements import Statement, Statements
+from companion.io.errors import Mistake, did_you_mean
+from companion.project.paths import House
+from companion.project.statements import Statement, Statements
+from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
+from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, table
+from companion.site.sphinx.nodes import stated
 
 logger = logging.getLogger(__name__)
 SECOND_HAND = "second-hand"

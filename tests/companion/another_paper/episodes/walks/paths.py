@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from companion.pieces import gather
+from companion.authoring.tasks import gather
 from episodes.walks.pieces import pieces
 
 # By number of steps: where the walkers are at the end.

@@ -5,7 +5,7 @@ from functools import partial
 
 from walkers import ends
 
-from companion.pieces import Arrays, Pieces
+from companion.authoring.tasks import Arrays, Pieces
 
 
 def pieces(*, seed: int, steps: Sequence[int], walkers: int) -> Pieces:

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from companion import Column, Numbers, Table
-from companion.style import ink
+from companion.figures.style import ink
 from episodes.walks.paths import Ends
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.style import ink
+from companion.figures.style import ink
 from episodes.walks.paths import Ends
 
 # The sheet and the points; no number depends on them.
