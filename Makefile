@@ -8,19 +8,19 @@ QUICK := \
   tests/test_mutations.py \
   tests/test_statements.py \
   tests/test_symbols.py \
-  tests/companion/test_address.py \
+  tests/companion/test_repository.py \
   tests/companion/test_atomic.py \
-  tests/companion/test_comparing.py \
+  tests/companion/test_comparison.py \
   tests/companion/test_house_rules.py \
-  tests/companion/test_numbers.py \
+  tests/companion/test_table_io.py \
   tests/companion/test_parameter_lists.py \
   tests/companion/test_parameters.py \
-  tests/companion/test_records.py \
+  tests/companion/test_schema.py \
   tests/companion/test_scaffold.py \
   tests/companion/test_settings.py \
-  tests/companion/test_sources.py \
+  tests/companion/test_dependencies.py \
   tests/companion/test_statements.py \
-  tests/companion/test_steps.py \
+  tests/companion/test_slicing.py \
   tests/companion/test_symbols.py \
   tests/lib/test_measures.py
 

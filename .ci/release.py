@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, Project
 from companion.site.jupyter_book import is_built
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,17 +77,17 @@ def main() -> int:
     parser.add_argument("--profile", default=DEFAULT_PROFILE, help="of the site that is packed (the published one)")
     parser.add_argument("--cyclonedx", default="cyclonedx-py", help="the program that lists the environment")
     given = parser.parse_args()
-    house, out = House(ROOT), given.folder
-    if not is_built(house, given.profile):
+    project, out = Project(ROOT), given.folder
+    if not is_built(project, given.profile):
         raise SystemExit("The site is not built, or not as the checkout is now: run `make book` first.")
     out.mkdir(parents=True, exist_ok=True)
     if any(out.iterdir()):
         raise SystemExit(f"{out} is not empty.")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     last = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True)
-    time, site = int(last.stdout), house.site(given.profile)
+    time, site = int(last.stdout), project.site(given.profile)
     archive(out / f"site-{version}.tar.gz", site, files(site), time)
-    archive(out / f"figures-{version}.tar.gz", house.published, files(house.published), time)
+    archive(out / f"figures-{version}.tar.gz", project.published, files(project.published), time)
     archive(out / f"notebooks-{version}.tar.gz", site / "notebooks", files(site / "notebooks", "*.ipynb"), time)
     distributions(out, time)
     bill_of_materials(given.cyclonedx, out / f"environment-{version}.cdx.json", time)

@@ -20,7 +20,7 @@ from companion.authoring.publish import SCRATCH
 from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
-from companion.project.paths import House
+from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "smoke"
@@ -80,13 +80,13 @@ def main() -> None:
     parser.add_argument("notebooks", nargs="*", help="which; without, all")
     parser.add_argument("--python", default=sys.executable)
     arguments = parser.parse_args()
-    house, faults = House(ROOT), 0
+    project, faults = Project(ROOT), 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         programs = install(arguments.python, arguments.versions, folder)
-        for name in arguments.notebooks or house.notebooks():
-            notebook, clock = Notebook.named(house, name), time.monotonic()
-            wrong = run(programs, folder, notebook, resolve(house, notebook, PROFILE))
+        for name in arguments.notebooks or project.notebooks():
+            notebook, clock = Notebook.named(project, name), time.monotonic()
+            wrong = run(programs, folder, notebook, resolve(project, notebook, PROFILE))
             faults += bool(wrong)
             print(f"{'✗' if wrong else '✓'} {name}: {time.monotonic() - clock:.0f} s", *wrong, sep="\n  ", flush=True)
     sys.exit(faults and f"{faults} notebooks do not run from the wheel with the {arguments.versions} versions.")

@@ -29,7 +29,7 @@ from companion.io import atomic  # noqa: E402
 from companion.io.errors import did_you_mean  # noqa: E402
 from companion.project.notebooks import Notebook  # noqa: E402
 from companion.project.parameters import resolve  # noqa: E402
-from companion.project.paths import DEFAULT_PROFILE, House  # noqa: E402
+from companion.project.paths import DEFAULT_PROFILE, Project  # noqa: E402
 
 PROFILE = "full"
 TABLE = ROOT / "book" / f"{PROFILE}.csv"
@@ -39,7 +39,7 @@ FEW = 3
 
 def main() -> None:
     """The command line."""
-    house = House(ROOT)
+    project = Project(ROOT)
     parser = argparse.ArgumentParser(
         "python -m benchmarks.full", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -48,16 +48,16 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="say which are in the table, and stop")
     asked = parser.parse_args()
     for name in asked.notebooks:
-        if name not in house.notebooks():
-            parser.error(f"there is no notebook {name!r}. {did_you_mean(name, house.notebooks())}")
+        if name not in project.notebooks():
+            parser.error(f"there is no notebook {name!r}. {did_you_mean(name, project.notebooks())}")
     there = read()
     if asked.list:
-        print("\n".join(f"{'✓' if name in there else ' '} {name}" for name in house.notebooks()))
+        print("\n".join(f"{'✓' if name in there else ' '} {name}" for name in project.notebooks()))
         return
-    for name in asked.notebooks or [name for name in house.notebooks() if name not in there]:
+    for name in asked.notebooks or [name for name in project.notebooks() if name not in there]:
         print(f"{name}: begun at {time.strftime('%H:%M')}", flush=True)
-        row = measured(house, name, 3600 * asked.hours)
-        keep(house, row)
+        row = measured(project, name, 3600 * asked.hours)
+        keep(project, row)
         print(f"{name}: {row['ended']}, {row['core minutes']} core minutes", flush=True)
 
 
@@ -67,7 +67,7 @@ def read() -> dict[str, dict[str, Any]]:
     return {str(row["notebook"]): row for row in rows}
 
 
-def measured(house: House, name: str, seconds: float) -> dict[str, str]:
+def measured(project: Project, name: str, seconds: float) -> dict[str, str]:
     """Run a notebook in a clone; what it took, and how it ended."""
     with tempfile.TemporaryDirectory(prefix="full-") as folder:
         clone = Path(folder) / "book"
@@ -81,7 +81,7 @@ def measured(house: House, name: str, seconds: float) -> dict[str, str]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
         took = time.monotonic() - begun
-        ended = how_it_ended(House(clone), name) if os.waitstatus_to_exitcode(status) == 0 else "failed"
+        ended = how_it_ended(Project(clone), name) if os.waitstatus_to_exitcode(status) == 0 else "failed"
     if took >= seconds:
         ended = f"not within {seconds / 3600:g} hours"
     return {
@@ -89,22 +89,22 @@ def measured(house: House, name: str, seconds: float) -> dict[str, str]:
         "core minutes": f"{(used.ru_utime + used.ru_stime) / 60:.1f}",
         "memory": f"{used.ru_maxrss / 1024**2:.1f} GB",
         "ended": ended,
-        "larger than published": larger(house, name),
+        "larger than published": larger(project, name),
         **origin(ROOT),
     }
 
 
-def how_it_ended(house: House, name: str) -> str:
+def how_it_ended(project: Project, name: str) -> str:
     """How many figures it left, and how many claims hold: all, or it would have failed."""
-    folder = house.build(PROFILE).figures / name
+    folder = project.build(PROFILE).figures / name
     claims = [len(store.read_record(folder, figure)["claims"]) for figure in store.names_in(folder)]
     return f"{len(claims)} figures, {sum(claims)} claims hold"
 
 
-def larger(house: House, name: str) -> str:
+def larger(project: Project, name: str) -> str:
     """The parameters that the profile changes, with their values there and as published."""
-    notebook = Notebook.named(house, name)
-    full, published = (resolve(house, notebook, profile) for profile in (PROFILE, DEFAULT_PROFILE))
+    notebook = Notebook.named(project, name)
+    full, published = (resolve(project, notebook, profile) for profile in (PROFILE, DEFAULT_PROFILE))
     return "; ".join(changes(full, published)) or "nothing"
 
 
@@ -124,10 +124,10 @@ def said(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def keep(house: House, row: Mapping[str, str]) -> None:
+def keep(project: Project, row: Mapping[str, str]) -> None:
     """Write a row into the table, in the order of the book."""
     rows = read() | {row["notebook"]: row}
-    ordered = [rows[name] for name in house.notebooks() if name in rows]
+    ordered = [rows[name] for name in project.notebooks() if name in rows]
     atomic.write_text(TABLE, pd.DataFrame(ordered).to_csv(index=False))
 
 

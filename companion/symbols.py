@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator
 
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.project.theorem_blocks import prose
 
 GREEK = re.compile(
@@ -48,33 +48,33 @@ SAID = re.compile(
 )
 
 
-def undefined(house: House) -> dict[str, list[str]]:
+def undefined(project: Project) -> dict[str, list[str]]:
     """For every page that uses some, the symbols that neither it nor the notation page defines."""
-    return {page: missing for page in pages(house) if (missing := missing_on(house, page))}
+    return {page: missing for page in pages(project) if (missing := missing_on(project, page))}
 
 
-def pages(house: House) -> list[str]:
+def pages(project: Project) -> list[str]:
     """Every page and notebook of the book but the notation page itself."""
-    return [*house.notebooks(), *sorted(path.stem for path in house.book.glob("*.md") if path.stem != NOTATION)]
+    return [*project.notebooks(), *sorted(path.stem for path in project.book.glob("*.md") if path.stem != NOTATION)]
 
 
 NOTATION = "notation"
 
 
-def missing_on(house: House, page: str) -> list[str]:
+def missing_on(project: Project, page: str) -> list[str]:
     """The symbols used on one page and defined nowhere, in the order of their first use."""
-    text = text_of(house, page)
+    text = text_of(project, page)
     used = list(dict.fromkeys(symbol for formula in formulas(text) for symbol in symbols(formula)))
-    known = introduced(text) | noted(house, page)
+    known = introduced(text) | noted(project, page)
     return [symbol for symbol in used if symbol not in known]
 
 
-def text_of(house: House, page: str) -> str:
+def text_of(project: Project, page: str) -> str:
     """Prose and captions of a page, without code."""
-    notebook = house.notebook(page)
+    notebook = project.notebook(page)
     if not notebook.is_file():
-        return CODE.sub(" ", prose(house.book / f"{page}.md"))
-    files = [house.chapter(page) / f"{figure}.py" for figure in Notebook.named(house, page).figures]
+        return CODE.sub(" ", prose(project.book / f"{page}.md"))
+    files = [project.chapter(page) / f"{figure}.py" for figure in Notebook.named(project, page).figures]
     captions = [ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "" for file in files]
     return CODE.sub(" ", "\n\n".join([prose(notebook), *captions]))
 
@@ -118,9 +118,9 @@ def _lists(words: list[str]) -> Iterator[tuple[int, int]]:
             start = place
 
 
-def noted(house: House, page: str) -> set[str]:
+def noted(project: Project, page: str) -> set[str]:
     """The symbols of the notation page that hold on `page`."""
-    path = house.book / f"{NOTATION}.md"
+    path = project.book / f"{NOTATION}.md"
     anywhere: set[str] = set()
     somewhere: dict[str, set[str]] = {}
     for header, row in _rows(path.read_text(encoding="utf-8") if path.is_file() else ""):
@@ -247,9 +247,9 @@ def _starts_with_symbol(atoms: list[str]) -> bool:
 
 def main(wanted: list[str]) -> None:
     """List what is undefined on the pages named, or on all."""
-    house = House.here()
-    for page in wanted or pages(house):
-        if missing := missing_on(house, page):
+    project = Project.here()
+    for page in wanted or pages(project):
+        if missing := missing_on(project, page):
             print(f"{page}: {'  '.join(missing)}")
 
 

@@ -260,7 +260,7 @@ MUTATIONS = (
         "companion/build/publication_policy.py",
         'with locked(build.locks / f"publish-{name}", f"{name}: waiting for another process to publish it"):',
         NO_LOCK,
-        ("tests/companion/test_publication.py::test_publication_waits_for_another",),
+        ("tests/companion/test_publication_policy.py::test_publication_waits_for_another",),
     ),
     Mutation(
         "run-without-lock",
@@ -279,7 +279,7 @@ MUTATIONS = (
     Mutation(
         "build-without-lock",
         "companion/cli/book.py",
-        'with atomic.locked(house.generated / ".build.lock", "Waiting for another build to end."):',
+        'with atomic.locked(project.generated / ".build.lock", "Waiting for another build to end."):',
         NO_LOCK,
         ("tests/companion/test_edited_meanwhile.py::test_one_build_and_one_verification_at_a_time",),
     ),
@@ -293,16 +293,16 @@ MUTATIONS = (
     Mutation(
         "stamp-taken-after-the-run",
         "companion/build/execution.py",
-        "path, content = stamps[target], freshness.made_of(house, target, profile)",
-        "path, content = freshness.stamp(house, target, profile), freshness.made_of(house, target, profile)",
-        ("tests/companion/test_runner.py::test_what_is_edited_during_a_run_is_stale_after_it",),
+        "path, content = stamps[target], freshness.made_of(project, target, profile)",
+        "path, content = freshness.stamp(project, target, profile), freshness.made_of(project, target, profile)",
+        ("tests/companion/test_execution.py::test_what_is_edited_during_a_run_is_stale_after_it",),
     ),
     Mutation(
         "stamp-of-ones-own-taken-after-the-run",
         "companion/build/execution.py",
-        "if still and stamp == freshness.run_stamp(house, build, name, profile, overrides, figure=figure):",
+        "if still and stamp == freshness.run_stamp(project, build, name, profile, overrides, figure=figure):",
         "if still:",
-        ("tests/companion/test_runner.py::test_a_run_of_ones_own_edited_meanwhile_is_not_kept",),
+        ("tests/companion/test_execution.py::test_a_run_of_ones_own_edited_meanwhile_is_not_kept",),
     ),
     Mutation(
         "put-back-is-not-noticed",

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import contests, full, table  # noqa: E402
 from benchmarks.__main__ import MODULES  # noqa: E402
-from companion.project.paths import House  # noqa: E402
+from companion.project.paths import Project  # noqa: E402
 
 
 def row(ours: float, peer: float, **change) -> dict:
@@ -110,10 +110,12 @@ def test_a_module_gives_the_rows_that_the_book_has(module):
 
 def test_what_the_largest_sizes_cost_is_of_the_sizes_of_today():
     """Each kept row is of a notebook that is there, at sizes as they are now, and says how it ended."""
-    house, rows = House(ROOT), full.read()
-    assert list(rows) == [name for name in house.notebooks() if name in rows]
+    project, rows = Project(ROOT), full.read()
+    assert list(rows) == [name for name in project.notebooks() if name in rows]
     for name, row in rows.items():
-        assert row["larger than published"] == full.larger(house, name), f"run `python -m benchmarks.full {name}` again"
+        assert row["larger than published"] == full.larger(project, name), (
+            f"run `python -m benchmarks.full {name}` again"
+        )
         assert re.fullmatch(r"\d+ figures, \d+ claims hold|not within [\d.]+ hours", row["ended"]), name
         assert float(row["core minutes"]) > 0
 

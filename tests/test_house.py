@@ -1,4 +1,4 @@
-"""The house: who may know whom, how large its rooms are, and that importing changes nothing."""
+"""The project: who may know whom, how large its rooms are, and that importing changes nothing."""
 
 import ast
 import importlib
@@ -14,11 +14,11 @@ import pytest
 
 from companion.analysis import dependencies
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 
 ROOT = Path(__file__).parents[1]
-CHAPTERS = House(ROOT).notebooks()
-FIGURES = [(name, figure) for name in CHAPTERS for figure in Notebook.named(House(ROOT), name).figures]
+CHAPTERS = Project(ROOT).notebooks()
+FIGURES = [(name, figure) for name in CHAPTERS for figure in Notebook.named(Project(ROOT), name).figures]
 
 
 def files(package):
@@ -120,7 +120,7 @@ def test_parameters_are_checked_without_anything_slow(name):
 def test_included_code_is_named_in_the_prose(name):
     """JupyterLab does not show it: function and file stand in the text that leads to it, or in that before."""
     prose = "\n".join(
-        cell["source"] for cell in Notebook.named(House(ROOT), name).cells if cell["cell_type"] == "markdown"
+        cell["source"] for cell in Notebook.named(Project(ROOT), name).cells if cell["cell_type"] == "markdown"
     )
     for included in re.finditer(r"```\{literalinclude\} \.\./(\S+)\n:pyobject: (\S+)", prose):
         file, before = included[1], prose[: included.start()]

@@ -5,24 +5,24 @@ from pathlib import Path
 import pytest
 
 from companion.build.publication_policy import published_claims
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.project.statements import Statements
 
-HOUSE = House(Path(__file__).parents[1])
+PROJECT = Project(Path(__file__).parents[1])
 # The items of both papers, as counted when the list was made.
 ITEMS = {"BB26": 32, "D26": 25}
 
 
 @pytest.fixture(scope="module")
 def statements() -> Statements:
-    found = Statements.of(HOUSE, published_claims(HOUSE))
+    found = Statements.of(PROJECT, published_claims(PROJECT))
     assert found is not None
     return found
 
 
 def test_every_box_and_claim_that_cites_a_paper_has_a_row(statements):
     """And every row names boxes, pages, figures and claims that exist, or says why there are none."""
-    assert statements.faults(HOUSE) == []
+    assert statements.faults(PROJECT) == []
 
 
 @pytest.mark.parametrize("paper", ITEMS)

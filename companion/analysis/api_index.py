@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from companion.analysis import dependencies
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 
 Kind = Literal["function", "class", "method", "property", "attribute", "data"]
 
@@ -63,11 +63,11 @@ class Module:
 class Library:
     """The modules that a book explains, and where the book uses what they offer."""
 
-    def __init__(self, house: House):
-        self.house = house
-        self.pages = listed(house)
-        self.exports = {name: home for package in self._packages() for name, home in _exported(house, package)}
-        self.modules = {name: read(house, name, self._wanted) for names in self.pages.values() for name in names}
+    def __init__(self, project: Project):
+        self.project = project
+        self.pages = listed(project)
+        self.exports = {name: home for package in self._packages() for name, home in _exported(project, package)}
+        self.modules = {name: read(project, name, self._wanted) for names in self.pages.values() for name in names}
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
@@ -131,15 +131,15 @@ class Library:
     @cached_property
     def figures(self) -> list[str]:
         """All figures of the book, as `notebook/figure`."""
-        names = self.house.notebooks()
-        return [f"{name}/{figure}" for name in names for figure in Notebook.named(self.house, name).figures]
+        names = self.project.notebooks()
+        return [f"{name}/{figure}" for name in names for figure in Notebook.named(self.project, name).figures]
 
     def used(self, notebook: str, figure: str) -> list[str]:
         """The names that the code of a figure takes from the library: the notebook's steps, the chapter, its file."""
-        settings = self.house.settings
-        cells = Notebook.named(self.house, notebook).code
+        settings = self.project.settings
+        cells = Notebook.named(self.project, notebook).code
         called = slicing.behind(cells, figure, [*settings.science, dependencies.MACHINE.name]).functions
-        library = dependencies.Library.at(self.house.root, settings.science)
+        library = dependencies.Library.at(self.project.root, settings.science)
         named = library.named(f"{settings.chapters}.{notebook}.{figure}", called)
         return sorted({full for name in named if (full := self.resolve(name))})
 
@@ -155,12 +155,12 @@ class Library:
     def faults(self) -> list[str]:
         """Modules of the packages in `api` of the book's table that no page, or more than one, explains."""
         told = [name for names in self.pages.values() for name in names]
-        wanted = [name for package in self.house.settings.api for name in modules_of(self.house, package)]
+        wanted = [name for package in self.project.settings.api for name in modules_of(self.project, package)]
         missing = [
             f"The module {name} is explained on no page: name it in a `{{companion-api}}`, or begin its name with an "
             "underscore."
             for name in wanted
-            if name not in told and read(self.house, name, lambda _: False).entries
+            if name not in told and read(self.project, name, lambda _: False).entries
         ]
         twice = sorted({name for name in told if told.count(name) > 1})
         return missing + [f"The module {name} is explained more than once." for name in twice]
@@ -168,12 +168,12 @@ class Library:
     def _packages(self) -> list[str]:
         packages = {".".join(name.split(".")[:depth]) for names in self.pages.values() for name in names
                     for depth in range(1, name.count(".") + 2)}  # fmt: skip
-        return sorted(name for name in packages if home(self.house, name).name == "__init__.py")
+        return sorted(name for name in packages if home(self.project, name).name == "__init__.py")
 
     @cached_property
     def _taken(self) -> set[str]:
         """Everything that some file of the book imports by name."""
-        folders = [self.house.root / package for package in self.house.settings.science]
+        folders = [self.project.root / package for package in self.project.settings.science]
         taken: set[str] = set(self.exports.values())
         for path in (path for folder in folders for path in sorted(folder.rglob("*.py"))):
             tree = dependencies.tree(path)
@@ -186,29 +186,29 @@ class Library:
         return full in self._taken
 
 
-def listed(house: House) -> dict[str, list[str]]:
+def listed(project: Project) -> dict[str, list[str]]:
     """Of every page with a `{companion-api}` the modules that it explains."""
     found = {
         page.stem: [name for _, names in DIRECTIVE.findall(page.read_text(encoding="utf-8")) for name in names.split()]
-        for page in sorted(house.book.glob("*.md"))
+        for page in sorted(project.book.glob("*.md"))
     }
     return {page: names for page, names in found.items() if names}
 
 
-def home(house: House, module: str) -> Path:
+def home(project: Project, module: str) -> Path:
     """The file of a module of the book, or of this package."""
     first, *rest = module.split(".")
-    for root in (house.root, dependencies.MACHINE.parent):
+    for root in (project.root, dependencies.MACHINE.parent):
         place = root.joinpath(first, *rest)
         for path in (place.with_suffix(".py"), place / "__init__.py"):
             if path.is_file():
                 return path
-    raise Mistake(f"`{{companion-api}}` names a module {module!r}, which is not in {house.root}.")
+    raise UserError(f"`{{companion-api}}` names a module {module!r}, which is not in {project.root}.")
 
 
-def modules_of(house: House, package: str) -> list[str]:
+def modules_of(project: Project, package: str) -> list[str]:
     """The public modules of a package, tables of contents left out; a module is its own only one."""
-    start = home(house, package)
+    start = home(project, package)
     if start.name != "__init__.py":
         return [package]
     files = [path for path in sorted(start.parent.rglob("*.py")) if path.name != "__init__.py"]
@@ -216,9 +216,9 @@ def modules_of(house: House, package: str) -> list[str]:
     return [".".join((package, *part)) for part in parts if not any(one.startswith("_") for one in part)]
 
 
-def read(house: House, name: str, wanted: Callable[[str], bool]) -> Module:
+def read(project: Project, name: str, wanted: Callable[[str], bool]) -> Module:
     """A module as its file has it; `wanted` says of a value, by its full name, whether it is for others."""
-    path = home(house, name)
+    path = home(project, name)
     tree, text = dependencies.tree(path), path.read_text(encoding="utf-8")
     scope = {**dependencies.imported_names(tree), **{own: f"{name}.{own}" for own in dependencies.own_names(tree)}}
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -227,8 +227,8 @@ def read(house: House, name: str, wanted: Callable[[str], bool]) -> Module:
     return Module(name, path, ast.get_docstring(tree) or "", entries, scope)
 
 
-def _exported(house: House, package: str) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(dependencies.tree(home(house, package))):
+def _exported(project: Project, package: str) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(dependencies.tree(home(project, package))):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 yield f"{package}.{alias.asname or alias.name}", f"{node.module}.{alias.name}"

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 
 Part = Literal["numbers", "picture", "whole"]
 
@@ -41,10 +41,10 @@ class Library:
 
     @classmethod
     def at(cls, root: Path, packages: Iterable[str]) -> "Library":
-        """The packages of a checkout. Raises a `Mistake` if one is not there."""
+        """The packages of a checkout. Raises a `UserError` if one is not there."""
         for package in packages:
             if not (root / package).is_dir():
-                raise Mistake(
+                raise UserError(
                     f"[tool.companion] of {root / 'pyproject.toml'} names the package {package!r}, and there is no "
                     f"folder {root / package}."
                 )
@@ -197,7 +197,7 @@ class Library:
     def _file(self, module: str) -> Path:
         path = self._find(module)
         if path is None:
-            raise Mistake(f"There is no module {module!r} in {', '.join(str(folder) for _, folder in self.places)}.")
+            raise UserError(f"There is no module {module!r} in {', '.join(str(folder) for _, folder in self.places)}.")
         return path
 
     def _name(self, path: Path) -> str:
@@ -252,7 +252,7 @@ def plain_code(source: str, keep: Sequence[ast.stmt] | None = None) -> str:
 def _home(package: str) -> Path:
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise Mistake(f"[tool.companion] names the package {package!r}, which is not installed here.")
+        raise UserError(f"[tool.companion] names the package {package!r}, which is not installed here.")
     return Path(next(iter(spec.submodule_search_locations))).resolve().parent
 
 
@@ -451,4 +451,4 @@ def _parsed(path: Path, _modified: int) -> ast.Module:
     try:
         return ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
-        raise Mistake(f"{path} is not Python: {error}.") from error
+        raise UserError(f"{path} is not Python: {error}.") from error

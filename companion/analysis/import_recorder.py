@@ -21,7 +21,7 @@ from companion.project.paths import OUT
 FOLDER = "imported"
 
 
-class Keeper(MetaPathFinder):
+class ImportRecorder(MetaPathFinder):
     """Finds nothing itself; of each module that is found below `root` it leaves a copy in `folder`, as below `root`."""
 
     def __init__(self, root: Path, folder: Path):
@@ -47,4 +47,4 @@ def load_ipython_extension(_shell: Any) -> None:
     """Keep what is imported from here on where the runner asked for results; traces of programs are kept, too."""
     startup.collect_seldom()
     if out := os.environ.get(OUT):
-        sys.meta_path.insert(0, Keeper(Path.cwd(), Path(out) / FOLDER))
+        sys.meta_path.insert(0, ImportRecorder(Path.cwd(), Path(out) / FOLDER))

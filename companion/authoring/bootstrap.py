@@ -8,7 +8,7 @@ import sys
 from importlib import metadata, util
 from pathlib import Path
 
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 
 RESTART = "Restart the kernel (in Colab: Runtime, Restart session), then run the notebook from its top."
 
@@ -18,7 +18,7 @@ _versions: dict[str, str] = {}
 
 
 def look_around(packages: list[str], distribution: str, *, just_installed: bool = False) -> None:
-    """Raise a `Mistake` that says what to do where the `packages` of a book would not work.
+    """Raise a `UserError` that says what to do where the `packages` of a book would not work.
 
     That is where a folder or a file beside the notebook bears the name of one of them; and where this kernel has loaded
     what was replaced since: their files, or, once `distribution` was `just_installed`, older versions of what it needs.
@@ -36,14 +36,16 @@ def look_around(packages: list[str], distribution: str, *, just_installed: bool 
         if _versions.setdefault(name, began) != version and module:
             replaced.append(f"{name} {_versions[name]} (now {version})")
     if replaced:
-        raise Mistake(f"This kernel has loaded what was replaced since: {', '.join(sorted(replaced)[:5])}. {RESTART}")
+        raise UserError(f"This kernel has loaded what was replaced since: {', '.join(sorted(replaced)[:5])}. {RESTART}")
 
 
 def _place(name: str) -> Path:
     """The file that Python takes for package `name`."""
     spec = util.find_spec(name)
     if spec is None or spec.origin is None:
-        raise Mistake(f"The package `{name}` is not installed, though others of its book are: install the book again.")
+        raise UserError(
+            f"The package `{name}` is not installed, though others of its book are: install the book again."
+        )
     return Path(spec.origin)
 
 
@@ -54,7 +56,7 @@ def _require_one_home(places: dict[str, Path]) -> None:
     if len(homes) > 1 and beside in homes:
         names = [name for name in places if (beside / name).is_dir() or (beside / f"{name}.py").is_file()]
         listed = " and ".join(f"`{name}`" for name in names)
-        raise Mistake(f"Beside this notebook, {listed} hides what its book has installed: rename it. {RESTART}")
+        raise UserError(f"Beside this notebook, {listed} hides what its book has installed: rename it. {RESTART}")
 
 
 def _contents(places: dict[str, Path]) -> dict[str, bytes]:

@@ -30,7 +30,7 @@ from companion.figures.table_io import write_csv
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import did_you_mean
 from companion.project import provenance
-from companion.project.paths import House, relative
+from companion.project.paths import Project, relative
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Result:
 
 def make(script: str, description: str | None, tables: Mapping[str, Callable[[], Result]]) -> None:
     """The command line of the `make.py` whose file is `script`: compute tables by name, in the book's context."""
-    folder, house = Path(script).resolve().parent, House.here()
-    command = f"python -m {relative(folder / Path(script).stem, house.root).replace('/', '.')}"
+    folder, project = Path(script).resolve().parent, Project.here()
+    command = f"python -m {relative(folder / Path(script).stem, project.root).replace('/', '.')}"
     parser = argparse.ArgumentParser(
         prog=command, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -54,8 +54,8 @@ def make(script: str, description: str | None, tables: Mapping[str, Callable[[],
     for name in asked:
         if name not in tables:
             parser.error(f"there is no table {name!r}. {did_you_mean(name, tables)}")
-    house.settings.open_context()
-    origin = origin_of(house)  # before the first table is written, which git would see
+    project.settings.open_context()
+    origin = origin_of(project)  # before the first table is written, which git would see
     for name in asked:
         keep(folder, name, tables[name](), {"command": f"{command} {name}", **origin})
 
@@ -64,7 +64,7 @@ def in_parts(
     notebook: str, name: str, parts: Sequence[Any], compute: Callable[[Any], np.ndarray], size: int
 ) -> np.ndarray:
     """The numbers of all parts, each computed once: a killed run finds those that it had. A part has `size` numbers."""
-    place = House.here().generated / "checkpoints" / f"{notebook}-{name}.npz"
+    place = Project.here().generated / "checkpoints" / f"{notebook}-{name}.npz"
     checkpoint = Checkpoint(place, f"{name}, {len(parts)} parts: {parts!r}")
     done, kept = map(np.array, checkpoint.load([np.zeros(len(parts), bool), np.full((len(parts), size), np.nan)]))
     for i, part in enumerate(track(parts, description=name)):
@@ -74,13 +74,13 @@ def in_parts(
     return kept
 
 
-def origin_of(house: House) -> dict[str, Any]:
+def origin_of(project: Project) -> dict[str, Any]:
     """Where what is computed now comes from."""
     return {
         "made": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": f"{platform.machine()}, {platform.system()}",
-        "device": house.settings.device_in_words(),
-        **provenance.software(house),
+        "device": project.settings.device_in_words(),
+        **provenance.software(project),
     }
 
 

@@ -19,29 +19,31 @@ from typing import Any
 
 from companion.analysis import dependencies
 from companion.io.atomic import dump_json, write_text
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
-from companion.project.paths import DEFAULT_PROFILE, Build, House, relative
+from companion.project.paths import DEFAULT_PROFILE, Build, Project, relative
 
 BOOK = "book"
 # The site without a run; no notebook is called `book`, so this is no picture of one.
 PUBLISHED_BOOK = f"{BOOK}-published"
 
 
-def numbers_key(house: House, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> str:
+def numbers_key(project: Project, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> str:
     """Parameters, the code cells, the sources they lead to, the book's context, tracked data, the lock."""
-    return _key(_numbers_parts(house, name, profile, overrides))
+    return _key(_numbers_parts(project, name, profile, overrides))
 
 
-def _numbers_parts(house: House, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    notebook = Notebook.named(house, name)
+def _numbers_parts(
+    project: Project, name: str, profile: str, overrides: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    notebook = Notebook.named(project, name)
     return {
-        "parameters": resolve(house, notebook, profile, overrides),
+        "parameters": resolve(project, notebook, profile, overrides),
         "cells": plain_cells(notebook),
-        "sources": _library(house).numbers_digests(slicing.modules(notebook.code)),
-        **_material(house, name),
+        "sources": _library(project).numbers_digests(slicing.modules(notebook.code)),
+        **_material(project, name),
     }
 
 
@@ -50,68 +52,68 @@ def plain_cells(notebook: Notebook) -> list[str]:
     return [dependencies.plain_code(slicing.without_magics(cell)) for cell in notebook.code]
 
 
-def picture_key(house: House, name: str, figure: str, profile: str) -> str:
+def picture_key(project: Project, name: str, figure: str, profile: str) -> str:
     """The numbers, and what draws them."""
-    return _key(_picture_parts(house, name, figure, numbers_key(house, name, profile)))
+    return _key(_picture_parts(project, name, figure, numbers_key(project, name, profile)))
 
 
-def _picture_parts(house: House, name: str, figure: str, numbers: str) -> dict[str, Any]:
-    drawn = _library(house).picture_digest(f"{house.settings.chapters}.{name}.{figure}")
+def _picture_parts(project: Project, name: str, figure: str, numbers: str) -> dict[str, Any]:
+    drawn = _library(project).picture_digest(f"{project.settings.chapters}.{name}.{figure}")
     return {"numbers": numbers, "picture": drawn}
 
 
-def piece_key(house: House, name: str, profile: str) -> str | None:
+def piece_key(project: Project, name: str, profile: str) -> str | None:
     """The parameters that the chapter's `pieces` takes, its sources, tracked data, the lock; None without pieces."""
-    path = house.chapter(name) / "pieces.py"
+    path = project.chapter(name) / "pieces.py"
     if not path.is_file():
         return None
-    values = resolve(house, Notebook.named(house, name), profile)
+    values = resolve(project, Notebook.named(project, name), profile)
     return _key(
         {
             "parameters": {parameter: values[parameter] for parameter in _keywords(path, "pieces")},
-            "sources": _library(house).numbers_digests(
-                [f"{house.settings.chapters}.{name}.pieces"], dependencies.OF_PIECES
+            "sources": _library(project).numbers_digests(
+                [f"{project.settings.chapters}.{name}.pieces"], dependencies.OF_PIECES
             ),
-            **_material(house, name),
+            **_material(project, name),
         }
     )
 
 
-def book_key(house: House, profile: str) -> str:
+def book_key(project: Project, profile: str) -> str:
     """Every notebook's key, every picture's, every page, the configuration, what renders and what is shown."""
-    return _key(made_of(house, BOOK, profile))
+    return _key(made_of(project, BOOK, profile))
 
 
-def all_made_of(house: House, profile: str) -> dict[str, dict[str, Any]]:
+def all_made_of(project: Project, profile: str) -> dict[str, dict[str, Any]]:
     """What every notebook, every picture, and the book, is made of, each worked out once."""
-    pages = [house.root / "_config.yml", house.root / "_toc.yml", *_files(house.book)]
-    shown = [path for package in house.settings.science for path in _files(house.root / package)]
-    numbers = {name: _numbers_parts(house, name, profile) for name in house.notebooks()}
+    pages = [project.root / "_config.yml", project.root / "_toc.yml", *_files(project.book)]
+    shown = [path for package in project.settings.science for path in _files(project.root / package)]
+    numbers = {name: _numbers_parts(project, name, profile) for name in project.notebooks()}
     drawn = {
-        picture_target(name, figure): _picture_parts(house, name, figure, _key(content))
+        picture_target(name, figure): _picture_parts(project, name, figure, _key(content))
         for name, content in numbers.items()
-        for figure in Notebook.named(house, name).figures
+        for figure in Notebook.named(project, name).figures
     }
     book = {
         "notebooks": {name: _key(content) for name, content in numbers.items()},
         "pictures": {target: _key(content) for target, content in drawn.items()},
-        "pages": {relative(page, house.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
-        "live": dict(house.settings.live),
-        "api": list(house.settings.api),
+        "pages": {relative(page, project.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
+        "live": dict(project.settings.live),
+        "api": list(project.settings.api),
         "machine": tree_digests(dependencies.MACHINE),
     }
     return {**numbers, **drawn, BOOK: book}
 
 
-def published_book(house: House) -> dict[str, Any]:
+def published_book(project: Project) -> dict[str, Any]:
     """What the site is made of that shows published figures and runs nothing: the book's parts, and these figures."""
-    return {**made_of(house, BOOK, DEFAULT_PROFILE), "figures": tree_digests(house.published)}
+    return {**made_of(project, BOOK, DEFAULT_PROFILE), "figures": tree_digests(project.published)}
 
 
-def pictures(house: House, name: str | None = None) -> list[str]:
+def pictures(project: Project, name: str | None = None) -> list[str]:
     """The targets `notebook-figure`, of one notebook or of all."""
-    names = [name] if name else house.notebooks()
-    return [picture_target(name, figure) for name in names for figure in Notebook.named(house, name).figures]
+    names = [name] if name else project.notebooks()
+    return [picture_target(name, figure) for name in names for figure in Notebook.named(project, name).figures]
 
 
 def picture_target(name: str, figure: str) -> str:
@@ -119,53 +121,53 @@ def picture_target(name: str, figure: str) -> str:
     return f"{name}-{figure}"
 
 
-def stamp(house: House, target: str, profile: str) -> Path:
+def stamp(project: Project, target: str, profile: str) -> Path:
     """The file that exists exactly when `target` (a notebook, a picture or `BOOK`) was built from what is there now."""
-    return stamp_of(house, target, profile, made_of(house, target, profile))
+    return stamp_of(project, target, profile, made_of(project, target, profile))
 
 
-def stamps(house: House, profile: str) -> dict[str, Path]:
+def stamps(project: Project, profile: str) -> dict[str, Path]:
     """The same for every target at once, which takes little longer than for one."""
     return {
-        target: stamp_of(house, target, profile, content) for target, content in all_made_of(house, profile).items()
+        target: stamp_of(project, target, profile, content) for target, content in all_made_of(project, profile).items()
     }
 
 
-def stamp_of(house: House, target: str, profile: str, content: Mapping[str, Any]) -> Path:
+def stamp_of(project: Project, target: str, profile: str, content: Mapping[str, Any]) -> Path:
     """The stamp of a target that is made of `content`."""
-    return house.build(profile).stamps / f"{target}.{_key(content)}.json"
+    return project.build(profile).stamps / f"{target}.{_key(content)}.json"
 
 
 def run_stamp(
-    house: House, build: Build, name: str, profile: str, overrides: Mapping[str, Any], *, figure: str | None = None
+    project: Project, build: Build, name: str, profile: str, overrides: Mapping[str, Any], *, figure: str | None = None
 ) -> Path:
     """The same for a run of one's own, of all figures or of one, whose numbers and pictures are one target."""
-    library, chapter = _library(house), f"{house.settings.chapters}.{name}"
-    figures = [figure] if figure else Notebook.named(house, name).figures
+    library, chapter = _library(project), f"{project.settings.chapters}.{name}"
+    figures = [figure] if figure else Notebook.named(project, name).figures
     pictures = [library.picture_digest(f"{chapter}.{one}") for one in figures]
-    key = _key({"numbers": numbers_key(house, name, profile, overrides), "pictures": pictures})
+    key = _key({"numbers": numbers_key(project, name, profile, overrides), "pictures": pictures})
     return build.stamps / f"{name}.{key}.json"
 
 
-def made_of(house: House, target: str, profile: str) -> dict[str, Any]:
+def made_of(project: Project, target: str, profile: str) -> dict[str, Any]:
     """All that decides `target` (a notebook, a picture or `BOOK`), part by part; its key is the digest of this."""
     if target == BOOK:
-        return all_made_of(house, profile)[BOOK]
+        return all_made_of(project, profile)[BOOK]
     name, _, figure = target.partition("-")
     if figure:
-        return _picture_parts(house, name, figure, numbers_key(house, name, profile))
-    return _numbers_parts(house, name, profile)
+        return _picture_parts(project, name, figure, numbers_key(project, name, profile))
+    return _numbers_parts(project, name, profile)
 
 
-def is_fresh(house: House, target: str, profile: str) -> bool:
+def is_fresh(project: Project, target: str, profile: str) -> bool:
     """Whether building `target` would change nothing."""
-    return intact(house, stamp(house, target, profile))
+    return intact(project, stamp(project, target, profile))
 
 
-def discard_damaged(house: House, profile: str) -> None:
+def discard_damaged(project: Project, profile: str) -> None:
     """Remove the stamps of targets whose files were removed or altered, so that they are built again."""
-    for path in house.build(profile).stamps.glob("*.json"):
-        if not intact(house, path):
+    for path in project.build(profile).stamps.glob("*.json"):
+        if not intact(project, path):
             path.unlink(missing_ok=True)
 
 
@@ -175,14 +177,14 @@ def forget(build: Build, target: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def leave_stamp(house: House, path: Path, files: list[Path], content: Mapping[str, Any] | None = None) -> None:
+def leave_stamp(project: Project, path: Path, files: list[Path], content: Mapping[str, Any] | None = None) -> None:
     """Write the stamp of a target that consists of `files`, and nothing after it.
 
     Before it, `content`, what the target is made of: so that what has changed since can be told by its name.
     """
     if content is not None:
         write_text(_memory(path.parent, path.name.partition(".")[0]), dump_json(content))
-    contents = {relative(file, house.root): dependencies.digest(file.read_bytes()) for file in files}
+    contents = {relative(file, project.root): dependencies.digest(file.read_bytes()) for file in files}
     write_text(path, dump_json(contents))
 
 
@@ -198,12 +200,12 @@ def _memory(stamps: Path, target: str) -> Path:
     return stamps / "made_of" / f"{target}.json"
 
 
-def traces(house: House, name: str) -> dict[str, tuple[int, ...]]:
+def traces(project: Project, name: str) -> dict[str, tuple[int, ...]]:
     """Of every file of tracked data of notebook `name`: what changes if it is written to, even if it is then as before.
 
     No key holds this: it only tells whether anything happened during a run.
     """
-    folder = house.data(name)
+    folder = project.data(name)
     marks = {relative(path, folder): path.stat() for path in _files(folder)}
     return {path: (mark.st_ino, mark.st_size, mark.st_mtime_ns, mark.st_ctime_ns) for path, mark in marks.items()}
 
@@ -213,22 +215,24 @@ def tree_digests(folder: Path) -> dict[str, str]:
     return {relative(path, folder): dependencies.digest(path.read_bytes()) for path in _files(folder)}
 
 
-def _library(house: House) -> dependencies.Library:
-    return dependencies.Library.at(house.root, house.settings.science)
+def _library(project: Project) -> dependencies.Library:
+    return dependencies.Library.at(project.root, project.settings.science)
 
 
-def _material(house: House, name: str) -> dict[str, Any]:
+def _material(project: Project, name: str) -> dict[str, Any]:
     """Data, without what only tells of them and what made them; the lock; the context that all is computed in."""
-    context = house.settings.context
-    opened = _library(house).numbers_digests([context.replace(":", ".")], machine=()) if context else {}
-    data = {path: found for path, found in tree_digests(house.data(name)).items() if not path.endswith((".md", ".py"))}
-    return {"data": data, "lock": _lock(house), "context": {"function": context, "sources": opened}}
+    context = project.settings.context
+    opened = _library(project).numbers_digests([context.replace(":", ".")], machine=()) if context else {}
+    data = {
+        path: found for path, found in tree_digests(project.data(name)).items() if not path.endswith((".md", ".py"))
+    }
+    return {"data": data, "lock": _lock(project), "context": {"function": context, "sources": opened}}
 
 
-def _lock(house: House) -> str:
-    if not house.lock.is_file():
-        raise Mistake(f"There is no {house.lock}, which pins what the numbers depend on. Restore it, or make it.")
-    return dependencies.digest(house.lock.read_bytes())
+def _lock(project: Project) -> str:
+    if not project.lock.is_file():
+        raise UserError(f"There is no {project.lock}, which pins what the numbers depend on. Restore it, or make it.")
+    return dependencies.digest(project.lock.read_bytes())
 
 
 def _keywords(path: Path, function: str) -> list[str]:
@@ -238,20 +242,22 @@ def _keywords(path: Path, function: str) -> list[str]:
     return []
 
 
-def intact(house: House, path: Path) -> bool:
+def intact(project: Project, path: Path) -> bool:
     """Whether the stamp `path` is there, and every file it lists is as it was."""
     try:
         contents: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-        return all(dependencies.digest((house.root / name).read_bytes()) == digest for name, digest in contents.items())
+        return all(
+            dependencies.digest((project.root / name).read_bytes()) == digest for name, digest in contents.items()
+        )
     except (OSError, ValueError, AttributeError, TypeError):  # whatever is there instead of a stamp is none
         return False
 
 
-def altered(house: House, path: Path) -> list[str]:
+def altered(project: Project, path: Path) -> list[str]:
     """The files that the stamp `path` lists and that are not as they were; empty if there is no such stamp."""
     try:
         contents: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-        named = [(name, house.root / name, digest) for name, digest in contents.items()]
+        named = [(name, project.root / name, digest) for name, digest in contents.items()]
     except (OSError, ValueError, AttributeError):
         return []
     return [

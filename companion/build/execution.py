@@ -20,12 +20,12 @@ from companion.authoring.tasks import FOLDER
 from companion.build import cache_keys, fork_server, precompute, publication_policy
 from companion.figures import store
 from companion.io import atomic, signals, startup
-from companion.io.errors import ClaimsFailed, Mistake
+from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, resolve
-from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, House
+from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, Project
 
 # How the folders of sockets are called, below that of temporary files.
 SOCKETS = "lpa-"
@@ -50,7 +50,7 @@ class Report:
 
 
 def run(
-    house: House,
+    project: Project,
     name: str,
     profile: str = DEFAULT_PROFILE,
     overrides: Mapping[str, Any] | None = None,
@@ -70,21 +70,21 @@ def run(
     mine, clock = overrides or figure or apart, time.monotonic()
 
     def place() -> Build:
-        return own_build(house, name, profile, overrides, figure) if mine else house.build(profile)
+        return own_build(project, name, profile, overrides, figure) if mine else project.build(profile)
 
     replaced = []
-    _clear(house, house.build(profile))
+    _clear(project, project.build(profile))
     with _locked(name, place) as build, atomic.announced(build.running / name):
         # parameters and keys are read only now: what was edited while we waited counts
         if mine:
-            claims = _run_for_oneself(house, name, profile, overrides or {}, build, figure=figure)
+            claims = _run_for_oneself(project, name, profile, overrides or {}, build, figure=figure)
         else:
-            claims = _run_for_the_profile(house, name, profile, build)
-    targets = [name, *cache_keys.pictures(house, name)]
-    edited = not mine and not all(cache_keys.is_fresh(house, target, profile) for target in targets)
+            claims = _run_for_the_profile(project, name, profile, build)
+    targets = [name, *cache_keys.pictures(project, name)]
+    edited = not mine and not all(cache_keys.is_fresh(project, target, profile) for target in targets)
     if not mine and not edited and profile == DEFAULT_PROFILE:
-        replaced = publication_policy.publish_figures(house, name)
-    figures = [figure] if figure else Notebook.named(house, name).figures
+        replaced = publication_policy.publish_figures(project, name)
+    figures = [figure] if figure else Notebook.named(project, name).figures
     page = build.page if mine else None
     return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name, page, edited)
 
@@ -103,10 +103,10 @@ def _locked(name: str, place: Callable[[], Build]) -> Iterator[Build]:
                 return
 
 
-def _clear(house: House, build: Build) -> None:
+def _clear(project: Project, build: Build) -> None:
     """Remove what killed runs left half done, in `build` and in those of one's own."""
-    folders = house.runs.iterdir() if house.runs.is_dir() else ()
-    for place in (build, *(house.own_build(folder.name) for folder in folders)):
+    folders = project.runs.iterdir() if project.runs.is_dir() else ()
+    for place in (build, *(project.own_build(folder.name) for folder in folders)):
         for staging in place.staging.glob("*"):
             lock = staging.name.lstrip(".").rpartition("-")[0].removeprefix("draw-")
             with atomic.if_free(place.locks / lock) as dead:
@@ -115,59 +115,63 @@ def _clear(house: House, build: Build) -> None:
 
 
 def own_build(
-    house: House, name: str, profile: str, overrides: Mapping[str, Any] | None, figure: str | None = None
+    project: Project, name: str, profile: str, overrides: Mapping[str, Any] | None, figure: str | None = None
 ) -> Build:
     """Where a run with these parameters leaves its results: their values decide the folder, not how they were given."""
-    values = _checked(house, name, profile, overrides or {})
+    values = _checked(project, name, profile, overrides or {})
     digest = dependencies.digest(atomic.dump_json(values).encode())[:8]
-    return house.own_build("-".join([name, *([figure] if figure else []), digest]))
+    return project.own_build("-".join([name, *([figure] if figure else []), digest]))
 
 
-def _checked(house: House, name: str, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    notebook = Notebook.named(house, name)
-    return check(house, notebook, resolve(house, notebook, profile, overrides)).model_dump()
+def _checked(project: Project, name: str, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    notebook = Notebook.named(project, name)
+    return check(project, notebook, resolve(project, notebook, profile, overrides)).model_dump()
 
 
-def _run_for_the_profile(house: House, name: str, profile: str, build: Build) -> list[dict[str, Any]]:
+def _run_for_the_profile(project: Project, name: str, profile: str, build: Build) -> list[dict[str, Any]]:
     """Accepted only if every claim holds; its claims."""
-    targets = [name, *cache_keys.pictures(house, name)]
-    stamps = {target: cache_keys.stamp(house, target, profile) for target in targets}
-    data = cache_keys.traces(house, name)
-    with _results(house, name, profile, {}, build) as staging:
+    targets = [name, *cache_keys.pictures(project, name)]
+    stamps = {target: cache_keys.stamp(project, target, profile) for target in targets}
+    data = cache_keys.traces(project, name)
+    with _results(project, name, profile, {}, build) as staging:
         claims = _claims(staging / "figures" / name)
         if broken := broken_claims(claims):
             kept = _keep(staging / f"{name}.ipynb", build.failed / f"{name}.ipynb")
             raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(_why, broken), f"See {kept}"]))
         _accept(staging, build, name, targets)
         kept = (
-            _still(house, targets, staging / import_recorder.FOLDER) if cache_keys.traces(house, name) == data else []
+            _still(project, targets, staging / import_recorder.FOLDER)
+            if cache_keys.traces(project, name) == data
+            else []
         )
     for target in kept:
-        path, content = stamps[target], cache_keys.made_of(house, target, profile)
-        if path == cache_keys.stamp_of(house, target, profile, content):  # else it was edited meanwhile, and is stale
-            cache_keys.leave_stamp(house, path, _files(build, target), content)
+        path, content = stamps[target], cache_keys.made_of(project, target, profile)
+        if path == cache_keys.stamp_of(project, target, profile, content):  # else it was edited meanwhile, and is stale
+            cache_keys.leave_stamp(project, path, _files(build, target), content)
     return claims
 
 
 def _run_for_oneself(
-    house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None
+    project: Project, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None
 ) -> list[dict[str, Any]]:
     """Accepted whatever its claims say; they are told last, when the page of the run is there."""
     from companion.runs import report
 
     stamp, data = (
-        cache_keys.run_stamp(house, build, name, profile, overrides, figure=figure),
-        cache_keys.traces(house, name),
+        cache_keys.run_stamp(project, build, name, profile, overrides, figure=figure),
+        cache_keys.traces(project, name),
     )
-    if not cache_keys.intact(house, stamp):
-        with _results(house, name, profile, overrides, build, figure=figure) as staging:
+    if not cache_keys.intact(project, stamp):
+        with _results(project, name, profile, overrides, build, figure=figure) as staging:
             _accept(staging, build, name, [name])
             pictures = [cache_keys.picture_target(name, figure or "")]
-            still = _still(house, pictures, staging / import_recorder.FOLDER) and cache_keys.traces(house, name) == data
-        if still and stamp == cache_keys.run_stamp(house, build, name, profile, overrides, figure=figure):
+            still = (
+                _still(project, pictures, staging / import_recorder.FOLDER) and cache_keys.traces(project, name) == data
+            )
+        if still and stamp == cache_keys.run_stamp(project, build, name, profile, overrides, figure=figure):
             figures = sorted((build.figures / name).iterdir())
-            cache_keys.leave_stamp(house, stamp, [*_files(build, name), *figures])
-    page = report.write(house, build.folder.name)
+            cache_keys.leave_stamp(project, stamp, [*_files(build, name), *figures])
+    page = report.write(project, build.folder.name)
     claims = _claims(build.figures / name)
     if broken := broken_claims(claims):
         kept = f"The results are kept. Beside what is published: {page}"
@@ -175,12 +179,12 @@ def _run_for_oneself(
     return claims
 
 
-def _still(house: House, targets: list[str], kept: Path) -> list[str]:
+def _still(project: Project, targets: list[str], kept: Path) -> list[str]:
     """Those of `targets`, notebooks and pictures, that the sources here decide as those that the kernel imported did.
 
     A source that was edited and put back meanwhile left its numbers; its key would not tell.
     """
-    files = [(path, house.root / path.relative_to(kept)) for path in kept.rglob("*.py")]
+    files = [(path, project.root / path.relative_to(kept)) for path in kept.rglob("*.py")]
     same: dict[Literal["numbers", "picture"], bool] = {
         part: all(now.is_file() and dependencies.same_code(then, now, part) for then, now in files)
         for part in ("numbers", "picture")
@@ -190,24 +194,24 @@ def _still(house: House, targets: list[str], kept: Path) -> list[str]:
 
 @contextmanager
 def _results(
-    house: House, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None = None
+    project: Project, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None = None
 ) -> Iterator[Path]:
     """A folder with what the notebook leaves, whole sets of files, to be accepted inside; its provenance at the end."""
-    notebook, values = Notebook.named(house, name), _checked(house, name, profile, overrides)
+    notebook, values = Notebook.named(project, name), _checked(project, name, profile, overrides)
     changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     with atomic.staging_folder(build.staging, name) as staging:
-        environment = {OUT: str(staging), PROFILE: profile, CACHE: str(house.cache)}
-        if not overrides and (pieces := precompute.folder(house, name, profile)):  # they are those of the profile
+        environment = {OUT: str(staging), PROFILE: profile, CACHE: str(project.cache)}
+        if not overrides and (pieces := precompute.folder(project, name, profile)):  # they are those of the profile
             environment[FOLDER] = str(pieces)
         if figure:
             notebook = _leave_only(notebook, figure, staging)
-        _execute(house, notebook, changed, staging, environment=environment, failed=build.failed)
+        _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
         _require_whole(notebook, staging / "figures" / name)
         device = json.loads((staging / "device.json").read_text())
         yield staging
     seconds = time.monotonic() - clock
-    provenance.record(house, build.provenance / f"{name}.json", started=started, seconds=seconds, device=device)
+    provenance.record(project, build.provenance / f"{name}.json", started=started, seconds=seconds, device=device)
 
 
 def _leave_only(notebook: Notebook, figure: str, staging: Path) -> Notebook:
@@ -218,7 +222,7 @@ def _leave_only(notebook: Notebook, figure: str, staging: Path) -> Notebook:
 
 
 def _execute(
-    house: House,
+    project: Project,
     notebook: Notebook,
     changed: Mapping[str, Any],
     staging: Path,
@@ -231,16 +235,16 @@ def _execute(
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    executed, hours = staging / f"{notebook.name}.ipynb", house.settings.hours_a_step
+    executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
     try:
-        visible = {**environment, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
+        visible = {**environment, "PYTHONPATH": str(project.root), "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager() as kernel_manager_class:
             papermill.execute_notebook(
                 _literally(notebook.path),
                 _literally(executed),
                 parameters=dict(changed),
                 kernel_name="python3",
-                cwd=house.root,
+                cwd=project.root,
                 progress_bar=sys.stderr.isatty(),
                 kernel_manager_class=kernel_manager_class,
                 execution_timeout=math.ceil(3600 * hours),
@@ -251,19 +255,19 @@ def _execute(
             )
     except PapermillExecutionError as error:
         kept = _keep(executed, failed / executed.name)
-        raise Mistake(
+        raise UserError(
             f"{notebook.name}: cell {error.exec_count} failed. The notebook as far as it came: {kept}\n"
             f"{error.ename}: {error.evalue}"
         ) from error
     except DeadKernelError as error:
-        raise Mistake(
+        raise UserError(
             f"{notebook.name}: its kernel died, without an error of its own. Did the machine run out of memory? "
             f"Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`).{_as_far(executed, failed)}"
         ) from error
     except CellTimeoutError as error:
-        raise Mistake(
+        raise UserError(
             f"{notebook.name}: a step took longer than {hours:g} hours, and was ended. If it does not hang, allow "
-            f"more: `hours_a_step` in {TABLE} of {house.root / FILE}.{_as_far(executed, failed)}"
+            f"more: `hours_a_step` in {TABLE} of {project.root / FILE}.{_as_far(executed, failed)}"
         ) from error
 
 
@@ -369,9 +373,9 @@ def socket_folder() -> Iterator[Path]:
 def _require_whole(notebook: Notebook, folder: Path) -> None:
     made = set(store.names_in(folder))
     if made != set(notebook.figures):
-        raise Mistake(f"{notebook.name} should publish {sorted(notebook.figures)} and published {sorted(made)}.")
+        raise UserError(f"{notebook.name} should publish {sorted(notebook.figures)} and published {sorted(made)}.")
     if faults := [fault for figure in sorted(made) for fault in store.faults(folder, figure)]:
-        raise Mistake(f"{notebook.name} left a mixed set of files: {'; '.join(faults)}.")
+        raise UserError(f"{notebook.name} left a mixed set of files: {'; '.join(faults)}.")
 
 
 def _claims(folder: Path) -> list[dict[str, Any]]:

@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-# How a build tells its runs where the nursery listens.
-NURSERY = "COMPANION_NURSERY"
+# How a build tells its runs where the fork server listens.
+FORK_SERVER = "COMPANION_FORK_SERVER"
 LAUNCHER = ["-m", "ipykernel_launcher"]
 # What every kernel imports.
 KERNEL = ["ipykernel.kernelapp", "ipykernel.zmqshell", "matplotlib_inline.backend_inline"]
@@ -48,7 +48,7 @@ class Kernel:
         return self.returncode
 
     def wait(self, _timeout: float | None = None) -> int:
-        """Its exit code, when it has ended; -9 if its nursery has ended before."""
+        """Its exit code, when it has ended; -9 if its fork server has ended before."""
         if self.returncode is None:
             with suppress(OSError):
                 told = self.connection.recv(LONGEST)
@@ -73,8 +73,8 @@ class Kernel:
 
 
 def kernel(command: Sequence[str], environment: Mapping[str, str], folder: str) -> Kernel | None:
-    """Fork what `command` would start, or None where there is no nursery, or none that can."""
-    place = environment.get(NURSERY)
+    """Fork what `command` would start, or None where there is no fork server, or none that can."""
+    place = environment.get(FORK_SERVER)
     if not place or command[:3] != [sys.executable, *LAUNCHER]:
         return None
     request = json.dumps({"arguments": command[3:], "environment": dict(environment), "folder": folder}).encode()
@@ -104,7 +104,7 @@ def can_be() -> bool:
 
 
 def command(where: str, packages: Sequence[str]) -> list[str]:
-    """What starts a nursery that listens at `where`; it ends when its standard input does."""
+    """What starts a fork server that listens at `where`; it ends when its standard input does."""
     return [sys.executable, "-P", __file__, where, *packages]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from companion.build import cache_keys, publication_policy
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 RUN, DRAW, BUILD, PUT_BACK = "run", "draw", "build", "put back"
 # Longer lists of names, and longer values, bury what they are there to tell.
@@ -43,13 +43,13 @@ class Step:
     why: list[str]
 
 
-def plan(house: House, profile: str, *, site: bool) -> list[Step]:
+def plan(project: Project, profile: str, *, site: bool) -> list[Step]:
     """What `companion build` would do, in its order; empty if all is fresh. The `site` is left out on request."""
-    content = cache_keys.all_made_of(house, profile)
-    why = {target: _why(house, profile, target, made_of) for target, made_of in content.items()}
+    content = cache_keys.all_made_of(project, profile)
+    why = {target: _why(project, profile, target, made_of) for target, made_of in content.items()}
     steps = []
-    for name in house.notebooks():
-        figures = Notebook.named(house, name).figures
+    for name in project.notebooks():
+        figures = Notebook.named(project, name).figures
         if why[name]:
             steps.append(Step(RUN, name, why[name]))
             continue
@@ -57,7 +57,7 @@ def plan(house: House, profile: str, *, site: bool) -> list[Step]:
         drawn = [step for step in drawn if step.why]
         steps += drawn
         if not drawn and profile == DEFAULT_PROFILE:
-            replaced, dropped = publication_policy.differing(house, name)
+            replaced, dropped = publication_policy.differing(project, name)
             if other := [*replaced, *dropped]:
                 steps.append(Step(PUT_BACK, f"figures/{name}", [f"{_some(other)} there is not what was built"]))
     if site and why[cache_keys.BOOK]:
@@ -65,18 +65,18 @@ def plan(house: House, profile: str, *, site: bool) -> list[Step]:
     return steps
 
 
-def _why(house: House, profile: str, target: str, content: dict[str, Any]) -> list[str]:
+def _why(project: Project, profile: str, target: str, content: dict[str, Any]) -> list[str]:
     """Why `target`, which is made of `content`, is to be built; empty if it is fresh."""
-    build = house.build(profile)
-    stamp = cache_keys.stamp_of(house, target, profile, content)
-    if cache_keys.intact(house, stamp):
+    build = project.build(profile)
+    stamp = cache_keys.stamp_of(project, target, profile, content)
+    if cache_keys.intact(project, stamp):
         return []
-    if altered := cache_keys.altered(house, stamp):
+    if altered := cache_keys.altered(project, stamp):
         return [f"{_some(altered)} was altered or removed"]
     before = cache_keys.remembered(build, target)
     if before is None:
         there = (
-            house.site(profile) if target == cache_keys.BOOK else build.executed / f"{target.partition('-')[0]}.ipynb"
+            project.site(profile) if target == cache_keys.BOOK else build.executed / f"{target.partition('-')[0]}.ipynb"
         )
         return ["what it is made of changed" if there.exists() else "it was not built yet"]
     # what is remembered has been through JSON

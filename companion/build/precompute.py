@@ -14,46 +14,46 @@ import numpy as np
 from companion.authoring.tasks import Pieces
 from companion.build import cache_keys
 from companion.io import atomic
-from companion.io.errors import Mistake, did_you_mean
+from companion.io.errors import UserError, did_you_mean
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, resolve
-from companion.project.paths import CACHE, House
+from companion.project.paths import CACHE, Project
 
 
-def folder(house: House, name: str, profile: str) -> Path | None:
+def folder(project: Project, name: str, profile: str) -> Path | None:
     """Where the pieces of notebook `name` belong, as it is now; None if it has none."""
-    key = cache_keys.piece_key(house, name, profile)
-    return house.build(profile).pieces / f"{name}.{key}" if key else None
+    key = cache_keys.piece_key(project, name, profile)
+    return project.build(profile).pieces / f"{name}.{key}" if key else None
 
 
-def files(house: House, name: str, profile: str) -> dict[str, Path]:
+def files(project: Project, name: str, profile: str) -> dict[str, Path]:
     """Every piece of notebook `name`, and its file, whether or not it is there; most notebooks have none."""
-    target = folder(house, name, profile)
-    return {piece: target / f"{piece}.npz" for piece in _pieces(house, name, profile)} if target else {}
+    target = folder(project, name, profile)
+    return {piece: target / f"{piece}.npz" for piece in _pieces(project, name, profile)} if target else {}
 
 
-def compute(house: House, name: str, piece: str, profile: str) -> Path:
+def compute(project: Project, name: str, piece: str, profile: str) -> Path:
     """Compute one piece and leave its file, whole or not at all."""
-    target = folder(house, name, profile)
+    target = folder(project, name, profile)
     if target is None:
-        raise Mistake(f"Notebook {name!r} has no pieces: there is no {house.chapter(name) / 'pieces.py'}.")
-    house.make_importable()
-    os.environ[CACHE] = str(house.cache)
-    house.settings.open_context()
-    pieces = _pieces(house, name, profile)
+        raise UserError(f"Notebook {name!r} has no pieces: there is no {project.chapter(name) / 'pieces.py'}.")
+    project.make_importable()
+    os.environ[CACHE] = str(project.cache)
+    project.settings.open_context()
+    pieces = _pieces(project, name, profile)
     if piece not in pieces:
-        raise Mistake(f"Notebook {name!r} has no piece {piece!r} in this profile. {did_you_mean(piece, pieces)}")
+        raise UserError(f"Notebook {name!r} has no piece {piece!r} in this profile. {did_you_mean(piece, pieces)}")
     arrays = pieces[piece]()
-    if folder(house, name, profile) != target:
-        raise Mistake(f"{name} was edited while {piece} was computed, which is of neither version. Compute it again.")
+    if folder(project, name, profile) != target:
+        raise UserError(f"{name} was edited while {piece} was computed, which is of neither version. Compute it again.")
     content = io.BytesIO()
     np.savez(content, **arrays)  # pyright: ignore
     atomic.write_bytes(target / f"{piece}.npz", content.getvalue())
     return target / f"{piece}.npz"
 
 
-def _pieces(house: House, name: str, profile: str) -> Pieces:
-    notebook = Notebook.named(house, name)
-    values = check(house, notebook, resolve(house, notebook, profile)).model_dump()
-    listed = house.import_module(f"{house.settings.chapters}.{name}.pieces").pieces
+def _pieces(project: Project, name: str, profile: str) -> Pieces:
+    notebook = Notebook.named(project, name)
+    values = check(project, notebook, resolve(project, notebook, profile)).model_dump()
+    listed = project.import_module(f"{project.settings.chapters}.{name}.pieces").pieces
     return listed(**{parameter: values[parameter] for parameter in inspect.signature(listed).parameters})

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from companion.project import provenance
-from companion.project.paths import House
+from companion.project.paths import Project
 
 # How a line of a build begins that says what runs, and what has ended.
 STARTED, DONE = "▸", "✓"
 
 
-def known_seconds(house: House, profile: str, names: Iterable[str]) -> dict[str, float | None]:
+def known_seconds(project: Project, profile: str, names: Iterable[str]) -> dict[str, float | None]:
     """How long each notebook took when it was last run here; None where it was not."""
-    origins = {name: provenance.read(house.build(profile).provenance / f"{name}.json") for name in names}
+    origins = {name: provenance.read(project.build(profile).provenance / f"{name}.json") for name in names}
     return {name: origin["seconds"] if origin else None for name, origin in origins.items()}
 
 

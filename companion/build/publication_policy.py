@@ -13,13 +13,13 @@ from companion.io.atomic import locked, replace_folder, staging_folder
 from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
-from companion.project.paths import DEFAULT_PROFILE, House, relative
+from companion.project.paths import DEFAULT_PROFILE, Project, relative
 
 # What alone makes `companion draw` enough to bring a published figure up to date.
 DRAWN_OTHERWISE = "it is drawn by other code"
 
 
-def publish_figures(house: House, name: str, alone: str | None = None) -> list[str]:
+def publish_figures(project: Project, name: str, alone: str | None = None) -> list[str]:
     """Bring `figures/<name>/` up to date with what the default profile built; the figures that were replaced.
 
     Or bring one figure `alone`; its sisters, which may not have been built at all, stay as they are.
@@ -27,12 +27,12 @@ def publish_figures(house: House, name: str, alone: str | None = None) -> list[s
     A figure whose parameters, words, picture code and numbers (within tolerance) are the published ones is left alone
     to the byte, whatever this machine's fonts and rounding made of it. One that is again what git has in the last
     commit, after a change that was taken back, gets those bytes. So `git status` is clean exactly when the results were
-    reproduced. The folder is exchanged in one step. Raises a `Mistake` if a file is too large to be tracked.
+    reproduced. The folder is exchanged in one step. Raises a `UserError` if a file is too large to be tracked.
     """
-    build = house.build(DEFAULT_PROFILE)
-    built, published = build.figures / name, house.published / name
+    build = project.build(DEFAULT_PROFILE)
+    built, published = build.figures / name, project.published / name
     with locked(build.locks / f"publish-{name}", f"{name}: waiting for another process to publish it"):
-        replaced, dropped = differing(house, name)
+        replaced, dropped = differing(project, name)
         if alone is not None:
             replaced, dropped = [figure for figure in replaced if figure == alone], []
         if not replaced and not dropped:
@@ -45,7 +45,7 @@ def publish_figures(house: House, name: str, alone: str | None = None) -> list[s
             for figure in {*store.names_in(published), *replaced}.difference(dropped):
                 origin = published
                 if figure in replaced:
-                    committed = _committed(house, published, figure, staging / "committed")
+                    committed = _committed(project, published, figure, staging / "committed")
                     origin = committed if _reproduces(build.tables / name, built, committed, figure) else built
                 for suffix in store.SUFFIXES:
                     shutil.copyfile(origin / f"{figure}{suffix}", new / f"{figure}{suffix}")
@@ -53,23 +53,23 @@ def publish_figures(house: House, name: str, alone: str | None = None) -> list[s
     return replaced + dropped
 
 
-def _committed(house: House, published: Path, figure: str, folder: Path) -> Path:
+def _committed(project: Project, published: Path, figure: str, folder: Path) -> Path:
     """`folder`, with the files of a published figure as they are in git's last commit, as far as they are."""
     folder.mkdir(exist_ok=True)
     for path in store.files(published, figure):
-        command = ["git", "show", f"HEAD:./{relative(path, house.root)}"]
+        command = ["git", "show", f"HEAD:./{relative(path, project.root)}"]
         try:
-            shown = subprocess.run(command, cwd=house.root, check=True, capture_output=True)
+            shown = subprocess.run(command, cwd=project.root, check=True, capture_output=True)
         except (OSError, subprocess.CalledProcessError):  # no git, no commit, a new figure
             break
         (folder / path.name).write_bytes(shown.stdout)
     return folder
 
 
-def differing(house: House, name: str) -> tuple[list[str], list[str]]:
+def differing(project: Project, name: str) -> tuple[list[str], list[str]]:
     """The figures whose published files are to be replaced by those built here, and those that nothing builds."""
-    build = house.build(DEFAULT_PROFILE)
-    built, published = build.figures / name, house.published / name
+    build = project.build(DEFAULT_PROFILE)
+    built, published = build.figures / name, project.published / name
     figures = store.names_in(built)
     replaced = [figure for figure in figures if not _reproduces(build.tables / name, built, published, figure)]
     return replaced, sorted(set(store.names_in(published)) - set(figures))
@@ -122,32 +122,32 @@ def apart(one: Any, other: Any, allowed: float = 1e-12) -> float:
     return abs(one - other) / max(1e-3 * max(abs(one), abs(other)), allowed)
 
 
-def departures(house: House, name: str, figure: str) -> list[str]:
+def departures(project: Project, name: str, figure: str) -> list[str]:
     """How a published figure departs from what the clone says today, as far as that is told without computing it.
 
     Its files, its parameters, the steps of its notebook, what draws it. Not the functions that the steps call.
     """
-    folder, notebook = house.published / name, Notebook.named(house, name)
+    folder, notebook = project.published / name, Notebook.named(project, name)
     if faults := store.faults(folder, figure):
         return faults
     record = store.read_record(folder, figure)
-    drawn_by = dependencies.Library.at(house.root, house.settings.science).picture_digest(
-        f"{house.settings.chapters}.{name}.{figure}"
+    drawn_by = dependencies.Library.at(project.root, project.settings.science).picture_digest(
+        f"{project.settings.chapters}.{name}.{figure}"
     )
     found = {
-        "it has other parameters": record["parameters"] != resolve(house, notebook, DEFAULT_PROFILE),
+        "it has other parameters": record["parameters"] != resolve(project, notebook, DEFAULT_PROFILE),
         "other steps lead to it": record["steps"]
-        != slicing.behind(notebook.code, figure, house.settings.science).lines,
+        != slicing.behind(notebook.code, figure, project.settings.science).lines,
         DRAWN_OTHERWISE: record.get("picture") != drawn_by,
     }
     return [departure for departure, is_so in found.items() if is_so]
 
 
-def published_claims(house: House, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:
+def published_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:
     """Every claim of the figures that the site of `profile` shows, in the order in which its pages show them."""
     claims = []
-    for name in house.notebooks():
-        folder, shown = house.shown_figures(profile) / name, Notebook.named(house, name).figures
+    for name in project.notebooks():
+        folder, shown = project.shown_figures(profile) / name, Notebook.named(project, name).figures
         there = {path.name.removesuffix(store.RECORD): path for path in folder.glob(f"*{store.RECORD}")}
         for figure in [*filter(there.__contains__, shown), *sorted(there.keys() - set(shown))]:
             record = store.read(there[figure])

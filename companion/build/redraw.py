@@ -8,55 +8,55 @@ from companion.analysis.dependencies import Library
 from companion.build import cache_keys, publication_policy
 from companion.figures import mathtext_cache, rendering, store, table_io
 from companion.io import atomic
-from companion.io.errors import Mistake, did_you_mean
+from companion.io.errors import UserError, did_you_mean
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 
-def named(house: House, names: list[str]) -> list[tuple[str, str]]:
+def named(project: Project, names: list[str]) -> list[tuple[str, str]]:
     """The (notebook, figure) pairs that `names` mean: `notebook/figure`, a figure, or a notebook for all of its own."""
-    known = [(name, figure) for name in house.notebooks() for figure in Notebook.named(house, name).figures]
+    known = [(name, figure) for name in project.notebooks() for figure in Notebook.named(project, name).figures]
     found = []
     for name in names:
         mine = [pair for pair in known if name in ("/".join(pair), *pair)]
         if not mine:
             words = {word for pair in known for word in pair}
-            raise Mistake(f"There is no figure and no notebook {name!r}. {did_you_mean(name, words)}")
+            raise UserError(f"There is no figure and no notebook {name!r}. {did_you_mean(name, words)}")
         found += mine
     return list(dict.fromkeys(found))
 
 
-def draw(house: House, name: str, figure: str, profile: str = DEFAULT_PROFILE) -> list[str]:
+def draw(project: Project, name: str, figure: str, profile: str = DEFAULT_PROFILE) -> list[str]:
     """Redraw one figure from its stored table; the published figures that this replaced.
 
     The table is that of the last run of `profile`; where nothing was run, the published one, and then a picture that is
     of today's code and words is left alone, whatever this machine's fonts would make of it.
     """
-    build = house.build(profile)
+    build = project.build(profile)
     with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
-        table, record = _stored(house, name, figure, profile)
+        table, record = _stored(project, name, figure, profile)
         said = store.read(record)
         target = cache_keys.picture_target(name, figure)
-        content = cache_keys.made_of(house, target, profile)
-        stamp = cache_keys.stamp_of(house, target, profile, content)
-        module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
-        shown = build.figures / name if table.is_relative_to(build.folder) else house.published / name
+        content = cache_keys.made_of(project, target, profile)
+        stamp = cache_keys.stamp_of(project, target, profile, content)
+        module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
+        shown = build.figures / name if table.is_relative_to(build.folder) else project.published / name
         with atomic.staging_folder(build.staging, f"draw-{name}") as staging:
             new = staging / name
             shutil.copytree(shown, new) if shown.is_dir() else new.mkdir()
-            library = Library.at(house.root, house.settings.science)
+            library = Library.at(project.root, project.settings.science)
             frame = table_io.read_csv(table, said["columns"])
             mathtext_cache.parse_once()
             drawn = rendering.write_set(new, module, frame, said, library)
-            if shown == house.published / name and _same_words(drawn, said) and not store.faults(shown, figure):
+            if shown == project.published / name and _same_words(drawn, said) and not store.faults(shown, figure):
                 return []
             cache_keys.forget(build, target)
             atomic.replace_folder(new, shown)
-        if shown != house.published / name and cache_keys.is_fresh(house, name, profile):
-            cache_keys.leave_stamp(house, stamp, store.files(shown, figure), content)
-    if shown == house.published / name:
+        if shown != project.published / name and cache_keys.is_fresh(project, name, profile):
+            cache_keys.leave_stamp(project, stamp, store.files(shown, figure), content)
+    if shown == project.published / name:
         return [figure]
-    return publication_policy.publish_figures(house, name, figure) if profile == DEFAULT_PROFILE else []
+    return publication_policy.publish_figures(project, name, figure) if profile == DEFAULT_PROFILE else []
 
 
 def _same_words(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -64,16 +64,16 @@ def _same_words(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return {**one, "files": None} == {**other, "files": None}
 
 
-def _stored(house: House, name: str, figure: str, profile: str) -> tuple[Path, Path]:
+def _stored(project: Project, name: str, figure: str, profile: str) -> tuple[Path, Path]:
     """The CSV and what was said of it."""
-    places = [house.build(profile).tables / name]
+    places = [project.build(profile).tables / name]
     if profile == DEFAULT_PROFILE:
-        places.append(house.published / name)
+        places.append(project.published / name)
     for place in places:
         table, record = place / f"{figure}{store.DATA}", place / f"{figure}{store.RECORD}"
         if table.is_file() and record.is_file():
             return table, record
-    raise Mistake(
+    raise UserError(
         f"There are no numbers of {name}/{figure} in profile {profile!r} yet. Run `companion run {name} --profile "
         f"{profile}` first."
     )

@@ -8,7 +8,7 @@ from companion.build import cache_keys, publication_policy
 from companion.figures import store
 from companion.project import provenance
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 FRESH, REDRAW, STALE, PUBLISHED, NOT_BUILT = "fresh", "redraw", "stale", "published", "not built"
 
@@ -34,25 +34,25 @@ class Listing:
     site: str
 
     @classmethod
-    def of(cls, house: House, profile: str) -> "Listing":
+    def of(cls, project: Project, profile: str) -> "Listing":
         """The states as they are now."""
-        stamps = cache_keys.stamps(house, profile)
+        stamps = cache_keys.stamps(project, profile)
         rows = [
-            _row(house, profile, stamps, name, figure)
-            for name in house.notebooks()
-            for figure in Notebook.named(house, name).figures
+            _row(project, profile, stamps, name, figure)
+            for name in project.notebooks()
+            for figure in Notebook.named(project, name).figures
         ]
-        return cls(profile, rows, _site(house, profile, stamps[cache_keys.BOOK]))
+        return cls(profile, rows, _site(project, profile, stamps[cache_keys.BOOK]))
 
     def as_json(self) -> dict[str, Any]:
         """The same for other programs."""
         return {"profile": self.profile, "figures": [asdict(row) for row in self.rows], "site": self.site}
 
 
-def _row(house: House, profile: str, stamps: dict[str, Path], name: str, figure: str) -> Row:
-    build = house.build(profile)
-    state = _state(house, profile, stamps, name, figure)
-    folder = house.published / name if state == PUBLISHED else build.figures / name
+def _row(project: Project, profile: str, stamps: dict[str, Path], name: str, figure: str) -> Row:
+    build = project.build(profile)
+    state = _state(project, profile, stamps, name, figure)
+    folder = project.published / name if state == PUBLISHED else build.figures / name
     claims = None if store.faults(folder, figure) else store.read_record(folder, figure)["claims"]
     origin = provenance.read(build.provenance / f"{name}.json")
     return Row(
@@ -65,21 +65,21 @@ def _row(house: House, profile: str, stamps: dict[str, Path], name: str, figure:
     )
 
 
-def _state(house: House, profile: str, stamps: dict[str, Path], name: str, figure: str) -> str:
-    if cache_keys.intact(house, stamps[name]):
-        drawn = cache_keys.intact(house, stamps[cache_keys.picture_target(name, figure)])
+def _state(project: Project, profile: str, stamps: dict[str, Path], name: str, figure: str) -> str:
+    if cache_keys.intact(project, stamps[name]):
+        drawn = cache_keys.intact(project, stamps[cache_keys.picture_target(name, figure)])
         return FRESH if drawn else REDRAW
-    never_here = not (house.build(profile).executed / f"{name}.ipynb").is_file()
-    if profile == DEFAULT_PROFILE and never_here and not publication_policy.departures(house, name, figure):
+    never_here = not (project.build(profile).executed / f"{name}.ipynb").is_file()
+    if profile == DEFAULT_PROFILE and never_here and not publication_policy.departures(project, name, figure):
         return PUBLISHED
     return STALE
 
 
-def _site(house: House, profile: str, stamp: Path) -> str:
-    if cache_keys.intact(house, stamp):
+def _site(project: Project, profile: str, stamp: Path) -> str:
+    if cache_keys.intact(project, stamp):
         return FRESH
     if profile == DEFAULT_PROFILE:
-        content = cache_keys.published_book(house)
-        if cache_keys.intact(house, cache_keys.stamp_of(house, cache_keys.PUBLISHED_BOOK, profile, content)):
+        content = cache_keys.published_book(project)
+        if cache_keys.intact(project, cache_keys.stamp_of(project, cache_keys.PUBLISHED_BOOK, profile, content)):
             return PUBLISHED
-    return STALE if (house.site(profile) / "index.html").is_file() else NOT_BUILT
+    return STALE if (project.site(profile) / "index.html").is_file() else NOT_BUILT

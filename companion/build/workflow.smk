@@ -4,10 +4,11 @@
 # With `--config pieces=1` the pieces of heavy computations are jobs too.
 import sys
 
-from companion import freshness, parameters
-from companion.project.paths import DEFAULT_PROFILE, House, relative
+from companion.build import cache_keys
+from companion.project import parameters
+from companion.project.paths import DEFAULT_PROFILE, Project, relative
 
-house = House(Path(workflow.basedir))
+project = Project(Path(workflow.basedir))
 
 
 def asked_for(megabytes):
@@ -15,40 +16,40 @@ def asked_for(megabytes):
 
     A job that is sent again asks for more: few take more than most (decision 8 has what was measured).
     """
-    runtime = int(60 * house.settings.hours_a_step)
+    runtime = int(60 * project.settings.hours_a_step)
     return {"mem_mb": lambda wildcards, attempt: megabytes * attempt, "runtime": runtime}
 
 
 profile = config.get("profile", DEFAULT_PROFILE)
-house.require_profile(profile)
+project.require_profile(profile)
 if workflow.is_main_process:
-    parameters.check_profiles(house)
-    freshness.discard_damaged(house, profile)
+    parameters.check_profiles(project)
+    cache_keys.discard_damaged(project, profile)
 command = [sys.executable, "-m", "companion"]  # the shell sees each word quoted, `{command:q}`
-names = house.notebooks()
-stamps = freshness.stamps(house, profile)
+names = project.notebooks()
+stamps = cache_keys.stamps(project, profile)
 
 
 def below(paths):
     """Paths as Snakemake is given them: from the root, whose own name may hold braces, which would be wildcards."""
-    return [relative(path, house.root) for path in paths]
+    return [relative(path, project.root) for path in paths]
 
 
-site_stamp = stamps.pop(freshness.BOOK)
-stale = [name for name in names if not freshness.intact(house, stamps[name])]
+site_stamp = stamps.pop(cache_keys.BOOK)
+stale = [name for name in names if not cache_keys.intact(project, stamps[name])]
 pieces = {name: [] for name in names}
 if config.get("pieces") and workflow.is_main_process:  # a job has its target, and need not know what others there are
-    from companion import precomputing  # imports the chapters that have pieces, so only when asked for
+    from companion.build import precompute  # imports the chapters that have pieces, so only when asked for
 
-    pieces |= {name: below(precomputing.files(house, name, profile).values()) for name in stale}
+    pieces |= {name: below(precompute.files(project, name, profile).values()) for name in stale}
 
 
 def drawn(notebook):
     """The stamps of its pictures, by figure."""
-    return {target.split("-")[1]: stamps[target] for target in freshness.pictures(house, notebook)}
+    return {target.split("-")[1]: stamps[target] for target in cache_keys.pictures(project, notebook)}
 
 
-workdir: str(house.root)
+workdir: str(project.root)
 
 
 rule site:
@@ -96,7 +97,7 @@ for notebook in names:
 
 rule piece:
     output:
-        below([house.build(profile).pieces / "{notebook}.{key}" / "{piece}.npz"]),
+        below([project.build(profile).pieces / "{notebook}.{key}" / "{piece}.npz"]),
     wildcard_constraints:
         notebook=r"\w+",
         key=r"[0-9a-f]+",

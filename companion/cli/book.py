@@ -19,10 +19,10 @@ from companion.build import cache_keys, fork_server, publication_policy
 from companion.build.progress import DONE, STARTED, Progress, known_seconds, time_needed
 from companion.cli.terminal import Profile, app, console, explained, plain
 from companion.io import atomic, processes
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import parameters
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, Build, House
+from companion.project.paths import DEFAULT_PROFILE, Build, Project
 
 if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
@@ -47,79 +47,79 @@ def build(
 
     Where a notebook ends, it is said how many of those to be run have ended, and how long the others took last time.
     """
-    house = House.here()
-    house.require_profile(profile)
-    house.require_configuration()
-    parameters.check_profiles(house)
+    project = Project.here()
+    project.require_profile(profile)
+    project.require_configuration()
+    parameters.check_profiles(project)
     if target not in ("site", "figures"):
-        raise Mistake(f"--target is `site` or `figures`. Got {target!r}.")
-    stamps = cache_keys.stamps(house, profile)
-    stale = [name for name in house.notebooks() if not cache_keys.intact(house, stamps[name])]
+        raise UserError(f"--target is `site` or `figures`. Got {target!r}.")
+    stamps = cache_keys.stamps(project, profile)
+    stale = [name for name in project.notebooks() if not cache_keys.intact(project, stamps[name])]
     for name in stale:  # what is fresh was checked when it ran
-        notebook = Notebook.named(house, name)
-        parameters.check(house, notebook, parameters.resolve(house, notebook, profile))
-    seconds = known_seconds(house, profile, stale)
+        notebook = Notebook.named(project, name)
+        parameters.check(project, notebook, parameters.resolve(project, notebook, profile))
+    seconds = known_seconds(project, profile, stale)
     if dry_run:
-        _tell_plan(house, profile, target, pieces)
+        _tell_plan(project, profile, target, pieces)
         if took := time_needed(seconds.values(), cores):
             console.print(f"The notebooks took {took} last time.")
         return
-    with atomic.locked(house.generated / ".build.lock", "Waiting for another build to end."):
+    with atomic.locked(project.generated / ".build.lock", "Waiting for another build to end."):
         if profile == DEFAULT_PROFILE:
-            _restore_published(house)
+            _restore_published(project)
         command = [
-            *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(house.root)),
-            *("--snakefile", str(house.root / "Snakefile"), "--config", f"profile={profile}"),
+            *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(project.root)),
+            *("--snakefile", str(project.root / "Snakefile"), "--config", f"profile={profile}"),
             *(["pieces=1"] if pieces else []),
             # ours is the lock, and stamps are the only outputs: a killed run leaves nothing to unlock or to doubt
             *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
         ]
         said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         with (
-            _kernels_forked(house, stale) as environment,
-            processes.started(command, cwd=house.root, env=environment, **said) as process,
+            _kernels_forked(project, stale) as environment,
+            processes.started(command, cwd=project.root, env=environment, **said) as process,
         ):
-            _follow(process, house.build(profile), Progress(seconds, cores))
+            _follow(process, project.build(profile), Progress(seconds, cores))
     if process.returncode:
-        edited = cache_keys.stamps(house, profile) != stamps
+        edited = cache_keys.stamps(project, profile) != stamps
         why = "what it builds was edited meanwhile" if edited else "what went wrong is above"
-        raise Mistake(f"The build stopped; {why}. What was built is kept: run it again to go on.")
+        raise UserError(f"The build stopped; {why}. What was built is kept: run it again to go on.")
     if target == "site":
-        console.print(f"[green]The site is here:[/] {plain(house.site(profile) / 'index.html')}", soft_wrap=True)
+        console.print(f"[green]The site is here:[/] {plain(project.site(profile) / 'index.html')}", soft_wrap=True)
 
 
 @contextmanager
-def _kernels_forked(house: House, stale: Sequence[str]) -> Iterator[dict[str, str]]:
+def _kernels_forked(project: Project, stale: Sequence[str]) -> Iterator[dict[str, str]]:
     """The environment of a build's processes; for several notebooks it says where kernels are forked."""
-    if not house.settings.preload or len(stale) <= 1 or not fork_server.can_be():
+    if not project.settings.preload or len(stale) <= 1 or not fork_server.can_be():
         yield {**os.environ}
         return
     from companion.build import execution
 
     # it reads what it is set to before the runner says so
-    early = {**os.environ, "PYTHONPATH": str(house.root), "MPLBACKEND": "agg"}
+    early = {**os.environ, "PYTHONPATH": str(project.root), "MPLBACKEND": "agg"}
     with (
         execution.socket_folder() as folder,
         processes.started(
-            fork_server.command(where := str(folder / "nursery"), house.settings.preload),
+            fork_server.command(where := str(folder / "fork-server"), project.settings.preload),
             env=early,
             stdin=subprocess.PIPE,
         ),
     ):
-        yield {**os.environ, fork_server.NURSERY: where}
+        yield {**os.environ, fork_server.FORK_SERVER: where}
 
 
-def _tell_plan(house: House, profile: str, target: str, pieces: bool) -> None:
+def _tell_plan(project: Project, profile: str, target: str, pieces: bool) -> None:
     """What a build would do, a line a step."""
     from companion.build import plan
 
-    steps = plan.plan(house, profile, site=target == "site")
+    steps = plan.plan(project, profile, site=target == "site")
     for step in steps:
         console.print(f"{STARTED} {step.verb} {step.what}: {plain('; '.join(step.why))}", soft_wrap=True)
         if pieces and step.verb == plan.RUN:
             from companion.build import precompute
 
-            files = precompute.files(house, step.what, profile).values()
+            files = precompute.files(project, step.what, profile).values()
             if missing := sum(not file.is_file() for file in files):
                 console.print(f"  before it, {missing} of its {len(files)} pieces")
     if not steps:
@@ -148,14 +148,14 @@ def _follow(process: subprocess.Popen[str], build: Build, progress: Progress) ->
     process.wait()
 
 
-def _restore_published(house: House) -> None:
+def _restore_published(project: Project) -> None:
     """Bring `figures/` in line with results that are fresh, after a kill or an edit by hand."""
-    stamps = cache_keys.stamps(house, DEFAULT_PROFILE)
-    for name in house.notebooks():
-        targets = [name, *cache_keys.pictures(house, name)]
-        fresh = all(cache_keys.intact(house, stamps[target]) for target in targets)
-        if fresh and publication_policy.publish_figures(house, name):
-            cache_keys.forget(house.build(DEFAULT_PROFILE), cache_keys.BOOK)
+    stamps = cache_keys.stamps(project, DEFAULT_PROFILE)
+    for name in project.notebooks():
+        targets = [name, *cache_keys.pictures(project, name)]
+        fresh = all(cache_keys.intact(project, stamps[target]) for target in targets)
+        if fresh and publication_policy.publish_figures(project, name):
+            cache_keys.forget(project.build(DEFAULT_PROFILE), cache_keys.BOOK)
 
 
 @app.command()
@@ -176,13 +176,13 @@ def book(
     """
     from companion.site.jupyter_book import build_published_site, build_site
 
-    house = House.here()
-    house.require_profile(profile)
+    project = Project.here()
+    project.require_profile(profile)
     if published and profile != DEFAULT_PROFILE:
-        raise Mistake(f"Only figures of profile {DEFAULT_PROFILE!r} are published: leave out `--profile {profile}`.")
+        raise UserError(f"Only figures of profile {DEFAULT_PROFILE!r} are published: leave out `--profile {profile}`.")
     console.print(f"{STARTED} the site")
-    with atomic.announced(house.build(profile).running / "the site"):
-        site = build_published_site(house) if published else build_site(house, profile)
+    with atomic.announced(project.build(profile).running / "the site"):
+        site = build_published_site(project) if published else build_site(project, profile)
     console.print(f"[green]{DONE}[/] the site: {plain(site)}", soft_wrap=True)
 
 
@@ -196,16 +196,16 @@ def pdf(profile: Profile = DEFAULT_PROFILE) -> None:
     """
     from companion.site.jupyter_book import is_built
 
-    house = House.here()
-    house.require_profile(profile)
-    if not is_built(house, profile):
-        raise Mistake(f"There is no whole site to print. Build it with `companion build --profile {profile}`.")
+    project = Project.here()
+    project.require_profile(profile)
+    if not is_built(project, profile):
+        raise UserError(f"There is no whole site to print. Build it with `companion build --profile {profile}`.")
     try:
         from companion.site.pdf import print_book
     except ModuleNotFoundError as missing:
-        raise Mistake(f"Printing needs {missing.name}: install the extra `pdf` of this book.") from missing
+        raise UserError(f"Printing needs {missing.name}: install the extra `pdf` of this book.") from missing
     console.print(f"{STARTED} the PDF")
-    console.print(f"[green]{DONE}[/] the PDF: {plain(print_book(house, profile))}", soft_wrap=True)
+    console.print(f"[green]{DONE}[/] the PDF: {plain(print_book(project, profile))}", soft_wrap=True)
 
 
 @app.command()
@@ -218,14 +218,14 @@ def serve(
     """Show the built site in a browser, from this machine to this machine only. Ctrl-C ends it."""
     from companion.site.jupyter_book import is_built
 
-    house = House.here()
-    house.require_profile(profile)
-    site = house.site(profile)
+    project = Project.here()
+    project.require_profile(profile)
+    site = project.site(profile)
     again = f"Build it with `companion build --profile {profile}`."
     if not (site / "index.html").is_file():
-        raise Mistake(f"There is no site in {site} yet. {again}")
-    if not is_built(house, profile):
-        raise Mistake(f"The last build of the site in {site} did not end well, and it may lack pages. {again}")
+        raise UserError(f"There is no site in {site} yet. {again}")
+    if not is_built(project, profile):
+        raise UserError(f"The last build of the site in {site} did not end well, and it may lack pages. {again}")
     with listening(site, port) as server:
         place = f"http://127.0.0.1:{server.server_port}/"
         if open_browser:
@@ -253,8 +253,10 @@ def listening(site: Path, port: int) -> "ThreadingHTTPServer":
             return http.server.ThreadingHTTPServer(("127.0.0.1", candidate), handler)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise Mistake(f"Port {candidate} cannot be used: {error.strerror}. Name one from 1024 on.") from error
-    raise Mistake(f"Ports {ports[0]} to {ports[-1]} are taken. Name another, or 0 for any: `companion serve --port 0`.")
+                raise UserError(f"Port {candidate} cannot be used: {error.strerror}. Name one from 1024 on.") from error
+    raise UserError(
+        f"Ports {ports[0]} to {ports[-1]} are taken. Name another, or 0 for any: `companion serve --port 0`."
+    )
 
 
 @app.command()
@@ -271,8 +273,8 @@ def new(
     from companion.cli.scaffold import FIRST_NOTEBOOK, lay_out, lay_out_book
 
     if (notebook is None) == (book is None):
-        raise Mistake("Name a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`.")
-    for path in lay_out_book(book) if book else lay_out(House.here(), str(notebook)):
+        raise UserError("Name a notebook, `companion new NAME`, or a folder, `companion new --book FOLDER`.")
+    for path in lay_out_book(book) if book else lay_out(Project.here(), str(notebook)):
         console.print(f"[green]+[/] {plain(path)}", soft_wrap=True)
     inside = f"cd {plain(book)} && " if book else ""
     console.print(f"It runs as it is: {inside}companion run {notebook or FIRST_NOTEBOOK}", soft_wrap=True)
@@ -286,6 +288,6 @@ def address(
     """Write the repository's public address, defined in _config.yml, to every place that needs a copy."""
     from companion.project.repository import public_address, spread
 
-    house = House.here()
-    changed = spread(house, url)
-    console.print(f"{public_address(house)}: {', '.join(changed) if changed else 'every copy says so already'}")
+    project = Project.here()
+    changed = spread(project, url)
+    console.print(f"{public_address(project)}: {', '.join(changed) if changed else 'every copy says so already'}")

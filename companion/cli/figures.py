@@ -12,10 +12,10 @@ from companion.build import cache_keys
 from companion.build.progress import DONE, STARTED
 from companion.cli.terminal import NotebookName, Profile, app, console, explained, open_page, plain, show_table, shown
 from companion.io import atomic
-from companion.io.errors import ClaimsFailed, Mistake
+from companion.io.errors import ClaimsFailed, UserError
 from companion.project import parameters, provenance
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,9 +38,9 @@ def list_figures(
     """
     from companion.build.status import Listing
 
-    house = House.here()
-    house.require_profile(profile)
-    listing = Listing.of(house, profile)
+    project = Project.here()
+    project.require_profile(profile)
+    listing = Listing.of(project, profile)
     if as_json:
         print(atomic.dump_json(listing.as_json()), end="")
         return
@@ -96,33 +96,33 @@ def run(
     there, `index.html`, has them beside what is published.
     What parameters there are, `companion run NOTEBOOK --parameters` lists.
     """
-    house = House.here()
-    words = [word for word in (notebook, *context.args) if word not in house.notebooks()]
+    project = Project.here()
+    words = [word for word in (notebook, *context.args) if word not in project.notebooks()]
     parameters.require_one_word(parameter or [], words)
     if context.args:
-        raise Mistake(f"`companion run` runs one notebook. Got {' '.join((notebook, *context.args))}.")
-    house.require_notebook(notebook)
-    house.require_profile(profile)
-    source = Notebook.named(house, notebook)
+        raise UserError(f"`companion run` runs one notebook. Got {' '.join((notebook, *context.args))}.")
+    project.require_notebook(notebook)
+    project.require_profile(profile)
+    source = Notebook.named(project, notebook)
     if list_parameters:
-        _list_parameters(house, source)
+        _list_parameters(project, source)
         return
     overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
-    parameters.check(house, source, parameters.resolve(house, source, profile, overrides))
+    parameters.check(project, source, parameters.resolve(project, source, profile, overrides))
     if figure:
         source.require_figure(figure)
     if show and not (overrides or figure or apart):
-        raise Mistake(
+        raise UserError(
             "`--open` shows a run of your own: give `-p`, `--figure` or `--apart`, or see the book, `companion serve`."
         )
     from companion.build import execution
 
     console.print(f"{STARTED} {notebook}{f'/{figure}' if figure else ''} ({profile})")
     try:
-        report = execution.run(house, notebook, profile, overrides, figure, apart=apart)
+        report = execution.run(project, notebook, profile, overrides, figure, apart=apart)
     except ClaimsFailed:
         if show:
-            open_page(execution.own_build(house, notebook, profile, overrides, figure).page)
+            open_page(execution.own_build(project, notebook, profile, overrides, figure).page)
         raise
     console.print(
         f"[green]{DONE}[/] {notebook}: {len(report.figures)} figures, {report.claims} claims hold, "
@@ -139,11 +139,11 @@ def run(
         console.print(f"  replaced in figures/{notebook}: {', '.join(report.replaced)}", soft_wrap=True)
 
 
-def _list_parameters(house: House, notebook: Notebook) -> None:
+def _list_parameters(project: Project, notebook: Notebook) -> None:
     """What each means and may be, its default and what profiles set; how long the notebook took."""
-    profiles = [profile for profile in house.profile_names() if profile != DEFAULT_PROFILE]
-    values = {profile: parameters.resolve(house, notebook, profile) for profile in profiles}
-    for name, field in parameters.parameters_of(house, notebook.name).model_fields.items():
+    profiles = [profile for profile in project.profile_names() if profile != DEFAULT_PROFILE]
+    values = {profile: parameters.resolve(project, notebook, profile) for profile in profiles}
+    for name, field in parameters.parameters_of(project, notebook.name).model_fields.items():
         default = notebook.defaults.get(name)
         console.print(f"[bold]{name}[/] = {plain(shown(default))}", soft_wrap=True)
         meaning = (field.description or "").strip()
@@ -152,8 +152,8 @@ def _list_parameters(house: House, notebook: Notebook) -> None:
             if (value := values[profile].get(name)) != default:
                 console.print(f"  {profile}: {plain(shown(value))}", soft_wrap=True)
     origins = {
-        profile: provenance.read(house.build(profile).provenance / f"{notebook.name}.json")
-        for profile in house.profile_names()
+        profile: provenance.read(project.build(profile).provenance / f"{notebook.name}.json")
+        for profile in project.profile_names()
     }
     times = [
         f"{profile} {origin['seconds']:.0f} s on {origin['cores']} cores"
@@ -183,9 +183,9 @@ def sweep(
     """
     from companion.runs import sweep as sweeping
 
-    house = House.here()
-    house.require_profile(profile)
-    sweeps = sweeping.plan(house, notebooks or [], parameter or [], profile)
+    project = Project.here()
+    project.require_profile(profile)
+    sweeps = sweeping.plan(project, notebooks or [], parameter or [], profile)
     missing = [(one, point) for one in sweeps for point in one.points if not one.is_there(point)]
     console.print(f"{STARTED} {len(missing)} runs of {sum(len(one.points) for one in sweeps)}; the others are there")
     failed = 0
@@ -198,7 +198,7 @@ def sweep(
                 console.print(f"[red]✗[/] {one.name} at {point}: {plain(fault)}", soft_wrap=True)
     broken = sum(_show_sweep(one, sweeping.write(one)) for one in sweeps)
     if failed:
-        raise Mistake(f"{failed} runs left no results; why is above. The others are kept.")
+        raise UserError(f"{failed} runs left no results; why is above. The others are kept.")
     if broken:
         raise ClaimsFailed(f"{broken} outcomes of claims above.")
 
@@ -243,25 +243,25 @@ def draw(
     """
     from companion.build import redraw
 
-    house = House.here()
-    house.require_profile(profile)
-    pairs = redraw.named(house, figures) if figures else _outdated(house, profile)
+    project = Project.here()
+    project.require_profile(profile)
+    pairs = redraw.named(project, figures) if figures else _outdated(project, profile)
     if not pairs:
         console.print("Every picture of numbers that are fresh is up to date.")
     for name, figure in pairs:
-        replaced = redraw.draw(house, name, figure, profile)
+        replaced = redraw.draw(project, name, figure, profile)
         place = f"; replaced in figures/{name}: {', '.join(replaced)}" if replaced else ""
         console.print(f"[green]{DONE}[/] {name}/{figure} drawn{place}", soft_wrap=True)
 
 
-def _outdated(house: House, profile: str) -> list[tuple[str, str]]:
-    stamps = cache_keys.stamps(house, profile)
+def _outdated(project: Project, profile: str) -> list[tuple[str, str]]:
+    stamps = cache_keys.stamps(project, profile)
     return [
         (name, figure)
-        for name in house.notebooks()
-        if cache_keys.intact(house, stamps[name])
-        for figure in Notebook.named(house, name).figures
-        if not cache_keys.intact(house, stamps[cache_keys.picture_target(name, figure)])
+        for name in project.notebooks()
+        if cache_keys.intact(project, stamps[name])
+        for figure in Notebook.named(project, name).figures
+        if not cache_keys.intact(project, stamps[cache_keys.picture_target(name, figure)])
     ]
 
 
@@ -278,17 +278,17 @@ def piece(
     """
     from companion.build import precompute
 
-    house = House.here()
-    house.require_notebook(notebook)
-    house.require_profile(profile)
+    project = Project.here()
+    project.require_notebook(notebook)
+    project.require_profile(profile)
     if name is None:
-        files = precompute.files(house, notebook, profile)
+        files = precompute.files(project, notebook, profile)
         for piece_name, file in files.items():
             console.print(f"[green]{DONE}[/]" if file.is_file() else " ", piece_name)
         console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} pieces are there.")
         return
     console.print(f"{STARTED} {notebook}/{name} ({profile})")
     clock = time.monotonic()
-    with atomic.announced(house.build(profile).running / f"{notebook}-{name}"):
-        precompute.compute(house, notebook, name, profile)
+    with atomic.announced(project.build(profile).running / f"{notebook}-{name}"):
+        precompute.compute(project, notebook, name, profile)
     console.print(f"[green]{DONE}[/] {notebook}/{name}: {time.monotonic() - clock:.0f} s")

@@ -11,8 +11,8 @@ from rich.table import Table
 from companion.build.progress import DONE, STARTED, Progress, known_seconds
 from companion.cli.terminal import app, completed, console, explained, plain, show_table, shown
 from companion.io import atomic
-from companion.io.errors import Mistake, did_you_mean
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.io.errors import UserError, did_you_mean
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 if TYPE_CHECKING:
     from companion.runs.verify import Verdict
@@ -24,7 +24,7 @@ def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for prog
     """List the runs with `-p` or `--figure`: what you changed, when, how many claims hold, where the page is."""
     from companion.runs.custom_runs import all_runs
 
-    found = [run.in_short() for run in all_runs(House.here())]
+    found = [run.in_short() for run in all_runs(Project.here())]
     if as_json:
         typer.echo(atomic.dump_json(found), nl=False)
         return
@@ -75,11 +75,11 @@ def _build_named(name: str) -> Path:
 
     if Path(name).is_dir():
         return Path(name)
-    house = House.here()
-    names = [run.name for run in all_runs(house)]
+    project = Project.here()
+    names = [run.name for run in all_runs(project)]
     if name not in names:
-        raise Mistake(f"There is no folder and no run {name!r}. {did_you_mean(name, names)}")
-    return house.own_build(name).folder
+        raise UserError(f"There is no folder and no run {name!r}. {did_you_mean(name, names)}")
+    return project.own_build(name).folder
 
 
 @app.command()
@@ -87,7 +87,9 @@ def _build_named(name: str) -> Path:
 def verify(
     notebooks: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NOTEBOOK]...", help="Which; without, all.", autocompletion=completed(House.notebooks)),
+        typer.Argument(
+            metavar="[NOTEBOOK]...", help="Which; without, all.", autocompletion=completed(Project.notebooks)
+        ),
     ] = None,
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="FOLDER", help="Published figures from elsewhere.")
@@ -108,10 +110,10 @@ def verify(
     verification = Verification.of(figures)
     home = verification.home
     with atomic.locked(home.generated / ".verify.lock", "Waiting for another verification to end."):
-        house = verification.lay_out()
+        project = verification.lay_out()
         for name in notebooks or []:
-            house.require_notebook(name)
-        names = list(dict.fromkeys(notebooks or house.notebooks()))
+            project.require_notebook(name)
+        names = list(dict.fromkeys(notebooks or project.notebooks()))
         progress, faults = Progress(known_seconds(home, DEFAULT_PROFILE, names), cores), {}
 
         def tell(line: str) -> None:
@@ -121,16 +123,17 @@ def verify(
             for name, fault in ended:
                 tell(f"{'✗' if fault else DONE} {name}")
                 faults |= {name: fault} if fault else {}
-        verdicts = [verdict for name in names if name not in faults for verdict in verification.verdicts(house, name)]
+        verdicts = [verdict for name in names if name not in faults for verdict in verification.verdicts(project, name)]
         differing = _show_verdicts(verdicts)
-        strangers = [] if notebooks else verification.strangers(house)
+        strangers = [] if notebooks else verification.strangers(project)
     for name in strangers:
         console.print(f"{plain(verification.published / name)} belongs to no notebook.", soft_wrap=True)
     if faults:
-        raise Mistake("\n".join(f"{name} could not be run. {fault}" for name, fault in faults.items()))
+        raise UserError("\n".join(f"{name} could not be run. {fault}" for name, fault in faults.items()))
     if differing or strangers:
         console.print(
-            f"{differing} of {len(verdicts)} figures are not what the code gives. Computed again: {plain(house.runs)}",
+            f"{differing} of {len(verdicts)} figures differ from what the code gives. "
+            f"New results: {plain(project.runs)}",
             soft_wrap=True,
         )
         raise typer.Exit(1)

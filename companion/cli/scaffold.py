@@ -9,8 +9,8 @@ from ruamel.yaml import YAML
 
 from companion.build.cache_keys import BOOK
 from companion.io.atomic import write_text
-from companion.io.errors import Mistake
-from companion.project.paths import House, relative
+from companion.io.errors import UserError
+from companion.project.paths import Project, relative
 from companion.project.repository import bootstrap_cell, dump_notebook
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -22,47 +22,47 @@ LONGEST_NAME = 30
 ROOMS = ("book", "companion", "figures", "profiles")
 
 
-def lay_out(house: House, name: str) -> list[str]:
+def lay_out(project: Project, name: str) -> list[str]:
     """Write chapter, notebook, profile entries and the row of the table of contents; the files touched."""
-    chapters = house.settings.chapters
+    chapters = project.settings.chapters
     _require_name(name)
-    if name in (BOOK, chapters, *house.settings.science):
-        raise Mistake(f"{name!r} is a word of the build. Choose another name.")
+    if name in (BOOK, chapters, *project.settings.science):
+        raise UserError(f"{name!r} is a word of the build. Choose another name.")
     figure = figure_of(name)
     homes = {
-        house.notebook(name): _notebook(house, name),
-        house.chapter(name) / "__init__.py": _fill("chapter/__init__.py.txt", name, chapters),
-        house.chapter(name) / "parameters.py": _fill("chapter/parameters.py.txt", name, chapters),
-        house.chapter(name) / f"{figure}.py": _fill("chapter/figure.py.txt", name, chapters),
+        project.notebook(name): _notebook(project, name),
+        project.chapter(name) / "__init__.py": _fill("chapter/__init__.py.txt", name, chapters),
+        project.chapter(name) / "parameters.py": _fill("chapter/parameters.py.txt", name, chapters),
+        project.chapter(name) / f"{figure}.py": _fill("chapter/figure.py.txt", name, chapters),
     }
-    if taken := [relative(path, house.root) for path in (*homes, house.book / f"{name}.md") if path.exists()]:
-        raise Mistake(f"{name!r} is taken: {', '.join(taken)}. Choose another name, or edit what is there.")
+    if taken := [relative(path, project.root) for path in (*homes, project.book / f"{name}.md") if path.exists()]:
+        raise UserError(f"{name!r} is taken: {', '.join(taken)}. Choose another name, or edit what is there.")
     for path, text in homes.items():
         write_text(path, text)
     rows = {
-        house.profiles / "smoke.yml": f"{name}:\n  repeats: 200\n",
-        house.profiles / "full.yml": f"{name}:\n  repeats: 5000\n",
+        project.profiles / "smoke.yml": f"{name}:\n  repeats: 200\n",
+        project.profiles / "full.yml": f"{name}:\n  repeats: 5000\n",
     }
     for path, row in rows.items():
         write_text(path, path.read_text(encoding="utf-8").rstrip("\n") + "\n" + row)
-    _add_to_contents(house.root / "_toc.yml", f"{house.book.name}/{name}")
-    return [relative(path, house.root) for path in (*homes, *rows, house.root / "_toc.yml")]
+    _add_to_contents(project.root / "_toc.yml", f"{project.book.name}/{name}")
+    return [relative(path, project.root) for path in (*homes, *rows, project.root / "_toc.yml")]
 
 
 def lay_out_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
     """Write a book of one `notebook` into `folder`, which is made if need be; the files written."""
     if folder.exists() and any(folder.iterdir()):
-        raise Mistake(f"{folder} is not empty: a new book begins in a new folder.")
+        raise UserError(f"{folder} is not empty: a new book begins in a new folder.")
     package = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
     _require_name(package)
     if package in ROOMS:
-        raise Mistake(f"The folder's name becomes that of a package, and {package!r} is a room of every book.")
+        raise UserError(f"The folder's name becomes that of a package, and {package!r} is a room of every book.")
     templates = TEMPLATES / "book"
     for template in sorted(path for path in templates.rglob("*") if path.is_file()):
         name = template.relative_to(templates).as_posix().removesuffix(".txt").replace("__package__", package)
         text = Template(template.read_text(encoding="utf-8"))
         write_text(folder / name, text.substitute(package=package, words=package.replace("_", " ").capitalize()))
-    lay_out(House(folder.resolve()), notebook)
+    lay_out(Project(folder.resolve()), notebook)
     return sorted(relative(path, folder) for path in folder.rglob("*") if path.is_file())
 
 
@@ -73,13 +73,13 @@ def figure_of(name: str) -> str:
 
 def _require_name(name: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
-        raise Mistake(f"This name is also a Python name: lower case, words joined by underscores. Got {name!r}.")
+        raise UserError(f"This name is also a Python name: lower case, words joined by underscores. Got {name!r}.")
     if len(name) > LONGEST_NAME:
-        raise Mistake(
+        raise UserError(
             f"{name!r} has {len(name)} letters, and a name has {LONGEST_NAME} at most: import lines bear it twice."
         )
     if keyword.iskeyword(name):
-        raise Mistake(f"{name!r} is a word of Python. Choose another name.")
+        raise UserError(f"{name!r} is a word of Python. Choose another name.")
 
 
 def _fill(template: str, name: str, chapters: str) -> str:
@@ -98,9 +98,9 @@ def _fill(template: str, name: str, chapters: str) -> str:
     )
 
 
-def _notebook(house: House, name: str) -> str:
+def _notebook(project: Project, name: str) -> str:
     cells: list[dict] = []
-    for index, block in enumerate(_fill("chapter/notebook.md.txt", name, house.settings.chapters).split("\n%%%\n")):
+    for index, block in enumerate(_fill("chapter/notebook.md.txt", name, project.settings.chapters).split("\n%%%\n")):
         kind, _, source = block.partition("\n")
         words = kind.split()
         cell = {
@@ -110,7 +110,7 @@ def _notebook(house: House, name: str) -> str:
             "source": source.strip().splitlines(keepends=True),
         }
         cells.append(cell | ({"execution_count": None, "outputs": []} if words[0] == "code" else {}))
-    cells.insert(1, bootstrap_cell(house))
+    cells.insert(1, bootstrap_cell(project))
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return dump_notebook({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})

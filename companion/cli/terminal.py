@@ -15,9 +15,9 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from companion.io import signals
-from companion.io.errors import ClaimsFailed, Mistake
+from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
-from companion.project.paths import House
+from companion.project.paths import Project
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,13 +31,13 @@ errors = Console(stderr=True, highlight=False)
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
-def completed(known: Callable[[House], list[str]]) -> Callable[[str], list[str]]:
+def completed(known: Callable[[Project], list[str]]) -> Callable[[str], list[str]]:
     """What a shell offers for a word that was begun; outside a book nothing, and no fault."""
 
     def offered(begun: str) -> list[str]:
         try:
-            return [name for name in known(House.here()) if name.startswith(begun)]
-        except Mistake:
+            return [name for name in known(Project.here()) if name.startswith(begun)]
+        except UserError:
             return []
 
     return offered
@@ -49,7 +49,7 @@ Profile = Annotated[
         "--profile",
         help="`laptop` is the notebooks' own parameters; the files in profiles/ override some: `smoke` is small, "
         "`full` is for a cluster or a GPU.",
-        autocompletion=completed(House.profile_names),
+        autocompletion=completed(Project.profile_names),
     ),
 ]
 
@@ -59,7 +59,7 @@ NotebookName = Annotated[
     typer.Argument(
         metavar="NOTEBOOK",
         help="A notebook of book/, without the ending.",
-        autocompletion=completed(House.notebooks),
+        autocompletion=completed(Project.notebooks),
     ),
 ]
 
@@ -86,7 +86,7 @@ def explained(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args, **kwargs):
         try:
             command(*args, **kwargs)
-        except Mistake as mistake:
+        except UserError as mistake:
             errors.print(f"[bold red]Error:[/] {plain(str(mistake))}", soft_wrap=True)
             raise typer.Exit(2) from None
         except ClaimsFailed as failure:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.figures import store
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 
 
 def differences(old: Path, new: Path) -> dict[str, str | None]:
@@ -32,7 +32,7 @@ def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
     tables = build / "tables" if exact else figures
     records = sorted(figures.glob(f"*/*{store.RECORD}")) if figures.is_dir() else []
     if not records:
-        raise Mistake(f"{build} holds no figures: a build is a folder such as _build/laptop, or figures/.")
+        raise UserError(f"{build} holds no figures: a build is a folder such as _build/laptop, or figures/.")
     found = {}
     for path in records:
         notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.analysis.dependencies import digest
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 
 PICTURES = (".svg", ".dark.svg", ".png")
 DATA = ".csv"
@@ -30,13 +30,13 @@ def read_record(folder: Path, figure: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A record, by its path; a `Mistake` if something else is there."""
+    """A record, by its path; a `UserError` if something else is there."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         record = None
     if not (isinstance(record, dict) and isinstance(record.get("claims"), list)):
-        raise Mistake(
+        raise UserError(
             f"{path} is not the record of a figure. Restore it, or run its notebook: `companion run NOTEBOOK`."
         )
     return record
@@ -48,10 +48,10 @@ def digests(folder: Path, figure: str) -> dict[str, str]:
 
 
 def require_small(folder: Path, figure: str) -> None:
-    """Raise a `Mistake` if a file of the figure is too large to be tracked: what nobody publishes may be any size."""
+    """Raise a `UserError` if a file of the figure is too large to be tracked: what nobody publishes may be any size."""
     for path in files(folder, figure):
         if (size := path.stat().st_size) > LARGEST:
-            raise Mistake(
+            raise UserError(
                 f"{path.name} has {size:,} bytes, over the {LARGEST:,} a published file may have: rasterise dense "
                 "artists (`rasterized=True`) or thin the table, and run its notebook again."
             )
@@ -64,7 +64,7 @@ def faults(folder: Path, figure: str) -> list[str]:
         return [f"{figure}{suffix} is missing" for suffix in missing]
     try:
         expected = read_record(folder, figure).get("files")
-    except Mistake:
+    except UserError:
         expected = None
     if not isinstance(expected, dict):
         return [f"{figure}{RECORD} is not a record"]

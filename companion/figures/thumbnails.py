@@ -13,27 +13,27 @@ from companion.figures import store, table_io
 from companion.figures.rendering import fewer_colours
 from companion.figures.style import Theme, style
 from companion.io import atomic
-from companion.project.paths import House
+from companion.project.paths import Project
 
 # In inches, and in pixels of a screen with two dots a pixel.
 WIDTH, HEIGHT, DPI = 3.4, 1.9, 200
 SIZE = (int(WIDTH * DPI / 2), int(HEIGHT * DPI / 2))
 
 
-def thumbnail(house: House, profile: str, place: str, theme: Theme) -> bytes:
+def thumbnail(project: Project, profile: str, place: str, theme: Theme) -> bytes:
     """The picture, PNG, of figure `place`, `notebook/figure`, drawn from its table unless that was done before."""
     name, _, figure = place.partition("/")
-    folder = house.shown_figures(profile) / name
+    folder = project.shown_figures(profile) / name
     record = folder / f"{figure}{store.RECORD}"
     key = dependencies.digest(record.read_bytes() + Path(__file__).read_bytes())[:16]
-    kept = house.cache / "thumbnails" / f"{figure}-{theme}-{key}.png"
+    kept = project.cache / "thumbnails" / f"{figure}-{theme}-{key}.png"
     if not kept.is_file():
-        atomic.write_bytes(kept, _drawn(house, folder, name, figure, theme))
+        atomic.write_bytes(kept, _drawn(project, folder, name, figure, theme))
     return kept.read_bytes()
 
 
-def _drawn(house: House, folder: Path, name: str, figure: str, theme: Theme) -> bytes:
-    module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
+def _drawn(project: Project, folder: Path, name: str, figure: str, theme: Theme) -> bytes:
+    module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
     table = table_io.read_csv(folder / f"{figure}{store.DATA}", store.read_record(folder, figure)["columns"])
     with style(theme):
         picture = module.draw(table)

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 
-class Mistake(Exception):
+class UserError(Exception):
     """Something the user can put right; the message says how."""
 
     def _render_traceback_(self) -> list[str]:

@@ -8,20 +8,20 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 
 # How many values a file may hold once its aliases are written out: nine lines of aliases of aliases are 10^9.
 MOST_VALUES = 100_000
 
 
 def read_text(path: Path) -> str:
-    """The text of `path`, or a `Mistake` that says why there is none."""
+    """The text of `path`, or a `UserError` that says why there is none."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise Mistake(f"{path} is not UTF-8, from byte {error.start} on. Save it as UTF-8.") from error
+        raise UserError(f"{path} is not UTF-8, from byte {error.start} on. Save it as UTF-8.") from error
     except OSError as error:
-        raise Mistake(f"{path} cannot be read: {error.strerror}. Restore it.") from error
+        raise UserError(f"{path} cannot be read: {error.strerror}. Restore it.") from error
 
 
 def read_yaml(path: Path) -> Any:
@@ -41,9 +41,9 @@ def _parsed(text: str, origin: str) -> Any:
     except MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{origin}, line {mark.line + 1}" if mark else origin
-        raise Mistake(f"{place}: not YAML, {error.problem or error.context}.") from error
+        raise UserError(f"{place}: not YAML, {error.problem or error.context}.") from error
     except (YAMLError, ValueError, RecursionError) as error:
-        raise Mistake(f"{origin}: not YAML, {error}.") from error
+        raise UserError(f"{origin}: not YAML, {error}.") from error
     _require_few(content, origin)
     return content
 
@@ -55,7 +55,7 @@ def _require_few(content: Any, origin: str) -> None:
         value = pending.pop()
         found += 1
         if found + len(pending) > MOST_VALUES:
-            raise Mistake(
+            raise UserError(
                 f"{origin} holds more than {MOST_VALUES:,} values once its aliases (`*name`) are written out. Write "
                 "plain values instead."
             )

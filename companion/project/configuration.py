@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from companion.io.errors import Mistake, did_you_mean
+from companion.io.errors import UserError, did_you_mean
 
 FILE = "pyproject.toml"
 TABLE = "[tool.companion]"
@@ -46,7 +46,7 @@ class Settings:
 
     @classmethod
     def read(cls, path: Path) -> "Settings":
-        """The table in `path`, or a `Mistake` that says what is wrong with it."""
+        """The table in `path`, or a `UserError` that says what is wrong with it."""
         return _read(path, path.stat().st_mtime_ns)
 
     @classmethod
@@ -56,7 +56,7 @@ class Settings:
         for place in (folder.parent / FILE, folder / FILE):
             if has_table(place):
                 return cls.read(place)
-        raise Mistake(
+        raise UserError(
             f"The package `{package}` stands in {folder.parent}, and neither there nor in it is a {FILE} with a table "
             f"{TABLE}, which says what the book's notebooks need."
         )
@@ -87,7 +87,7 @@ def _read(path: Path, _modified: int) -> Settings:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))["tool"]["companion"]
     except (tomllib.TOMLDecodeError, KeyError) as error:
-        raise Mistake(f"{path} needs a table {TABLE} that says what the book is made of ({error!r}).") from error
+        raise UserError(f"{path} needs a table {TABLE} that says what the book is made of ({error!r}).") from error
     known = {
         "chapters": str,
         "science": list,
@@ -102,14 +102,14 @@ def _read(path: Path, _modified: int) -> Settings:
     }
     for name, value in table.items():
         if name not in known:
-            raise Mistake(f"{path}: {TABLE} has no entry {name!r}. {did_you_mean(name, known)}")
+            raise UserError(f"{path}: {TABLE} has no entry {name!r}. {did_you_mean(name, known)}")
         if not isinstance(value, known[name]):
             kind = {str: "text", list: "a list of texts", dict: "a table of figures"}.get(known[name], "a number")
-            raise Mistake(f"{path}: `{name}` in {TABLE} is {kind}. Got {value!r}.")
+            raise UserError(f"{path}: `{name}` in {TABLE} is {kind}. Got {value!r}.")
     if table.get("hours_a_step", 1) <= 0:
-        raise Mistake(f"{path}: `hours_a_step` in {TABLE} is above 0. Got {table['hours_a_step']!r}.")
+        raise UserError(f"{path}: `hours_a_step` in {TABLE} is above 0. Got {table['hours_a_step']!r}.")
     if "chapters" not in table:
-        raise Mistake(f"{path}: {TABLE} needs `chapters`, the package with a folder a notebook.")
+        raise UserError(f"{path}: {TABLE} needs `chapters`, the package with a folder a notebook.")
     science = tuple(dict.fromkeys([*table.get("science", []), table["chapters"]]))
     lists = {"science": science, **{name: tuple(table.get(name, [])) for name in ("report", "api", "preload")}}
     return Settings(**{**table, **lists})

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from companion.io.errors import Mistake, did_you_mean
+from companion.io.errors import UserError, did_you_mean
 from companion.project import slicing
-from companion.project.paths import House
+from companion.project.paths import Project
 
 PARAMETERS_TAG = "parameters"
 BOOTSTRAP_TAG = "bootstrap"
@@ -23,10 +23,10 @@ class Notebook:
     path: Path
 
     @classmethod
-    def named(cls, house: House, name: str) -> "Notebook":
-        """The notebook `name`, or a `Mistake` naming those that exist."""
-        house.require_notebook(name)
-        return cls(house.notebook(name))
+    def named(cls, project: Project, name: str) -> "Notebook":
+        """The notebook `name`, or a `UserError` naming those that exist."""
+        project.require_notebook(name)
+        return cls(project.notebook(name))
 
     @property
     def name(self) -> str:
@@ -40,14 +40,14 @@ class Notebook:
             cells = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
             return [{**cell, "source": "".join(cell["source"])} for cell in cells]
         except (ValueError, KeyError, TypeError) as error:
-            raise Mistake(f"{self.path} is not a notebook: {error!r}.") from error
+            raise UserError(f"{self.path} is not a notebook: {error!r}.") from error
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
         """The parameters cell, which is the one place where defaults stand."""
         tagged = [cell for cell in self.cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
         if len(tagged) != 1:
-            raise Mistake(
+            raise UserError(
                 f"{self.path.name} needs exactly one cell tagged `{PARAMETERS_TAG}`, because papermill silently keeps "
                 f"the notebook's own values otherwise. It has {len(tagged)}."
             )
@@ -59,7 +59,7 @@ class Notebook:
                     last_line = statement.end_lineno or statement.lineno
                     values[name] = self._literal(name, value)
                 case _:
-                    raise Mistake(
+                    raise UserError(
                         f"The parameters cell of {self.path.name} holds one `name = value` a line. "
                         f"Got `{ast.unparse(statement)}`."
                     )
@@ -69,13 +69,13 @@ class Notebook:
         try:
             return ast.parse(source)
         except SyntaxError as error:
-            raise Mistake(f"A cell of {self.path.name} is not plain Python ({error}):\n{source}") from error
+            raise UserError(f"A cell of {self.path.name} is not plain Python ({error}):\n{source}") from error
 
     def _literal(self, name: str, value: ast.expr) -> Any:
         try:
             return ast.literal_eval(value)
         except ValueError as error:
-            raise Mistake(
+            raise UserError(
                 f"Parameter `{name}` of {self.path.name} must be a plain value (number, string, list), because a "
                 f"profile must be able to write it. Got `{ast.unparse(value)}`."
             ) from error
@@ -91,12 +91,12 @@ class Notebook:
         try:
             return slicing.published(self.code)
         except SyntaxError as error:
-            raise Mistake(f"A cell of {self.path.name} is not plain Python: {error}.") from error
+            raise UserError(f"A cell of {self.path.name} is not plain Python: {error}.") from error
 
     def require_figure(self, figure: str) -> None:
         """Refuse a figure that it does not publish, naming those that it does."""
         if figure not in self.figures:
-            raise Mistake(f"Notebook {self.name!r} has no figure {figure!r}. {did_you_mean(figure, self.figures)}")
+            raise UserError(f"Notebook {self.name!r} has no figure {figure!r}. {did_you_mean(figure, self.figures)}")
 
     def only(self, figure: str) -> dict[str, Any]:
         """The notebook, as JSON, with those of its steps alone that lead to `figure`; its prose stays."""
@@ -112,7 +112,7 @@ class Notebook:
         for cell in self.cells:
             if cell["cell_type"] == "markdown" and cell["source"].startswith("# "):
                 return cell["source"].splitlines()[0][2:].strip()
-        raise Mistake(f"{self.path.name} needs a first heading, `# …`, for the table of contents.")
+        raise UserError(f"{self.path.name} needs a first heading, `# …`, for the table of contents.")
 
 
 def _computes(cell: dict[str, Any]) -> bool:

@@ -12,10 +12,10 @@ import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
-from companion.io.errors import Mistake, did_you_mean
+from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import parse_yaml, read_yaml
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 
 class Parameters(BaseModel):
@@ -48,21 +48,21 @@ def different(because: str) -> Callable[[list], list]:
 
 
 def resolve(
-    house: House, notebook: Notebook, profile: str, overrides: Mapping[str, Any] | None = None
+    project: Project, notebook: Notebook, profile: str, overrides: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Defaults, then what `profile` overrides, then `overrides`: names checked, types not yet.
 
     Cheap enough to be asked for every notebook at every start: no science is imported.
     """
-    house.require_profile(profile)
+    project.require_profile(profile)
     values = dict(notebook.defaults)
     for origin, changes in (
-        (f"profiles/{profile}.yml", _profile(house, profile).get(notebook.name) or {}),
+        (f"profiles/{profile}.yml", _profile(project, profile).get(notebook.name) or {}),
         ("the command line", overrides or {}),
     ):
         for name, value in changes.items():
             if name not in values:
-                raise Mistake(
+                raise UserError(
                     f"{origin}: notebook {notebook.name!r} has no parameter {name!r}. {did_you_mean(name, values)}"
                 )
             values[name] = value
@@ -70,42 +70,42 @@ def resolve(
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise Mistake(
+            raise UserError(
                 f"Parameter `{name}` of notebook {notebook.name!r} must be a plain, finite value, because records are "
                 f"JSON. Got {value!r}."
             ) from error
     return values
 
 
-def check(house: House, notebook: Notebook, values: Mapping[str, Any]) -> Parameters:
-    """`values` as the chapter takes them, or a `Mistake` that names each parameter, its rule and its meaning."""
-    model = parameters_of(house, notebook.name)
+def check(project: Project, notebook: Notebook, values: Mapping[str, Any]) -> Parameters:
+    """`values` as the chapter takes them, or a `UserError` that names each parameter, its rule and its meaning."""
+    model = parameters_of(project, notebook.name)
     if set(notebook.defaults) != set(model.model_fields):
         missing = sorted(set(model.model_fields) - set(notebook.defaults))
         unknown = sorted(set(notebook.defaults) - set(model.model_fields))
-        raise Mistake(
+        raise UserError(
             f"The parameters cell of {notebook.path.name} and the class `Parameters` of its chapter must name the same "
             f"parameters. Missing in the cell: {missing}; unknown to the chapter: {unknown}."
         )
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        raise Mistake(explain(notebook.name, model, error)) from error
+        raise UserError(explain(notebook.name, model, error)) from error
 
 
-def parameters_of(house: House, name: str) -> type[Parameters]:
+def parameters_of(project: Project, name: str) -> type[Parameters]:
     """The class `Parameters` of chapter `name`."""
-    place = f"{house.settings.chapters}.{name}.parameters"
+    place = f"{project.settings.chapters}.{name}.parameters"
     missing = f"Notebook {name!r} needs a class `Parameters(companion.Parameters)` in {place.replace('.', '/')}.py."
     try:
-        module = house.import_module(place)
+        module = project.import_module(place)
     except ModuleNotFoundError as error:
         if not place.startswith(str(error.name)):
             raise
-        raise Mistake(missing) from error
+        raise UserError(missing) from error
     model = getattr(module, "Parameters", None)
     if not (isinstance(model, type) and issubclass(model, Parameters)):
-        raise Mistake(missing)
+        raise UserError(missing)
     return model
 
 
@@ -113,16 +113,16 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """`name=value` from the command line, the value read as YAML 1.2, so that `1e-3` is a number."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise Mistake(f"A parameter is given as name=value, for example -p seed=1. Got {text!r}.")
+        raise UserError(f"A parameter is given as name=value, for example -p seed=1. Got {text!r}.")
     return name.strip(), parse_yaml(value, f"The value {value!r} of parameter {name!r}")
 
 
 def given_once(assignments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Names and values as a mapping, or a `Mistake` if a name comes twice: the first would be lost without a word."""
+    """Names and values as a mapping, or a `UserError` if a name comes twice: the first would be lost without a word."""
     values: dict[str, Any] = {}
     for name, value in assignments:
         if name in values:
-            raise Mistake(f"Parameter {name!r} is given twice: {values[name]!r} and {value!r}. Give it once.")
+            raise UserError(f"Parameter {name!r} is given twice: {values[name]!r} and {value!r}. Give it once.")
         values[name] = value
     return values
 
@@ -132,28 +132,28 @@ def require_one_word(assignments: Sequence[str], words: Sequence[str]) -> None:
     names = [text for text in assignments if "=" not in text]
     if names and words:
         right = " ".join(f"-p {name}={value}" for name, value in zip(names, words, strict=False))
-        raise Mistake(f"A parameter is given as one word, name=value; papermill takes two. Write {right}.")
+        raise UserError(f"A parameter is given as one word, name=value; papermill takes two. Write {right}.")
 
 
-def check_profiles(house: House) -> None:
+def check_profiles(project: Project) -> None:
     """Refuse a profile that overrides a notebook that does not exist."""
-    for profile in house.profile_names():
-        for name in _profile(house, profile):
-            if name not in house.notebooks():
-                raise Mistake(
-                    f"profiles/{profile}.yml: there is no notebook {name!r}. {did_you_mean(name, house.notebooks())}"
+    for profile in project.profile_names():
+        for name in _profile(project, profile):
+            if name not in project.notebooks():
+                raise UserError(
+                    f"profiles/{profile}.yml: there is no notebook {name!r}. {did_you_mean(name, project.notebooks())}"
                 )
 
 
-def _profile(house: House, profile: str) -> dict[str, Any]:
+def _profile(project: Project, profile: str) -> dict[str, Any]:
     if profile == DEFAULT_PROFILE:
         return {}
-    content = read_yaml(house.profiles / f"{profile}.yml") or {}
+    content = read_yaml(project.profiles / f"{profile}.yml") or {}
     if not isinstance(content, dict) or not all(isinstance(value, dict | None) for value in content.values()):
-        raise Mistake(f"profiles/{profile}.yml maps each notebook to its overrides, as in `name: {{seed: 1}}`.")
+        raise UserError(f"profiles/{profile}.yml maps each notebook to its overrides, as in `name: {{seed: 1}}`.")
     for name in (name for names in (content, *content.values()) for name in names or {}):
         if not isinstance(name, str):
-            raise Mistake(
+            raise UserError(
                 f"profiles/{profile}.yml: {name!r} is the name of no notebook and of no parameter. Names are text."
             )
     return content

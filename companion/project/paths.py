@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from companion.io.errors import Mistake, did_you_mean
+from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_text, read_yaml
 from companion.project.configuration import FILE, Settings, has_table
 
@@ -26,20 +26,20 @@ MIME = "application/vnd.companion.figure+json"
 
 
 @dataclass(frozen=True)
-class House:
+class Project:
     """A checkout of the companion, by its root folder."""
 
     root: Path
 
     @classmethod
-    def here(cls) -> "House":
+    def here(cls) -> "Project":
         """The checkout around the working folder, else the one this package was installed from."""
         start = Path.cwd()
         for folder in (start, *start.parents, Path(__file__).resolve().parents[2]):
             if (folder / MARK).is_file() and has_table(folder / FILE):
                 _require_utf8(folder)
                 return cls(folder)
-        raise Mistake(
+        raise UserError(
             f"`companion` works inside a clone of a book (a folder with {MARK} and a {FILE} with a table "
             f"[tool.companion]), and {start} is in none. A notebook runs without it: papermill NOTEBOOK.ipynb OUT.ipynb"
         )
@@ -50,7 +50,7 @@ class House:
         return Settings.read(self.root / FILE)
 
     @property
-    def project(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """What the book says of itself to those who install packages."""
         return tomllib.loads((self.root / FILE).read_text(encoding="utf-8"))["project"]
 
@@ -143,12 +143,12 @@ class House:
         """Refuse a configuration or a table of contents that Jupyter Book could not read, before anything is run."""
         for name in (MARK, "_toc.yml"):
             if not isinstance(read_yaml(self.root / name), dict):
-                raise Mistake(f"{self.root / name} is not a mapping, `name: value` a line.")
+                raise UserError(f"{self.root / name} is not a mapping, `name: value` a line.")
 
     def require_notebook(self, name: str) -> None:
         """Refuse a notebook that does not exist, naming those that do."""
         if name not in self.notebooks():
-            raise Mistake(f"There is no notebook {name!r}. {did_you_mean(name, self.notebooks())}")
+            raise UserError(f"There is no notebook {name!r}. {did_you_mean(name, self.notebooks())}")
 
     def profile_names(self) -> list[str]:
         """`laptop`, which is the parameters cells themselves, and one for every file in profiles/."""
@@ -157,7 +157,7 @@ class House:
     def require_profile(self, profile: str) -> None:
         """Refuse a profile that does not exist, naming those that do."""
         if profile not in self.profile_names():
-            raise Mistake(f"There is no profile {profile!r}. {did_you_mean(profile, self.profile_names())}")
+            raise UserError(f"There is no profile {profile!r}. {did_you_mean(profile, self.profile_names())}")
 
     def data(self, name: str) -> Path:
         """Tracked results of runs too long for a laptop."""
@@ -264,7 +264,7 @@ def _require_utf8(folder: Path) -> None:
     try:
         str(folder).encode()
     except UnicodeEncodeError:
-        raise Mistake(
+        raise UserError(
             f"The name of the folder {str(folder)!a} is not UTF-8, as records, notebooks and pages are. Rename it."
         ) from None
 

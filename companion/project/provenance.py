@@ -12,13 +12,13 @@ from typing import Any
 
 from companion.io.atomic import dump_json, write_text
 from companion.project.configuration import FILE
-from companion.project.paths import House
+from companion.project.paths import Project
 
 # What a provenance says.
 RECORDED = {"started", "seconds", "device", "cores", "platform", "python", "versions", "git"}
 
 
-def record(house: House, path: Path, *, started: datetime.datetime, seconds: float, device: str | None) -> None:
+def record(project: Project, path: Path, *, started: datetime.datetime, seconds: float, device: str | None) -> None:
     """Write the provenance of a run that began at `started` and took `seconds`."""
     write_text(
         path,
@@ -29,18 +29,18 @@ def record(house: House, path: Path, *, started: datetime.datetime, seconds: flo
                 "device": device,
                 "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
                 "platform": platform.platform(),
-                **software(house),
+                **software(project),
             }
         ),
     )
 
 
-def software(house: House) -> dict[str, Any]:
+def software(project: Project) -> dict[str, Any]:
     """What computes: versions of Python and of the packages that the book reports, and the state of the checkout."""
     return {
         "python": platform.python_version(),
-        "versions": {package: importlib.metadata.version(package) for package in house.settings.report},
-        "git": _git(house.root),
+        "versions": {package: importlib.metadata.version(package) for package in project.settings.report},
+        "git": _git(project.root),
     }
 
 

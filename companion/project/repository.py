@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from companion.io.atomic import write_text
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.io.yaml import read_yaml
 from companion.project.notebooks import BOOTSTRAP_TAG
-from companion.project.paths import House, relative
+from companion.project.paths import Project, relative
 
 # Plain Python, and what it says where something is wrong is one sentence: `SystemExit` has no traceback in a notebook.
 BOOTSTRAP = """\
@@ -40,53 +40,53 @@ NOTEBOOK = "notebook"
 _URL = r"https://github\.com/[\w.-]+/[\w.-]+?"
 
 
-def public_address(house: House) -> str:
+def public_address(project: Project) -> str:
     """The one definition: `repository: url:` in `_config.yml`."""
-    return read_yaml(house.root / "_config.yml")["repository"]["url"]
+    return read_yaml(project.root / "_config.yml")["repository"]["url"]
 
 
-def is_known(house: House) -> bool:
+def is_known(project: Project) -> bool:
     """Whether the address is more than a placeholder, so that links to it lead somewhere."""
-    return public_address(house).split("/")[-2] != PLACEHOLDER
+    return public_address(project).split("/")[-2] != PLACEHOLDER
 
 
-def site_address(house: House) -> str | None:
+def site_address(project: Project) -> str | None:
     """Where GitHub Pages serves the site, or what `html: baseurl:` says; None while the address is not known."""
-    if base := (read_yaml(house.root / "_config.yml").get("html") or {}).get("baseurl"):
+    if base := (read_yaml(project.root / "_config.yml").get("html") or {}).get("baseurl"):
         return base.rstrip("/") + "/"
-    if not is_known(house):
+    if not is_known(project):
         return None
-    owner, name = public_address(house).removeprefix("https://github.com/").split("/")
+    owner, name = public_address(project).removeprefix("https://github.com/").split("/")
     return f"https://{owner.lower()}.github.io/{name}/"
 
 
-def spread(house: House, url: str | None = None) -> list[str]:
+def spread(project: Project, url: str | None = None) -> list[str]:
     """Write the address (first the definition, if a new `url` is given) to every copy; the files that changed."""
     if url is not None:
         url = url.rstrip("/").removesuffix(".git")
         if not re.fullmatch(_URL, url):
-            raise Mistake(f"The address looks like https://github.com/OWNER/NAME. Got {url!r}.")
-        _rewrite(house.root / "_config.yml", lambda text: re.sub(rf"(?m)^(  url: ){_URL}$", rf"\g<1>{url}", text))
-    return [relative(path, house.root) for path, rewrite in _copies(house) if _rewrite(path, rewrite)]
+            raise UserError(f"The address looks like https://github.com/OWNER/NAME. Got {url!r}.")
+        _rewrite(project.root / "_config.yml", lambda text: re.sub(rf"(?m)^(  url: ){_URL}$", rf"\g<1>{url}", text))
+    return [relative(path, project.root) for path, rewrite in _copies(project) if _rewrite(path, rewrite)]
 
 
-def differing(house: House) -> list[str]:
+def differing(project: Project) -> list[str]:
     """The copies that do not say what `_config.yml` says."""
     return [
-        relative(path, house.root)
-        for path, rewrite in _copies(house)
+        relative(path, project.root)
+        for path, rewrite in _copies(project)
         if rewrite(path.read_text(encoding="utf-8")) != path.read_text(encoding="utf-8")
     ]
 
 
-def bootstrap_cell(house: House) -> dict:
+def bootstrap_cell(project: Project) -> dict:
     """The hidden cell that every notebook has, the same in all."""
-    name = house.project["name"]
-    extra = f"[{NOTEBOOK}]" if NOTEBOOK in house.project.get("optional-dependencies", {}) else ""
+    name = project.metadata["name"]
+    extra = f"[{NOTEBOOK}]" if NOTEBOOK in project.metadata.get("optional-dependencies", {}) else ""
     source = BOOTSTRAP.format(
-        chapters=house.settings.chapters,
-        wanted=f"{name}{extra} @ git+{public_address(house)}",
-        packages=json.dumps(house.packages),
+        chapters=project.settings.chapters,
+        wanted=f"{name}{extra} @ git+{public_address(project)}",
+        packages=json.dumps(project.packages),
         name=name,
     )
     return {
@@ -99,8 +99,8 @@ def bootstrap_cell(house: House) -> dict:
     }
 
 
-def _copies(house: House) -> list[tuple[Path, Callable[[str], str]]]:
-    url = public_address(house)
+def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
+    url = public_address(project)
     owner_and_name = url.removeprefix("https://github.com/")
 
     def in_citation(text: str) -> str:
@@ -118,13 +118,13 @@ def _copies(house: House) -> list[tuple[Path, Callable[[str], str]]]:
     def in_notebook(text: str) -> str:
         notebook = json.loads(text)
         cells = [cell for cell in notebook["cells"] if BOOTSTRAP_TAG not in cell["metadata"].get("tags", [])]
-        notebook["cells"] = [*cells[:1], bootstrap_cell(house), *cells[1:]]
+        notebook["cells"] = [*cells[:1], bootstrap_cell(project), *cells[1:]]
         return dump_notebook(notebook)
 
     files = {"CITATION.cff": in_citation, "pyproject.toml": in_project, "README.md": in_readme}
     return [
-        *((house.root / name, rewrite) for name, rewrite in files.items() if (house.root / name).is_file()),
-        *((house.notebook(name), in_notebook) for name in house.notebooks()),
+        *((project.root / name, rewrite) for name, rewrite in files.items() if (project.root / name).is_file()),
+        *((project.notebook(name), in_notebook) for name in project.notebooks()),
     ]
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from companion.io.errors import Mistake, did_you_mean
+from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.project.theorem_blocks import Box, boxes
 
 # How the kinds of numbered items are abbreviated.
@@ -98,10 +98,10 @@ class Statements:
         self.index, self.boxes, self.claims = index, {box.label: box for box in found}, list(claims)
 
     @classmethod
-    def of(cls, house: House, claims: Sequence[dict[str, Any]]) -> "Statements | None":
+    def of(cls, project: Project, claims: Sequence[dict[str, Any]]) -> "Statements | None":
         """Those of the book, or None if it lists none."""
-        place = house.settings.statements
-        return cls(read_index(house.root / place), boxes(house), claims) if place else None
+        place = project.settings.statements
+        return cls(read_index(project.root / place), boxes(project), claims) if place else None
 
     def rows_of_box(self, label: str) -> list[Statement]:
         """The statements a box belongs to: those that name it, else the first with the number it cites."""
@@ -174,10 +174,10 @@ class Statements:
             found += [*(row for row in rows if row.kind == kind), *rows][:1]
         return found
 
-    def faults(self, house: House) -> list[str]:
+    def faults(self, project: Project) -> list[str]:
         """What is wrong, each in a sentence that says what to do."""
-        figures = {figure for name in house.notebooks() for figure in Notebook.named(house, name).figures}
-        pages = {path.stem for path in house.book.glob("*.*")}
+        figures = {figure for name in project.notebooks() for figure in Notebook.named(project, name).figures}
+        pages = {path.stem for path in project.book.glob("*.*")}
         known = {"boxes": set(self.boxes), "figures": figures, "pages": pages}
         known["claims"] = {claim["id"] for claim in self.claims}
         wrong = []
@@ -203,19 +203,19 @@ class Statements:
 
 
 def read_index(path: Path) -> Index:
-    """The data file, or a `Mistake` that says what is wrong with it."""
+    """The data file, or a `UserError` that says what is wrong with it."""
     try:
         index = Index(**read_yaml(path))
     except (TypeError, ValidationError) as error:
-        raise Mistake(f"{path} is no list of statements: {error}") from error
+        raise UserError(f"{path} is no list of statements: {error}") from error
     places = [(row.paper, row.item) for row in index.statements]
     twice = sorted({f"{paper} {item}" for paper, item in places if places.count((paper, item)) > 1})
     if twice:
-        raise Mistake(f"{path} has more than one row for {', '.join(twice)}.")
+        raise UserError(f"{path} has more than one row for {', '.join(twice)}.")
     for row in index.statements:
         for name, known in ((row.paper, index.papers), *((letter, index.origins) for letter in row.read)):
             if name not in known:
-                raise Mistake(f"{path}, {row.paper} {row.item}: there is no {name!r}. {did_you_mean(name, known)}")
+                raise UserError(f"{path}, {row.paper} {row.item}: there is no {name!r}. {did_you_mean(name, known)}")
     return index
 
 

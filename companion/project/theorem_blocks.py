@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 
 BOX = re.compile(r"^(`{3,}|:{3,})\{prf:(\w+)\}([^\n]*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LABEL = re.compile(r"^:label: ([a-z0-9-]+)$", re.MULTILINE)
@@ -26,9 +26,9 @@ class Box:
         return re.search(rf"\{{cite:?\w*\}}`[^`]*\b{paper}\b|\[{paper}\b", f"{self.title}\n{self.text}") is not None
 
 
-def boxes(house: House) -> list[Box]:
+def boxes(project: Project) -> list[Box]:
     """All that have a label, in the order of the book: notebooks first, then pages."""
-    pages = [*(house.notebook(name) for name in house.notebooks()), *sorted(house.book.glob("*.md"))]
+    pages = [*(project.notebook(name) for name in project.notebooks()), *sorted(project.book.glob("*.md"))]
     return [box for page in pages for box in _in(page.stem, prose(page))]
 
 

@@ -8,14 +8,14 @@ from typing import Any
 from companion.figures import store
 from companion.project import provenance
 from companion.project.notebooks import Notebook
-from companion.project.paths import Build, House
+from companion.project.paths import Build, Project
 
 
 @dataclass(frozen=True)
 class Run:
     """One such run, by the name of its folder in `_build/runs/`: `<notebook>[-<figure>]-<digest>`."""
 
-    house: House
+    project: Project
     name: str
 
     @property
@@ -26,15 +26,15 @@ class Run:
     @property
     def build(self) -> Build:
         """Where its results are."""
-        return self.house.own_build(self.name)
+        return self.project.own_build(self.name)
 
     @cached_property
     def records(self) -> dict[str, dict[str, Any]]:
         """The record of each of its figures that is there with all its files, in the order of the notebook."""
         folder = self.build.figures / self.notebook
         names = [name for name in store.names_in(folder) if not store.faults(folder, name)]
-        if self.notebook in self.house.notebooks():
-            order = Notebook.named(self.house, self.notebook).figures
+        if self.notebook in self.project.notebooks():
+            order = Notebook.named(self.project, self.notebook).figures
             names.sort(key=lambda name: order.index(name) if name in order else len(order))
         return {name: store.read_record(folder, name) for name in names}
 
@@ -46,7 +46,7 @@ class Run:
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:
         """Which parameters are not those of the published figures: what they are there, and here."""
-        published = published_parameters(self.house, self.notebook)
+        published = published_parameters(self.project, self.notebook)
         mine = next((record["parameters"] for record in self.records.values()), {})
         return {name: (published.get(name), value) for name, value in mine.items() if published.get(name, ...) != value}
 
@@ -70,17 +70,17 @@ class Run:
         }
 
 
-def all_runs(house: House) -> list[Run]:
+def all_runs(project: Project) -> list[Run]:
     """The runs that left figures, the newest last."""
-    folders = sorted(path.name for path in house.runs.iterdir()) if house.runs.is_dir() else []
-    found = [run for run in (Run(house, name) for name in folders) if run.records]
+    folders = sorted(path.name for path in project.runs.iterdir()) if project.runs.is_dir() else []
+    found = [run for run in (Run(project, name) for name in folders) if run.records]
     return sorted(found, key=lambda run: (run.origin or {}).get("started", ""))
 
 
-def published_parameters(house: House, notebook: str) -> Mapping[str, Any]:
+def published_parameters(project: Project, notebook: str) -> Mapping[str, Any]:
     """What the published figures of a notebook were computed with; its defaults where none is published."""
-    folder = house.published / notebook
+    folder = project.published / notebook
     for figure in store.names_in(folder):
         if not store.faults(folder, figure):
             return store.read_record(folder, figure)["parameters"]
-    return Notebook.named(house, notebook).defaults if notebook in house.notebooks() else {}
+    return Notebook.named(project, notebook).defaults if notebook in project.notebooks() else {}

@@ -15,15 +15,15 @@ from companion.figures import store
 from companion.figures.plain_math import as_html, bound, caption_as_html, number
 from companion.figures.tolerances import ColumnMovement, Movement, movement
 from companion.io import atomic
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.runs.custom_runs import Run
 
 LIGHT, DARK = ".svg", ".dark.svg"
 
 
-def write(house: House, name: str) -> Path:
+def write(project: Project, name: str) -> Path:
     """Write the page of the run in the folder `name`, from what it left and from what is published now; its path."""
-    run = Run(house, name)
+    run = Run(project, name)
     _copy_published(run)
     parts = [_figure(run, figure) for figure in run.records]
     title = f"{run.notebook}: a run of your own"
@@ -47,12 +47,12 @@ def _copy_published(run: Run) -> None:
         new.mkdir()
         for figure in filter(lambda figure: _is_published(run, figure), run.records):
             for suffix in (LIGHT, DARK):
-                shutil.copyfile(run.house.published / run.notebook / f"{figure}{suffix}", new / f"{figure}{suffix}")
+                shutil.copyfile(run.project.published / run.notebook / f"{figure}{suffix}", new / f"{figure}{suffix}")
         atomic.replace_folder(new, run.build.beside)
 
 
 def _is_published(run: Run, figure: str) -> bool:
-    return not store.faults(run.house.published / run.notebook, figure)
+    return not store.faults(run.project.published / run.notebook, figure)
 
 
 def _movement(run: Run, figure: str) -> Movement | None:
@@ -61,7 +61,7 @@ def _movement(run: Run, figure: str) -> Movement | None:
         return None
     name = f"{figure}{store.DATA}"
     unrounded = run.build.tables / run.notebook / name
-    return movement(run.house.published / run.notebook / name, unrounded, run.records[figure]["columns"])
+    return movement(run.project.published / run.notebook / name, unrounded, run.records[figure]["columns"])
 
 
 def _changed(run: Run) -> str:
@@ -111,7 +111,7 @@ def _in_short(moved: Movement | None) -> str:
 
 def _figure(run: Run, figure: str) -> str:
     record, mine = run.records[figure], f"figures/{run.notebook}/{figure}"
-    published = run.house.published / run.notebook
+    published = run.project.published / run.notebook
     other = store.read_record(published, figure) if _is_published(run, figure) else None
     beside = (
         _panel("published", f"published/{figure}", other["alt"]) if other else "<p>This figure is not published.</p>"

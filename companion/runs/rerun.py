@@ -11,7 +11,7 @@ from companion.build import execution
 from companion.figures import store, table_io
 from companion.io.errors import ClaimsFailed
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ def rerun(notebook: str, figure: str, /, **parameters: Any) -> Rerun:
     """What `companion run NOTEBOOK --figure FIGURE -p NAME=VALUE` leaves; what is there already is not computed again.
 
     It runs in a kernel of its own, from the checkout around the working folder, else the one that is installed. Raises
-    `Mistake` for a name or a value that is not allowed.
+    `UserError` for a name or a value that is not allowed.
     """
-    house = House.here()
-    Notebook.named(house, notebook).require_figure(figure)
+    project = Project.here()
+    Notebook.named(project, notebook).require_figure(figure)
     with suppress(ClaimsFailed):  # the results are kept, and say so
-        execution.run(house, notebook, DEFAULT_PROFILE, parameters, figure)
-    build = execution.own_build(house, notebook, DEFAULT_PROFILE, parameters, figure)
+        execution.run(project, notebook, DEFAULT_PROFILE, parameters, figure)
+    build = execution.own_build(project, notebook, DEFAULT_PROFILE, parameters, figure)
     record = store.read_record(build.figures / notebook, figure)
     table = table_io.read_csv(build.tables / notebook / f"{figure}{store.DATA}", record["columns"])
     return Rerun(table, record["claims"], build.page)

@@ -23,10 +23,10 @@ from companion.build import cache_keys, execution
 from companion.figures import store, table_io
 from companion.figures.style import INK, PALETTES, style
 from companion.io import atomic, processes
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import parameters
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, Project
 
 # How far outside its tolerance a claim is drawn: what is further away is drawn there.
 FARTHEST = 3.0
@@ -38,7 +38,7 @@ RAN = (0, 3)
 class Sweep:
     """One notebook and the points at which it is run: values of some of its parameters."""
 
-    house: House
+    project: Project
     name: str
     profile: str
     points: Sequence[Mapping[str, Any]]
@@ -47,38 +47,40 @@ class Sweep:
     def folder(self) -> Path:
         """`_build/sweeps/<notebook>-<parameters>`: what the runs came to."""
         profile = [] if self.profile == DEFAULT_PROFILE else [self.profile]
-        return self.house.sweeps / "-".join([self.name, *self.points[0], *profile])
+        return self.project.sweeps / "-".join([self.name, *self.points[0], *profile])
 
     def is_there(self, point: Mapping[str, Any]) -> bool:
         """Whether the run at `point` was made from what is there now."""
-        build = execution.own_build(self.house, self.name, self.profile, point)
-        stamp = cache_keys.run_stamp(self.house, build, self.name, self.profile, point)
-        return cache_keys.intact(self.house, stamp)
+        build = execution.own_build(self.project, self.name, self.profile, point)
+        stamp = cache_keys.run_stamp(self.project, build, self.name, self.profile, point)
+        return cache_keys.intact(self.project, stamp)
 
     def records(self, point: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Path]]:
         """Of every figure of the run at `point`: its record, and its unrounded numbers."""
-        build = execution.own_build(self.house, self.name, self.profile, point)
-        for figure in Notebook.named(self.house, self.name).figures:
+        build = execution.own_build(self.project, self.name, self.profile, point)
+        for figure in Notebook.named(self.project, self.name).figures:
             table = build.tables / self.name / f"{figure}{store.DATA}"
             yield store.read_record(build.figures / self.name, figure), table
 
 
-def plan(house: House, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:
+def plan(project: Project, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:
     """The sweeps of `names`, or of every notebook that has these parameters; all values are checked, nothing runs."""
-    parameters.require_one_word(assignments, [name for name in names if name not in house.notebooks()])
+    parameters.require_one_word(assignments, [name for name in names if name not in project.notebooks()])
     values = parameters.given_once(map(parse_values, assignments))
     if not values:
-        raise Mistake("A sweep needs values to go through, for example -p seed=1:10.")
+        raise UserError("A sweep needs values to go through, for example -p seed=1:10.")
     for name in names:
-        house.require_notebook(name)
-    chosen = names or [name for name in house.notebooks() if set(values) <= set(Notebook.named(house, name).defaults)]
+        project.require_notebook(name)
+    chosen = names or [
+        name for name in project.notebooks() if set(values) <= set(Notebook.named(project, name).defaults)
+    ]
     if not chosen:
-        raise Mistake(f"No notebook has the parameters {', '.join(values)}.")
+        raise UserError(f"No notebook has the parameters {', '.join(values)}.")
     points = [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
     for name, point in itertools.product(chosen, points):
-        notebook = Notebook.named(house, name)
-        parameters.check(house, notebook, parameters.resolve(house, notebook, profile, point))
-    return [Sweep(house, name, profile, points) for name in chosen]
+        notebook = Notebook.named(project, name)
+        parameters.check(project, notebook, parameters.resolve(project, notebook, profile, point))
+    return [Sweep(project, name, profile, points) for name in chosen]
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:
@@ -90,7 +92,7 @@ def parse_values(text: str) -> tuple[str, list[Any]]:
     else:
         name, found = parameters.parse_assignment(f"{name}=[{value}]" if "=" in text else text)
     if not found:
-        raise Mistake(f"A sweep goes through values, as in -p seed=1:10 or -p length=10,100. Got {text!r}.")
+        raise UserError(f"A sweep goes through values, as in -p seed=1:10 or -p length=10,100. Got {text!r}.")
     return name.strip(), found
 
 
@@ -101,7 +103,7 @@ def run(
     if not runs:
         return
     commands = {str(place): _command(sweep, point) for place, (sweep, point) in enumerate(runs)}
-    with closing(processes.run_all(commands, cores, runs[0][0].house.root)) as ended:
+    with closing(processes.run_all(commands, cores, runs[0][0].project.root)) as ended:
         for place, finished in ended:
             yield (*runs[int(place)], None if finished.returncode in RAN else finished.stderr.strip())
 

@@ -3,8 +3,8 @@
 The book is copied to a folder of its own, and its notebooks are run there with the published parameters: nothing of
 what is verified is written to, and nothing that was computed before is trusted.
 
-Compared is what a rebuild compares, `companion.figures.tolerances` and `companion.build.publication_policy`, and what it leaves alone: the
-numbers of claims, and whether a picture shows its table. Deviations are told in units of what is allowed.
+The comparison covers what a rebuild compares (`companion.figures.tolerances`, `companion.build.publication_policy`),
+and also the numbers of claims and whether a picture shows its table. Deviations are given in units of the tolerance.
 """
 
 import csv
@@ -25,15 +25,15 @@ from companion.figures import rendering, store, table_io
 from companion.figures.image_comparison import unlike
 from companion.figures.tolerances import movement
 from companion.io import processes
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project.configuration import FILE, Settings, has_table
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, MARK, House
+from companion.project.paths import DEFAULT_PROFILE, MARK, Project
 
 # What `companion run` ends with when its results are there: every claim holds, or some do not.
 RAN = (0, 3)
 # Where a wheel carries the pages, notebooks and profiles of its book: below the package of its chapters.
-CARRIED = "house"
+CARRIED = "project"
 # Longer values bury what they are there to tell.
 LONGEST = 60
 
@@ -67,7 +67,7 @@ class Verification:
 
     parts: Mapping[str, Path]
     published: Path
-    home: House
+    home: Project
 
     @classmethod
     def of(cls, published: Path | None) -> "Verification":
@@ -76,18 +76,18 @@ class Verification:
         Without a checkout, `figures/` and `_build/` are those of the working folder.
         """
         try:
-            home = House.here()
+            home = Project.here()
             parts = _checkout(home)
-        except Mistake:
-            home, parts = House(Path.cwd()), _carried()
+        except UserError:
+            home, parts = Project(Path.cwd()), _carried()
             if not parts:
                 raise
         published = (published or home.published).absolute()
         if not published.is_dir():
-            raise Mistake(f"There are no published figures in {published}: name their folder, `--figures FOLDER`.")
+            raise UserError(f"There are no published figures in {published}: name their folder, `--figures FOLDER`.")
         return cls(parts, published, home)
 
-    def lay_out(self) -> House:
+    def lay_out(self) -> Project:
         """Copy the book, after removing what the last verification left."""
         copy = self.home.verified
         shutil.rmtree(copy, ignore_errors=True)
@@ -97,7 +97,7 @@ class Verification:
                 shutil.copytree(path, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
             elif path.is_file():
                 shutil.copyfile(path, copy / name)
-        return House(copy)
+        return Project(copy)
 
     def run(
         self, names: Sequence[str], cores: int, begun: Callable[[str], None]
@@ -109,37 +109,37 @@ class Verification:
             for name, finished in ended:
                 yield name, None if finished.returncode in RAN else finished.stderr.strip() or "it was killed"
 
-    def strangers(self, house: House) -> list[str]:
+    def strangers(self, project: Project) -> list[str]:
         """The folders of published figures that belong to no notebook."""
-        return sorted({path.name for path in self.published.glob("*/")} - set(house.notebooks()))
+        return sorted({path.name for path in self.published.glob("*/")} - set(project.notebooks()))
 
-    def verdicts(self, house: House, name: str) -> list[Verdict]:
+    def verdicts(self, project: Project, name: str) -> list[Verdict]:
         """Of every figure that notebook `name` publishes, and of every one published under its name."""
-        figures = Notebook.named(house, name).figures
+        figures = Notebook.named(project, name).figures
         published = self.published / name
         strangers = [figure for figure in store.names_in(published) if figure not in figures]
         unknown = Difference("the figure", math.inf, "there", "no notebook publishes it")
         return [
-            *(self._verdict(house, name, figure) for figure in figures),
+            *(self._verdict(project, name, figure) for figure in figures),
             *(Verdict(f"{name}/{figure}", math.inf, "", (unknown,)) for figure in strangers),
         ]
 
-    def _verdict(self, house: House, name: str, figure: str) -> Verdict:
+    def _verdict(self, project: Project, name: str, figure: str) -> Verdict:
         published = self.published / name
         if faults := store.faults(published, figure):
             found = tuple(Difference("files", math.inf, fault, "") for fault in faults)
             return Verdict(f"{name}/{figure}", math.inf, "", found)
         try:
-            moved = list(self._moved(house, name, figure))
+            moved = list(self._moved(project, name, figure))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             moved = [Difference("the record", math.inf, f"is not one of a figure ({error!r})", "")]
         worst = max(moved, key=lambda found: found.by, default=Difference("", 0.0, "", ""))
         differing = tuple(found for found in moved if found.by > 1)
         return Verdict(f"{name}/{figure}", worst.by, worst.what if worst.by else "", differing)
 
-    def _moved(self, house: House, name: str, figure: str) -> Iterator[Difference]:
+    def _moved(self, project: Project, name: str, figure: str) -> Iterator[Difference]:
         """All that could be compared, moved or not."""
-        build, published = execution.own_build(house, name, DEFAULT_PROFILE, {}), self.published / name
+        build, published = execution.own_build(project, name, DEFAULT_PROFILE, {}), self.published / name
         old = store.read_record(published, figure)
         new = store.read_record(build.figures / name, figure)
         yield from _words_moved(words(old), words(new))
@@ -159,11 +159,11 @@ class Verification:
             fault = "does not hold" if not claim["holds"] else "does not catch its alternative"
             yield Difference(f"claim {claim['id']}", math.inf, "", f"{fault}: measured {claim['measured']}")
         if not moved.other_rows:
-            yield from self._pictures(house, name, figure, new)
+            yield from self._pictures(project, name, figure, new)
 
-    def _pictures(self, house: House, name: str, figure: str, record: Mapping[str, Any]) -> Iterator[Difference]:
+    def _pictures(self, project: Project, name: str, figure: str, record: Mapping[str, Any]) -> Iterator[Difference]:
         """The published pictures that do not show the published table."""
-        build, published = execution.own_build(house, name, DEFAULT_PROFILE, {}), self.published / name
+        build, published = execution.own_build(project, name, DEFAULT_PROFILE, {}), self.published / name
         redrawn = None
         for suffix in store.PICTURES:
             files = [f"{figure}{ending}" for ending in (suffix, store.DATA)]
@@ -171,7 +171,7 @@ class Verification:
                 continue
             if redrawn is None:
                 frame = table_io.read_csv(published / files[1], record["columns"])
-                module = house.import_module(f"{house.settings.chapters}.{name}.{figure}")
+                module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
                 redrawn = rendering.pictures(module, frame)
             if fault := unlike((published / files[0]).read_bytes(), redrawn[suffix], suffix):
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")
@@ -247,12 +247,20 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _checkout(house: House) -> dict[str, Path]:
+def _checkout(project: Project) -> dict[str, Path]:
     """The parts of a checkout that its numbers and its pictures come from, by where they belong."""
-    parts = [MARK, "_toc.yml", FILE, house.lock.name, house.book.name, house.profiles.name, *house.settings.science]
-    if house.root == MACHINE.parent:
+    parts = [
+        MARK,
+        "_toc.yml",
+        FILE,
+        project.lock.name,
+        project.book.name,
+        project.profiles.name,
+        *project.settings.science,
+    ]
+    if project.root == MACHINE.parent:
         parts.append(MACHINE.name)
-    return {part: house.root / part for part in parts}
+    return {part: project.root / part for part in parts}
 
 
 def _carried() -> dict[str, Path]:

@@ -13,54 +13,54 @@ from companion.build import publication_policy
 from companion.build.cache_keys import plain_cells
 from companion.figures import store
 from companion.io import atomic
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, PARAMETERS_TAG, Notebook
-from companion.project.paths import DEFAULT_PROFILE, MIME, House
+from companion.project.paths import DEFAULT_PROFILE, MIME, Project
 from companion.project.repository import dump_notebook
 
 Cell = dict[str, Any]
 
 
-def weave(house: House, name: str, profile: str) -> Path:
+def weave(project: Project, name: str, profile: str) -> Path:
     """Write the woven copy of notebook `name` where readers find it; nothing is written if nothing changed.
 
-    Raises a `Mistake` if the notebook's code is not that which gave the outputs.
+    Raises a `UserError` if the notebook's code is not that which gave the outputs.
     """
-    build = house.build(profile)
-    today, last = Notebook.named(house, name), Notebook(build.executed / f"{name}.ipynb")
+    build = project.build(profile)
+    today, last = Notebook.named(project, name), Notebook(build.executed / f"{name}.ipynb")
     if plain_cells(today) != plain_cells(last):
-        raise Mistake(
+        raise UserError(
             f"{name} has other code than when it was run in profile {profile!r}. Run `companion run {name} --profile "
             f"{profile}` first."
         )
     source, executed = (json.loads(notebook.path.read_text(encoding="utf-8")) for notebook in (today, last))
-    figures = house.shown_figures(profile)
+    figures = project.shown_figures(profile)
     woven = {
         **executed,
         "metadata": {part: value for part, value in executed["metadata"].items() if part != "papermill"},
-        "cells": [_refreshed(cell, house, figures) for cell in _cells(source["cells"], executed["cells"])],
+        "cells": [_refreshed(cell, project, figures) for cell in _cells(source["cells"], executed["cells"])],
     }
     return _write(build.notebooks / f"{name}.ipynb", woven)
 
 
-def weave_published(house: House, name: str) -> Path:
+def weave_published(project: Project, name: str) -> Path:
     """The same without a run: each published figure in the cell that publishes it, nothing under the others.
 
-    Raises a `Mistake` if one is not whole, or known to be of another notebook than today's.
+    Raises a `UserError` if one is not whole, or known to be of another notebook than today's.
     """
-    notebook = Notebook.named(house, name)
+    notebook = Notebook.named(project, name)
     sentences = []
     for figure in notebook.figures:
-        if faults := publication_policy.departures(house, name, figure):
+        if faults := publication_policy.departures(project, name, figure):
             enough = faults == [publication_policy.DRAWN_OTHERWISE]
             command = f"companion draw {name}/{figure}" if enough else f"companion run {name}"
             sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
     if sentences:
-        raise Mistake("\n".join(sentences))
+        raise UserError("\n".join(sentences))
     source = json.loads(notebook.path.read_text(encoding="utf-8"))
-    cells = [_refreshed(_with_figure(cell, name), house, house.published) for cell in source["cells"]]
-    return _write(house.build(DEFAULT_PROFILE).notebooks / f"{name}.ipynb", {**source, "cells": cells})
+    cells = [_refreshed(_with_figure(cell, name), project, project.published) for cell in source["cells"]]
+    return _write(project.build(DEFAULT_PROFILE).notebooks / f"{name}.ipynb", {**source, "cells": cells})
 
 
 def _with_figure(cell: Cell, name: str) -> Cell:
@@ -106,16 +106,16 @@ def _tag(cell: Cell) -> str | None:
     return next((tag for tag in (PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG) if tag in tags), None)
 
 
-def _refreshed(cell: Cell, house: House, figures: Path) -> Cell:
+def _refreshed(cell: Cell, project: Project, figures: Path) -> Cell:
     if cell["cell_type"] != "code":
         return cell
-    return {**cell, "outputs": [_shown(output, house, figures) for output in cell["outputs"]]}
+    return {**cell, "outputs": [_shown(output, project, figures) for output in cell["outputs"]]}
 
 
-def _shown(output: dict[str, Any], house: House, figures: Path) -> dict[str, Any]:
+def _shown(output: dict[str, Any], project: Project, figures: Path) -> dict[str, Any]:
     """A published output with the picture and the claims as they are in `figures`; any other without folders."""
     if MIME not in output.get("data", {}):
-        return _without_folders(output, house)
+        return _without_folders(output, project)
     from companion.authoring.publish import Published  # matplotlib takes a second to import
 
     notebook, _, figure = output["data"][MIME]["figure"].partition("/")
@@ -125,19 +125,19 @@ def _shown(output: dict[str, Any], house: House, figures: Path) -> dict[str, Any
     return {**output, "data": dict(Published(figures / notebook, record).bundle())}
 
 
-def _without_folders(output: Any, house: House) -> Any:
+def _without_folders(output: Any, project: Project) -> Any:
     """The same, its texts naming no folder above the book, above the environment, or of a person."""
     match output:
         case str():
-            for folder, instead in ((house.root, ""), (Path(sys.prefix), ""), (Path.home(), "~/")):
+            for folder, instead in ((project.root, ""), (Path(sys.prefix), ""), (Path.home(), "~/")):
                 output = output.replace(f"{folder}/", instead)
             return output
         case list():
-            return [_without_folders(part, house) for part in output]
+            return [_without_folders(part, project) for part in output]
         case dict():
             # in the letters that pictures are made of, a short name could stand by chance
             return {
-                kind: part if kind.startswith("image/") else _without_folders(part, house)
+                kind: part if kind.startswith("image/") else _without_folders(part, project)
                 for kind, part in output.items()
             }
     return output

@@ -21,9 +21,9 @@ from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
 from companion.io import atomic
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.io.yaml import read_yaml
-from companion.project.paths import MARK, House
+from companion.project.paths import MARK, Project
 from companion.project.repository import site_address
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -76,16 +76,16 @@ class Page:
         return " ".join(heading.get_text().split()) if heading else self.name
 
 
-def print_book(house: House, profile: str) -> Path:
+def print_book(project: Project, profile: str) -> Path:
     """Print the built site of `profile`; where the PDF is. What does not fit the paper is a mistake."""
-    target = pdf_of(house, profile)
-    pages = read_pages(house, profile)
+    target = pdf_of(project, profile)
+    pages = read_pages(project, profile)
     source = target.with_suffix(".html")
     hidden = target.with_name(f".{target.name}")
-    atomic.write_text(source, assemble(house, profile, pages))
+    atomic.write_text(source, assemble(project, profile, pages))
     with opened(source) as tab:
         if clipped := tab.evaluate(CLIPPED):
-            raise Mistake("\n".join(["This does not fit the width of the paper:", *clipped]))
+            raise UserError("\n".join(["This does not fit the width of the paper:", *clipped]))
         for final in (False, True):  # the second time with the numbers of the pages in the contents
             tab.pdf(path=hidden, prefer_css_page_size=True, print_background=True, outline=final, tagged=final)
             tab.evaluate(
@@ -97,9 +97,9 @@ def print_book(house: House, profile: str) -> Path:
     return target
 
 
-def pdf_of(house: House, profile: str) -> Path:
+def pdf_of(project: Project, profile: str) -> Path:
     """Where the PDF of `profile` is left, and beside it what it was printed from."""
-    return house.build(profile).folder / f"{house.project['name']}.pdf"
+    return project.build(profile).folder / f"{project.metadata['name']}.pdf"
 
 
 def numbers(pdf: Path, names: list[str]) -> dict[str, int]:
@@ -128,13 +128,13 @@ def find_browser() -> str:
     for name in [os.environ.get("CHROMIUM"), *BROWSERS]:
         if name and (found := shutil.which(name)):
             return found
-    raise Mistake("A PDF is printed by Chromium, and there is none: install it, or set CHROMIUM=/path/to/it.")
+    raise UserError("A PDF is printed by Chromium, and there is none: install it, or set CHROMIUM=/path/to/it.")
 
 
-def read_pages(house: House, profile: str) -> list[Page]:
+def read_pages(project: Project, profile: str) -> list[Page]:
     """The pages of the table of contents, in its order, as the site has them, without what paper cannot do."""
-    site = house.site(profile)
-    contents = read_yaml(house.root / "_toc.yml")
+    site = project.site(profile)
+    contents = read_yaml(project.root / "_toc.yml")
     named = [("", contents["root"])] + [
         ("" if place else part.get("caption", ""), file)
         for part in contents.get("parts", [contents])
@@ -145,7 +145,7 @@ def read_pages(house: House, profile: str) -> list[Page]:
         soup = BeautifulSoup((site / f"{file}.html").read_text(encoding="utf-8"), "html.parser")
         article = soup.select_one("article")
         assert article is not None, file
-        _for_paper(article, site / house.book.name)
+        _for_paper(article, site / project.book.name)
         pages.append(Page(file.rpartition("/")[2], article, part))
     return pages
 
@@ -156,20 +156,20 @@ def _files(part: dict[str, Any]) -> Iterator[str]:
         yield from _files(entry)
 
 
-def assemble(house: House, profile: str, pages: list[Page]) -> str:
+def assemble(project: Project, profile: str, pages: list[Page]) -> str:
     """All pages as one, which needs nothing but the files of the site."""
-    site, address = house.site(profile), site_address(house)
+    site, address = project.site(profile), site_address(project)
     anchors = {f"{page.name}.{one['id']}" for page in pages for one in page.article.select("[id]")}
     anchors |= {page.name for page in pages}
     for page in pages:
-        _link(page, anchors, address and f"{address}{house.book.name}/")
-    configuration = read_yaml(house.root / MARK)
+        _link(page, anchors, address and f"{address}{project.book.name}/")
+    configuration = read_yaml(project.root / MARK)
     running = "@page leaf-{} {{ @top-left {{ content: {}; }} }}"
     return Template((TEMPLATES / "book.html.txt").read_text(encoding="utf-8")).substitute(
         title=html.escape(configuration["title"]),
         author=html.escape(configuration.get("author", "")),
-        version=html.escape(house.project["version"]),
-        chapters=html.escape(house.settings.chapters),
+        version=html.escape(project.metadata["version"]),
+        chapters=html.escape(project.settings.chapters),
         static=(site / "_static").as_uri(),
         style=(TEMPLATES / "book.css.txt").read_text(encoding="utf-8"),
         running="\n".join(running.format(place, _quoted(page.title)) for place, page in enumerate(pages)),

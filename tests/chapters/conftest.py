@@ -16,9 +16,9 @@ from companion.figures.schema import Claim, Column, Table
 from companion.project.configuration import Settings
 from companion.project.notebooks import PARAMETERS_TAG, Notebook
 from companion.project.parameters import resolve
-from companion.project.paths import House
+from companion.project.paths import Project
 
-HOUSE = House(Path(__file__).resolve().parents[2])
+PROJECT = Project(Path(__file__).resolve().parents[2])
 
 
 @dataclass
@@ -45,8 +45,8 @@ class Run:
 
 def _run_cells(name: str, **overrides: Any) -> Run:
     """Run the notebook `name` at smoke size, with `overrides`; raises what its cells raise."""
-    notebook, run = Notebook.named(HOUSE, name), Run()
-    values = resolve(HOUSE, notebook, "smoke", overrides)
+    notebook, run = Notebook.named(PROJECT, name), Run()
+    values = resolve(PROJECT, notebook, "smoke", overrides)
 
     def keep(self, figure, *outputs, **named):
         made, name = self._numbers(figure, outputs, named), figure.__name__.rpartition(".")[2]
@@ -68,10 +68,10 @@ def _run_cells(name: str, **overrides: Any) -> Run:
 
 def _built(name: str) -> Run:
     """What the smoke build of `name` left, which is made if it is not there; claims to six digits."""
-    if not cache_keys.is_fresh(HOUSE, name, "smoke"):
-        execution.run(HOUSE, name, "smoke")
-    build, run = HOUSE.build("smoke"), Run(names=dict(resolve(HOUSE, Notebook.named(HOUSE, name), "smoke")))
-    for figure in Notebook.named(HOUSE, name).figures:
+    if not cache_keys.is_fresh(PROJECT, name, "smoke"):
+        execution.run(PROJECT, name, "smoke")
+    build, run = PROJECT.build("smoke"), Run(names=dict(resolve(PROJECT, Notebook.named(PROJECT, name), "smoke")))
+    for figure in Notebook.named(PROJECT, name).figures:
         table, said = (build.tables / name / f"{figure}{ending}" for ending in (store.DATA, store.RECORD))
         columns = store.read(said)["columns"]
         plain = {column: {key: value for key, value in one.items() if key != "kind"} for column, one in columns.items()}
@@ -112,6 +112,6 @@ def smoke_parameters():
     """Of a notebook, what the smoke profile runs it with."""
 
     def of(name):
-        return dict(resolve(HOUSE, Notebook.named(HOUSE, name), "smoke"))
+        return dict(resolve(PROJECT, Notebook.named(PROJECT, name), "smoke"))
 
     return of

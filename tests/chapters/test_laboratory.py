@@ -13,20 +13,20 @@ from chapters.laboratory.clouds import answers, draw_clouds
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.trials import Trial
 from companion.analysis.dependencies import digest
-from companion.project.paths import House
+from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
 from lib.icl import LinearRegression, block_attention
 from lib.icl.valley import price_of_one_head
 
 NAME = "laboratory"
-HOUSE = House(Path(__file__).resolve().parents[2])
+PROJECT = Project(Path(__file__).resolve().parents[2])
 SETTINGS = 50
 
 
 def published(figure: str, *axes: str) -> Grid:
     """The table as the page has it."""
-    frame = pd.read_csv(HOUSE.published / NAME / f"{figure}.csv")
+    frame = pd.read_csv(PROJECT.published / NAME / f"{figure}.csv")
     return Grid.of_rows(frame, axes, frame.columns.drop([*axes]))
 
 
@@ -125,7 +125,7 @@ def test_linear_attention_is_never_dearer_than_one_head():
 
 
 def test_the_published_cloud_is_the_library(float64):
-    frame, rng = pd.read_csv(HOUSE.published / NAME / "live_cloud.csv"), np.random.default_rng(14)
+    frame, rng = pd.read_csv(PROJECT.published / NAME / "live_cloud.csv"), np.random.default_rng(14)
     queries = rng.uniform(-3, 3, (SETTINGS, 2))
     for law, cloud in draw_clouds(20000, key=jr.key(3)).items():
         mine = frame[(frame["law"] == law) & (frame["kind"] == "law")]
@@ -141,7 +141,7 @@ def test_the_published_cloud_is_the_library(float64):
 
 
 def test_what_is_not_ours_is_what_its_note_says():
-    folder = HOUSE.page_folder(NAME) / "vendor"
+    folder = PROJECT.page_folder(NAME) / "vendor"
     noted = dict(re.findall(r"sha256 (\w{64})  (\S+\.js)", (folder / "README.md").read_text(encoding="utf-8")))
     assert sorted(noted.values()) == sorted(path.name for path in folder.glob("*.js"))
     assert all(digest((folder / name).read_bytes()) == found for found, name in noted.items())
@@ -149,13 +149,13 @@ def test_what_is_not_ours_is_what_its_note_says():
 
 def test_the_table_carries_the_settings_of_the_page():
     """The ranges of the sliders, which the page's scripts repeat, are those of the tables."""
-    script = (HOUSE.page_folder(NAME) / "views" / "plane.js").read_text(encoding="utf-8")
+    script = (PROJECT.page_folder(NAME) / "views" / "plane.js").read_text(encoding="utf-8")
     assert f"low: 0, high: {live_plane.LARGEST_TAU:g}," in script
     assert f"low: 0, high: {live_plane.LARGEST_DECADE}," in script
-    script = (HOUSE.page_folder(NAME) / "views" / "needle.js").read_text(encoding="utf-8")
+    script = (PROJECT.page_folder(NAME) / "views" / "needle.js").read_text(encoding="utf-8")
     assert float(re.search(r"nu: \{.*?high: (\d+)", script)[1]) <= live_needle.LARGEST_SNR
     assert f"high: {live_needle.LARGEST_DECADE}," in script
-    script = (HOUSE.page_folder(NAME) / "views" / "valley.js").read_text(encoding="utf-8")
+    script = (PROJECT.page_folder(NAME) / "views" / "valley.js").read_text(encoding="utf-8")
     assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.DIMENSIONS)}]" in script
     assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.NOISES)}]" in script
     low, high = live_valley.TILTS

@@ -25,10 +25,10 @@ from companion.authoring.tasks import FOLDER
 from companion.cli import scaffold
 from companion.figures import store
 from companion.figures.rendering import caption_and_alt
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import repository
 from companion.project.notebooks import BOOTSTRAP_TAG, Notebook
-from companion.project.paths import OUT, PROFILE, House
+from companion.project.paths import OUT, PROFILE, Project
 
 ROOT = Path(__file__).resolve().parents[2]
 INHERITED = {name: value for name, value in os.environ.items() if name not in (OUT, PROFILE, FOLDER, "FORCE_COLOR")}
@@ -38,7 +38,7 @@ class Clone:
     """A book whose only notebook is `toy`, and what one does with it."""
 
     def __init__(self, root: Path):
-        self.root, self.house = root, House(root)
+        self.root, self.project = root, Project(root)
         # the machine of this checkout, wherever another is installed;
         # no bytecode: two edits of one size within one second would otherwise run the older one
         own = {
@@ -76,7 +76,7 @@ class Clone:
 
     def rewrite_cell(self, first_line: str, source: str, **metadata: Any) -> None:
         """Replace the source, and update the metadata, of the code cell of toy that starts with `first_line`."""
-        path = self.house.notebook("toy")
+        path = self.project.notebook("toy")
         notebook = json.loads(path.read_text(encoding="utf-8"))
         (cell,) = [cell for cell in notebook["cells"] if "".join(cell["source"]).startswith(first_line)]
         cell["source"] = source.splitlines(keepends=True)
@@ -195,33 +195,33 @@ def pieced(in_pieces: Clone, tmp_path: Path) -> Clone:
 
 
 @pytest.fixture(scope="session")
-def forgotten() -> Callable[[House], list[str]]:
+def forgotten() -> Callable[[Project], list[str]]:
     """What a contributor forgot, all but the published figures: a sentence each."""
-    return lambda house: [
-        *(sentence for name in house.notebooks() for sentence in _missing(house, name)),
-        *_orphans(house),
+    return lambda project: [
+        *(sentence for name in project.notebooks() for sentence in _missing(project, name)),
+        *_orphans(project),
     ]
 
 
 @pytest.fixture(scope="session")
-def unpublished() -> Callable[[House], list[str]]:
+def unpublished() -> Callable[[Project], list[str]]:
     """Which figures are not, or not wholly, in `figures/`, and which are there for nothing: a sentence each."""
-    return lambda house: [*_unpublished(house)]
+    return lambda project: [*_unpublished(project)]
 
 
-def _missing(house: House, name: str) -> Iterator[str]:
+def _missing(project: Project, name: str) -> Iterator[str]:
     """What notebook `name` needs and does not have."""
     try:
-        notebook = Notebook.named(house, name)
+        notebook = Notebook.named(project, name)
         defaults, figures = set(notebook.defaults), notebook.figures
         assert notebook.title
-    except Mistake as mistake:
+    except UserError as mistake:
         yield str(mistake)
         return
-    folder = f"{house.settings.chapters}/{name}"
-    if not (house.root / folder / "__init__.py").is_file():
+    folder = f"{project.settings.chapters}/{name}"
+    if not (project.root / folder / "__init__.py").is_file():
         yield f"Write {folder}/__init__.py, with a line that says what the chapter is about."
-    if (parameters := _classes(house.root / folder / "parameters.py").get("Parameters")) is None:
+    if (parameters := _classes(project.root / folder / "parameters.py").get("Parameters")) is None:
         yield f"Write {folder}/parameters.py with a class `Parameters(companion.Parameters)`."
     elif (taken := _fields(parameters)) != defaults:
         yield (
@@ -231,34 +231,34 @@ def _missing(house: House, name: str) -> Iterator[str]:
     if not figures:
         yield f"book/{name}.ipynb publishes nothing: end a cell with `publish(FIGURE, …)`."
     for figure in figures:
-        yield from _missing_of_figure(house, name, figure)
+        yield from _missing_of_figure(project, name, figure)
     for profile in ("smoke", "full"):
-        if name not in _yaml(house.profiles / f"{profile}.yml"):
+        if name not in _yaml(project.profiles / f"{profile}.yml"):
             yield f"Say what profile {profile} overrides: add an entry `{name}:` to profiles/{profile}.yml."
-    if f"book/{name}" not in set(_rows(_yaml(house.root / "_toc.yml"))):
+    if f"book/{name}" not in set(_rows(_yaml(project.root / "_toc.yml"))):
         yield f"Put it into the table of contents: add `- file: book/{name}` to _toc.yml."
-    if f"book/{name}.ipynb" in repository.differing(house):
+    if f"book/{name}.ipynb" in repository.differing(project):
         yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion address`."
-    yield from _too_thick(house, notebook)
+    yield from _too_thick(project, notebook)
 
 
-def _missing_of_figure(house: House, name: str, figure: str) -> Iterator[str]:
-    file = f"{house.settings.chapters}/{name}/{figure}.py"
-    if not (house.root / file).is_file():
+def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str]:
+    file = f"{project.settings.chapters}/{name}/{figure}.py"
+    if not (project.root / file).is_file():
         yield f"Write {file}: book/{name}.ipynb publishes it."
         return
     for function in ("numbers", "draw"):
-        if function not in _functions(house.root / file):
+        if function not in _functions(project.root / file):
             yield f"Write a function `{function}` in {file}: book/{name}.ipynb publishes it."
     try:
-        caption_and_alt(ModuleType(file, _docstring(house.root / file)))
+        caption_and_alt(ModuleType(file, _docstring(project.root / file)))
     except ValueError as error:
         yield str(error)
 
 
-def _too_thick(house: House, notebook: Notebook) -> Iterator[str]:
+def _too_thick(project: Project, notebook: Notebook) -> Iterator[str]:
     """What stands in a notebook and belongs elsewhere."""
-    chapters, science = house.settings.chapters, house.settings.science
+    chapters, science = project.settings.chapters, project.settings.science
     package = f"{chapters}.{notebook.name}"
     known = tuple(f"{name}." for name in ("companion", package, *science) if name != chapters)
     for index, cell in enumerate(notebook.cells):
@@ -301,42 +301,42 @@ def _out_of_place(node: ast.AST, package: str, known: tuple[str, ...]) -> Iterat
             yield f"{text!r} looks like a path, which another machine does not have."
 
 
-def _orphans(house: House) -> Iterator[str]:
+def _orphans(project: Project) -> Iterator[str]:
     """What is there for a notebook that is not."""
-    names, chapters = house.notebooks(), house.settings.chapters
-    for folder in sorted((house.root / chapters).glob("*/")):
+    names, chapters = project.notebooks(), project.settings.chapters
+    for folder in sorted((project.root / chapters).glob("*/")):
         if folder.name not in names and any("__pycache__" not in path.parts for path in folder.rglob("*.*")):
             yield f"{chapters}/{folder.name}/ has no notebook: write book/{folder.name}.ipynb, or remove it."
         elif folder.name in names:
-            yield from _unpublishable(house, folder.name)
-    for profile in sorted(house.profiles.glob("*.yml")):
+            yield from _unpublishable(project, folder.name)
+    for profile in sorted(project.profiles.glob("*.yml")):
         for name in sorted(set(_yaml(profile)) - set(names)):
             yield f"profiles/{profile.name} has an entry `{name}`, and there is no such notebook."
-    for row in _rows(_yaml(house.root / "_toc.yml")):
-        if not any((house.root / f"{row}{ending}").is_file() for ending in (".md", ".ipynb")):
+    for row in _rows(_yaml(project.root / "_toc.yml")):
+        if not any((project.root / f"{row}{ending}").is_file() for ending in (".md", ".ipynb")):
             yield f"_toc.yml has a row `{row}`, and there is no such page."
-    for folder in sorted(house.published.glob("*/")):
+    for folder in sorted(project.published.glob("*/")):
         if folder.name not in names:
-            yield f"{folder.relative_to(house.root)}/ belongs to no notebook: remove it."
+            yield f"{folder.relative_to(project.root)}/ belongs to no notebook: remove it."
 
 
-def _unpublishable(house: House, name: str) -> Iterator[str]:
+def _unpublishable(project: Project, name: str) -> Iterator[str]:
     """Figure files that their notebook does not publish."""
-    for path in sorted(house.chapter(name).glob("*.py")):
+    for path in sorted(project.chapter(name).glob("*.py")):
         is_figure = {"numbers", "draw"} <= set(_functions(path)) or "Alt:" in _docstring(path)
-        if is_figure and path.stem not in Notebook.named(house, name).figures:
-            yield f"book/{name}.ipynb does not publish `{path.stem}` of {path.relative_to(house.root)}."
+        if is_figure and path.stem not in Notebook.named(project, name).figures:
+            yield f"book/{name}.ipynb does not publish `{path.stem}` of {path.relative_to(project.root)}."
 
 
-def _unpublished(house: House) -> Iterator[str]:
-    library = Library.at(house.root, house.settings.science)
-    for name in house.notebooks():
-        figures, folder = Notebook.named(house, name).figures, house.published / name
+def _unpublished(project: Project) -> Iterator[str]:
+    library = Library.at(project.root, project.settings.science)
+    for name in project.notebooks():
+        figures, folder = Notebook.named(project, name).figures, project.published / name
         for figure in figures:
             faults = store.faults(folder, figure)
             for fault in faults:
                 yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
-            drawn_by = library.picture_digest(f"{house.settings.chapters}.{name}.{figure}")
+            drawn_by = library.picture_digest(f"{project.settings.chapters}.{name}.{figure}")
             if not faults and store.read_record(folder, figure).get("picture") != drawn_by:
                 yield f"figures/{name}/{figure}: drawn by other code. Run `companion draw {name}/{figure}` and commit."
         for extra in sorted(set(store.names_in(folder)) - set(figures)):

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from companion.authoring import bootstrap
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import repository
-from companion.project.paths import House
+from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
-CELL = "".join(repository.bootstrap_cell(House(ROOT))["source"])
+CELL = "".join(repository.bootstrap_cell(Project(ROOT))["source"])
 PACKAGES = ["chapters", "companion", "lib"]
 
 # Stands where pip does: says what it was asked, then fails, or leaves an empty package.
@@ -114,7 +114,7 @@ def test_half_of_a_book_is_told(tmp_path):
 
 def test_a_notebook_shows_the_sentence_alone():
     """Jupyter asks an error how it wants to be shown."""
-    assert Mistake("Restart the kernel.")._render_traceback_() == ["Restart the kernel."]
+    assert UserError("Restart the kernel.")._render_traceback_() == ["Restart the kernel."]
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_files_replaced_under_a_live_kernel_are_told(kernel):
     look_around()
     kernel.write_text("words = 2\n")
     for _ in range(2):
-        with pytest.raises(Mistake, match=r"replaced since: shelf\.page\. Restart the kernel"):
+        with pytest.raises(UserError, match=r"replaced since: shelf\.page\. Restart the kernel"):
             look_around()
     kernel.write_text("words = 1\n")
     look_around()
@@ -163,7 +163,7 @@ def test_versions_replaced_under_a_live_kernel_are_told(kernel, monkeypatch):
     monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "2.0"}.__getitem__)
     monkeypatch.setattr(bootstrap.metadata, "PackageNotFoundError", KeyError)
     for just_installed in (True, False):
-        with pytest.raises(Mistake, match=r"replaced since: numpy 1\.0 \(now 2\.0\)\. Restart the kernel"):
+        with pytest.raises(UserError, match=r"replaced since: numpy 1\.0 \(now 2\.0\)\. Restart the kernel"):
             look_around(just_installed=just_installed)
 
 
@@ -174,5 +174,5 @@ def test_versions_are_those_that_the_kernel_began_with(kernel, monkeypatch):
     monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "2.0"}.__getitem__)
     look_around()
     monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "3.0"}.__getitem__)
-    with pytest.raises(Mistake, match=r"numpy 2\.0 \(now 3\.0\)"):
+    with pytest.raises(UserError, match=r"numpy 2\.0 \(now 3\.0\)"):
         look_around()

@@ -9,7 +9,7 @@ import pytest
 from companion.build import cache_keys, execution
 from companion.figures import store
 from companion.io import atomic
-from companion.project.paths import House
+from companion.project.paths import Project
 
 FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
 TARGETS = {"toy", f"toy-{FIGURE}"}
@@ -46,26 +46,26 @@ def parameters(build) -> dict:
 
 def test_parameters_are_those_of_when_the_wait_is_over(clone):
     """And the key under which the results are fresh is theirs."""
-    build = clone.house.build("smoke")
+    build = clone.project.build("smoke")
     with waiting(clone, build.locks / "toy", "run", "toy", "--profile", "smoke"):
         clone.write("profiles/smoke.yml", "toy: {seed: 5}\n")
     assert parameters(build)["seed"] == 5
     assert cache_keys.remembered(build, "toy")["parameters"]["seed"] == 5
-    assert cache_keys.is_fresh(clone.house, "toy", "smoke")
+    assert cache_keys.is_fresh(clone.project, "toy", "smoke")
 
 
 def test_sources_are_those_of_when_the_wait_is_over(clone):
-    with waiting(clone, clone.house.build("laptop").locks / "toy", "run", "toy"):
+    with waiting(clone, clone.project.build("laptop").locks / "toy", "run", "toy"):
         clone.replace(CODE, "uniform(-1, 1, (", "uniform(-1, 1.0, (")
-    assert all(cache_keys.is_fresh(clone.house, target, "laptop") for target in TARGETS)
+    assert all(cache_keys.is_fresh(clone.project, target, "laptop") for target in TARGETS)
 
 
 def test_a_run_of_ones_own_belongs_where_its_values_say(clone):
     """A profile that is edited while it waits gives it other values, so another folder."""
-    before = execution.own_build(clone.house, "toy", "smoke", {"seed": 1})
+    before = execution.own_build(clone.project, "toy", "smoke", {"seed": 1})
     with waiting(clone, before.locks / "toy", "run", "toy", "-p", "seed=1", "--profile", "smoke"):
         clone.write("profiles/smoke.yml", "toy: {repeats: 77}\n")
-    after = execution.own_build(clone.house, "toy", "smoke", {"seed": 1})
+    after = execution.own_build(clone.project, "toy", "smoke", {"seed": 1})
     assert after != before
     assert not before.figures.exists()
     assert parameters(after) == {**parameters(after), "seed": 1, "repeats": 77}
@@ -73,16 +73,16 @@ def test_a_run_of_ones_own_belongs_where_its_values_say(clone):
 
 def test_a_picture_is_that_of_when_the_wait_is_over(ran_clone):
     """A drawing waits for a run, or it would draw half of what that leaves."""
-    with waiting(ran_clone, ran_clone.house.build("laptop").locks / "toy", "draw", "toy/toy_error"):
+    with waiting(ran_clone, ran_clone.project.build("laptop").locks / "toy", "draw", "toy/toy_error"):
         ran_clone.replace(CODE, "Points are means", "Points are averages")
-    assert "Points are averages" in store.read_record(ran_clone.house.published / "toy", FIGURE)["caption"]
-    assert all(cache_keys.is_fresh(ran_clone.house, target, "laptop") for target in TARGETS)
+    assert "Points are averages" in store.read_record(ran_clone.project.published / "toy", FIGURE)["caption"]
+    assert all(cache_keys.is_fresh(ran_clone.project, target, "laptop") for target in TARGETS)
 
 
 @pytest.mark.parametrize(("lock", "command"), [(".build.lock", "build"), (".verify.lock", "verify")])
 def test_one_build_and_one_verification_at_a_time(ran_clone, lock, command):
     """The other waits."""
-    with pytest.raises(InterruptedError), waiting(ran_clone, ran_clone.house.generated / lock, command):
+    with pytest.raises(InterruptedError), waiting(ran_clone, ran_clone.project.generated / lock, command):
         raise InterruptedError
 
 
@@ -124,9 +124,9 @@ def test_what_is_put_back_during_a_run_is_not_fresh(clone, old, new, fresh):
     clone.rewrite_cell("# means", PUT_BACK)
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
-    assert {target for target in TARGETS if cache_keys.is_fresh(clone.house, target, "laptop")} == fresh
+    assert {target for target in TARGETS if cache_keys.is_fresh(clone.project, target, "laptop")} == fresh
     assert ("was edited while it ran" in finished.stdout) == (fresh != TARGETS)
-    assert clone.house.published.is_dir() == (fresh == TARGETS), "what is not fresh is not published"
+    assert clone.project.published.is_dir() == (fresh == TARGETS), "what is not fresh is not published"
 
 
 def test_data_that_are_put_back_during_a_run_are_not_fresh(clone):
@@ -134,7 +134,7 @@ def test_data_that_are_put_back_during_a_run_are_not_fresh(clone):
     clone.rewrite_cell("# setup", SETUP.format(path="clone/toy/data/law.csv", old="1", new="2"))
     clone.rewrite_cell("# means", PUT_BACK)
     assert clone.companion("run", "toy").returncode == 0
-    assert not cache_keys.is_fresh(clone.house, "toy", "laptop")
+    assert not cache_keys.is_fresh(clone.project, "toy", "laptop")
 
 
 def test_a_run_of_ones_own_is_not_kept_as_what_it_was_not(clone):
@@ -142,8 +142,8 @@ def test_a_run_of_ones_own_is_not_kept_as_what_it_was_not(clone):
     clone.rewrite_cell("# setup", SETUP.format(path=CODE, old="uniform(-1, 1, (", new="uniform(-1, 1.001, ("))
     clone.rewrite_cell("# means", PUT_BACK)
     assert clone.companion("run", "toy", "-p", "seed=1").returncode == 0
-    (folder,) = clone.house.runs.iterdir()
-    assert list(House(clone.root).own_build(folder.name).stamps.glob("*.json")) == []
+    (folder,) = clone.project.runs.iterdir()
+    assert list(Project(clone.root).own_build(folder.name).stamps.glob("*.json")) == []
 
 
 def test_a_piece_whose_source_is_edited_meanwhile_is_not_kept(pieced):
@@ -153,4 +153,4 @@ def test_a_piece_whose_source_is_edited_meanwhile_is_not_kept(pieced):
     finished = pieced.companion("piece", "toy", "length-10")
     assert finished.returncode == 2
     assert "toy was edited while length-10 was computed" in finished.stderr
-    assert list(pieced.house.generated.rglob("*.npz")) == []
+    assert list(pieced.project.generated.rglob("*.npz")) == []

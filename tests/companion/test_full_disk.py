@@ -42,9 +42,9 @@ def disk(ran, monkeypatch):
     """The disk, and a kernel that leaves what it left in `ran`."""
     disk = Disk(monkeypatch)
 
-    def execute(house, notebook, changed, staging, *, environment, failed):
+    def execute(project, notebook, changed, staging, *, environment, failed):
         disk.counts = False
-        build = ran.house.build("laptop")
+        build = ran.project.build("laptop")
         for kind, folder in (("figures", build.figures), ("tables", build.tables)):
             shutil.copytree(folder, staging / kind)
         shutil.copyfile(build.executed / "toy.ipynb", staging / "toy.ipynb")
@@ -58,7 +58,7 @@ def disk(ran, monkeypatch):
 def test_whatever_does_not_fit_is_told_and_nothing_is_half_written(ran, clone, disk, monkeypatch):
     """At every file and folder in turn, until all fit."""
     monkeypatch.chdir(clone.root)
-    folder = clone.house.published / "toy"
+    folder = clone.project.published / "toy"
     for room in range(100):
         disk.room, disk.written = room, 0
         finished = CliRunner().invoke(cli.app, ["run", "toy"])
@@ -68,7 +68,7 @@ def test_whatever_does_not_fit_is_told_and_nothing_is_half_written(ran, clone, d
         assert "No space is left on the disk" in finished.stderr
         assert "the same line goes on" in finished.stderr
         assert not folder.exists() or store.faults(folder, FIGURE) == []
-        assert [path.name for path in clone.house.generated.rglob(".*.json.*")] == []
+        assert [path.name for path in clone.project.generated.rglob(".*.json.*")] == []
     assert room > 10
     for place in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         assert clone.tree(place) == ran.tree(place)

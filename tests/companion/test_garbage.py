@@ -10,7 +10,7 @@ from companion.build import cache_keys
 from companion.cli import app
 from companion.figures import store
 from companion.io import atomic, yaml
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import provenance
 
 RECORD = "figures/toy/toy_error.json"
@@ -33,12 +33,12 @@ def said(ran_clone, monkeypatch):
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
 def test_stamp_that_nobody_can_read_is_none(ran_clone, said, content):
     """The target is stale, and is built again."""
-    stamps = cache_keys.stamps(ran_clone.house, "laptop")
+    stamps = cache_keys.stamps(ran_clone.project, "laptop")
     stamps["toy"].write_bytes(content)
     output, code = said("list")
     assert code == 0
     assert "stale" in output
-    cache_keys.discard_damaged(ran_clone.house, "laptop")
+    cache_keys.discard_damaged(ran_clone.project, "laptop")
     assert not stamps["toy"].exists()
     assert stamps["toy-toy_error"].exists()
 
@@ -58,7 +58,7 @@ def test_published_record_that_nobody_can_read_is_published_again(ran_clone, sai
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
 def test_published_record_is_named_where_nothing_else_tells_the_numbers(ran_clone, said, content):
     """In a fresh clone the published table is drawn, and the record says what its columns are."""
-    shutil.rmtree(ran_clone.house.generated)
+    shutil.rmtree(ran_clone.project.generated)
     (ran_clone.root / RECORD).write_bytes(content)
     output, code = said("draw", "toy/toy_error")
     assert code == 2
@@ -68,7 +68,7 @@ def test_published_record_is_named_where_nothing_else_tells_the_numbers(ran_clon
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
 def test_built_record_that_nobody_can_read_is_told_stale(ran_clone, said, content):
     """The figure is drawn again, from its table."""
-    (ran_clone.house.build("laptop").figures / "toy/toy_error.json").write_bytes(content)
+    (ran_clone.project.build("laptop").figures / "toy/toy_error.json").write_bytes(content)
     output, code = said("list")
     assert code == 0
     assert "redraw" in output
@@ -77,7 +77,7 @@ def test_built_record_that_nobody_can_read_is_told_stale(ran_clone, said, conten
 @pytest.mark.parametrize("content", [*GARBAGE.values(), b'{"seconds": 1}'])
 def test_provenance_that_nobody_can_read_is_none(ran_clone, said, content):
     """It is volatile: the next run writes it anew."""
-    path = ran_clone.house.build("laptop").provenance / "toy.json"
+    path = ran_clone.project.build("laptop").provenance / "toy.json"
     assert provenance.read(path)
     path.write_bytes(content)
     assert provenance.read(path) is None
@@ -86,18 +86,18 @@ def test_provenance_that_nobody_can_read_is_none(ran_clone, said, content):
 
 def test_generated_garbage_is_rebuilt_to_the_byte(ran_clone):
     """All of it at once, by one build."""
-    build, before = ran_clone.house.build("laptop"), ran_clone.tree("figures", "_build/laptop/figures")
-    cache_keys.stamps(ran_clone.house, "laptop")["toy"].write_bytes(b"\xff")
+    build, before = ran_clone.project.build("laptop"), ran_clone.tree("figures", "_build/laptop/figures")
+    cache_keys.stamps(ran_clone.project, "laptop")["toy"].write_bytes(b"\xff")
     (build.figures / "toy/toy_error.json").write_text("[]")
     (build.tables / "toy/toy_error.json").write_text("[]")
     (build.executed / "toy.ipynb").write_text("[]")
     (build.provenance / "toy.json").write_text("[]")
-    shutil.rmtree(ran_clone.house.published / "toy")
-    (ran_clone.house.published / "toy").symlink_to("nowhere")
+    shutil.rmtree(ran_clone.project.published / "toy")
+    (ran_clone.project.published / "toy").symlink_to("nowhere")
     finished = ran_clone.companion("build", "--target", "figures")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
-    assert not (ran_clone.house.published / "toy").is_symlink()
+    assert not (ran_clone.project.published / "toy").is_symlink()
 
 
 BOMB = "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" + "".join(
@@ -138,13 +138,13 @@ def test_what_people_write_and_nobody_can_read_is_named(ran_clone, said, path, c
 
 def test_nested_aliases_on_the_command_line_are_refused():
     """As in a profile; an alias or two is welcome."""
-    with pytest.raises(Mistake, match="more than 100,000 values"):
+    with pytest.raises(UserError, match="more than 100,000 values"):
         yaml.parse_yaml(BOMB, "here")
     assert yaml.parse_yaml("{a: &x [1, 2], b: *x}", "here") == {"a": [1, 2], "b": [1, 2]}
 
 
 def test_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(Mistake, match="cannot be read: No such file or directory"):
+    with pytest.raises(UserError, match="cannot be read: No such file or directory"):
         yaml.read_yaml(tmp_path / "index.yml")
 
 
@@ -154,5 +154,5 @@ def test_record_must_be_a_mapping_with_claims(tmp_path):
     path.write_text(atomic.dump_json({"claims": []}))
     assert store.read(path) == {"claims": []}
     path.write_text(atomic.dump_json({"claims": 1}))
-    with pytest.raises(Mistake, match="is not the record of a figure"):
+    with pytest.raises(UserError, match="is not the record of a figure"):
         store.read(path)

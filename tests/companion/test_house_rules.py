@@ -1,4 +1,4 @@
-"""The house is complete: nothing of a notebook was forgotten, nothing is left of one that is gone.
+"""The project is complete: nothing of a notebook was forgotten, nothing is left of one that is gone.
 
 The lists themselves, `forgotten` and `unpublished`, stand in conftest.py and are tested here on a clone.
 """
@@ -15,16 +15,16 @@ from companion.build import publication_policy
 from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.project.parameters import parameters_of
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.site.sphinx.ledger import theorem_labels
 
 ROOT = Path(__file__).resolve().parents[2]
-HOUSE = House(ROOT)
-NOTEBOOKS = HOUSE.notebooks()
-FIGURES = [(name, figure) for name in NOTEBOOKS for figure in Notebook.named(HOUSE, name).figures]
+PROJECT = Project(ROOT)
+NOTEBOOKS = PROJECT.notebooks()
+FIGURES = [(name, figure) for name in NOTEBOOKS for figure in Notebook.named(PROJECT, name).figures]
 
 needs_figures = pytest.mark.skipif(
-    not any(HOUSE.published.glob("*/")), reason="figures/ has no folder yet: nothing was ever published (`make book`)"
+    not any(PROJECT.published.glob("*/")), reason="figures/ has no folder yet: nothing was ever published (`make book`)"
 )
 
 
@@ -35,21 +35,21 @@ def test_first_chapter_is_there():
 
 def test_nothing_is_forgotten(forgotten):
     """Of any notebook of this repository; nor is anything there without one."""
-    assert forgotten(HOUSE) == []
+    assert forgotten(PROJECT) == []
 
 
 @needs_figures
 def test_every_figure_is_published(unpublished):
     """Five files that belong together for each, and none for others."""
-    assert unpublished(HOUSE) == []
+    assert unpublished(PROJECT) == []
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_names_in_the_code_are_importable(name):
     """The parameters and every figure are what the notebook finds."""
-    assert parameters_of(HOUSE, name).__module__ == f"chapters.{name}.parameters"
-    for figure in Notebook.named(HOUSE, name).figures:
-        module = HOUSE.import_module(f"chapters.{name}.{figure}")
+    assert parameters_of(PROJECT, name).__module__ == f"chapters.{name}.parameters"
+    for figure in Notebook.named(PROJECT, name).figures:
+        module = PROJECT.import_module(f"chapters.{name}.{figure}")
         assert callable(module.numbers)
         assert callable(module.draw)
 
@@ -58,7 +58,7 @@ def test_names_in_the_code_are_importable(name):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_claims_hold_and_could_fail(name, figure):
     """Each one, with its alternative."""
-    for claim in store.read_record(HOUSE.published / name, figure)["claims"]:
+    for claim in store.read_record(PROJECT.published / name, figure)["claims"]:
         assert claim["holds"], claim
         assert claim["catches_alternative"], claim
         assert claim["alternative"]["says"].strip(), claim
@@ -68,21 +68,21 @@ def test_published_claims_hold_and_could_fail(name, figure):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_claims_have_a_source(name, figure):
     """A key of the bibliography, in square brackets; or derived in a box of the book; or measured; or a heuristic."""
-    keys = re.findall(r"^@\w+\{(\w+),", (HOUSE.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    keys = re.findall(r"^@\w+\{(\w+),", (PROJECT.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
     assert keys
-    for claim in store.read_record(HOUSE.published / name, figure)["claims"]:
+    for claim in store.read_record(PROJECT.published / name, figure)["claims"]:
         cited = re.findall(r"\[(\w+)(?:, [^\]]+)?\]", claim["source"])
         assert cited or claim["source"] in ("derived here", "measured here", "heuristic"), claim
         assert set(cited) <= set(keys), claim
         assert claim["box"] or claim["source"] != "derived here", claim
-        assert claim["box"] is None or claim["box"] in theorem_labels(HOUSE), claim
+        assert claim["box"] is None or claim["box"] in theorem_labels(PROJECT), claim
 
 
 @needs_figures
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_figure_has_caption_and_alt(name, figure):
     """Neither is empty, and the alt text is no copy of the caption."""
-    record = store.read_record(HOUSE.published / name, figure)
+    record = store.read_record(PROJECT.published / name, figure)
     assert record["caption"].strip()
     assert len(record["alt"].split()) >= 8, "an alt text describes the picture"
     assert record["alt"] != record["caption"]
@@ -92,7 +92,7 @@ def test_published_figure_has_caption_and_alt(name, figure):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_files_are_small(name, figure):
     """At most 300 kB each."""
-    sizes = {s: (HOUSE.published / name / f"{figure}{s}").stat().st_size for s in store.SUFFIXES}
+    sizes = {s: (PROJECT.published / name / f"{figure}{s}").stat().st_size for s in store.SUFFIXES}
     assert max(sizes.values()) <= 300_000, sizes
 
 
@@ -100,16 +100,16 @@ def test_published_files_are_small(name, figure):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_by_the_default_profile(name, figure):
     """With the parameters of the notebook as it stands, its columns being those of the CSV."""
-    record = store.read_record(HOUSE.published / name, figure)
+    record = store.read_record(PROJECT.published / name, figure)
     assert record["profile"] == "laptop"
-    assert record["parameters"] == Notebook.named(HOUSE, name).defaults
-    header = (HOUSE.published / name / f"{figure}.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert record["parameters"] == Notebook.named(PROJECT, name).defaults
+    header = (PROJECT.published / name / f"{figure}.csv").read_text(encoding="utf-8").splitlines()[0]
     assert set(header.split(",")) == set(record["columns"])
 
 
 def test_claims_of_the_house_have_different_names():
     """Pages link to them by name alone."""
-    ids = [claim["id"] for claim in publication_policy.published_claims(HOUSE)]
+    ids = [claim["id"] for claim in publication_policy.published_claims(PROJECT)]
     assert sorted(ids) == sorted(set(ids))
 
 
@@ -121,18 +121,18 @@ def test_figures_of_the_house_have_different_names():
 
 def test_scaffold_forgets_nothing(forgotten, clone):
     """A notebook as `companion new` lays it out."""
-    assert forgotten(clone.house) == []
+    assert forgotten(clone.project) == []
 
 
 def test_scaffold_is_not_published(unpublished, clone):
     """Before its first run; the sentence says what to run."""
-    assert unpublished(clone.house)
-    assert all("companion run toy" in sentence for sentence in unpublished(clone.house))
+    assert unpublished(clone.project)
+    assert all("companion run toy" in sentence for sentence in unpublished(clone.project))
 
 
 def test_run_publishes_the_scaffold(unpublished, ran):
     """After it, nothing is missing."""
-    assert unpublished(ran.house) == []
+    assert unpublished(ran.project) == []
 
 
 def remove_line(clone, path, line):
@@ -148,7 +148,7 @@ def add_page(clone):
 
 
 def leave_outputs(clone):
-    path = clone.house.notebook("toy")
+    path = clone.project.notebook("toy")
     notebook = json.loads(path.read_text())
     notebook["cells"][-1]["execution_count"] = 7
     path.write_text(json.dumps(notebook))
@@ -232,7 +232,7 @@ def test_forgotten_piece_is_named(forgotten, clone, piece):
     """One sentence says which, where, and what to write."""
     take_away, words = PIECES[piece]
     take_away(clone)
-    said = forgotten(clone.house)
+    said = forgotten(clone.project)
     assert [sentence for sentence in said if all(word in sentence for word in words)], said
 
 
@@ -248,32 +248,32 @@ def test_forgotten_piece_is_named(forgotten, clone, piece):
 def test_thin_notebook_is_left_in_peace(forgotten, clone, text):
     """Imports of the machine and of its own chapter, and named steps."""
     clone.rewrite_cell("# setup", text)
-    assert forgotten(clone.house) == []
+    assert forgotten(clone.project) == []
 
 
 def test_shared_files_and_what_python_leaves_are_no_orphans(forgotten, clone):
     """Drawing that several figures share, a folder that holds nothing but bytecode."""
     clone.write("clone/toy/marks.py", '"""How this chapter draws."""\ndef draw(table): ...\n')
     clone.write("clone/gone/__pycache__/old.cpython-311.pyc", "x")
-    assert forgotten(clone.house) == []
+    assert forgotten(clone.project) == []
 
 
 @pytest.mark.parametrize("suffix", store.SUFFIXES)
 def test_unpublished_file_is_named(unpublished, ran_clone, suffix):
     """A figure with a file missing."""
-    (ran_clone.house.published / f"toy/toy_error{suffix}").unlink()
-    assert any(f"toy_error{suffix} is missing" in sentence for sentence in unpublished(ran_clone.house))
+    (ran_clone.project.published / f"toy/toy_error{suffix}").unlink()
+    assert any(f"toy_error{suffix} is missing" in sentence for sentence in unpublished(ran_clone.project))
 
 
 def test_published_figure_of_the_past_is_named(unpublished, ran_clone):
     """One that no notebook publishes any more."""
-    folder = ran_clone.house.published / "toy"
+    folder = ran_clone.project.published / "toy"
     shutil.copyfile(folder / "toy_error.csv", folder / "toy_old.csv")
-    assert any("figures/toy/toy_old: no longer published" in sentence for sentence in unpublished(ran_clone.house))
+    assert any("figures/toy/toy_old: no longer published" in sentence for sentence in unpublished(ran_clone.project))
 
 
 def test_picture_of_other_code_is_named(unpublished, ran_clone):
     """Of another caption, too: the sentence says which to draw again."""
     ran_clone.replace(FIGURE, "Points are means", "Points are averages")
-    (sentence,) = unpublished(ran_clone.house)
+    (sentence,) = unpublished(ran_clone.project)
     assert "companion draw toy/toy_error" in sentence

@@ -26,7 +26,7 @@ def killed(pristine, ran, tmp_path_factory):
     there is something to build.
     """
     clone, moments = pristine.copy_to(tmp_path_factory.mktemp("killed") / "clone"), random.Random(5)
-    clone.faults, build = [], clone.house.build("laptop")
+    clone.faults, build = [], clone.project.build("laptop")
     for _ in range(KILLS):
         process = subprocess.Popen(
             [sys.executable, "-m", "companion", "build", "--target", "figures"],
@@ -42,7 +42,7 @@ def killed(pristine, ran, tmp_path_factory):
                 with suppress(psutil.NoSuchProcess):
                     one.send_signal(signal.SIGKILL)
         process.wait()
-        folder = clone.house.published / "toy"
+        folder = clone.project.published / "toy"
         names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
         if names:
             clone.faults += sorted(names ^ {f"{FIGURE}{suffix}" for suffix in store.SUFFIXES})
@@ -59,7 +59,7 @@ def test_figures_are_whole_after_each(killed):
 def test_the_next_build_ends_well(killed):
     """With nothing to unlock; what the others had half done is gone."""
     assert killed.finished.returncode == 0, killed.finished.stdout + killed.finished.stderr
-    assert list(killed.house.build("laptop").staging.iterdir()) == []
+    assert list(killed.project.build("laptop").staging.iterdir()) == []
 
 
 def test_its_bytes_are_those_of_a_build_that_nobody_killed(ran, killed):

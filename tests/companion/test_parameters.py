@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import companion
 from companion import cli
 from companion.build import execution
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve
 from companion.project.provenance import RECORDED
@@ -106,16 +106,16 @@ def test_refusal_ends_the_process_with_2(clone):
 def test_profile_of_an_unknown_notebook_is_refused(toy, content):
     """A profile that overrides a notebook that is not there stops every build."""
     (toy.root / "profiles/full.yml").write_text(content, encoding="utf-8")
-    with pytest.raises(Mistake, match=r"profiles/full.yml.*'tooy'.*Did you mean 'toy'"):
-        check_profiles(toy.house)
+    with pytest.raises(UserError, match=r"profiles/full.yml.*'tooy'.*Did you mean 'toy'"):
+        check_profiles(toy.project)
 
 
 @pytest.mark.parametrize("content", ["- toy\n", "toy: 1\n", "toy: [seed\n", "3\n"])
 def test_profile_that_is_not_a_mapping_is_refused(toy, content):
     """Every other shape of a profile is a mistake, not a traceback."""
     (toy.root / "profiles/smoke.yml").write_text(content, encoding="utf-8")
-    with pytest.raises(Mistake, match=r"profiles/smoke.yml"):
-        check_profiles(toy.house)
+    with pytest.raises(UserError, match=r"profiles/smoke.yml"):
+        check_profiles(toy.project)
 
 
 RATE = """\
@@ -136,10 +136,10 @@ def rate(toy):
     """toy with one parameter, a float; what it comes to with what else was said."""
     toy.write("clone/toy/parameters.py", RATE)
     toy.rewrite_cell("# parameters", "# parameters\nrate = 0.5\n")
-    notebook = Notebook.named(toy.house, "toy")
+    notebook = Notebook.named(toy.project, "toy")
 
     def read(profile="laptop", overrides=None):
-        return check(toy.house, notebook, resolve(toy.house, notebook, profile, overrides)).model_dump()
+        return check(toy.project, notebook, resolve(toy.project, notebook, profile, overrides)).model_dump()
 
     return read
 
@@ -163,7 +163,7 @@ def test_whole_number_is_a_float(rate):
 def test_command_line_wins_over_profile_over_cell(toy):
     """The order of the three origins."""
     (toy.root / "profiles/smoke.yml").write_text("toy: {seed: 1, repeats: 50}\n", encoding="utf-8")
-    values = resolve(toy.house, Notebook.named(toy.house, "toy"), "smoke", {"seed": 2})
+    values = resolve(toy.project, Notebook.named(toy.project, "toy"), "smoke", {"seed": 2})
     assert values == {"seed": 2, "lengths": [10, 100, 1000], "repeats": 50}
 
 
@@ -185,14 +185,14 @@ def test_command_line_wins_over_profile_over_cell(toy):
 def test_parameters_cell_is_one_plain_value_a_line(clone, source):
     """What papermill would read wrongly, or a profile could not write, is refused."""
     clone.rewrite_cell("# parameters", source)
-    with pytest.raises(Mistake, match=r"toy\.ipynb"):
-        _ = Notebook.named(clone.house, "toy").defaults
+    with pytest.raises(UserError, match=r"toy\.ipynb"):
+        _ = Notebook.named(clone.project, "toy").defaults
 
 
 def test_value_over_several_lines_is_read(clone):
     """A long list may be broken."""
     clone.rewrite_cell("# parameters", "seed = -1\nlengths = [\n    10,\n    100,\n]\nrepeats = 500\n")
-    assert Notebook.named(clone.house, "toy").defaults == {"seed": -1, "lengths": [10, 100], "repeats": 500}
+    assert Notebook.named(clone.project, "toy").defaults == {"seed": -1, "lengths": [10, 100], "repeats": 500}
 
 
 @pytest.mark.parametrize(("other", "count"), [([], 0), (["parameters"], 2)])
@@ -200,8 +200,8 @@ def test_parameters_tag_stands_once(clone, other, count):
     """Without the tag papermill silently keeps the notebook's own values."""
     clone.rewrite_cell("# parameters", "# parameters\nseed = 0\n", tags=other)
     clone.rewrite_cell("# setup", "x = 1\n", tags=other)
-    with pytest.raises(Mistake, match=rf"exactly one cell tagged `parameters`.*It has {count}"):
-        _ = Notebook.named(clone.house, "toy").defaults
+    with pytest.raises(UserError, match=rf"exactly one cell tagged `parameters`.*It has {count}"):
+        _ = Notebook.named(clone.project, "toy").defaults
 
 
 @pytest.mark.parametrize(
@@ -214,9 +214,9 @@ def test_parameters_tag_stands_once(clone, other, count):
 def test_cell_and_class_name_the_same_parameters(toy, source, words):
     """A parameter in one place only is refused, and named."""
     toy.rewrite_cell("# parameters", source)
-    notebook = Notebook.named(toy.house, "toy")
-    with pytest.raises(Mistake, match=words):
-        check(toy.house, notebook, notebook.defaults)
+    notebook = Notebook.named(toy.project, "toy")
+    with pytest.raises(UserError, match=words):
+        check(toy.project, notebook, notebook.defaults)
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_cell_and_class_name_the_same_parameters(toy, source, words):
 def test_chapter_without_parameters_is_refused(toy, text):
     """The answer says which class is missing, and where."""
     toy.write("clone/toy/parameters.py", text) if text is not None else drop(toy, "clone/toy/parameters.py")
-    notebook = Notebook.named(toy.house, "toy")
-    with pytest.raises(Mistake, match=r"class `Parameters\(companion\.Parameters\)` in clone/toy/parameters\.py"):
-        check(toy.house, notebook, notebook.defaults)
+    notebook = Notebook.named(toy.project, "toy")
+    with pytest.raises(UserError, match=r"class `Parameters\(companion\.Parameters\)` in clone/toy/parameters\.py"):
+        check(toy.project, notebook, notebook.defaults)
 
 
 def drop(clone, path):
@@ -240,7 +240,7 @@ def test_package_that_parameters_miss_is_not_taken_for_them(toy):
     """What the file imports in vain is said as Python says it."""
     toy.write("clone/toy/parameters.py", "import limb_of_nobody\n")
     with pytest.raises(ModuleNotFoundError, match="limb_of_nobody"):
-        parameters_of(toy.house, "toy")
+        parameters_of(toy.project, "toy")
 
 
 def test_rule_about_several_parameters_is_told_as_it_is(toy):
@@ -250,16 +250,16 @@ def test_rule_about_several_parameters_is_told_as_it_is(toy):
     )
     text = (toy.root / "clone/toy/parameters.py").read_text(encoding="utf-8")
     toy.write("clone/toy/parameters.py", text.replace("import Field", "import Field, model_validator") + rule)
-    notebook = Notebook.named(toy.house, "toy")
-    with pytest.raises(Mistake, match=r"Parameters of 'toy' are not right\.\n  Value error, too much of both\."):
-        check(toy.house, notebook, notebook.defaults)
+    notebook = Notebook.named(toy.project, "toy")
+    with pytest.raises(UserError, match=r"Parameters of 'toy' are not right\.\n  Value error, too much of both\."):
+        check(toy.project, notebook, notebook.defaults)
 
 
 def test_file_that_is_no_notebook_is_refused(clone):
     """A broken file is named."""
-    clone.house.notebook("toy").write_text(json.dumps({}), encoding="utf-8")
-    with pytest.raises(Mistake, match=r"toy\.ipynb is not a notebook"):
-        _ = Notebook.named(clone.house, "toy").cells
+    clone.project.notebook("toy").write_text(json.dumps({}), encoding="utf-8")
+    with pytest.raises(UserError, match=r"toy\.ipynb is not a notebook"):
+        _ = Notebook.named(clone.project, "toy").cells
 
 
 class Wave(companion.Parameters):
@@ -341,7 +341,7 @@ def test_parameters_of_a_notebook_are_listed(toy):
     toy.write("profiles/smoke.yml", "toy: {repeats: 321}\n")
     result = invoke("run", "toy", "--parameters")
     assert result.exit_code == 0, result.output
-    defaults = Notebook.named(toy.house, "toy").defaults
+    defaults = Notebook.named(toy.project, "toy").defaults
     assert [
         name for name, value in defaults.items() if f"\n{name} = {json.dumps(value)}\n" not in f"\n{result.output}"
     ] == []
@@ -350,13 +350,13 @@ def test_parameters_of_a_notebook_are_listed(toy):
     assert result.output.count("smoke: ") == 1
     assert "  smoke: 321\n" in result.output
     assert "It was not run here yet." in result.output
-    assert not toy.house.generated.exists()
+    assert not toy.project.generated.exists()
 
 
 def test_time_of_each_profile_is_listed(toy):
     """As it was recorded when the notebook ran last."""
     for profile, seconds in (("laptop", 215.4), ("smoke", 9.0)):
-        path = toy.house.build(profile).provenance / "toy.json"
+        path = toy.project.build(profile).provenance / "toy.json"
         path.parent.mkdir(parents=True)
         recorded = dict.fromkeys(RECORDED) | {"seconds": seconds, "cores": 2}
         path.write_text(json.dumps(recorded), encoding="utf-8")

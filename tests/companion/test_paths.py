@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from companion.analysis.dependencies import MACHINE
-from companion.project.paths import House
+from companion.project.paths import Project
 
 # each would leave a file, were it ever executed or taken apart
 NAMES = {
@@ -61,7 +61,7 @@ def test_all_stands_in_a_folder_with_every_such_name(pristine, tmp_path):
         check=False,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert (clone.house.site("laptop") / "book/toy.html").is_file()
+    assert (clone.project.site("laptop") / "book/toy.html").is_file()
     assert [path for path in tmp_path.rglob("executed*") if path.is_file()] == []
 
 
@@ -69,7 +69,7 @@ def test_square_brackets_are_shown_as_they_are(ran, tmp_path):
     """They are no markup, whoever names the folder."""
     clone = ran.copy_to(tmp_path / "[red] [0-9]")
     said = clone.companion("run", "toy", "-p", "seed=1", "--open").stdout
-    (folder,) = clone.house.runs.iterdir()
+    (folder,) = clone.project.runs.iterdir()
     assert f"s. {folder}/figures/toy\n" in said
     assert f"beside what is published: {folder}/index.html\n" in said
     assert f"  {folder}/index.html\n" in clone.companion("runs").stdout
@@ -92,4 +92,4 @@ def test_folder_that_is_named_in_utf8_is_taken(tmp_path, pristine, monkeypatch):
     """Accents are no reason to refuse it."""
     clone = pristine.copy_to(tmp_path / "naïve")
     monkeypatch.chdir(clone.root)
-    assert House.here().root == clone.root
+    assert Project.here().root == clone.root

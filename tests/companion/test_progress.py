@@ -44,9 +44,9 @@ def test_nothing_is_said_of_time_where_it_is_not_known():
 
 def test_known_seconds_are_those_of_the_last_run(ran_clone):
     """In the profile that is asked for."""
-    (seconds,) = known_seconds(ran_clone.house, "laptop", ["toy"]).values()
+    (seconds,) = known_seconds(ran_clone.project, "laptop", ["toy"]).values()
     assert 0 < seconds < 600
-    assert known_seconds(ran_clone.house, "smoke", ["toy"]) == {"toy": None}
+    assert known_seconds(ran_clone.project, "smoke", ["toy"]) == {"toy": None}
 
 
 def test_a_build_says_how_far_it_is(ran_clone):

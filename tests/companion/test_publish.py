@@ -20,7 +20,7 @@ from companion import begin
 from companion.figures import store
 from companion.figures.rendering import caption_and_alt
 from companion.figures.schema import Claim
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project.paths import MIME, OUT, PROFILE
 
 BOOK = {
@@ -356,7 +356,7 @@ def test_file_over_300_kb_is_drawn_and_refused_where_it_would_be_tracked(demo):
     """By hand, or in another profile, a table may be long; what refuses it says which file and what to do."""
     demo.publish(20_000)
     assert store.faults(demo.folder, "falling_line") == []
-    with pytest.raises(Mistake, match=r"falling_line\.(csv|svg) has .* 300,000 .*rasterize"):
+    with pytest.raises(UserError, match=r"falling_line\.(csv|svg) has .* 300,000 .*rasterize"):
         store.require_small(demo.folder, "falling_line")
 
 

@@ -7,10 +7,10 @@ from typer.testing import CliRunner
 
 from companion import cli
 from companion.cli import scaffold
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project.configuration import Settings
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 
 
 def invoke(*arguments):
@@ -26,15 +26,15 @@ def test_new_book_is_laid_out_where_one_asks(tmp_path, forgotten):
     assert written == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
     assert {"_config.yml", "_toc.yml", "Snakefile", ".gitignore", "requirements.lock", "README.md"} <= written
     assert f"cd {folder} && companion run first_figure" in result.output
-    assert forgotten(House(folder)) == []
+    assert forgotten(Project(folder)) == []
 
 
 def test_book_bears_the_name_of_its_folder(tmp_path):
     """As a package, as a distribution and in words; no mark of the template is left."""
     folder = tmp_path / "Random walks"
     scaffold.lay_out_book(folder)
-    assert House(folder).settings == Settings("random_walks", ("random_walks",), report=("numpy", "matplotlib"))
-    assert House(folder).project["name"] == "random_walks"
+    assert Project(folder).settings == Settings("random_walks", ("random_walks",), report=("numpy", "matplotlib"))
+    assert Project(folder).metadata["name"] == "random_walks"
     assert (folder / "README.md").read_text().startswith("# Random walks\n")
     marks = re.compile(r"\$\{?(package|words|name|chapters|figure|dashes|imports)\b")
     assert [path for path in folder.rglob("*") if path.is_file() and marks.search(path.read_text())] == []
@@ -44,8 +44,8 @@ def test_book_has_one_notebook_by_name(tmp_path):
     """The first figure, if nobody says otherwise."""
     scaffold.lay_out_book(tmp_path / "one")
     scaffold.lay_out_book(tmp_path / "two", "how_far")
-    assert House(tmp_path / "one").notebooks() == ["first_figure"]
-    assert Notebook.named(House(tmp_path / "two"), "how_far").figures == ["how_far_error"]
+    assert Project(tmp_path / "one").notebooks() == ["first_figure"]
+    assert Notebook.named(Project(tmp_path / "two"), "how_far").figures == ["how_far_error"]
 
 
 def test_book_in_the_working_folder(tmp_path, monkeypatch):
@@ -53,7 +53,7 @@ def test_book_in_the_working_folder(tmp_path, monkeypatch):
     (tmp_path / "walks").mkdir()
     monkeypatch.chdir(tmp_path / "walks")
     assert invoke("new", "--book", ".").exit_code == 0
-    assert House(tmp_path / "walks").settings.chapters == "walks"
+    assert Project(tmp_path / "walks").settings.chapters == "walks"
 
 
 def test_folder_that_holds_something_is_refused(tmp_path):
@@ -69,7 +69,7 @@ def test_folder_that_holds_something_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["2nd paper", "class", "__", "book", "figures", "profiles", "companion"])
 def test_folder_whose_name_is_no_package_is_refused(tmp_path, name):
     """Nor one that is a room of every book, or this machine; nothing is written."""
-    with pytest.raises(Mistake):
+    with pytest.raises(UserError):
         scaffold.lay_out_book(tmp_path / name)
     assert list(tmp_path.rglob("*")) == []
 
@@ -91,4 +91,4 @@ def test_second_notebook_stands_before_the_reference_pages(clone, monkeypatch):
     assert invoke("new", "second_toy").exit_code == 0
     rows = re.findall(r"- file: (\S+)", (clone.root / "_toc.yml").read_text())
     assert rows == ["book/toy", "book/second_toy", "book/claims", "book/references"]
-    assert clone.house.notebooks() == ["toy", "second_toy"]
+    assert clone.project.notebooks() == ["toy", "second_toy"]

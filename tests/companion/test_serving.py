@@ -14,17 +14,17 @@ import pytest
 
 from companion.build import cache_keys
 from companion.cli import book
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 
 
 @pytest.fixture
 def served(clone):
     """A clone with a site, as if it had been built."""
-    site = clone.house.site("laptop")
+    site = clone.project.site("laptop")
     site.mkdir(parents=True)
     (site / "index.html").write_text("<title>Front</title>", encoding="utf-8")
-    stamp = clone.house.build("laptop").stamps / f"{cache_keys.BOOK}.0123.json"
-    cache_keys.leave_stamp(clone.house, stamp, [site / "index.html"])
+    stamp = clone.project.build("laptop").stamps / f"{cache_keys.BOOK}.0123.json"
+    cache_keys.leave_stamp(clone.project, stamp, [site / "index.html"])
     return clone
 
 
@@ -68,8 +68,8 @@ def test_taken_port_gives_way_to_the_next(served, taken):
 def test_ports_that_are_all_taken_are_named(served, taken, monkeypatch):
     """With what to type instead."""
     monkeypatch.setattr(book, "PORTS_TRIED", 1)
-    with pytest.raises(Mistake, match=f"Ports {taken} to {taken} are taken.*--port 0"):
-        book.listening(served.house.site("laptop"), taken)
+    with pytest.raises(UserError, match=f"Ports {taken} to {taken} are taken.*--port 0"):
+        book.listening(served.project.site("laptop"), taken)
 
 
 def test_browser_is_opened_if_asked(served, tmp_path):
@@ -89,9 +89,9 @@ def test_browser_is_opened_if_asked(served, tmp_path):
 def test_site_that_is_not_whole_is_not_shown(served, lost):
     """None was built, or the last attempt failed; which, is said, and what to type."""
     if lost == "page":
-        (served.house.site("laptop") / "index.html").unlink()
+        (served.project.site("laptop") / "index.html").unlink()
     else:
-        cache_keys.forget(served.house.build("laptop"), cache_keys.BOOK)
+        cache_keys.forget(served.project.build("laptop"), cache_keys.BOOK)
     finished = served.companion("serve")
     assert finished.returncode == 2
     assert ("There is no site" if lost == "page" else "did not end well") in finished.stderr

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project.configuration import Settings, has_table
-from companion.project.paths import House
+from companion.project.paths import Project
 
 FULL = """\
 [project]
@@ -57,7 +57,7 @@ def test_table_is_read(table):
 )
 def test_wrong_table_is_told_in_a_sentence(table, text, words):
     """Which file, which entry, what it should be."""
-    with pytest.raises(Mistake, match=r"pyproject\.toml.*" + words):
+    with pytest.raises(UserError, match=r"pyproject\.toml.*" + words):
         table(text)
 
 
@@ -87,7 +87,7 @@ def test_a_book_is_where_both_files_are(tmp_path, monkeypatch):
         (tmp_path / folder / "_config.yml").touch()
     (tmp_path / "a/pyproject.toml").write_text(FULL)
     monkeypatch.chdir(tmp_path / "a/b/c")
-    assert House.here().root == tmp_path / "a"
+    assert Project.here().root == tmp_path / "a"
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_checkout_comes_before_wheel(episodes):
 def test_package_of_no_book_is_named(episodes):
     """And the place where a table was looked for; a neighbour's pyproject.toml is none."""
     (episodes / "../pyproject.toml").write_text("[project]\n")
-    with pytest.raises(Mistake, match=r"`episodes` stands in .*somewhere.*\[tool\.companion\]"):
+    with pytest.raises(UserError, match=r"`episodes` stands in .*somewhere.*\[tool\.companion\]"):
         Settings.of_package("episodes")
 
 

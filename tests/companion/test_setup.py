@@ -23,14 +23,14 @@ from companion import cli
 from companion.authoring.publish import SCRATCH
 from companion.cli import terminal
 from companion.cli.scaffold import LONGEST_NAME, lay_out_book
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import repository
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, check_profiles, resolve
-from companion.project.paths import House
+from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def bounds(requirements):
@@ -39,9 +39,9 @@ def bounds(requirements):
     return {canonicalize_name(requirement.name): requirement.specifier for requirement in parsed}
 
 
-NAME = PROJECT["project"]["name"]
-EXTRAS = PROJECT["project"]["optional-dependencies"]
-ASKED = [*PROJECT["project"]["dependencies"], *(one for extra in EXTRAS.values() for one in extra)]
+NAME = PYPROJECT["project"]["name"]
+EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+ASKED = [*PYPROJECT["project"]["dependencies"], *(one for extra in EXTRAS.values() for one in extra)]
 # an extra may build on another
 NEEDED = bounds(one for one in ASKED if Requirement(one).name != NAME)
 # What is imported under a name of its own, or comes with something that is asked for.
@@ -67,7 +67,7 @@ MADE_BY_HAND = "data"
 PACKAGES = {"lib", "companion", "chapters"}
 # What a chapter reads where it is installed, and does without where it is not.
 WEIGHTS = re.findall(r"^\S+==\S+$", (ROOT / "requirements-weights.in").read_text(encoding="utf-8"), re.MULTILINE)
-DIRECT = NEEDED | bounds(PROJECT["dependency-groups"]["dev"])
+DIRECT = NEEDED | bounds(PYPROJECT["dependency-groups"]["dev"])
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_conda_environment_installs_the_clone(conda):
 def test_conda_python_is_the_project_python(conda):
     """The same bounds."""
     (python,) = [entry for entry in conda[0] if entry.startswith("python")]
-    assert SpecifierSet(python.removeprefix("python")) == SpecifierSet(PROJECT["project"]["requires-python"])
+    assert SpecifierSet(python.removeprefix("python")) == SpecifierSet(PYPROJECT["project"]["requires-python"])
 
 
 def test_binder_installs_the_lock_and_the_clone():
@@ -109,7 +109,7 @@ def test_binder_installs_the_lock_and_the_clone():
     (line,) = [line for line in post_build.read_text(encoding="utf-8").splitlines() if "pip install" in line]
     assert line.removeprefix("python") in (ROOT / "Makefile").read_text(encoding="utf-8")
     python = (ROOT / "binder/runtime.txt").read_text(encoding="utf-8").strip().removeprefix("python-")
-    assert python in SpecifierSet(PROJECT["project"]["requires-python"])
+    assert python in SpecifierSet(PYPROJECT["project"]["requires-python"])
 
 
 @pytest.fixture(scope="module")
@@ -221,12 +221,12 @@ def test_wheel_contains_nothing_else(wheel):
     own = {path for path in wheel if ".dist-info/" not in path}
     assert {path.split("/")[0] for path in own} == PACKAGES
     other = {path for path in own if not (ROOT / path).exists()}
-    assert {path for path in other if not path.startswith("chapters/house/")} == {"chapters/pyproject.toml"}
+    assert {path for path in other if not path.startswith("chapters/project/")} == {"chapters/pyproject.toml"}
 
 
 def test_wheel_knows_the_settings_of_its_book(wheel):
     """A notebook that runs from it finds them in the chapters package."""
-    assert f"{House(ROOT).settings.chapters}/pyproject.toml" in wheel
+    assert f"{Project(ROOT).settings.chapters}/pyproject.toml" in wheel
 
 
 def test_lowest_versions_are_the_bounds_of_what_a_notebook_needs():
@@ -235,7 +235,7 @@ def test_lowest_versions_are_the_bounds_of_what_a_notebook_needs():
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     pins = bounds(script.lowest())
-    asked = bounds([*PROJECT["project"]["dependencies"], *EXTRAS["notebook"]])
+    asked = bounds([*PYPROJECT["project"]["dependencies"], *EXTRAS["notebook"]])
     assert pins.keys() == asked.keys()
     for name, pin in pins.items():
         (version,) = [one.version for one in pin]
@@ -252,7 +252,7 @@ def test_lowest_versions_are_the_bounds_of_what_a_notebook_needs():
 def test_packages_import_only_what_is_asked_for(package):
     """`lib` what it needs itself, chapters and what notebooks ask of the machine what the extra `notebook` adds."""
     extras = {"lib": [], "chapters": ["notebook"], "companion": ["notebook", "book", "pdf"]}[package]
-    asked = bounds([*PROJECT["project"]["dependencies"], *(one for extra in extras for one in EXTRAS[extra])])
+    asked = bounds([*PYPROJECT["project"]["dependencies"], *(one for extra in extras for one in EXTRAS[extra])])
     asked |= bounds(WEIGHTS if package == "chapters" else [])
     modules = {name.replace("-", "_") for name in asked} | PACKAGES | set(sys.stdlib_module_names)
     imported = {
@@ -267,10 +267,10 @@ def test_packages_import_only_what_is_asked_for(package):
 
 def test_wheel_carries_its_book(wheel):
     """All that `companion verify` needs where there is no clone, and nothing that was generated."""
-    house = House(ROOT)
+    project = Project(ROOT)
     named = {"_config.yml", "_toc.yml", "requirements.lock", "book/references.bib", "profiles/smoke.yml"}
-    needed = named | {f"book/{name}.ipynb" for name in house.notebooks()}
-    carried = {path.removeprefix("chapters/house/") for path in wheel if path.startswith("chapters/house/")}
+    needed = named | {f"book/{name}.ipynb" for name in project.notebooks()}
+    carried = {path.removeprefix("chapters/project/") for path in wheel if path.startswith("chapters/project/")}
     assert needed <= carried
     assert {path for path in carried if not (ROOT / path).is_file()} == set()
 
@@ -292,18 +292,18 @@ def test_what_the_readme_lets_papermill_write_is_ignored():
 
 def test_public_address_is_the_same_everywhere():
     """Where a tool needs it spelled out, it is copied by `companion address`."""
-    assert repository.differing(House(ROOT)) == []
+    assert repository.differing(Project(ROOT)) == []
 
 
 def test_profiles_are_right():
     """Every profile names notebooks that are, and values their chapters take."""
-    house = House(ROOT)
-    assert {"laptop", "smoke", "full"} <= set(house.profile_names())
-    check_profiles(house)
-    for profile in house.profile_names():
-        for name in house.notebooks():
-            notebook = Notebook.named(house, name)
-            assert check(house, notebook, resolve(house, notebook, profile))
+    project = Project(ROOT)
+    assert {"laptop", "smoke", "full"} <= set(project.profile_names())
+    check_profiles(project)
+    for profile in project.profile_names():
+        for name in project.notebooks():
+            notebook = Notebook.named(project, name)
+            assert check(project, notebook, resolve(project, notebook, profile))
 
 
 def invoke(*arguments):
@@ -320,7 +320,7 @@ def test_new_lays_out_what_is_needed(forgotten, clone, monkeypatch):
     before = clone.tree()
     result = invoke("new", "second_toy")
     assert result.exit_code == 0, result.output
-    assert forgotten(clone.house) == []
+    assert forgotten(clone.project) == []
     after = clone.tree()
     touched = {path for path in after if after[path] != before.get(path)}
     assert touched == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
@@ -332,7 +332,7 @@ def test_new_notebook_is_left_alone_by_the_commit_hook(clone):
     config = YAML(typ="safe", pure=True).load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     hooks = {hook["id"]: hook for repository in config["repos"] for hook in repository["hooks"]}
     _, *options = hooks["nbstripout"]["entry"].split()
-    path = clone.house.notebook("toy")
+    path = clone.project.notebook("toy")
     before = path.read_text(encoding="utf-8")
     finished = clone.python("-m", "nbstripout", *options, *hooks["nbstripout"].get("args", []), str(path))
     assert finished.returncode == 0, finished.stderr
@@ -504,7 +504,7 @@ def test_version_is_that_of_the_checkout():
     """With its name and its place, because there may be several."""
     said = invoke("--version")
     assert said.exit_code == 0
-    project = PROJECT["project"]
+    project = PYPROJECT["project"]
     assert said.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT})"
 
 
@@ -534,22 +534,22 @@ def test_shell_completes_nothing_outside_a_book(monkeypatch):
     """And shows no fault in the middle of a line."""
 
     def nowhere():
-        raise Mistake("no book")
+        raise UserError("no book")
 
-    monkeypatch.setattr(House, "here", nowhere)
-    assert terminal.completed(House.notebooks)("") == []
+    monkeypatch.setattr(Project, "here", nowhere)
+    assert terminal.completed(Project.notebooks)("") == []
 
 
 def test_outside_a_clone_the_installed_one_is_found(tmp_path, monkeypatch):
     """An editable install remembers where it is."""
     monkeypatch.chdir(tmp_path)
-    assert House.here().root == ROOT
+    assert Project.here().root == ROOT
 
 
 def test_from_within_the_clone_its_root_is_found(clone, monkeypatch):
     """As git does."""
     monkeypatch.chdir(clone.root / "clone" / "toy")
-    assert House.here().root == clone.root
+    assert Project.here().root == clone.root
 
 
 @pytest.mark.parametrize("name", ["slurm", "kubernetes"])

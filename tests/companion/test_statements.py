@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from companion.io.errors import Mistake
-from companion.project.paths import House
+from companion.io.errors import UserError
+from companion.project.paths import Project
 from companion.project.statements import Statements, numbered, read_index
 
 LIST = """\
@@ -37,32 +37,32 @@ CLAIMS = [
 
 
 @pytest.fixture
-def house(tmp_path):
+def project(tmp_path):
     """A book of one page, with a list."""
     (tmp_path / "book").mkdir()
     (tmp_path / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\nstatements = "list.yml"\n')
     (tmp_path / "list.yml").write_text(LIST)
     (tmp_path / "book/page.md").write_text(f"# Page\n\n{LEMMA}\n{RECURRENCE}")
-    return House(tmp_path)
+    return Project(tmp_path)
 
 
-def joined(house, claims=CLAIMS):
-    return Statements.of(house, claims)
+def joined(project, claims=CLAIMS):
+    return Statements.of(project, claims)
 
 
-def test_rows_find_their_boxes_and_claims(house):
+def test_rows_find_their_boxes_and_claims(project):
     """By number the first row of its kind, where none names them; by its box a claim that cites the paper only."""
-    statements = joined(house)
+    statements = joined(project)
     _, first, second, third = statements.index.statements
     assert [statements.boxes_of(row) for row in (first, second, third)] == [["a-lemma"], [], ["recurrence"]]
     found = [[claim["id"] for claim in statements.claims_of(row)] for row in (first, second, third)]
     assert found == [["first-half"], ["second-half"], ["returns"]]
     assert statements.figures_of(third) == ["returns"]
-    assert statements.faults(house) == []
+    assert statements.faults(project) == []
 
 
-def test_second_hand_is_what_nobody_read_in_the_paper(house):
-    index = joined(house).index
+def test_second_hand_is_what_nobody_read_in_the_paper(project):
+    index = joined(project).index
     assert [index.second_hand(row) for row in index.statements] == [False, False, True, False]
 
 
@@ -75,17 +75,17 @@ def test_second_hand_is_what_nobody_read_in_the_paper(house):
     ],
     ids=["unlisted number", "named after the paper", "named by a row"],
 )
-def test_a_box_that_cites_needs_a_row(house, old, new, said):
-    page = house.book / "page.md"
+def test_a_box_that_cites_needs_a_row(project, old, new, said):
+    page = project.book / "page.md"
     page.write_text(page.read_text().replace(old, new))
-    faults = joined(house).faults(house)
+    faults = joined(project).faults(project)
     assert any(said in fault for fault in faults) if said else faults == []
 
 
-def test_a_claim_that_cites_needs_a_row(house):
+def test_a_claim_that_cites_needs_a_row(project):
     """Another paper, or one that is not listed, needs none."""
     claims = [*CLAIMS, claim("third", "[W05, Thm 9]"), claim("bare", "[W05]"), claim("other", "[V, Thm 9]")]
-    faults = joined(house, claims).faults(house)
+    faults = joined(project, claims).faults(project)
     assert [fault.split()[1] for fault in faults] == ["'third'", "'bare'"]
 
 
@@ -100,10 +100,10 @@ def test_a_claim_that_cites_needs_a_row(house):
         ("not_covered: too hard", None),
     ],
 )
-def test_a_row_names_what_exists_or_says_why_not(house, entry, said):
-    path = house.root / "list.yml"
+def test_a_row_names_what_exists_or_says_why_not(project, entry, said):
+    path = project.root / "list.yml"
     path.write_text(f"{LIST}  - {{paper: W05, item: 5, kind: remark, title: More, read: [T], {entry}}}\n")
-    faults = joined(house).faults(house)
+    faults = joined(project).faults(project)
     assert any(said in fault for fault in faults) if said else faults == []
 
 
@@ -117,23 +117,23 @@ def test_a_row_names_what_exists_or_says_why_not(house, entry, said):
         ("kind: theorem", "sort: theorem", "is no list of statements"),
     ],
 )
-def test_a_wrong_list_is_told_in_a_sentence(house, old, new, said):
+def test_a_wrong_list_is_told_in_a_sentence(project, old, new, said):
     assert old in LIST
-    (house.root / "list.yml").write_text(LIST.replace(old, new))
-    with pytest.raises(Mistake) as mistake:
-        joined(house)
+    (project.root / "list.yml").write_text(LIST.replace(old, new))
+    with pytest.raises(UserError) as mistake:
+        joined(project)
     assert said in str(mistake.value)
 
 
-def test_a_book_without_a_list_has_none(house):
-    (house.root / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\n')
-    assert joined(house) is None
+def test_a_book_without_a_list_has_none(project):
+    (project.root / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\n')
+    assert joined(project) is None
 
 
-def test_boxes_are_read_from_notebooks_too(house):
+def test_boxes_are_read_from_notebooks_too(project):
     cell = {"cell_type": "markdown", "metadata": {}, "source": LEMMA.replace("a-lemma", "b-lemma").splitlines(True)}
-    (house.book / "walks.ipynb").write_text(json.dumps({"cells": [cell]}))
-    statements = joined(house)
+    (project.book / "walks.ipynb").write_text(json.dumps({"cells": [cell]}))
+    statements = joined(project)
     assert statements.boxes_of(statements.index.statements[1]) == ["b-lemma", "a-lemma"]
 
 
@@ -144,5 +144,5 @@ def test_numbers_are_the_same_however_they_are_abbreviated():
 
 
 def test_the_file_is_named(tmp_path):
-    with pytest.raises(Mistake, match=r"list\.yml"):
+    with pytest.raises(UserError, match=r"list\.yml"):
         read_index(tmp_path / "list.yml")

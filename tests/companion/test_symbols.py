@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.symbols import introduced, missing_on, symbols, undefined
 
 
@@ -63,27 +63,27 @@ NOTATION = """\
 
 
 @pytest.fixture
-def house(tmp_path):
+def project(tmp_path):
     (tmp_path / "book").mkdir()
     (tmp_path / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\n')
     (tmp_path / "book/notation.md").write_text(NOTATION)
     for page in ("one", "two", "three"):
         (tmp_path / f"book/{page}.md").write_text(f"# {page}\n\nSo $z$ falls with $\\sigma$. `$x$` is code.\n")
-    return House(tmp_path)
+    return Project(tmp_path)
 
 
-def test_a_letter_of_several_meanings_holds_where_the_table_says(house):
+def test_a_letter_of_several_meanings_holds_where_the_table_says(project):
     """On the other pages its plain meaning is in doubt, so the page must say it."""
-    assert undefined(house) == {"one": [r"\sigma"]}
+    assert undefined(project) == {"one": [r"\sigma"]}
 
 
-def test_notebooks_are_pages_with_the_captions_of_their_figures(house):
+def test_notebooks_are_pages_with_the_captions_of_their_figures(project):
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["# W\n", "It tends to $u$."]},
         {"cell_type": "code", "metadata": {}, "source": ["publish(returns, 1)"], "outputs": []},
     ]
-    (house.book / "walks.ipynb").write_text(json.dumps({"cells": cells}))
-    folder = house.root / "episodes/walks"
+    (project.book / "walks.ipynb").write_text(json.dumps({"cells": cells}))
+    folder = project.root / "episodes/walks"
     folder.mkdir(parents=True)
     (folder / "returns.py").write_text('"""Up to $q$, and the number $u$ of steps."""\n')
-    assert missing_on(house, "walks") == ["q"]
+    assert missing_on(project, "walks") == ["q"]

@@ -13,7 +13,7 @@ import pytest
 
 from companion.project.notebooks import Notebook
 from companion.project.parameters import parameters_of
-from companion.project.paths import House
+from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 IDENTITY = ["-c", "user.name=A", "-c", "user.email=a@b"]
@@ -152,19 +152,19 @@ def test_real_book_lists_every_figure(real):
     """Once, for people and for programs."""
     code, said = piped(real, "list")
     assert code == 0, said
-    house = House(ROOT)
-    for name in house.notebooks():
-        for figure in Notebook.named(house, name).figures:
+    project = Project(ROOT)
+    for name in project.notebooks():
+        for figure in Notebook.named(project, name).figures:
             assert len(re.findall(rf"{name}\W+{figure}\W", said)) == 1, f"{name}/{figure}"
     assert len(json.loads(piped(real, "list", "--json")[1])["figures"]) > 60
 
 
-@pytest.mark.parametrize("name", House(ROOT).notebooks())
+@pytest.mark.parametrize("name", Project(ROOT).notebooks())
 def test_real_notebook_lists_its_parameters(real, name):
     """Each with its value."""
     code, said = piped(real, "run", name, "--parameters")
     assert code == 0, said
-    for parameter in parameters_of(House(ROOT), name).model_fields:
+    for parameter in parameters_of(Project(ROOT), name).model_fields:
         assert re.search(rf"^{parameter} = ", said, re.MULTILINE)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, resolve
-from companion.project.paths import House
+from companion.project.paths import Project
 from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Pushforward, Rademacher, Uniform
 
 _rng = np.random.default_rng(2512)
@@ -55,8 +55,8 @@ def smoke_parameters():
     """Of a notebook, what the smoke profile runs it with."""
 
     def of(name):
-        house = House(Path(__file__).resolve().parents[2])
-        notebook = Notebook.named(house, name)
-        return check(notebook, resolve(house, notebook, "smoke"))
+        project = Project(Path(__file__).resolve().parents[2])
+        notebook = Notebook.named(project, name)
+        return check(notebook, resolve(project, notebook, "smoke"))
 
     return of

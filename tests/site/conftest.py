@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, sync_playwright
 
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.site.jupyter_book import is_built
 
 SMOKE = "smoke"
@@ -36,8 +36,8 @@ FLAGS = [
 
 
 @pytest.fixture(scope="session")
-def house() -> House:
-    return House(ROOT)
+def project() -> Project:
+    return Project(ROOT)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,7 @@ def profile() -> str:
 
 
 @pytest.fixture(scope="session")
-def site(house: House, profile: str, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def site(project: Project, profile: str, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """The folder of the strictly built site; it fails here if any page warns or any claim does not hold."""
     own = tmp_path_factory.getbasetemp()
     built = (own if worker_id == "master" else own.parent) / "site"
@@ -55,8 +55,8 @@ def site(house: House, profile: str, tmp_path_factory: pytest.TempPathFactory, w
         if profile == SMOKE and not built.exists():
             subprocess.run([sys.executable, "-m", "companion", "build", "--profile", SMOKE], cwd=ROOT, check=True)
             built.touch()
-    assert is_built(house, profile)
-    return house.site(profile)
+    assert is_built(project, profile)
+    return project.site(profile)
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

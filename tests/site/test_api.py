@@ -4,15 +4,15 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from companion.analysis.api_index import Library
-from companion.project.paths import House
+from companion.project.paths import Project
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture(scope="module")
-def library(house: House) -> Library:
-    return Library(house)
+def library(project: Project) -> Library:
+    return Library(project)
 
 
 @pytest.fixture(scope="module")

@@ -12,31 +12,31 @@ import pytest
 
 from companion.cli.scaffold import figure_of, lay_out_book
 from companion.figures import store
-from companion.project.paths import House
+from companion.project.paths import Project
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> House:
+def built(tmp_path_factory) -> Project:
     """A book of one notebook, as it is laid out, run and built."""
-    house = House(tmp_path_factory.mktemp("books") / "paper")
-    lay_out_book(house.root, "toy")
-    finished = companion(house, "build")
+    project = Project(tmp_path_factory.mktemp("books") / "paper")
+    lay_out_book(project.root, "toy")
+    finished = companion(project, "build")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    return house
+    return project
 
 
 @pytest.fixture
-def book(built: House, tmp_path) -> House:
+def book(built: Project, tmp_path) -> Project:
     """A copy of it, to break."""
     shutil.copytree(built.root, tmp_path / "paper", ignore=shutil.ignore_patterns(".doctrees", ".snakemake"))
-    return House(tmp_path / "paper")
+    return Project(tmp_path / "paper")
 
 
-def companion(house: House, *arguments: str) -> subprocess.CompletedProcess[str]:
+def companion(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "companion", *arguments],
-        cwd=house.root,
-        env={**os.environ, "PYTHONPATH": str(house.root)},
+        cwd=project.root,
+        env={**os.environ, "PYTHONPATH": str(project.root)},
         capture_output=True,
         text=True,
         check=False,
@@ -69,20 +69,20 @@ class Read(HTMLParser):
         (self.scripts if self._inside else self.words).append(data)
 
 
-def say(house: House, sentence: str) -> None:
+def say(project: Project, sentence: str) -> None:
     """Add a sentence to the front page."""
-    page = house.book / "index.md"
+    page = project.book / "index.md"
     page.write_text(f"{page.read_text()}\n{sentence}\n")
 
 
-def edit_record(house: House, change) -> None:
-    path = house.published / "toy" / f"{figure_of('toy')}{store.RECORD}"
+def edit_record(project: Project, change) -> None:
+    path = project.published / "toy" / f"{figure_of('toy')}{store.RECORD}"
     record = json.loads(path.read_text())
     change(record)
     path.write_text(json.dumps(record))
 
 
-def test_unbroken_book_builds_again(book: House):
+def test_unbroken_book_builds_again(book: Project):
     """The control: without damage the same command succeeds, and reads every page of a fresh copy.
 
     A claim that changed then costs the pages that show it: its chapter, the ledger, and the front page, which offers
@@ -97,7 +97,7 @@ def test_unbroken_book_builds_again(book: House):
     assert "1.01" in (book.site("laptop") / "book/claims.html").read_text()
 
 
-def test_missing_figure_fails(book: House):
+def test_missing_figure_fails(book: Project):
     for suffix in (".dark.svg", ".png"):
         (book.published / "toy" / f"{figure_of('toy')}{suffix}").unlink()
     finished = companion(book, "book")
@@ -106,7 +106,7 @@ def test_missing_figure_fails(book: House):
     assert f"{figure_of('toy')}.png is missing" in finished.stderr
 
 
-def test_altered_data_fails(book: House):
+def test_altered_data_fails(book: Project):
     """A CSV that is not the one the record names is not shown as if it were."""
     path = book.published / "toy" / f"{figure_of('toy')}.csv"
     path.write_text(path.read_text().replace("10,", "11,", 1))
@@ -115,14 +115,14 @@ def test_altered_data_fails(book: House):
     assert "is not the file its record names" in finished.stderr
 
 
-def test_figure_without_alt_text_fails(book: House):
+def test_figure_without_alt_text_fails(book: Project):
     edit_record(book, lambda record: record.update(alt=" "))
     finished = companion(book, "book")
     assert finished.returncode == 2
     assert "alt text" in finished.stderr
 
 
-def test_claim_without_source_fails(book: House):
+def test_claim_without_source_fails(book: Project):
     edit_record(book, lambda record: record["claims"][0].update(source=""))
     finished = companion(book, "book")
     assert finished.returncode == 2
@@ -141,19 +141,19 @@ statements:
 """
 
 
-def list_statements(house: House, text: str) -> None:
+def list_statements(project: Project, text: str) -> None:
     """Give the book a list of its paper's statements, a page that shows it, and a box that cites Lemma 1."""
-    (house.book / "list.yml").write_text(text)
-    settings = house.root / "pyproject.toml"
+    (project.book / "list.yml").write_text(text)
+    settings = project.root / "pyproject.toml"
     settings.write_text(settings.read_text().replace("science = []", 'science = []\nstatements = "book/list.yml"', 1))
-    contents = house.root / "_toc.yml"
+    contents = project.root / "_toc.yml"
     contents.write_text(contents.read_text().replace("book/claims", "book/statements\n      - file: book/claims"))
-    (house.book / "statements.md").write_text("# Statements\n\n```{companion-statements} companion\n```\n")
-    say(house, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`companion`.\n```")
-    edit_record(house, lambda record: record["claims"][0].update(source="[companion, Thm 2]"))
+    (project.book / "statements.md").write_text("# Statements\n\n```{companion-statements} companion\n```\n")
+    say(project, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`companion`.\n```")
+    edit_record(project, lambda record: record["claims"][0].update(source="[companion, Thm 2]"))
 
 
-def test_statements_are_shown_with_where_they_were_read(book: House):
+def test_statements_are_shown_with_where_they_were_read(book: Project):
     list_statements(book, STATEMENTS)
     finished = companion(book, "book")
     assert finished.returncode == 0, finished.stderr
@@ -172,7 +172,7 @@ ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ 
 ODD_CAPTION = "a * b < c > d <script>e</script> & &amp; f $ g"
 
 
-def test_what_a_record_says_comes_out_as_it_is_written(book: House):
+def test_what_a_record_says_comes_out_as_it_is_written(book: Project):
     """On the page, in the fold-out, in the ledger and in the list of statements; and the files say the same."""
 
     def change(record):
@@ -201,7 +201,7 @@ def test_what_a_record_says_comes_out_as_it_is_written(book: House):
     assert (site / f"figures/toy/{figure}.csv").read_bytes() == (book.published / f"toy/{figure}.csv").read_bytes()
 
 
-def test_what_a_docstring_says_comes_out_as_it_is_written(book: House):
+def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
     """Of a module, a function, a class and its method; a name leads to its place, and a module left out is told."""
     place = f"{book.settings.chapters}.odd"
     words = ODD.replace("\\", "\\\\").replace("`f`", "f").replace("`j`", "j").replace('"r"', "r")
@@ -233,7 +233,7 @@ def test_what_a_docstring_says_comes_out_as_it_is_written(book: House):
     assert f"The module {book.settings.chapters}.toy.toy_error is explained on no page" in finished.stderr
 
 
-def test_a_book_whose_address_is_known_says_so(book: House):
+def test_a_book_whose_address_is_known_says_so(book: Project):
     """One command brings the buttons, the map of the site and whole addresses; before it nothing leads nowhere."""
     page, config = book.site("laptop") / "book/toy.html", book.root / "_config.yml"
     config.write_text(config.read_text().replace("use_repository_button: false", "use_repository_button: true"))
@@ -250,7 +250,7 @@ def test_a_book_whose_address_is_known_says_so(book: House):
     assert "https://somebody.github.io/paper/" in (page.parents[1] / "404.html").read_text()
 
 
-def test_every_fault_of_a_page_is_named_and_not_forgotten(book: House):
+def test_every_fault_of_a_page_is_named_and_not_forgotten(book: Project):
     """The same command fails again: Sphinx must not remember the page it warned about as read.
 
     A link to nowhere; a claim that no figure makes; a box called as a heading of its page is; a box and a claim that
@@ -270,7 +270,7 @@ def test_every_fault_of_a_page_is_named_and_not_forgotten(book: House):
         assert "has the source [companion, Thm 2] and no row" in finished.stderr
 
 
-def test_notebook_not_run_fails(book: House):
+def test_notebook_not_run_fails(book: Project):
     """A page whose executed copy is missing cannot be shown as if it had been run, whatever was woven from it."""
     assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
     (book.build("laptop").executed / "toy.ipynb").unlink()
@@ -279,7 +279,7 @@ def test_notebook_not_run_fails(book: House):
     assert "has not been run" in finished.stderr
 
 
-def test_other_code_than_was_run_fails(book: House):
+def test_other_code_than_was_run_fails(book: Project):
     """Outputs are not shown below code that did not give them."""
     path = book.notebook("toy")
     path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))

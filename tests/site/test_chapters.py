@@ -9,15 +9,15 @@ import pytest
 from companion.figures import store, table_io
 from companion.figures.style import style
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 
-HOUSE = House(Path(__file__).resolve().parents[2])
-FIGURES = [(name, figure) for name in HOUSE.notebooks() for figure in Notebook.named(HOUSE, name).figures]
+PROJECT = Project(Path(__file__).resolve().parents[2])
+FIGURES = [(name, figure) for name in PROJECT.notebooks() for figure in Notebook.named(PROJECT, name).figures]
 
 
 @pytest.fixture
 def folder(site, request) -> Path:
-    return HOUSE.build("smoke").figures / request.param
+    return PROJECT.build("smoke").figures / request.param
 
 
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
@@ -29,10 +29,10 @@ def test_claims_hold_and_fail_with_the_number_of_their_alternative(folder, figur
         assert not claim.accepts(claim.alternative.measured), record
 
 
-@pytest.mark.parametrize("name", HOUSE.notebooks())
+@pytest.mark.parametrize("name", PROJECT.notebooks())
 def test_no_cell_prints_a_warning(site, name):
     """Readers see figures, and sentences that a step means to say; nothing that slipped out."""
-    executed = json.loads((HOUSE.build("smoke").notebooks / f"{name}.ipynb").read_text(encoding="utf-8"))
+    executed = json.loads((PROJECT.build("smoke").notebooks / f"{name}.ipynb").read_text(encoding="utf-8"))
     outputs = [output for cell in executed["cells"] for output in cell.get("outputs", [])]
     assert [output["text"] for output in outputs if output["output_type"] == "stream"] == []
 
@@ -49,7 +49,7 @@ def test_captions_say_what_to_see_and_alt_texts_what_is_drawn(folder, figure):
 def test_picture_can_be_drawn_from_what_a_reader_downloads(folder, figure, theme):
     """The CSV of six digits, and the record; nothing else is needed. Every axis holds something."""
     record = store.read_record(folder, figure)
-    module = HOUSE.import_module(f"chapters.{folder.name}.{figure}")
+    module = PROJECT.import_module(f"chapters.{folder.name}.{figure}")
     with style(theme):
         drawn = module.draw(table_io.read_csv(folder / f"{figure}.csv", record["columns"]))
         drawn.canvas.draw()

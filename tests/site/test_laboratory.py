@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from chapters.laboratory import regression_heads
 from chapters.laboratory.clouds import answers, draw_clouds, prompt_answers
-from companion.project.paths import House
+from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
 
@@ -228,11 +228,11 @@ def test_it_fits_a_phone_in_both_themes(browser: Browser, address: str, scheme: 
     page.close()
 
 
-def test_no_other_page_pays_and_no_other_host_is_asked(browser: Browser, address: str, house: House):
+def test_no_other_page_pays_and_no_other_host_is_asked(browser: Browser, address: str, project: Project):
     """Its scripts are its own, its tables are in it, and all of it is less than a megabyte."""
     page, asked = browser.new_page(viewport=DESKTOP), {}
     page.on("response", lambda answer: asked.update({answer.url: answer}))
-    page.goto(f"{address}/book/{house.notebooks()[0]}.html")
+    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
     page.wait_for_load_state("networkidle")
     assert [url for url in asked if "/chapters/" in url] == []
     asked.clear()
@@ -247,10 +247,10 @@ def test_no_other_page_pays_and_no_other_host_is_asked(browser: Browser, address
     page.close()
 
 
-def test_a_figure_is_lent_to_other_chapters(browser: Browser, address: str, house: House, lab: Page):
+def test_a_figure_is_lent_to_other_chapters(browser: Browser, address: str, project: Project, lab: Page):
     """Folded under theirs, with the same readings at the same setting; it moves by keys, and the address unfolds it."""
-    assert house.settings.live
-    for borrower, moving in house.settings.live.items():
+    assert project.settings.live
+    for borrower, moving in project.settings.live.items():
         name = moving.partition("/")[2].replace("_", "-")
         page, place = browser.new_page(viewport=DESKTOP), f"live-{name}"
         page.goto(f"{address}/book/{borrower.partition('/')[0]}.html", wait_until="domcontentloaded")
@@ -273,10 +273,10 @@ def test_a_figure_is_lent_to_other_chapters(browser: Browser, address: str, hous
         page.close()
 
 
-def test_without_scripts_pictures_stand_still(browser: Browser, address: str, house: House):
+def test_without_scripts_pictures_stand_still(browser: Browser, address: str, project: Project):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{address}/book/{next(iter(house.settings.live)).partition('/')[0]}.html")
+    page.goto(f"{address}/book/{next(iter(project.settings.live)).partition('/')[0]}.html")
     page.locator("details.companion-live > summary").click()
     assert page.locator("details.companion-live img:visible").count() == 1
     page.goto(f"{address}/{PAGE}")

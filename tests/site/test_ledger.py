@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from companion.build.publication_policy import published_claims
 from companion.figures.plain_math import bound, number, pieces
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.site.sphinx.inline_text import ledger_anchor
 
 # By the name of each element and of all around it, where the links in it lead.
@@ -42,8 +42,8 @@ def ledger(tab: Page, address: str) -> Page:
 
 
 @pytest.fixture(scope="session")
-def claims(house: House, site, profile) -> list[dict]:
-    return published_claims(house, profile)
+def claims(project: Project, site, profile) -> list[dict]:
+    return published_claims(project, profile)
 
 
 def shown(ledger: Page) -> int:
@@ -62,12 +62,12 @@ def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
         assert not re.search(r"\de[-+]\d", row), "a power of ten is written as one"
 
 
-def test_claims_stand_by_chapter_in_the_order_of_figures(ledger: Page, claims: list[dict], house: House):
+def test_claims_stand_by_chapter_in_the_order_of_figures(ledger: Page, claims: list[dict], project: Project):
     """As a reader of the book meets them; chapters are folded, and the whole is short."""
     rows = ledger.locator(".companion-entry").evaluate_all("all => all.map(one => one.id)")
     assert rows == [ledger_anchor(claim["id"]) for claim in claims]
     places = list(dict.fromkeys((claim["notebook"], claim["figure"]) for claim in claims))
-    order = [(name, figure) for name in house.notebooks() for figure in Notebook.named(house, name).figures]
+    order = [(name, figure) for name in project.notebooks() for figure in Notebook.named(project, name).figures]
     assert places == [place for place in order if place in places]
     assert ledger.locator(".companion-chapter").count() == len({name for name, _ in places})
     assert shown(ledger) == 0

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 
 from companion.analysis.dependencies import digest
 from companion.project.notebooks import Notebook
-from companion.project.paths import House, relative
+from companion.project.paths import Project, relative
 from companion.project.repository import is_known, public_address
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
@@ -155,10 +155,10 @@ def in_theme(page: Page, scheme: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def visits(browser: Browser, address: str, site: Path, house: House) -> dict[str, Visit]:
+def visits(browser: Browser, address: str, site: Path, project: Project) -> dict[str, Visit]:
     """Of every page of the site, found on disk, what there is: opened one after another, as a reader goes on."""
     pages = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts)
-    ours = f"{house.book.name}/"
+    ours = f"{project.book.name}/"
     assert any(name.startswith(ours) for name in pages)
     page = browser.new_page()
     forbidden = watch(page, urlsplit(address).netloc)
@@ -173,10 +173,10 @@ def test_every_page_is_whole(visits: dict[str, Visit]):
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "light"), (DESKTOP, "dark"), (PHONE, "dark")])
-def test_chapter_is_whole_however_it_is_opened(browser: Browser, address: str, house: House, viewport, scheme):
+def test_chapter_is_whole_however_it_is_opened(browser: Browser, address: str, project: Project, viewport, scheme):
     """The same, where a phone or a dark screen opens a page in the first place."""
     page = browser.new_page(viewport=viewport, color_scheme=scheme)
-    forbidden = watched(page, f"{address}/book/{house.notebooks()[0]}.html")
+    forbidden = watched(page, f"{address}/book/{project.notebooks()[0]}.html")
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     assert forbidden + page.evaluate(DECODE_IMAGES) + page.evaluate(TOO_WIDE) == []
     page.close()
@@ -187,32 +187,32 @@ def test_axe_finds_nothing_serious(visits: dict[str, Visit]):
     assert [f"{name}: {fault}" for name, visit in visits.items() for fault in visit.inaccessible] == []
 
 
-def test_every_figure_is_on_its_page(visits: dict[str, Visit], house: House):
+def test_every_figure_is_on_its_page(visits: dict[str, Visit], project: Project):
     """Each published figure is shown, numbered, captioned, and reachable under its stable anchor."""
-    for name in house.notebooks():
-        figures = Notebook.named(house, name).figures
+    for name in project.notebooks():
+        figures = Notebook.named(project, name).figures
         captions = visits[f"book/{name}.html"].captions
         assert list(captions) == [f"fig-{figure.replace('_', '-')}" for figure in figures]
         assert figures
         assert all(caption.startswith("Fig. ") for caption in captions.values())
 
 
-def test_links_to_figures_say_their_numbers(visits: dict[str, Visit], site: Path, house: House):
+def test_links_to_figures_say_their_numbers(visits: dict[str, Visit], site: Path, project: Project):
     """Wherever a page says `Fig. 12`, the link leads to the figure whose caption begins so."""
     captions = {name: caption for visit in visits.values() for name, caption in visit.captions.items()}
     found = 0
-    for page in sorted(site.glob(f"{house.book.name}/*.html")):
+    for page in sorted(site.glob(f"{project.book.name}/*.html")):
         for anchor, words in LINK_TO_A_FIGURE.findall(page.read_text(encoding="utf-8")):
             found += 1
             assert captions[anchor].startswith(f"{words} "), f"{page.name}: {words} leads to {anchor}"
     assert found > len(captions)
 
 
-def test_figures_fit_the_page(browser: Browser, address: str, house: House):
+def test_figures_fit_the_page(browser: Browser, address: str, project: Project):
     """On a phone no picture is wider than the screen, and on a desktop each fills the column."""
     for viewport, least in ((PHONE, 280), (DESKTOP, 600)):
         page = browser.new_page(viewport=viewport, color_scheme="light")
-        watched(page, f"{address}/book/{house.notebooks()[0]}.html")
+        watched(page, f"{address}/book/{project.notebooks()[0]}.html")
         page.evaluate(DECODE_IMAGES)
         widths = page.locator("img:visible").evaluate_all(
             "all => all.map(one => [one.getBoundingClientRect().right, !!one.closest('figure'), one.clientWidth])"
@@ -223,13 +223,13 @@ def test_figures_fit_the_page(browser: Browser, address: str, house: House):
         page.close()
 
 
-def test_the_theme_decides_which_picture_is_fetched(browser: Browser, address: str, house: House):
+def test_the_theme_decides_which_picture_is_fetched(browser: Browser, address: str, project: Project):
     """Light pictures on light paper, dark ones on dark: one of the two is visible, and the other is never asked for."""
     for theme, other in (("light", "dark"), ("dark", "light")):
         page = browser.new_page(viewport=DESKTOP, color_scheme=theme)
         asked: list[str] = []
         page.on("request", lambda request, asked=asked: asked.append(request.url))
-        watched(page, f"{address}/book/{house.notebooks()[0]}.html")
+        watched(page, f"{address}/book/{project.notebooks()[0]}.html")
         page.evaluate(SCROLL_THROUGH)
         page.wait_for_load_state("networkidle")
         assert (
@@ -243,10 +243,10 @@ def test_the_theme_decides_which_picture_is_fetched(browser: Browser, address: s
         page.close()
 
 
-def test_theme_button_works(browser: Browser, address: str, house: House):
+def test_theme_button_works(browser: Browser, address: str, project: Project):
     """The button in the header changes the theme."""
     page = browser.new_page(viewport=DESKTOP, color_scheme="light")
-    watched(page, f"{address}/book/{house.notebooks()[0]}.html")
+    watched(page, f"{address}/book/{project.notebooks()[0]}.html")
     themes = set()
     for _ in range(3):
         themes.add(page.evaluate("document.documentElement.dataset.theme"))
@@ -264,12 +264,12 @@ def test_search_finds_tilted(browser: Browser, address: str):
     page.close()
 
 
-def test_data_under_each_figure_is_the_data(browser: Browser, visits: dict[str, Visit], house: House):
+def test_data_under_each_figure_is_the_data(browser: Browser, visits: dict[str, Visit], project: Project):
     """Every download resolves; the CSV parses; its sha256 is the one in the record; the columns are explained."""
     page = browser.new_page()
-    for name in house.notebooks():
+    for name in project.notebooks():
         links = {Path(urlsplit(href).path).name: href for href in visits[f"book/{name}.html"].downloads}
-        for figure in Notebook.named(house, name).figures:
+        for figure in Notebook.named(project, name).figures:
             bodies = {}
             for suffix in (".csv", ".json", ".svg", ".png"):
                 answer = page.request.get(links[f"{figure}{suffix}"])
@@ -309,32 +309,32 @@ def test_pages_serves_every_file(site: Path):
     assert (site / ".nojekyll").is_file()
 
 
-def test_no_file_tells_who_built_it_and_where(site: Path, house: House):
+def test_no_file_tells_who_built_it_and_where(site: Path, project: Project):
     """Neither pages nor what is offered for download: no folder of the builder's, and not the name of the machine."""
-    names = {str(house.root), f"{Path.home()}/", f"{tempfile.gettempdir()}/lpa-"}
+    names = {str(project.root), f"{Path.home()}/", f"{tempfile.gettempdir()}/lpa-"}
     if sys.prefix != sys.base_prefix:
         names.add(sys.prefix)
     if len(socket.gethostname()) > 8:  # shorter ones may be words
         names.add(socket.gethostname())
     files = {path: path.read_bytes() for path in site.rglob("*") if path.is_file()}
-    assert sum(path.suffix == ".ipynb" for path in files) >= len(house.notebooks())
+    assert sum(path.suffix == ".ipynb" for path in files) >= len(project.notebooks())
     told = [
         (relative(path, site), name) for path, content in files.items() for name in names if name.encode() in content
     ]
     assert told == []
 
 
-def test_buttons_point_at_real_paths(visits: dict[str, Visit], house: House):
+def test_buttons_point_at_real_paths(visits: dict[str, Visit], project: Project):
     """Binder and Colab open the notebook the page was made from, in the repository that `_config.yml` names.
 
     While that is a placeholder no link leads there.
     """
-    place = public_address(house).removeprefix("https://github.com/")
-    if not is_known(house):
+    place = public_address(project).removeprefix("https://github.com/")
+    if not is_known(project):
         assert [link for visit in visits.values() for link in visit.links if place.partition("/")[0] in link] == []
         return
-    for name in house.notebooks():
-        source = relative(house.notebook(name), house.root)
+    for name in project.notebooks():
+        source = relative(project.notebook(name), project.root)
         links = visits[f"book/{name}.html"].links
         binder = next(link for link in links if "mybinder.org" in link)
         colab = next(link for link in links if "colab.research.google.com" in link)
@@ -342,10 +342,10 @@ def test_buttons_point_at_real_paths(visits: dict[str, Visit], house: House):
         assert colab.endswith(f"{place}/blob/main/{source}")
 
 
-def test_executed_notebooks_can_be_downloaded(browser: Browser, visits: dict[str, Visit], house: House):
+def test_executed_notebooks_can_be_downloaded(browser: Browser, visits: dict[str, Visit], project: Project):
     """From the page on running them: the executed copy, with its outputs."""
     page = browser.new_page()
-    for name in house.notebooks():
+    for name in project.notebooks():
         (href,) = [href for href in visits["book/rerun.html"].downloads if href.endswith(f"/{name}.ipynb")]
         cells = page.request.get(href).json()["cells"]
         assert any(cell.get("outputs") for cell in cells)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from pypdf import PdfReader
 
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.site import pdf as printing
 
 # Of paper: less than a hundred leaves would miss chapters, five hundred would be blank.
@@ -21,11 +21,11 @@ TALLEST = (297 - 42) / 25.4 * 96
 
 
 @pytest.fixture(scope="module")
-def pdf(house: House, profile: str, site: Path) -> Path:
+def pdf(project: Project, profile: str, site: Path) -> Path:
     """Printed by the command that people type."""
     command = [sys.executable, "-m", "companion", "pdf", "--profile", profile]
-    finished = subprocess.run(command, cwd=house.root, check=True, capture_output=True, text=True)
-    target = printing.pdf_of(house, profile)
+    finished = subprocess.run(command, cwd=project.root, check=True, capture_output=True, text=True)
+    target = printing.pdf_of(project, profile)
     assert str(target) in finished.stdout
     return target
 
@@ -36,8 +36,8 @@ def reader(pdf: Path) -> PdfReader:
 
 
 @pytest.fixture(scope="module")
-def pages(house: House, profile: str, site: Path) -> list[printing.Page]:
-    return printing.read_pages(house, profile)
+def pages(project: Project, profile: str, site: Path) -> list[printing.Page]:
+    return printing.read_pages(project, profile)
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +69,9 @@ def bookmarks(outline: list) -> Iterator[str]:
             yield str(entry.title)
 
 
-def test_every_page_of_the_book_is_there_in_order(house: House, reader: PdfReader, pages, numbers: dict[str, int]):
+def test_every_page_of_the_book_is_there_in_order(project: Project, reader: PdfReader, pages, numbers: dict[str, int]):
     """Each begins on a leaf of its own with its title; the contents name the leaf, and so do bookmarks."""
-    written = {path.stem for path in house.book.glob("*.md")} | set(house.notebooks())
+    written = {path.stem for path in project.book.glob("*.md")} | set(project.notebooks())
     assert {page.name for page in pages} == written
     starts = [numbers[page.name] for page in pages]
     assert starts == sorted(set(starts))
@@ -122,20 +122,20 @@ def test_what_is_cut_off_would_be_told(paper: Page):
     code.evaluate("one => { one.style.whiteSpace = ''; one.firstChild.remove() }")
 
 
-def test_figures_claims_and_code_are_printed(house: House, paper: Page):
+def test_figures_claims_and_code_are_printed(project: Project, paper: Page):
     """Every figure once, in its light version, with what it claims; the code of every notebook, unfolded."""
     figures = paper.locator(FIGURES)
     assert figures.count() == paper.locator(f"{FIGURES} img").count() == paper.locator(f"{FIGURES} img:visible").count()
     assert paper.locator(".companion-statement-of:visible").count() > figures.count()
-    for name in house.notebooks():
+    for name in project.notebooks():
         assert paper.locator(f"section[id='{name}'] .cell pre:visible").count() > 1, name
     assert paper.locator("details, button, input, select").count() == 0
 
 
-def test_there_must_be_a_site(house: House, tmp_path: Path):
+def test_there_must_be_a_site(project: Project, tmp_path: Path):
     """Without one, a sentence says how to make it."""
     for name in ("_config.yml", "pyproject.toml"):
-        (tmp_path / name).write_bytes((house.root / name).read_bytes())
+        (tmp_path / name).write_bytes((project.root / name).read_bytes())
     command = [sys.executable, "-m", "companion", "pdf"]
     finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from companion.project.paths import House
+from companion.project.paths import Project
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 CARD = "#companion-preview"
@@ -22,10 +22,10 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def chapter(context: BrowserContext, address: str, house: House) -> Iterator[Page]:
+def chapter(context: BrowserContext, address: str, project: Project) -> Iterator[Page]:
     """The second chapter, its formulas set."""
     page = context.new_page()
-    page.goto(f"{address}/book/{house.notebooks()[1]}.html")
+    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
     page.wait_for_function(TYPESET)
     yield page
     page.close()
@@ -114,11 +114,11 @@ def test_a_link_to_a_heading_or_a_figure_has_none(chapter: Page):
     assert chapter.locator(f"{CARD}:visible").count() == 0
 
 
-def test_a_tap_is_a_tap_and_a_finger_that_rests_is_a_question(browser: Browser, address: str, house: House):
+def test_a_tap_is_a_tap_and_a_finger_that_rests_is_a_question(browser: Browser, address: str, project: Project):
     """On a phone a tap follows the link at once; holding it shows the card, along the lower edge, and goes nowhere."""
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
     page = context.new_page()
-    page.goto(f"{address}/book/{house.notebooks()[1]}.html")
+    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
     page.wait_for_function(TYPESET)
     link, card = page.locator(CLAIM).first, page.locator(CARD)
     link.scroll_into_view_if_needed()
@@ -144,11 +144,11 @@ def test_a_tap_is_a_tap_and_a_finger_that_rests_is_a_question(browser: Browser, 
     context.close()
 
 
-def test_previews_of_a_page_read_from_disk(browser: Browser, site: Path, house: House):
+def test_previews_of_a_page_read_from_disk(browser: Browser, site: Path, project: Project):
     """What is on the page is shown; a work, which would have to be fetched, from the list under the page."""
     page, faults = browser.new_page(viewport=DESKTOP), []
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto((site / house.book.name / f"{house.notebooks()[1]}.html").as_uri())
+    page.goto((site / project.book.name / f"{project.notebooks()[1]}.html").as_uri())
     link, card = page.locator(CLAIM).first, page.locator(CARD)
     link.hover()
     expect(card).to_contain_text(stated(page, link)[:40])

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from companion.analysis.dependencies import digest
 from companion.figures import thumbnails
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.project.repository import is_known
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -42,20 +42,20 @@ READING = f"""() => {{
 
 
 @pytest.fixture
-def chapter(browser: Browser, address: str, house: House):
+def chapter(browser: Browser, address: str, project: Project):
     """The second chapter, in a browser that was never here."""
     context = browser.new_context(viewport=DESKTOP)
     page = context.new_page()
-    page.goto(f"{address}/book/{house.notebooks()[1]}.html")
+    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
     yield page
     context.close()
 
 
 @pytest.fixture(scope="module")
-def readings(browser: Browser, address: str, house: House) -> dict[str, dict]:
+def readings(browser: Browser, address: str, project: Project) -> dict[str, dict]:
     """Of every chapter and the front page, each opened once, what several tests ask for."""
     page, found = browser.new_page(viewport=DESKTOP), {}
-    for name in [*house.notebooks(), "index"]:
+    for name in [*project.notebooks(), "index"]:
         page.goto(f"{address}/book/{name}.html")
         found[name] = page.evaluate(READING)
     page.close()
@@ -66,7 +66,7 @@ def folded(page: Page) -> set[bool]:
     return set(page.locator(CODE).evaluate_all("all => all.map(one => !one.open)"))
 
 
-def test_code_is_folded_and_one_click_opens_it_for_good(chapter: Page, address: str, house: House):
+def test_code_is_folded_and_one_click_opens_it_for_good(chapter: Page, address: str, project: Project):
     """Every cell, under a line that says what it does; the choice holds for the next page, and can be taken back."""
     assert folded(chapter) == {True}
     titles = chapter.locator(f"{CODE} > summary").all_inner_texts()
@@ -74,26 +74,26 @@ def test_code_is_folded_and_one_click_opens_it_for_good(chapter: Page, address: 
     assert len(set(titles)) == len(titles)
     chapter.click(".companion-code-button")
     assert folded(chapter) == {False}
-    chapter.goto(f"{address}/book/{house.notebooks()[2]}.html")
+    chapter.goto(f"{address}/book/{project.notebooks()[2]}.html")
     assert folded(chapter) == {False}
     chapter.click(".companion-code-button")
     assert folded(chapter) == {True}
 
 
-def test_folds_say_what_cells_do(readings: dict[str, dict], house: House):
+def test_folds_say_what_cells_do(readings: dict[str, dict], project: Project):
     """In the letters of the first comment, whatever they mean to a browser."""
-    for name in house.notebooks():
-        said = {cell.partition("\n")[0].lstrip("# ").casefold() for cell in Notebook.named(house, name).code}
+    for name in project.notebooks():
+        said = {cell.partition("\n")[0].lstrip("# ").casefold() for cell in Notebook.named(project, name).code}
         titles = readings[name]["titles"]
         assert titles
         assert {title.casefold() for title in titles} <= said | {"parameters", "parameters of this run", "code"}, name
 
 
-def test_code_can_be_read_without_scripts(browser: Browser, address: str, house: House):
+def test_code_can_be_read_without_scripts(browser: Browser, address: str, project: Project):
     """A fold is the browser's own, one of the two pictures is shown, and its link leads to the file."""
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{address}/book/{house.notebooks()[1]}.html")
+    page.goto(f"{address}/book/{project.notebooks()[1]}.html")
     page.locator(f"{CODE} > summary").first.click()
     assert page.locator(f"{CODE} pre").first.is_visible()
     figure = page.locator("figure.companion-figure").first
@@ -102,9 +102,9 @@ def test_code_can_be_read_without_scripts(browser: Browser, address: str, house:
     context.close()
 
 
-def test_words_come_before_pictures_and_code(readings: dict[str, dict], house: House):
+def test_words_come_before_pictures_and_code(readings: dict[str, dict], project: Project):
     """What is shown and why stands first, in a chapter and under each heading that has a picture."""
-    for name in house.notebooks():
+    for name in project.notebooks():
         words, first = readings[name]["before"]
         assert words > 60, name
         assert "cell" in first, name
@@ -112,10 +112,10 @@ def test_words_come_before_pictures_and_code(readings: dict[str, dict], house: H
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
-def test_a_picture_grows_to_the_screen(browser: Browser, address: str, house: House, viewport):
+def test_a_picture_grows_to_the_screen(browser: Browser, address: str, project: Project, viewport):
     """By click, tap or key, with the same words for those who do not see it; and it goes away again."""
     page = browser.new_page(viewport=viewport)
-    page.goto(f"{address}/book/{house.notebooks()[0]}.html")
+    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
     link = page.locator("a.companion-zoom:visible").first
     link.focus()
     page.keyboard.press("Enter")
@@ -171,10 +171,10 @@ def test_a_formula_that_does_not_fit_becomes_a_stop(chapter: Page):
     formula.evaluate("one => { one.parentElement.style.width = ''; one.removeAttribute('id') }")
 
 
-def test_every_source_that_a_page_cites_is_linked(readings: dict[str, dict], house: House):
+def test_every_source_that_a_page_cites_is_linked(readings: dict[str, dict], project: Project):
     """By the key that claims have, under the page, with where it can be read; nothing is fetched here."""
     listed = {}
-    for name in [*house.notebooks(), "index"]:
+    for name in [*project.notebooks(), "index"]:
         listed = dict(readings[name]["listed"])
         assert set(readings[name]["cited"]) <= {key.strip("[]") for key in listed}, name
         assert all(links and all(link.startswith("https://") for link in links) for links in listed.values()), name
@@ -217,15 +217,15 @@ def test_the_front_page_comes_quickly(browser: Browser, address: str):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_chapter_has_a_card_with_a_picture_of_that_size(browser: Browser, address: str, house: House, scheme):
+def test_every_chapter_has_a_card_with_a_picture_of_that_size(browser: Browser, address: str, project: Project, scheme):
     """Drawn for it, sharp on a fine screen, a few kilobytes; it leads to the chapter, whose title it has."""
     page = browser.new_page(viewport=DESKTOP, color_scheme=scheme)
     page.goto(f"{address}/book/index.html")
     links = page.locator(".companion-card a:has(img)")
     names = links.evaluate_all("all => all.map(one => one.getAttribute('href').replace('.html', ''))")
-    assert names == house.notebooks()
+    assert names == project.notebooks()
     for link, name in zip(links.all(), names, strict=True):
-        assert link.inner_text().strip() == Notebook.named(house, name).title
+        assert link.inner_text().strip() == Notebook.named(project, name).title
         image = link.locator("img:visible")
         image.evaluate("image => { image.loading = 'eager'; return image.decode() }")
         assert image.get_attribute("src").endswith(f"-{scheme}.png")
@@ -234,27 +234,27 @@ def test_every_chapter_has_a_card_with_a_picture_of_that_size(browser: Browser, 
     page.close()
 
 
-def test_a_page_says_what_it_is_about(site: Path, house: House):
+def test_a_page_says_what_it_is_about(site: Path, project: Project):
     """To search engines and link previews; where it is only if the address is known."""
-    for path in sorted((site / house.book.name).glob("*.html")):
+    for path in sorted((site / project.book.name).glob("*.html")):
         head = path.read_text(encoding="utf-8").partition("<body")[0]
         described = re.search(r'<meta name="description" content="([^"]+)">', head)
         assert described, path.name
         assert 20 < len(described[1]) < 300, path.name
         assert "\\" not in described[1], path.name
-        assert ("og:url" in head) == is_known(house)
-    assert (site / "sitemap.xml").is_file() == is_known(house)
+        assert ("og:url" in head) == is_known(project)
+    assert (site / "sitemap.xml").is_file() == is_known(project)
 
 
-def test_pages_are_read_from_disk(browser: Browser, site: Path, house: House):
+def test_pages_are_read_from_disk(browser: Browser, site: Path, project: Project):
     """A site that was unpacked somewhere needs no server: pictures, folds and the ledger work from files."""
     context = browser.new_context(viewport=DESKTOP)
     page, failed = context.new_page(), []
     page.on("requestfailed", lambda request: failed.append(request.url))
     page.on("pageerror", lambda error: failed.append(str(error)))
-    page.goto((site / house.book.name / f"{house.notebooks()[0]}.html").as_uri())
+    page.goto((site / project.book.name / f"{project.notebooks()[0]}.html").as_uri())
     page.locator("figure img:visible").first.evaluate("image => image.decode()")
-    page.goto((site / house.book.name / "claims.html").as_uri())
+    page.goto((site / project.book.name / "claims.html").as_uri())
     page.fill("input[name=words]", "the")
     assert page.locator(".companion-entry:visible").count() > 0
     assert failed == []

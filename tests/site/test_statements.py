@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from companion.build.publication_policy import published_claims
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.project.statements import Statements
 from companion.site.sphinx.inline_text import ledger_anchor
 from companion.site.sphinx.statement_index import PAGE, SECOND_HAND
@@ -26,8 +26,8 @@ TOLD = """selector => [...document.querySelectorAll(selector)].map(one => {
 
 
 @pytest.fixture(scope="session")
-def statements(house: House, site: Path, profile: str) -> Statements:
-    found = Statements.of(house, published_claims(house, profile))
+def statements(project: Project, site: Path, profile: str) -> Statements:
+    found = Statements.of(project, published_claims(project, profile))
     assert found is not None
     return found
 

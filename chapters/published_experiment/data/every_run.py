@@ -35,7 +35,7 @@ from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.datasets import Result, keep, origin_of
 from companion.io import atomic
 from companion.io.errors import did_you_mean
-from companion.project.paths import House
+from companion.project.paths import Project
 
 COMMAND = "python -m chapters.published_experiment.data.every_run"
 PARAMETERS = {
@@ -75,14 +75,14 @@ def compute(runs: list[Run]) -> None:
     """One after another; a line each run that ends."""
     # XLA does not share so small a step among processors, and takes half again as long where it prepares to
     os.environ.setdefault("NPROC", "1")
-    house = House.here()
-    house.settings.open_context()
-    origin = origin_of(house)  # before the first table is written, which git would see
+    project = Project.here()
+    project.settings.open_context()
+    origin = origin_of(project)  # before the first table is written, which git would see
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
     with Progress(*columns, TimeRemainingColumn()) as bars:
         bar = bars.add_task("all", total=sum(map(_seconds, runs)))
         for i, run in enumerate(runs):
-            if _computed_here(run, house.generated / "checkpoints", origin, bars):
+            if _computed_here(run, project.generated / "checkpoints", origin, bars):
                 left = runs[i + 1 :]
                 rest = timedelta(seconds=round(sum(map(_seconds, left))))
                 bars.print(f"{run.name} is kept; {len(left)} runs are left, about {rest} of one core")

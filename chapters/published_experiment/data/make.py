@@ -32,7 +32,7 @@ from chapters.published_experiment.runs import STEPS_A_ROW
 from companion import Column, Table
 from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.datasets import Result, make
-from companion.project.paths import House
+from companion.project.paths import Project
 from lib.flow import History, train
 from lib.icl import prompt_loss
 
@@ -52,7 +52,7 @@ COLUMNS = {
 def published_run(activation: str, length: int, seed: int) -> Result:
     """One table: a run of the published length."""
     name = f"{activation}_{length}_{seed}"
-    place = House.here().generated / "checkpoints" / f"published_experiment-{name}.npz"
+    place = Project.here().generated / "checkpoints" / f"published_experiment-{name}.npz"
     history = published_training(
         activation, length, seed, checkpoint=Checkpoint(place, f"{name}, {PUBLISHED_STEPS} steps")
     )

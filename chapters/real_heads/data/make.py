@@ -18,7 +18,7 @@ from companion import Column, Table
 from companion.authoring.datasets import Result, make
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
-from companion.project.paths import House
+from companion.project.paths import Project
 from lib.statistics import standard_error
 
 DIGITS = 6
@@ -58,8 +58,8 @@ ALONE = {
 
 def parameters(*names: str) -> dict:
     """Those of the notebook that decide a table."""
-    house = House.here()
-    values = resolve(house, Notebook.named(house, "real_heads"), "laptop")
+    project = Project.here()
+    values = resolve(project, Notebook.named(project, "real_heads"), "laptop")
     return {name: values[name] for name in names}
 
 

@@ -20,9 +20,9 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
 from companion.analysis.api_index import Entry, Library, Module
-from companion.io.errors import Mistake, did_you_mean
+from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
-from companion.project.paths import House, relative
+from companion.project.paths import Project, relative
 from companion.project.repository import is_known, public_address
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.nodes import details, signature, summary
@@ -48,7 +48,7 @@ COLOURED = {
 def library_of(app: Sphinx) -> Library:
     """The library that the book explains, read once a build."""
     if not hasattr(app, "companion_library"):
-        app.companion_library = Library(app.config.companion_house)  # pyright: ignore
+        app.companion_library = Library(app.config.companion_project)  # pyright: ignore
     return app.companion_library  # pyright: ignore
 
 
@@ -63,7 +63,7 @@ class ApiDirective(SphinxDirective):
         """The sections, or an error that fails a strict build."""
         try:
             library = library_of(self.env.app)
-        except Mistake as mistake:
+        except UserError as mistake:
             raise self.error(str(mistake)) from mistake
         if not self.arguments:
             raise self.error("`{companion-api}` needs the names of modules, as `{companion-api} lib.a lib.b`.")
@@ -76,20 +76,20 @@ class ApiDirective(SphinxDirective):
 
     def note_sources(self, library: Library) -> None:
         """Everything that decides what stands here, so that the page is read again when it changes."""
-        house: House = self.config.companion_house
+        project: Project = self.config.companion_project
         for module in library.modules.values():
             self.env.note_dependency(str(module.path))
-        for name in house.notebooks():
-            self.env.note_dependency(str(house.notebook(name)))
-            for path in sorted(house.chapter(name).glob("*.py")):
+        for name in project.notebooks():
+            self.env.note_dependency(str(project.notebook(name)))
+            for path in sorted(project.chapter(name).glob("*.py")):
                 self.env.note_dependency(str(path))
 
     @cached_property
     def sources(self) -> str:
         """Where sources can be read; empty while nobody knows the repository's address."""
-        house: House = self.config.companion_house
-        branch = read_yaml(house.root / "_config.yml")["repository"].get("branch", "main")
-        return f"{public_address(house)}/blob/{branch}" if is_known(house) else ""
+        project: Project = self.config.companion_project
+        branch = read_yaml(project.root / "_config.yml")["repository"].get("branch", "main")
+        return f"{public_address(project)}/blob/{branch}" if is_known(project) else ""
 
     def _module(self, library: Library, module: Module) -> nodes.Node:
         section = nodes.section(ids=[f"module-{module.name}"], names=[module.name])
@@ -122,11 +122,11 @@ class ApiDirective(SphinxDirective):
 
     def _place(self, library: Library, module: Module, entry: Entry) -> nodes.Node:
         """How it is imported, and where it is written."""
-        house: House = self.config.companion_house
+        project: Project = self.config.companion_project
         line = nodes.paragraph("", "", nodes.literal("", library.importable(entry)), classes=["companion-source"])
-        if not module.path.is_relative_to(house.root):
+        if not module.path.is_relative_to(project.root):
             return line
-        path = relative(module.path, house.root)
+        path = relative(module.path, project.root)
         if self.sources:
             uri = f"{self.sources}/{path}#L{entry.first}-L{entry.last}"
             line += [nodes.Text(" · "), nodes.reference("", path, refuri=uri)]
@@ -162,7 +162,7 @@ class UsedDirective(SphinxDirective):
         """A line, or nothing where no page explains any."""
         library = library_of(self.env.app)
         names = library.used(*self.arguments[0].split("/")) if library.modules else []
-        own = [name for name in names if name.split(".")[0] in self.config.companion_house.settings.science]
+        own = [name for name in names if name.split(".")[0] in self.config.companion_project.settings.science]
         links = [_to_name(self.env, library, name, name.rpartition(".")[2]) for name in own]
         return [_said("From the library: ", links)] if links else []
 
@@ -186,7 +186,7 @@ def docstring(env: Any, library: Library, of: Module | Entry, text: str) -> Iter
 
 def inline(env: Any, library: Library, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
     """A paragraph of a docstring: code, citations and pages, and every other sign as it is written."""
-    house: House = env.config.companion_house
+    project: Project = env.config.companion_project
     for place, part in enumerate(MARKUP.split(" ".join(text.split()))):
         if not part:
             continue
@@ -198,7 +198,7 @@ def inline(env: Any, library: Library, of: Module | Entry, text: str) -> Iterato
             yield _to_name(env, library, full, word) if full else nodes.literal("", word)
         elif part.startswith("["):
             yield from _cited(env, part)
-        elif (house.root / f"{part}.md").is_file() or (house.root / f"{part}.ipynb").is_file():
+        elif (project.root / f"{part}.md").is_file() or (project.root / f"{part}.ipynb").is_file():
             yield _link(env, part, refdomain="std", reftype="doc", reftarget=f"/{part}")
         else:
             yield nodes.Text(part)
@@ -234,9 +234,9 @@ def find_work(app: Sphinx, env: Any, node: Any, contnode: nodes.Element) -> node
 def tell_unexplained(app: Sphinx, env: Any) -> None:
     """Warn of every module of the book's `api` that no page explains."""
     try:
-        for fault in library_of(app).faults() if app.config.companion_house.settings.api else []:
+        for fault in library_of(app).faults() if app.config.companion_project.settings.api else []:
             logger.warning("%s", fault)
-    except Mistake as mistake:
+    except UserError as mistake:
         logger.warning("%s", mistake)
 
 
@@ -258,8 +258,8 @@ def _highlighted(env: Any, library: Library, entry: Entry) -> Iterator[nodes.Nod
 def _to_name(env: Any, library: Library, full: str, text: str, *, code: bool = True) -> nodes.Node:
     page = library.page_of(full)
     here = env.docname.rpartition("/")[2]
-    house: House = env.config.companion_house
-    uri = "" if page == here else env.app.builder.get_relative_uri(env.docname, f"{house.book.name}/{page}")
+    project: Project = env.config.companion_project
+    uri = "" if page == here else env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{page}")
     link = nodes.reference("", "", refuri=f"{uri}#{full}", internal=True)
     link += nodes.literal("", text) if code else nodes.Text(text)
     return link

@@ -12,7 +12,7 @@ from companion.figures import store, thumbnails
 from companion.figures.style import Theme
 from companion.io.atomic import write_bytes
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.nodes import picture, size_of
 
@@ -26,9 +26,9 @@ class _OfAFigure(SphinxDirective):
 
     def record(self) -> tuple[Path, dict[str, Any]]:
         """The figure's folder and its record; an error that fails a strict build if it is not whole."""
-        house: House = self.config.companion_house
+        project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
-        folder = house.shown_figures(self.config.companion_profile) / notebook
+        folder = project.shown_figures(self.config.companion_profile) / notebook
         if faults := store.faults(folder, figure):
             raise self.error(f"Figure {self.arguments[0]!r} cannot be shown: {'; '.join(faults)}.")
         self.env.note_dependency(str(folder / f"{figure}{store.RECORD}"))
@@ -61,14 +61,14 @@ class CardDirective(_OfAFigure):
         self.record()
         wanted: dict[str, set[str]] = self.env.__dict__.setdefault("companion_thumbnails", {})
         wanted.setdefault(self.env.docname, set()).add(self.arguments[0])
-        house: House = self.config.companion_house
+        project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
         up = "../" * self.env.docname.count("/")
         files = {theme: f"{up}{THUMBNAILS}/{figure}-{theme}.png" for theme in THEMES}
-        target = self.env.app.builder.get_relative_uri(self.env.docname, f"{house.book.name}/{notebook}")
+        target = self.env.app.builder.get_relative_uri(self.env.docname, f"{project.book.name}/{notebook}")
         link = nodes.reference("", "", refuri=target, internal=True)
         link += picture(alt=self.options["alt"], size=thumbnails.SIZE, within_link=True, **files)
-        title, messages = self.parse_inline(Notebook.named(house, notebook).title)
+        title, messages = self.parse_inline(Notebook.named(project, notebook).title)
         link += nodes.inline("", "", *title)
         card = nodes.container(classes=["companion-card"])
         card += nodes.paragraph("", "", link)
@@ -84,9 +84,9 @@ def forget_cards(app: Sphinx, env: Any, docname: str) -> None:
 
 def draw_thumbnails(app: Sphinx, out: Path) -> None:
     """The small pictures that cards ask for, in both themes."""
-    house: House = app.config.companion_house
+    project: Project = app.config.companion_project
     pages: dict[str, set[str]] = app.env.__dict__.get("companion_thumbnails", {})
     for place in sorted(set().union(*pages.values())):
         for theme in THEMES:
             target = out / THUMBNAILS / f"{place.partition('/')[2]}-{theme}.png"
-            write_bytes(target, thumbnails.thumbnail(house, app.config.companion_profile, place, theme))
+            write_bytes(target, thumbnails.thumbnail(project, app.config.companion_profile, place, theme))

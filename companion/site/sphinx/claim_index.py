@@ -6,7 +6,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from companion.build.publication_policy import published_claims
-from companion.project.paths import House
+from companion.project.paths import Project
 
 # A page that shows all claims there are.
 ALL = "*"
@@ -15,8 +15,8 @@ ALL = "*"
 def all_claims(app: Sphinx) -> list[dict[str, Any]]:
     """Every claim of the figures this site shows."""
     if not hasattr(app, "companion_claims"):
-        house: House = app.config.companion_house
-        app.companion_claims = published_claims(house, app.config.companion_profile)  # pyright: ignore
+        project: Project = app.config.companion_project
+        app.companion_claims = published_claims(project, app.config.companion_profile)  # pyright: ignore
     return app.companion_claims  # pyright: ignore
 
 
@@ -32,8 +32,10 @@ def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 def pages_out_of_date(app: Sphinx, env: BuildEnvironment, added, changed, removed) -> list[str]:
     """The pages that show a claim which changed; all, if the list of statements did, whose marks are everywhere."""
-    house: House = app.config.companion_house
-    listed = (house.root / house.settings.statements).read_text(encoding="utf-8") if house.settings.statements else ""
+    project: Project = app.config.companion_project
+    listed = (
+        (project.root / project.settings.statements).read_text(encoding="utf-8") if project.settings.statements else ""
+    )
     now = {claim["id"]: claim for claim in all_claims(app)}
     before, listed_before = getattr(env, "companion_known", ({}, None))
     env.companion_known = (now, listed)  # pyright: ignore

@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from companion.figures import store
-from companion.project.paths import House
+from companion.project.paths import Project
 
 FIGURES, NOTEBOOKS = "figures", "notebooks"
 
@@ -33,11 +33,11 @@ class FileRole(SphinxRole):
         return [nodes.reference("", name, refuri=uri, internal=True, classes=["download"])], []
 
 
-def copy_files(house: House, profile: str, out: Path) -> None:
+def copy_files(project: Project, profile: str, out: Path) -> None:
     """Give the site what `place_of` promises, and nothing that was there before and no figure has any more."""
     wanted: set[Path] = set()
-    for name in house.notebooks():
-        folder = house.shown_figures(profile) / name
+    for name in project.notebooks():
+        folder = project.shown_figures(profile) / name
         for figure in store.names_in(folder):
             for origin in store.files(folder, figure):
                 target = out / FIGURES / name / origin.name
@@ -45,7 +45,7 @@ def copy_files(house: House, profile: str, out: Path) -> None:
                 if origin.is_file():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(origin, target)
-        executed = house.build(profile).notebooks / f"{name}.ipynb"
+        executed = project.build(profile).notebooks / f"{name}.ipynb"
         if executed.is_file():
             wanted.add(out / NOTEBOOKS / executed.name)
             (out / NOTEBOOKS).mkdir(parents=True, exist_ok=True)

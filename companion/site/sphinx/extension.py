@@ -17,7 +17,7 @@ from companion.analysis.dependencies import MACHINE
 from companion.build.cache_keys import tree_digests
 from companion.io.atomic import dump_json
 from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
-from companion.project.paths import DEFAULT_PROFILE, MIME, PROFILE, House
+from companion.project.paths import DEFAULT_PROFILE, MIME, PROFILE, Project
 from companion.project.repository import site_address
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, tell_unexplained
 from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
@@ -112,7 +112,7 @@ def _leave_out_strangers(app: Sphinx, config) -> None:
 
 def _choose_profile(app: Sphinx, config) -> None:
     config.html_static_path = [*config.html_static_path, str(ASSETS)]
-    config.companion_house = House(Path(app.srcdir))
+    config.companion_project = Project(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
     # formulas are read by eye or by a screen reader as they stand; the menu of each can ask for stops at all of them
     keyboard = {"options": {"menuOptions": {"settings": {"inTabOrder": False}}}}
@@ -120,7 +120,7 @@ def _choose_profile(app: Sphinx, config) -> None:
 
 
 def _mend_page(app: Sphinx, pagename: str, templatename: str, context, doctree) -> None:
-    if pagename == f"{app.config.companion_house.book.name}/{LEDGER}":
+    if pagename == f"{app.config.companion_project.book.name}/{LEDGER}":
         app.add_js_file("ledger.js")
     if doctree is not None and not any(isinstance(node, (nodes.math, nodes.math_block)) for node in doctree.findall()):
         # Sphinx gives the root of the book what any page below it needs
@@ -152,11 +152,11 @@ def name_once(app: Sphinx, doctree: nodes.document) -> None:
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
     """Give Sphinx the woven copy of a notebook, today's prose and the last run's outputs, in place of its source."""
-    house, profile = app.config.companion_house, app.config.companion_profile
+    project, profile = app.config.companion_project, app.config.companion_profile
     folder, _, name = docname.rpartition("/")
-    if folder != house.book.name or name not in house.notebooks():
+    if folder != project.book.name or name not in project.notebooks():
         return
-    executed = house.build(profile).notebooks / f"{name}.ipynb"
+    executed = project.build(profile).notebooks / f"{name}.ipynb"
     app.env.note_dependency(str(executed))
     if not executed.is_file():
         logger.warning(
@@ -205,10 +205,10 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
     """Give the site all that its pages ask for, MathJax too, so that none asks another host, and nothing else."""
     if error is not None or app.builder.format != "html":
         return
-    out, house = Path(app.outdir), app.config.companion_house
+    out, project = Path(app.outdir), app.config.companion_project
     (out / ".nojekyll").touch()
-    (out / "404.html").write_text(_not_found(house), encoding="utf-8")
-    copy_files(house, app.config.companion_profile, out)
+    (out / "404.html").write_text(_not_found(project), encoding="utf-8")
+    copy_files(project, app.config.companion_profile, out)
     draw_thumbnails(app, out)
     origin = Path(str(importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline")))
     for part in MATHJAX:
@@ -218,12 +218,12 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, target)
-    announce(house, out)
+    announce(project, out)
     slim(out)
 
 
-def _not_found(house: House) -> str:
+def _not_found(project: Project) -> str:
     """A page that needs no other file, because it is served at whatever address was asked for."""
-    address = site_address(house)
+    address = site_address(project)
     front = f'<a href="{address}">the front page</a>' if address else "the front page"
     return Template((TEMPLATES / "404.html.txt").read_text(encoding="utf-8")).substitute(front=front)

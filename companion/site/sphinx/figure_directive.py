@@ -13,7 +13,7 @@ from companion.figures.plain_math import number
 from companion.io.errors import did_you_mean
 from companion.project import provenance
 from companion.project.parameters import parameters_of
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.site.sphinx.claim_index import all_claims, note_shown
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import (
@@ -44,8 +44,8 @@ class FigureDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The nodes, or an error that fails a strict build."""
-        house: House = self.config.companion_house
-        shown = house.shown_figures(self.config.companion_profile)
+        project: Project = self.config.companion_project
+        shown = project.shown_figures(self.config.companion_profile)
         notebook, _, figure = self.arguments[0].partition("/")
         folder = shown / notebook
         for suffix in store.SUFFIXES:
@@ -58,9 +58,9 @@ class FigureDirective(SphinxDirective):
         for claim in record["claims"]:
             if not claim["source"].strip():
                 raise self.error(f"Claim {claim['id']!r} of figure {self.arguments[0]!r} needs a source.")
-        table = carried_table(house, self.env.docname, folder, figure)
+        table = carried_table(project, self.env.docname, folder, figure)
         live = lent(self, shown)
-        return [self._picture(folder, figure, record), *table, *live, *self._details(house, folder, figure, record)]
+        return [self._picture(folder, figure, record), *table, *live, *self._details(project, folder, figure, record)]
 
     def _picture(self, folder: Path, figure: str, record: dict[str, Any]) -> nodes.Node:
         shown = nodes.figure(classes=["companion-figure"])
@@ -78,20 +78,20 @@ class FigureDirective(SphinxDirective):
         self.set_source_info(shown)
         return called(self, shown, figure_anchor(figure))
 
-    def _details(self, house: House, folder: Path, figure: str, record: dict[str, Any]) -> list[nodes.Node]:
+    def _details(self, project: Project, folder: Path, figure: str, record: dict[str, Any]) -> list[nodes.Node]:
         held = sum(claim["holds"] for claim in record["claims"])
         files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
         text = DETAILS.format(
             verdict=_verdict(held, len(record["claims"])),
             figure=f"{folder.name}/{figure}",
-            code=_code(house, record),
+            code=_code(project, record),
             files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
             columns="\n".join(_column(name, column) for name, column in record["columns"].items()),
             head=_head(folder / f"{figure}{store.DATA}"),
             rows=ROWS_SHOWN,
-            parameters=_parameters(house, record),
+            parameters=_parameters(project, record),
             notebook=record["notebook"],
-            origin=_origin(house, self.config.companion_profile, record),
+            origin=_origin(project, self.config.companion_profile, record),
         )
         return self.parse_text_to_nodes(text)
 
@@ -151,16 +151,16 @@ class FigureClaims(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """A paragraph a claim."""
-        house: House = self.config.companion_house
+        project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
-        record = store.read_record(house.shown_figures(self.config.companion_profile) / notebook, figure)
+        record = store.read_record(project.shown_figures(self.config.companion_profile) / notebook, figure)
         if not record["claims"]:
             return [nodes.paragraph("", "This picture makes no claim.")]
         return [self._claim(claim) for claim in record["claims"]]
 
     def _claim(self, claim: dict[str, Any]) -> nodes.Node:
         ledger = self.env.app.builder.get_relative_uri(
-            self.env.docname, f"{self.config.companion_house.book.name}/{LEDGER}"
+            self.env.docname, f"{self.config.companion_project.book.name}/{LEDGER}"
         )
         said = nodes.container(classes=["companion-statement-of"])
         said += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim["statement"])))
@@ -177,9 +177,9 @@ class FigureClaims(SphinxDirective):
         return called(self, said, claim_anchor(claim["id"]))
 
 
-def _code(house: House, record: dict[str, Any]) -> str:
+def _code(project: Project, record: dict[str, Any]) -> str:
     """The steps of the notebook, the chapter's shared functions behind them, the figure's own file without caption."""
-    chapter = f"{house.settings.chapters}.{record['notebook']}"
+    chapter = f"{project.settings.chapters}.{record['notebook']}"
     own = f"{chapter}.{record['figure']}"
     shared = [name for name in record["functions"] if not name.startswith(f"{own}.")]
     steps = "\n".join(record["steps"])
@@ -188,7 +188,7 @@ def _code(house: House, record: dict[str, Any]) -> str:
             f"In the notebook:\n```python\n{steps}\n```",
             *([f"Shared by figures of this chapter, in `{chapter.replace('.', '/')}/`:\n"] if shared else []),
             *map(_function, shared),
-            _file(house, own),
+            _file(project, own),
         ]
     )
 
@@ -199,10 +199,10 @@ def _function(path: str) -> str:
     return f"```{{literalinclude}} /{file}\n:pyobject: {name}\n:language: python\n```\n"
 
 
-def _file(house: House, module: str) -> str:
+def _file(project: Project, module: str) -> str:
     """A figure's own file from below its docstring, which is the caption."""
     file = module.replace(".", "/") + ".py"
-    first = ast.parse((house.root / file).read_text(encoding="utf-8")).body[1].lineno
+    first = ast.parse((project.root / file).read_text(encoding="utf-8")).body[1].lineno
     return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
 
 
@@ -218,8 +218,8 @@ def _head(path: Path) -> str:
     return table(list(map(escaped, frame.columns)), frame.to_numpy().tolist())
 
 
-def _parameters(house: House, record: dict[str, Any]) -> str:
-    fields = parameters_of(house, record["notebook"]).model_fields
+def _parameters(project: Project, record: dict[str, Any]) -> str:
+    fields = parameters_of(project, record["notebook"]).model_fields
     rows = [
         (f"`{name}`", code(f"{value}"), escaped(fields[name].description or ""))
         for name, value in record["parameters"].items()
@@ -227,8 +227,8 @@ def _parameters(house: House, record: dict[str, Any]) -> str:
     return table(("parameter", "value", "meaning"), rows)
 
 
-def _origin(house: House, profile: str, record: dict[str, Any]) -> str:
-    build = house.build(profile)
+def _origin(project: Project, profile: str, record: dict[str, Any]) -> str:
+    build = project.build(profile)
     origin = provenance.read(build.provenance / f"{record['notebook']}.json")
     sources = ", ".join(f"`{path}`" for path in record["sources"])
     if origin is None:
@@ -255,7 +255,7 @@ class ClaimRole(SphinxRole):
             return [nodes.problematic(self.rawtext, self.rawtext, refid=message)], [message]
         claim = claims[self.text]
         label = f"{number(claim['measured'])} {mark(claim)}"
-        target = self.config.companion_house.book.name + "/" + claim["notebook"]
+        target = self.config.companion_project.book.name + "/" + claim["notebook"]
         uri = f"{self._relative_uri(target)}#{claim_anchor(claim['id'])}"
         return [nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])], []
 

@@ -13,7 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from companion.io.errors import did_you_mean
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.project.theorem_blocks import boxes
 from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
 from companion.site.sphinx.figure_numbers import figure_link
@@ -57,7 +57,7 @@ class LedgerDirective(SphinxDirective):
         """The form, then the claims in the order of the book."""
         claims = all_claims(self.env.app)
         note_shown(self.env, ALL)
-        known = theorem_labels(self.config.companion_house)
+        known = theorem_labels(self.config.companion_project)
         for claim in claims:
             if claim["box"] and claim["box"] not in known:
                 guess = did_you_mean(claim["box"], known)
@@ -72,7 +72,7 @@ class LedgerDirective(SphinxDirective):
 
     def _chapter(self, name: str, claims: list[dict[str, Any]], known: set[str]) -> nodes.Node:
         held = sum(claim["holds"] for claim in claims)
-        title = Notebook.named(self.config.companion_house, name).title
+        title = Notebook.named(self.config.companion_project, name).title
         chapter = details(classes=["companion-chapter"])
         heading, _ = self.parse_inline(title)
         count = f"{held} of {len(claims)} hold"
@@ -99,7 +99,7 @@ class LedgerDirective(SphinxDirective):
         text += nodes.Text(".")
         where, _ = self.parse_inline(read_where(self.env.app, claim))
         place = self.env.app.builder.get_relative_uri(
-            self.env.docname, f"{self.config.companion_house.book.name}/{claim['notebook']}"
+            self.env.docname, f"{self.config.companion_project.book.name}/{claim['notebook']}"
         )
         stated = nodes.reference("", "stated there", refuri=f"{place}#{claim_anchor(claim['id'])}", internal=True)
         text += [*where, nodes.Text(" Shown in "), figure_link(self.env, claim["figure"]), nodes.Text(", "), stated]
@@ -126,9 +126,9 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def theorem_labels(house: House) -> set[str]:
+def theorem_labels(project: Project) -> set[str]:
     """The labels of all theorem boxes, read from the sources."""
-    return {box.label for box in boxes(house)}
+    return {box.label for box in boxes(project)}
 
 
 def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
@@ -146,7 +146,7 @@ def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
         line += nodes.Text("Checked here: ")
         for index, claim in enumerate(mine):
             line += nodes.Text(", " if index else "")
-            page = f"{app.config.companion_house.book.name}/{LEDGER}"
+            page = f"{app.config.companion_project.book.name}/{LEDGER}"
             uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{ledger_anchor(claim['id'])}"
             line += nodes.reference("", f"{mark(claim)} {claim['id']}", refuri=uri, internal=True)
         box.append(line)

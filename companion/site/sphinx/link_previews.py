@@ -7,7 +7,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.project.repository import is_known, site_address
 from companion.site.sphinx.nodes import picture
 
@@ -17,7 +17,7 @@ LONGEST = 200
 
 def hide_dead_ends(app: Sphinx, config: Any) -> None:
     """While nobody knows the repository's address, show no button that would lead to it."""
-    if not is_known(config.companion_house):
+    if not is_known(config.companion_project):
         dead = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
         config.html_theme_options = {**config.html_theme_options, **dead}
 
@@ -29,7 +29,7 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict[str, A
     said = {"og:type": "article", "og:site_name": app.config.project, "og:title": _plain(context["title"])}
     if words := summary_of(doctree):
         said |= {"description": words, "og:description": words}
-    if address := site_address(app.config.companion_house):
+    if address := site_address(app.config.companion_project):
         said["og:url"] = f"{address}{pagename}.html"
         for shown in doctree.findall(picture):
             path = shown["light"].replace("../", "").removesuffix(".svg")
@@ -68,13 +68,13 @@ def _plain(title: str) -> str:
     )
 
 
-def announce(house: House, out: Path) -> None:
+def announce(project: Project, out: Path) -> None:
     """Leave a map of the site for search engines, which need whole addresses, if there is one."""
-    target, address = out / "sitemap.xml", site_address(house)
+    target, address = out / "sitemap.xml", site_address(project)
     if address is None:
         target.unlink(missing_ok=True)
         return
-    pages = sorted(path.relative_to(out).as_posix() for path in (out / house.book.name).glob("*.html"))
+    pages = sorted(path.relative_to(out).as_posix() for path in (out / project.book.name).glob("*.html"))
     places = "".join(f"<url><loc>{html.escape(address + page)}</loc></url>\n" for page in pages)
     target.write_text(
         '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'

@@ -6,7 +6,7 @@ from sphinx.util.docutils import SphinxDirective
 from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.parameters import parameters_of, rule
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.site.sphinx.inline_text import code, escaped, table
 
 
@@ -15,31 +15,31 @@ class NotebooksDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """One fold-out a notebook."""
-        house: House = self.config.companion_house
-        return self.parse_text_to_nodes("\n".join(self._notebook(house, name) for name in house.notebooks()))
+        project: Project = self.config.companion_project
+        return self.parse_text_to_nodes("\n".join(self._notebook(project, name) for name in project.notebooks()))
 
-    def _notebook(self, house: House, name: str) -> str:
-        notebook = Notebook.named(house, name)
+    def _notebook(self, project: Project, name: str) -> str:
+        notebook = Notebook.named(project, name)
         self.env.note_dependency(str(notebook.path))
-        fields = parameters_of(house, name).model_fields
+        fields = parameters_of(project, name).model_fields
         rows = [
             (f"`{key}`", code(f"{notebook.defaults[key]}"), escaped(rule(field)), escaped(field.description or ""))
             for key, field in fields.items()
         ]
-        self.env.note_dependency(str(house.build(self.config.companion_profile).notebooks / f"{name}.ipynb"))
+        self.env.note_dependency(str(project.build(self.config.companion_profile).notebooks / f"{name}.ipynb"))
         download = f"{{companion-file}}`executed notebook <{name}.ipynb>`"
         return (
             f"::::{{dropdown}} {notebook.title} (`{name}`)\n"
-            f"{{doc}}`Read it <{name}>`, or take the {download}. {_times(house, name)}\n\n"
+            f"{{doc}}`Read it <{name}>`, or take the {download}. {_times(project, name)}\n\n"
             f"{table(('parameter', 'default', 'may be', 'meaning'), rows)}\n"
             "::::\n"
         )
 
 
-def _times(house: House, name: str) -> str:
+def _times(project: Project, name: str) -> str:
     times = []
-    for profile in house.profile_names():
-        origin = provenance.read(house.build(profile).provenance / f"{name}.json")
+    for profile in project.profile_names():
+        origin = provenance.read(project.build(profile).provenance / f"{name}.json")
         if origin:
             times.append(f"{profile} {origin['seconds']:.0f} s on {origin['cores']} cores")
     return f"It took {', '.join(times)}." if times else ""

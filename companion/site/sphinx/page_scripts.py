@@ -23,7 +23,7 @@ from companion.figures import store
 from companion.io.atomic import write_text
 from companion.io.errors import did_you_mean
 from companion.project.configuration import FILE
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import figure_anchor
 from companion.site.sphinx.nodes import details, picture, size_of, summary
@@ -38,28 +38,28 @@ def copy_scripts(app: Sphinx) -> None:
     """Before pages are written, which name scripts by a digest of what is in the site."""
     if app.builder.format != "html":
         return
-    house, place = app.config.companion_house, Path(app.outdir) / "_static" / PLACE
+    project, place = app.config.companion_project, Path(app.outdir) / "_static" / PLACE
     shutil.rmtree(place, ignore_errors=True)
-    for name in house.notebooks():
-        for path in house.page_files(name):
-            target = place / name / path.relative_to(house.page_folder(name))
+    for name in project.notebooks():
+        for path in project.page_files(name):
+            target = place / name / path.relative_to(project.page_folder(name))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
-        folder = house.shown_figures(app.config.companion_profile) / name
-        for figure in store.names_in(folder) if house.page_files(name) else ():
+        folder = project.shown_figures(app.config.companion_profile) / name
+        for figure in store.names_in(folder) if project.page_files(name) else ():
             if (folder / f"{figure}{store.DATA}").is_file():
                 write_text(place / name / TABLES / f"{figure}.js", _table(folder, figure))
 
 
 def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """On the chapter's own page, and where a figure of it is shown, deferred: in the order of their names."""
-    house: House = app.config.companion_house
+    project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")
-    if folder != house.book.name or name not in house.notebooks():
+    if folder != project.book.name or name not in project.notebooks():
         return
     for chapter in [name, *sorted(_lent(app.env).get(pagename, ()))]:
-        for path in house.page_files(chapter):
-            place = f"{PLACE}/{chapter}/{path.relative_to(house.page_folder(chapter)).as_posix()}"
+        for path in project.page_files(chapter):
+            place = f"{PLACE}/{chapter}/{path.relative_to(project.page_folder(chapter)).as_posix()}"
             if path.suffix == ".js":
                 app.add_js_file(place, loading_method="defer")
             elif path.suffix == ".css":
@@ -68,16 +68,16 @@ def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict[st
 
 def note_scripts(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the page again when one of its scripts has changed."""
-    house: House = app.config.companion_house
+    project: Project = app.config.companion_project
     folder, _, name = docname.rpartition("/")
-    if folder == house.book.name and name in house.notebooks():
-        for path in house.page_files(name):
+    if folder == project.book.name and name in project.notebooks():
+        for path in project.page_files(name):
             app.env.note_dependency(str(path))
 
 
-def carried_table(house: House, docname: str, folder: Path, figure: str) -> list[nodes.Node]:
+def carried_table(project: Project, docname: str, folder: Path, figure: str) -> list[nodes.Node]:
     """What loads the table of a figure for the scripts of its page, if its chapter brings any."""
-    if not house.page_files(folder.name):
+    if not project.page_files(folder.name):
         return []
     mark = digest(_table(folder, figure).encode())[:8]
     place = "../" * docname.count("/") + f"_static/{PLACE}/{folder.name}/{TABLES}/{figure}.js?v={mark}"
@@ -94,17 +94,17 @@ def lent(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
 
     Without scripts it is that figure's picture, and a link to where it stands.
     """
-    env, house = directive.env, directive.config.companion_house
-    env.note_dependency(str(house.root / FILE))
-    moving = house.settings.live.get(directive.arguments[0])
+    env, project = directive.env, directive.config.companion_project
+    env.note_dependency(str(project.root / FILE))
+    moving = project.settings.live.get(directive.arguments[0])
     if moving is None:
         return []
     chapter, _, figure = moving.partition("/")
-    if chapter not in house.notebooks() or not house.page_files(chapter):
-        meant = did_you_mean(chapter, house.notebooks())
+    if chapter not in project.notebooks() or not project.page_files(chapter):
+        meant = did_you_mean(chapter, project.notebooks())
         raise directive.error(f"`live` in {FILE} wants {moving!r}, of a chapter without scripts. {meant}")
     folder = shown / chapter
-    for path in (folder / f"{figure}{store.DATA}", folder / f"{figure}.svg", *house.page_files(chapter)):
+    for path in (folder / f"{figure}{store.DATA}", folder / f"{figure}.svg", *project.page_files(chapter)):
         env.note_dependency(str(path))
     if faults := store.faults(folder, figure):
         raise directive.error(f"Figure {moving!r} cannot be shown: {'; '.join(faults)}.")
@@ -116,8 +116,8 @@ def lent(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
     }
     place = nodes.container(classes=["companion-live-place"], ids=[f"live-{figure.replace('_', '-')}"])
     place += picture(alt=" ".join(record["alt"].split()), size=size_of(folder / f"{figure}.svg"), **files)
-    page = env.app.builder.get_relative_uri(env.docname, f"{house.book.name}/{chapter}")
-    whole = nodes.paragraph("", "", *carried_table(house, env.docname, folder, figure))
+    page = env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{chapter}")
+    whole = nodes.paragraph("", "", *carried_table(project, env.docname, folder, figure))
     whole += nodes.reference(
         "", "What it shows, and its claims", refuri=f"{page}#{figure_anchor(figure)}", internal=True
     )

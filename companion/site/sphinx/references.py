@@ -55,8 +55,8 @@ def register() -> None:
 
 def list_cited(app: Sphinx, doctree: nodes.document) -> None:
     """Under the page, the works it cites: key, authors, title, and where each can be read."""
-    house = app.config.companion_house
-    if app.env.docname == f"{house.book.name}/{PAGE}":
+    project = app.config.companion_project
+    if app.env.docname == f"{project.book.name}/{PAGE}":
         return
     entries: dict[str, Entry] = app.env.get_domain("cite").bibdata.data.entries  # pyright: ignore
     cited = [

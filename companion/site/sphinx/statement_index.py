@@ -8,8 +8,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from companion.io.errors import Mistake, did_you_mean
-from companion.project.paths import House
+from companion.io.errors import UserError, did_you_mean
+from companion.project.paths import Project
 from companion.project.statements import Statement, Statements
 from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
 from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, table
@@ -24,10 +24,10 @@ PAGE = "statements"
 def statements_of(app: Sphinx) -> Statements | None:
     """The book's statements with the claims that this site shows, read once a build."""
     if not hasattr(app, "companion_statements"):
-        house: House = app.config.companion_house
+        project: Project = app.config.companion_project
         try:
-            app.companion_statements = Statements.of(house, all_claims(app))  # pyright: ignore
-        except Mistake as mistake:
+            app.companion_statements = Statements.of(project, all_claims(app))  # pyright: ignore
+        except UserError as mistake:
             logger.warning("%s", mistake)
             app.companion_statements = None  # pyright: ignore
     return app.companion_statements  # pyright: ignore
@@ -36,7 +36,7 @@ def statements_of(app: Sphinx) -> Statements | None:
 def tell_faults(app: Sphinx, env: Any) -> None:
     """Warn of every row that names what does not exist, and of every box or claim without a row."""
     statements = statements_of(app)
-    for fault in statements.faults(app.config.companion_house) if statements else []:
+    for fault in statements.faults(app.config.companion_project) if statements else []:
         logger.warning("%s", fault)
 
 
@@ -172,7 +172,7 @@ def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _link(app: Sphinx, row: Statement, text: str) -> nodes.reference:
-    house: House = app.config.companion_house
-    page = f"{house.book.name}/{PAGE}"
+    project: Project = app.config.companion_project
+    page = f"{project.book.name}/{PAGE}"
     uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{row.anchor}"
     return nodes.reference("", text, refuri=uri, internal=True)

@@ -6,9 +6,9 @@ import pytest
 
 from companion.project import slicing
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 
-HOUSE = House(Path(__file__).resolve().parents[2])
+PROJECT = Project(Path(__file__).resolve().parents[2])
 
 CELLS = [
     "%matplotlib inline\nfrom companion import begin\nfrom book.one import line, runs as r\nimport lib.lung as lung",
@@ -110,10 +110,10 @@ def test_what_a_figure_does_not_need_is_left_out(cells, left):
     assert slicing.only(cells, "line") == left
 
 
-@pytest.mark.parametrize("name", HOUSE.notebooks())
+@pytest.mark.parametrize("name", PROJECT.notebooks())
 def test_every_figure_of_the_book_can_be_run_alone(name):
     """What is left publishes it and nothing else, and leads to it by the same steps."""
-    cells = Notebook.named(HOUSE, name).code
+    cells = Notebook.named(PROJECT, name).code
     for figure in slicing.published(cells):
         left = slicing.only(cells, figure)
         assert slicing.published(left) == [figure]

@@ -19,8 +19,8 @@ import pytest
 from companion.build import publication_policy
 from companion.figures import store
 from companion.io import atomic
-from companion.io.errors import Mistake
-from companion.project.paths import House
+from companion.io.errors import UserError
+from companion.project.paths import Project
 
 COLUMNS = {
     name: {"meaning": name, "unit": "1", "std_error": error, "absolute": 0.0, "kind": kind}
@@ -75,13 +75,13 @@ UNROUNDED = "length,x,se,exact\n10,{x},0.1,{exact}\n"
 
 
 class Desk:
-    """A house in which figures `one` and `two` of `demo` are published, and what was built since."""
+    """A project in which figures `one` and `two` of `demo` are published, and what was built since."""
 
     def __init__(self, root: Path):
-        self.house = House(root)
-        self.published = self.house.published / "demo"
-        self.built = self.house.build("laptop").figures / "demo"
-        self.tables = self.house.build("laptop").tables / "demo"
+        self.project = Project(root)
+        self.published = self.project.published / "demo"
+        self.built = self.project.build("laptop").figures / "demo"
+        self.tables = self.project.build("laptop").tables / "demo"
         for figure in ("one", "two"):
             self.build(figure)
             write_set(self.published, figure)
@@ -92,7 +92,7 @@ class Desk:
         (self.tables / f"{figure}.csv").write_text(UNROUNDED.format(x=x, exact=repr(exact)), encoding="utf-8")
 
     def publish(self) -> list[str]:
-        return publication_policy.publish_figures(self.house, "demo")
+        return publication_policy.publish_figures(self.project, "demo")
 
     def bytes(self, folder: Path, figure: str = "") -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted(folder.glob(f"{figure}*"))}
@@ -162,7 +162,7 @@ def committed(desk):
     """The desk, its published figures committed to git."""
     identity = ["-c", "user.name=A", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "figures"], [*identity, "commit", "-qm", "Figures"]):
-        subprocess.run(["git", *command], cwd=desk.house.root, check=True)
+        subprocess.run(["git", *command], cwd=desk.project.root, check=True)
     return desk
 
 
@@ -238,7 +238,7 @@ def test_first_publication_makes_the_folder(desk):
     for path in desk.published.iterdir():
         path.unlink()
     desk.published.rmdir()
-    desk.house.published.rmdir()
+    desk.project.published.rmdir()
     assert desk.publish() == ["one", "two"]
     assert desk.bytes(desk.published) == desk.bytes(desk.built)
 
@@ -253,7 +253,7 @@ def test_published_files_are_readable_by_all(desk):
 
 def test_staging_is_left_empty(desk):
     """Also of what a killed process left there."""
-    staging = desk.house.build("laptop").staging
+    staging = desk.project.build("laptop").staging
     (staging / "publish-demo-dead" / "demo").mkdir(parents=True)
     desk.build("one", parameters={"seed": 1})
     desk.publish()
@@ -312,7 +312,7 @@ def two_disks(desk, monkeypatch, request):
     """`_build` is on another file system than `figures/`: nothing can be renamed from one to the other."""
 
     def on_one_disk(one, other):
-        if len({Path(path).is_relative_to(desk.house.generated) for path in (one, other)}) == 2:
+        if len({Path(path).is_relative_to(desk.project.generated) for path in (one, other)}) == 2:
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
 
     def kept_apart(rename):
@@ -331,10 +331,10 @@ def test_figures_are_published_from_another_file_system(desk):
         desk.build("one", parameters={"seed": 1})
         desk.publish()
         assert desk.bytes(desk.published) == desk.bytes(desk.built)
-        assert [path.name for path in desk.house.published.iterdir()] == ["demo"]
-        assert list(desk.house.build("laptop").staging.iterdir()) == []
+        assert [path.name for path in desk.project.published.iterdir()] == ["demo"]
+        assert list(desk.project.build("laptop").staging.iterdir()) == []
         assert desk.published.stat().st_mode & 0o777 == 0o755
-        shutil.rmtree(desk.house.published)
+        shutil.rmtree(desk.project.published)
 
 
 @pytest.mark.parametrize("file", ["csv", "svg"])
@@ -345,7 +345,7 @@ def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
     desk.build("one", parameters={"seed": 1}, pixels=large)
     if file == "csv":
         write_set(desk.built, "one", csv=CSV + "10,2,0.1,9.5\n" * 30_000, parameters={"seed": 1})
-    with pytest.raises(Mistake, match=f"one[.].*{file} has .* over the 300,000"):
+    with pytest.raises(UserError, match=f"one[.].*{file} has .* over the 300,000"):
         desk.publish()
     assert desk.bytes(desk.published) == before
 
@@ -353,10 +353,10 @@ def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
 @pytest.mark.usefixtures("two_disks")
 def test_what_a_kill_left_beside_the_figures_is_removed(desk):
     """A copy that was not finished."""
-    (desk.house.published / ".demo-dead" / "demo").mkdir(parents=True)
+    (desk.project.published / ".demo-dead" / "demo").mkdir(parents=True)
     desk.build("one", parameters={"seed": 1})
     assert desk.publish() == ["one"]
-    assert [path.name for path in desk.house.published.iterdir()] == ["demo"]
+    assert [path.name for path in desk.project.published.iterdir()] == ["demo"]
 
 
 def test_exchange_across_file_systems_is_an_error_of_its_own(tmp_path, monkeypatch):
@@ -402,27 +402,27 @@ ALTERNATE = textwrap.dedent("""
     import itertools, os, sys
     from pathlib import Path
     from companion import publication
-    from companion.project.paths import House
+    from companion.project.paths import Project
 
-    house = House(Path(sys.argv[1]))
-    built = house.build("laptop").figures / "demo"
+    project = Project(Path(sys.argv[1]))
+    built = project.build("laptop").figures / "demo"
     for count in itertools.count(int(sys.argv[2])):
         hidden = built.with_name(".next")
         hidden.unlink(missing_ok=True)
-        hidden.symlink_to(house.root / f"version{count % 2}")
+        hidden.symlink_to(project.root / f"version{count % 2}")
         os.replace(hidden, built)
-        publication.publish_figures(house, "demo")
+        publication.publish_figures(project, "demo")
         print("published", flush=True)
 """)
 
 
 def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
     """A process publishes two versions of five figures in turn and is killed 20 times, at random moments."""
-    house, moments = House(tmp_path), random.Random(20)
+    project, moments = Project(tmp_path), random.Random(20)
     for version in range(2):
         for figure in FIGURES:
             write_set(tmp_path / f"version{version}", figure, f"<svg>{version}</svg>", parameters={"seed": version})
-    house.build("laptop").figures.mkdir(parents=True)
+    project.build("laptop").figures.mkdir(parents=True)
     expected = {"demo", *(f"demo/{figure}{suffix}" for figure in FIGURES for suffix in store.SUFFIXES)}
     seen, version = set(), 1
     for _ in range(20):
@@ -432,8 +432,8 @@ def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
             assert process.stdout.readline() == "published\n"
             time.sleep(moments.uniform(0, 0.1))
             process.send_signal(signal.SIGKILL)
-        published = house.published / "demo"
-        assert {path.relative_to(house.published).as_posix() for path in house.published.rglob("*")} == expected
+        published = project.published / "demo"
+        assert {path.relative_to(project.published).as_posix() for path in project.published.rglob("*")} == expected
         assert [fault for figure in FIGURES for fault in store.faults(published, figure)] == []
         records = [json.loads((published / f"{figure}.json").read_text()) for figure in FIGURES]
         (version,) = {record["parameters"]["seed"] for record in records}
@@ -443,14 +443,14 @@ def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
 
 def test_publication_waits_for_another(tmp_path, capsys):
     """One folder is exchanged by one process at a time; who waits publishes after."""
-    house = House(tmp_path)
-    build = house.build("laptop")
+    project = Project(tmp_path)
+    build = project.build("laptop")
     write_set(build.figures / "demo", "one")
     (build.tables / "demo").mkdir(parents=True)
     replaced = []
     with atomic.locked(build.locks / "publish-demo", "not expected"):
         waiter = threading.Thread(
-            target=lambda: replaced.extend(publication_policy.publish_figures(house, "demo")), daemon=True
+            target=lambda: replaced.extend(publication_policy.publish_figures(project, "demo")), daemon=True
         )
         waiter.start()
         said = ""
@@ -458,7 +458,7 @@ def test_publication_waits_for_another(tmp_path, capsys):
             assert waiter.is_alive()
             said += capsys.readouterr().out
             time.sleep(0.01)
-        assert not house.published.exists()
+        assert not project.published.exists()
     waiter.join()
     assert replaced == ["one"]
-    assert store.faults(house.published / "demo", "one") == []
+    assert store.faults(project.published / "demo", "one") == []

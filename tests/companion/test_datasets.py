@@ -10,13 +10,13 @@ import pytest
 
 from companion import Column, Table
 from companion.authoring.datasets import Result, faults, in_parts, keep, make, origin_of
-from companion.project.paths import House
+from companion.project.paths import Project
 
 ORIGIN = {"command": "python -m toy", "made": "2026-01-01", "machine": "any", "versions": {}}
 
 
 @pytest.fixture
-def house(tmp_path, monkeypatch):
+def project(tmp_path, monkeypatch):
     """A book of one chapter, whose context says that it was opened."""
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nname = "toy"\n[tool.companion]\nchapters = "toys"\nscience = []\n'
@@ -27,7 +27,7 @@ def house(tmp_path, monkeypatch):
     (tmp_path / "toys/walks/data").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    yield House.here()
+    yield Project.here()
     sys.modules.pop("toys_context", None)
 
 
@@ -36,7 +36,7 @@ def a_result(value=1.0):
     return Result(Table(frame, {"step": Column("Steps taken"), "risk": Column("Risk", "nats")}), {"seed": 3})
 
 
-def ask(house, monkeypatch, *arguments):
+def ask(project, monkeypatch, *arguments):
     """Run the command line of a `make.py` of three tables; which were computed."""
     computed = []
 
@@ -49,28 +49,28 @@ def ask(house, monkeypatch, *arguments):
 
     monkeypatch.setattr(sys, "argv", ["make.py", *arguments])
     tables = {name: lambda name=name: compute(name) for name in ("short", "long", "apart/long")}
-    make(str(house.data("walks") / "make.py"), "What is made.", tables)
+    make(str(project.data("walks") / "make.py"), "What is made.", tables)
     return computed
 
 
-def test_tables_are_made_by_name_or_all_in_order(house, monkeypatch):
-    assert ask(house, monkeypatch, "apart/long") == ["apart/long"]
-    assert ask(house, monkeypatch) == ["short", "long", "apart/long"]
-    found = sorted(path.relative_to(house.data("walks")).as_posix() for path in house.data("walks").rglob("*.*"))
+def test_tables_are_made_by_name_or_all_in_order(project, monkeypatch):
+    assert ask(project, monkeypatch, "apart/long") == ["apart/long"]
+    assert ask(project, monkeypatch) == ["short", "long", "apart/long"]
+    found = sorted(path.relative_to(project.data("walks")).as_posix() for path in project.data("walks").rglob("*.*"))
     assert found == ["apart/long.csv", "apart/long.json", "long.csv", "long.json", "short.csv", "short.json"]
-    assert faults(house.data("walks")) == []
+    assert faults(project.data("walks")) == []
 
 
-def test_an_unknown_table_is_refused_before_anything_is_computed(house, monkeypatch, capsys):
+def test_an_unknown_table_is_refused_before_anything_is_computed(project, monkeypatch, capsys):
     with pytest.raises(SystemExit):
-        ask(house, monkeypatch, "short", "lnog")
+        ask(project, monkeypatch, "short", "lnog")
     assert "there is no table 'lnog'. Did you mean 'long'?" in capsys.readouterr().err
-    assert list(house.data("walks").iterdir()) == []
+    assert list(project.data("walks").iterdir()) == []
 
 
-def test_a_record_says_where_a_table_came_from(house, monkeypatch):
-    ask(house, monkeypatch, "long")
-    record = json.loads((house.data("walks") / "long.json").read_text())
+def test_a_record_says_where_a_table_came_from(project, monkeypatch):
+    ask(project, monkeypatch, "long")
+    record = json.loads((project.data("walks") / "long.json").read_text())
     assert record["table"] == "long"
     assert record["command"] == "python -m toys.walks.data.make long"
     assert record["columns"] == {
@@ -80,26 +80,26 @@ def test_a_record_says_where_a_table_came_from(house, monkeypatch):
     assert (record["rows"], record["parameters"], list(record["versions"])) == (2, {"seed": 3}, ["numpy"])
 
 
-def test_a_record_names_no_host_no_user_and_no_folder(house, monkeypatch):
+def test_a_record_names_no_host_no_user_and_no_folder(project, monkeypatch):
     """Of these, what git, the environment or the platform would tell."""
     monkeypatch.setenv("USER", "somebody-here")
     monkeypatch.setattr("platform.node", lambda: "a-host-of-ours")
     subprocess.run(["git", "init", "-q"], check=True)
     identity = ["-c", "user.name=somebody-here", "-c", "user.email=somebody-here@a-host-of-ours"]
     subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
-    said = json.dumps(origin_of(house))
+    said = json.dumps(origin_of(project))
     assert '"modified": true' in said
-    assert not any(name in said for name in ("somebody-here", "a-host-of-ours", str(house.root)))
+    assert not any(name in said for name in ("somebody-here", "a-host-of-ours", str(project.root)))
 
 
-def test_the_state_of_the_checkout_is_that_before_the_first_table(house, monkeypatch):
+def test_the_state_of_the_checkout_is_that_before_the_first_table(project, monkeypatch):
     """Or every table but the first would be said to come from altered sources."""
     identity = ["-c", "user.name=x", "-c", "user.email=x@x"]
-    (house.root / ".gitignore").write_text("__pycache__/\n")
+    (project.root / ".gitignore").write_text("__pycache__/\n")
     for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "x"]):
         subprocess.run(["git", *command], check=True)
-    ask(house, monkeypatch)
-    records = [json.loads(path.read_text()) for path in house.data("walks").rglob("*.json")]
+    ask(project, monkeypatch)
+    records = [json.loads(path.read_text()) for path in project.data("walks").rglob("*.json")]
     assert [record["git"]["modified"] for record in records] == [False] * 3
 
 
@@ -110,7 +110,7 @@ def test_a_table_keeps_as_many_digits_as_it_says(tmp_path):
     assert (tmp_path / "many.csv").read_bytes() == b"step,risk\n1,1\n2,0.6666666667\n"
 
 
-def test_a_killed_table_goes_on_with_the_part_that_it_was_at(house):
+def test_a_killed_table_goes_on_with_the_part_that_it_was_at(project):
     """Parts that were done are not computed again; other parts are another table's."""
     computed = []
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from companion import cli
 from companion.figures.comparison import differences
 from companion.io import atomic
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 
 TABLE = "length,error,law\n10,0.1,a\n100,0.01,b\n"
 CLAIM = {
@@ -143,7 +143,7 @@ def test_published_figures_are_a_build_too(tmp_path):
 def test_folder_without_figures_is_no_build(tmp_path):
     """The answer says what is one."""
     build(tmp_path / "old")
-    with pytest.raises(Mistake, match=r"nowhere holds no figures: a build is a folder such as _build/laptop"):
+    with pytest.raises(UserError, match=r"nowhere holds no figures: a build is a folder such as _build/laptop"):
         differences(tmp_path / "old", tmp_path / "nowhere")
 
 
@@ -171,12 +171,12 @@ def test_command_says_what_differs(tmp_path):
 
 def test_two_runs_of_a_book_are_equal(ran, tmp_path):
     """With a run of its own, and with a copy in which the last digit of one number was changed."""
-    build = ran.house.build("laptop").folder
+    build = ran.project.build("laptop").folder
     assert differences(build, build) == {"toy/toy_error": None}
     other = ran.copy_to(tmp_path / "clone")
-    path = other.house.build("laptop").tables / "toy/toy_error.csv"
+    path = other.project.build("laptop").tables / "toy/toy_error.csv"
     lines = path.read_text().splitlines()
     row = lines[1].split(",")
     row[1] = row[1][:-1] + ("1" if row[1][-1] != "1" else "2")
     path.write_text("\n".join([lines[0], ",".join(row), *lines[2:]]) + "\n")
-    assert "row 1, column 'squared_error'" in str(differences(build, other.house.build("laptop").folder))
+    assert "row 1, column 'squared_error'" in str(differences(build, other.project.build("laptop").folder))

@@ -44,7 +44,7 @@ def disproved(ran, tmp_path_factory):
     (folder / "browser").chmod(0o755)
     clone.environment = clone.environment | {"BROWSER": str(folder / "browser")}
     clone.finished = clone.companion("run", "toy", "-p", "seed=1", "--open")
-    (clone.own,) = clone.house.runs.iterdir()
+    (clone.own,) = clone.project.runs.iterdir()
     clone.opened = folder / "opened"
     return clone
 
@@ -64,7 +64,7 @@ def test_page_is_named_and_opened_though_a_claim_fails(disproved):
 def test_page_says_what_was_changed_and_by_what_it_was_computed(page, disproved):
     """The parameter before and now, and no other; seconds, Python, packages."""
     assert re.search(r"parameterpublishedhere\s*seed01\s*Profile laptop, computed 2\d{3}-", page.text)
-    origin = Run(disproved.house, disproved.own.name).origin
+    origin = Run(disproved.project, disproved.own.name).origin
     assert origin
     assert f"in {origin['seconds']:.0f} s" in page.text
     assert f"numpy {origin['versions']['numpy']}" in page.text
@@ -73,7 +73,7 @@ def test_page_says_what_was_changed_and_by_what_it_was_computed(page, disproved)
 def test_page_has_both_verdicts_and_both_numbers(page, disproved):
     """Mine fails, the published one held."""
     (mine,) = store.read_record(disproved.own / "figures/toy", FIGURE)["claims"]
-    (published,) = store.read_record(disproved.house.published / "toy", FIGURE)["claims"]
+    (published,) = store.read_record(disproved.project.published / "toy", FIGURE)["claims"]
     assert f"✗ {mine['statement']}" in page.text
     assert f"Measured {mine['measured']:.4g}, published {published['measured']:.4g} ✓" in page.text
     assert "✗ 0 of 1" in page.text
@@ -94,16 +94,16 @@ def test_page_shows_both_pictures_in_both_themes(page, disproved):
     files = {link: (disproved.own / link).resolve() for link in page.links if not link.startswith("#")}
     assert all(path.is_file() and path.is_relative_to(disproved.own) for path in files.values())
     assert files[f"{mine}.svg"].read_bytes() != files[f"{published}.svg"].read_bytes()
-    shown = disproved.house.published / "toy" / f"{FIGURE}.dark.svg"
+    shown = disproved.project.published / "toy" / f"{FIGURE}.dark.svg"
     assert files[f"{published}.dark.svg"].read_bytes() == shown.read_bytes()
 
 
 def test_page_is_written_again_though_the_run_is_not(disproved, tmp_path):
     """What is published may have changed since; the numbers stay where they are, and without `--open` nothing opens."""
     clone = disproved.copy_to(tmp_path / "clone")
-    (own,) = clone.house.runs.iterdir()
+    (own,) = clone.project.runs.iterdir()
     before = clone.tree("_build/runs")
-    for folder in (clone.house.published, own / "published"):
+    for folder in (clone.project.published, own / "published"):
         shutil.rmtree(folder)
     (tmp_path / "browser").write_text(BROWSER)
     finished = clone.companion("run", "toy", "-p", "seed=1")
@@ -122,7 +122,7 @@ def own_run(ran_clone):
     """A run whose folder holds what `companion run toy` left, its record and table changed; its page, read."""
 
     def make(record=lambda record: None, table=lambda text: text):
-        build, own = ran_clone.house.build("laptop"), ran_clone.house.own_build("toy-12345678")
+        build, own = ran_clone.project.build("laptop"), ran_clone.project.own_build("toy-12345678")
         for kind in ("figures", "tables", "executed"):
             shutil.copytree(build.folder / kind, own.folder / kind)
         path = own.figures / "toy" / f"{FIGURE}.json"
@@ -131,7 +131,7 @@ def own_run(ran_clone):
         path.write_text(json.dumps(said), encoding="utf-8")
         path = own.tables / "toy" / f"{FIGURE}.csv"
         path.write_text(table(path.read_text(encoding="utf-8")), encoding="utf-8")
-        return Reader(report.write(ran_clone.house, "toy-12345678").read_text(encoding="utf-8"))
+        return Reader(report.write(ran_clone.project, "toy-12345678").read_text(encoding="utf-8"))
 
     return make
 
@@ -183,4 +183,4 @@ def test_open_needs_parameters_of_ones_own(pristine):
     finished = pristine.companion("run", "toy", "--open")
     assert finished.returncode == 2
     assert "`companion serve`" in finished.stderr
-    assert not pristine.house.generated.exists()
+    assert not pristine.project.generated.exists()

@@ -13,7 +13,7 @@ import pytest
 
 from companion.build import cache_keys, execution
 from companion.figures import store
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
 from companion.project.paths import CACHE
@@ -24,8 +24,8 @@ SET = {f"{FIGURE}{suffix}" for suffix in store.SUFFIXES}
 
 def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
     """Each where it belongs, whole; the command says what it did."""
-    build = ran.house.build("laptop")
-    for folder in (ran.house.published / "toy", build.figures / "toy"):
+    build = ran.project.build("laptop")
+    for folder in (ran.project.published / "toy", build.figures / "toy"):
         assert {path.name for path in folder.iterdir()} == SET
         assert store.faults(folder, FIGURE) == []
     assert {path.name for path in (build.tables / "toy").iterdir()} == {f"{FIGURE}.csv", f"{FIGURE}.json"}
@@ -47,12 +47,12 @@ def test_run_writes_nowhere_else(pristine, ran):
 
 def test_run_leaves_no_staging(ran):
     """Hidden folders of a run end with it."""
-    assert list(ran.house.build("laptop").staging.iterdir()) == []
+    assert list(ran.project.build("laptop").staging.iterdir()) == []
 
 
 def test_record_names_profile_and_sources(ran):
     """The default profile, the steps of the notebook, and the science it was computed with, not the machine."""
-    record = store.read_record(ran.house.published / "toy", FIGURE)
+    record = store.read_record(ran.project.published / "toy", FIGURE)
     assert record["profile"] == "laptop"
     assert record["sources"] == ["clone/toy/parameters.py", CODE]
     assert record["steps"][-2:] == [
@@ -80,10 +80,10 @@ def killed(pristine, ran, tmp_path_factory):
         time.sleep(moments.uniform(0.3, 0.9) * min(ran.seconds, 15))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        files = {path.relative_to(clone.house.published).as_posix() for path in clone.house.published.rglob("*")}
+        files = {path.relative_to(clone.project.published).as_posix() for path in clone.project.published.rglob("*")}
         if files:
             clone.faults += sorted(files ^ {"toy", *(f"toy/{name}" for name in SET)})
-            clone.faults += store.faults(clone.house.published / "toy", FIGURE)
+            clone.faults += store.faults(clone.project.published / "toy", FIGURE)
     clone.finished = clone.companion("run", "toy")
     return clone
 
@@ -96,7 +96,7 @@ def test_kill_leaves_no_partial_figure(killed):
 def test_run_after_a_kill_completes_and_cleans_up(killed):
     """Nothing has to be unlocked; what the killed runs left is gone."""
     assert killed.finished.returncode == 0, killed.finished.stderr
-    assert list(killed.house.build("laptop").staging.iterdir()) == []
+    assert list(killed.project.build("laptop").staging.iterdir()) == []
 
 
 def test_two_runs_from_scratch_are_the_same_bytes(ran, killed):
@@ -118,7 +118,7 @@ def varied(ran, tmp_path_factory):
 def test_run_with_own_parameters_goes_to_its_own_folder(varied):
     """`_build/runs/toy-…`, with a record of the parameter."""
     assert varied.finished.returncode == 0, varied.finished.stderr
-    (folder,) = (varied.house.generated / "runs").iterdir()
+    (folder,) = (varied.project.generated / "runs").iterdir()
     assert folder.name.startswith("toy-")
     assert str(folder) in varied.finished.stdout
     assert store.faults(folder / "figures/toy", FIGURE) == []
@@ -154,7 +154,7 @@ def test_failing_claim_publishes_nothing(ran, disproved):
     for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables", "_build/laptop/executed"):
         assert ran.tree(folder)
         assert disproved.tree(folder) == ran.tree(folder)
-    kept = json.loads((disproved.house.build("laptop").failed / "toy.ipynb").read_text())
+    kept = json.loads((disproved.project.build("laptop").failed / "toy.ipynb").read_text())
     assert "✗" in json.dumps(kept, ensure_ascii=False)
 
 
@@ -163,7 +163,7 @@ def by_hand(disproved, tmp_path_factory):
     """An unrelated folder in which plain papermill ran that notebook with a parameter."""
     folder, before = tmp_path_factory.mktemp("elsewhere"), disproved.tree()
     finished = disproved.python(
-        *("-m", "papermill", str(disproved.house.notebook("toy")), "out.ipynb", "-p", "seed", "1"), cwd=folder
+        *("-m", "papermill", str(disproved.project.notebook("toy")), "out.ipynb", "-p", "seed", "1"), cwd=folder
     )
     assert finished.returncode == 0, finished.stderr
     assert disproved.tree() == before
@@ -200,7 +200,7 @@ def test_claim_that_its_alternative_would_pass_stops_the_run(ran_clone):
 def test_cell_that_fails_is_named(ran_clone):
     """Exit code 2, which cell, which error, and the notebook as far as it came."""
     ran_clone.rewrite_cell("# setup", "# setup\nundefined_name\n")
-    code = [cell["source"] for cell in Notebook.named(ran_clone.house, "toy").cells if cell["cell_type"] == "code"]
+    code = [cell["source"] for cell in Notebook.named(ran_clone.project, "toy").cells if cell["cell_type"] == "code"]
     number = 1 + [source.startswith("# setup") for source in code].index(True)
     before = ran_clone.tree("figures")
     finished = ran_clone.companion("run", "toy")
@@ -208,7 +208,7 @@ def test_cell_that_fails_is_named(ran_clone):
     assert f"toy: cell {number} failed" in finished.stderr
     assert "NameError: name 'undefined_name' is not defined" in finished.stderr
     assert "Traceback" not in finished.stderr
-    assert (ran_clone.house.build("laptop").failed / "toy.ipynb").is_file()
+    assert (ran_clone.project.build("laptop").failed / "toy.ipynb").is_file()
     assert ran_clone.tree("figures") == before
 
 
@@ -243,9 +243,9 @@ def test_other_profile_leaves_published_figures_alone(ran_clone):
     finished = ran_clone.companion("run", "toy", "--profile", "smoke")
     assert finished.returncode == 0, finished.stderr
     assert ran_clone.tree("figures", "_build/laptop") == before
-    record = store.read_record(ran_clone.house.build("smoke").figures / "toy", FIGURE)
+    record = store.read_record(ran_clone.project.build("smoke").figures / "toy", FIGURE)
     assert record["profile"] == "smoke"
-    assert record["parameters"] == resolve(ran_clone.house, Notebook.named(ran_clone.house, "toy"), "smoke")
+    assert record["parameters"] == resolve(ran_clone.project, Notebook.named(ran_clone.project, "toy"), "smoke")
 
 
 @pytest.fixture
@@ -253,8 +253,8 @@ def rerun(ran, ran_clone, monkeypatch):
     """Run the notebook again, without a kernel: it leaves what the first run left, after something else happened."""
 
     def run(meanwhile=lambda: None, overrides=None):
-        def execute(house, notebook, changed, staging, *, environment, failed):
-            build = ran.house.build("laptop")
+        def execute(project, notebook, changed, staging, *, environment, failed):
+            build = ran.project.build("laptop")
             for kind, folder in (("figures", build.figures), ("tables", build.tables)):
                 shutil.copytree(folder, staging / kind)
             shutil.copyfile(build.executed / "toy.ipynb", staging / "toy.ipynb")
@@ -262,7 +262,7 @@ def rerun(ran, ran_clone, monkeypatch):
             meanwhile()
 
         monkeypatch.setattr(execution, "_execute", execute)
-        return execution.run(ran_clone.house, "toy", overrides=overrides)
+        return execution.run(ran_clone.project, "toy", overrides=overrides)
 
     return run
 
@@ -271,14 +271,14 @@ def test_run_offers_a_place_for_what_is_slow_to_make_again(ran_clone, monkeypatc
     """The same for every run, with the profile's parameters or one's own."""
     offered = []
 
-    def execute(house, notebook, changed, staging, *, environment, failed):
+    def execute(project, notebook, changed, staging, *, environment, failed):
         offered.append(environment[CACHE])
-        raise Mistake("enough")
+        raise UserError("enough")
 
     monkeypatch.setattr(execution, "_execute", execute)
     for overrides in ({}, {"seed": 1}):
-        with pytest.raises(Mistake, match="enough"):
-            execution.run(ran_clone.house, "toy", overrides=overrides)
+        with pytest.raises(UserError, match="enough"):
+            execution.run(ran_clone.project, "toy", overrides=overrides)
     assert offered == [str(ran_clone.root / "_build/cache")] * 2
 
 
@@ -287,7 +287,7 @@ def test_run_that_changes_nothing_replaces_nothing(ran_clone, rerun):
     before = ran_clone.tree("figures")
     assert rerun().replaced == []
     assert ran_clone.tree("figures") == before
-    assert all(cache_keys.is_fresh(ran_clone.house, target, "laptop") for target in ("toy", f"toy-{FIGURE}"))
+    assert all(cache_keys.is_fresh(ran_clone.project, target, "laptop") for target in ("toy", f"toy-{FIGURE}"))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,9 @@ def test_run_that_changes_nothing_replaces_nothing(ran_clone, rerun):
 def test_what_is_edited_during_a_run_is_stale_after_it(ran_clone, rerun, old, new, fresh):
     """What was computed is not what stands there now: a comment does not matter, a caption does, a number more so."""
     rerun(meanwhile=lambda: ran_clone.replace(CODE, old, new))
-    assert {name for name in ("toy", f"toy-{FIGURE}") if cache_keys.is_fresh(ran_clone.house, name, "laptop")} == fresh
+    assert {
+        name for name in ("toy", f"toy-{FIGURE}") if cache_keys.is_fresh(ran_clone.project, name, "laptop")
+    } == fresh
 
 
 @pytest.mark.parametrize(
@@ -315,8 +317,8 @@ def test_what_is_edited_during_a_run_is_stale_after_it(ran_clone, rerun, old, ne
 def test_a_run_of_ones_own_edited_meanwhile_is_not_kept(ran_clone, rerun, edit, kept):
     """As what its values come to today: asked for again, it is computed again."""
     rerun(meanwhile=lambda: ran_clone.replace(*edit), overrides={"seed": 1})
-    (folder,) = ran_clone.house.runs.iterdir()
-    assert len(list(ran_clone.house.own_build(folder.name).stamps.glob("*.json"))) == kept
+    (folder,) = ran_clone.project.runs.iterdir()
+    assert len(list(ran_clone.project.own_build(folder.name).stamps.glob("*.json"))) == kept
 
 
 EDITS_ITSELF = f"""# means, while somebody edits the chapter
@@ -344,6 +346,6 @@ def test_run_that_does_not_publish_what_it_should_is_not_accepted(ran_clone, rer
     before = ran_clone.tree("figures", "_build/laptop/figures")
     shutil.copyfile(ran_clone.root / CODE, ran_clone.root / "clone/toy/another.py")
     ran_clone.rewrite_cell("# means", "from clone.toy import another\npublish(another, 1)\npublish(toy_error, 1)\n")
-    with pytest.raises(Mistake, match=r"should publish \['another', 'toy_error'\] and published \['toy_error'\]"):
+    with pytest.raises(UserError, match=r"should publish \['another', 'toy_error'\] and published \['toy_error'\]"):
         rerun()
     assert ran_clone.tree("figures", "_build/laptop/figures") == before

@@ -24,16 +24,16 @@ WARNING = """    import warnings
 KILLED = """
 import os, signal, sys
 from companion import site
-from companion.project.paths import House
+from companion.project.paths import Project
 
-house = House.here()
-index = house.site("laptop") / "searchindex.js"
+project = Project.here()
+index = project.site("laptop") / "searchindex.js"
 harm = (
     f"import os, signal; text = open({str(index)!r}).read(); open({str(index)!r}, 'w').write(text[:len(text) // 2]);"
     f"os.kill({os.getpid()}, signal.SIGKILL)"
 )
 site.JUPYTER_BOOK = (sys.executable, "-c", harm)
-site.build_site(house, "laptop")
+site.build_site(project, "laptop")
 """
 
 
@@ -53,12 +53,12 @@ def site(pristine, tmp_path_factory):
 
 def test_site_tells_nothing_of_who_built_it_and_where(site):
     """No file of it holds a folder, a user's name or a machine's; what was warned of is there, with its file."""
-    files = [path for path in site.house.site("laptop").rglob("*") if path.is_file()]
+    files = [path for path in site.project.site("laptop").rglob("*") if path.is_file()]
     names = [str(site.root), str(site.root.parent), "augusta", "lovelace-desk", "analytical-engine"]
     told = [(path.name, name) for path in files for name in names if name.encode() in path.read_bytes()]
     assert told == []
     (notebook,) = [path for path in files if path.name == "toy.ipynb" and path.parent.name == "notebooks"]
-    page = site.house.site("laptop") / "book/toy.html"
+    page = site.project.site("laptop") / "book/toy.html"
     for path in (notebook, page):
         text = path.read_text(encoding="utf-8")
         assert "this is approximate" in text
@@ -67,13 +67,13 @@ def test_site_tells_nothing_of_who_built_it_and_where(site):
 
 def test_build_after_a_kill_reads_every_page_again(site):
     """It succeeds at once, and its search index is whole."""
-    index = site.house.site("laptop") / "searchindex.js"
+    index = site.project.site("laptop") / "searchindex.js"
     size = index.stat().st_size
     site.replace("book/index.md", "Every figure", "Each figure")
     assert site.python("-c", KILLED).returncode == -signal.SIGKILL
     assert index.stat().st_size < size
-    assert site.house.build("laptop").site_begun.exists()
+    assert site.project.build("laptop").site_begun.exists()
     finished = site.companion("build")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert index.read_text(encoding="utf-8").endswith("})")
-    assert not site.house.build("laptop").site_begun.exists()
+    assert not site.project.build("laptop").site_begun.exists()

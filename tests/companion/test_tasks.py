@@ -8,19 +8,19 @@ from companion import gather
 from companion.authoring.tasks import FOLDER
 from companion.build import precompute
 from companion.figures import store
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 
 NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/toy_error.py", "clone/toy/pieces.py"
 
 
 def there(clone):
     """Of each piece, whether it is there."""
-    return {name: file.is_file() for name, file in precompute.files(clone.house, "toy", "laptop").items()}
+    return {name: file.is_file() for name, file in precompute.files(clone.project, "toy", "laptop").items()}
 
 
 def leave(clone):
     """Files in place of every piece, as if all had been computed."""
-    for file in precompute.files(clone.house, "toy", "laptop").values():
+    for file in precompute.files(clone.project, "toy", "laptop").values():
         file.parent.mkdir(parents=True, exist_ok=True)
         np.savez(file, errors=np.zeros(3))
     assert all(there(clone).values())
@@ -99,7 +99,7 @@ def test_pieces_die_with_what_decides_them(pieced, path, old, new):
 def test_a_missing_piece_is_computed_by_the_notebook(pieced):
     """Here it may not: the run stops, and says which was wanted."""
     leave(pieced)
-    precompute.files(pieced.house, "toy", "laptop")["length-100"].unlink()
+    precompute.files(pieced.project, "toy", "laptop")["length-100"].unlink()
     finished = pieced.companion("run", "toy")
     assert finished.returncode == 2
     assert "nobody left length 100" in finished.stderr
@@ -109,9 +109,10 @@ def test_run_with_own_parameters_takes_no_pieces_of_the_profile(precomputed):
     """They were computed from others, whatever they are called: each is computed in place."""
     finished = precomputed.companion("run", "toy", "-p", "seed=1")
     assert finished.returncode == 0, finished.stderr
-    (folder,) = (precomputed.house.generated / "runs").iterdir()
+    (folder,) = (precomputed.project.generated / "runs").iterdir()
     own, profile = (
-        pd.read_csv(build / "tables/toy/toy_error.csv") for build in (folder, precomputed.house.build("laptop").folder)
+        pd.read_csv(build / "tables/toy/toy_error.csv")
+        for build in (folder, precomputed.project.build("laptop").folder)
     )
     assert (own["squared_error"] != profile["squared_error"]).all()
 
@@ -122,22 +123,22 @@ def test_one_piece_is_computed_whole_or_not_at_all(pieced):
     assert computed.returncode == 0, computed.stderr
     assert "✓ toy/length-100" in computed.stdout
     assert there(pieced) == {"length-10": False, "length-100": True, "length-1000": False}
-    (file,) = [path for path in pieced.house.build("laptop").pieces.rglob("*") if path.is_file()]
+    (file,) = [path for path in pieced.project.build("laptop").pieces.rglob("*") if path.is_file()]
     with np.load(file) as arrays:
         assert arrays["errors"].shape == (500,)
 
 
 def test_unknown_piece_names_those_there_are(pieced):
     """As everywhere: what was meant, perhaps."""
-    with pytest.raises(Mistake, match=r"has no piece 'length-'.*Did you mean"):
-        precompute.compute(pieced.house, "toy", "length-", "laptop")
+    with pytest.raises(UserError, match=r"has no piece 'length-'.*Did you mean"):
+        precompute.compute(pieced.project, "toy", "length-", "laptop")
 
 
 def test_most_notebooks_have_none(clone):
     """The scaffolded one, as it is laid out; asked for one, the answer says where they would be listed."""
     assert clone.companion("piece", "toy").stdout == "0 of 0 pieces are there.\n"
-    with pytest.raises(Mistake, match=r"'toy' has no pieces: there is no .*clone/toy/pieces\.py"):
-        precompute.compute(clone.house, "toy", "length-10", "laptop")
+    with pytest.raises(UserError, match=r"'toy' has no pieces: there is no .*clone/toy/pieces\.py"):
+        precompute.compute(clone.project, "toy", "length-10", "laptop")
 
 
 def test_gathering_reads_what_was_left_and_computes_the_rest(tmp_path, monkeypatch):

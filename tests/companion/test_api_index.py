@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from companion.analysis.api_index import Library, listed
-from companion.io.errors import Mistake
-from companion.project.paths import House
+from companion.io.errors import UserError
+from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = '''
@@ -83,7 +83,7 @@ def library(tmp_path):
         for path, text in given.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(textwrap.dedent(text).lstrip())
-        return Library(House(tmp_path))
+        return Library(Project(tmp_path))
 
     return lay_out
 
@@ -142,7 +142,7 @@ def test_modules_on_no_page_are_told(library):
 
 def test_module_that_is_not_there_is_told(library):
     """With its name."""
-    with pytest.raises(Mistake, match=r"names a module 'walkers\.stairs', which is not in"):
+    with pytest.raises(UserError, match=r"names a module 'walkers\.stairs', which is not in"):
         library(**{"book/api.md": "```{companion-api} walkers.stairs\n```\n"})
 
 
@@ -150,12 +150,12 @@ def test_a_book_without_such_pages_has_no_library(library):
     """And nothing is wrong with it, if its table asks for none."""
     found = library(**{"book/api.md": "# Nothing\n"})
     assert found.entries == {}
-    assert listed(found.house) == {}
+    assert listed(found.project) == {}
 
 
 @pytest.fixture(scope="module")
 def own() -> Library:
-    return Library(House(ROOT))
+    return Library(Project(ROOT))
 
 
 def test_every_public_name_of_the_library_is_explained_once(own: Library):

@@ -9,7 +9,7 @@ import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib import _mathtext
-from companion import formulas
+from companion.figures import mathtext_cache
 
 parsed, parse = [], _mathtext.Parser.parse
 def counted(self, formula, *asked):
@@ -30,8 +30,8 @@ def files():
 
 plt.rcParams["svg.hashsalt"] = "the same"
 plain, before = files(), len(parsed)
-formulas.parse_once()
-formulas.parse_once()
+mathtext_cache.parse_once()
+mathtext_cache.parse_once()
 first = files()
 between = len(parsed)
 assert first == files() == plain

@@ -66,7 +66,7 @@ def test_a_caption_costs_a_record(desk):
     assert "toy_spread" not in drawn.said
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD)
-    record = store.read_record(desk.clone.house.published / "toy", "toy_error")
+    record = store.read_record(desk.clone.project.published / "toy", "toy_error")
     assert record["caption"].endswith("Points are averages over repeats; bars are two standard errors.")
 
 
@@ -77,7 +77,7 @@ def test_a_colour_costs_the_pictures(desk):
     assert drawn.code == 0, drawn.errors
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD, *PICTURES)
-    assert store.faults(desk.clone.house.published / "toy", "toy_error") == []
+    assert store.faults(desk.clone.project.published / "toy", "toy_error") == []
 
 
 def test_what_is_undone_is_the_same_bytes_again(desk, drawn):
@@ -102,14 +102,14 @@ def test_build_draws_what_is_to_be_drawn(desk):
     assert "▸ toy" not in built.said
     assert built.changed == published_and_built(RECORD, "toy_spread.json", *SPREAD_PICTURES)
     names = ["toy", "toy-toy_error", "toy-toy_spread"]
-    assert all(cache_keys.is_fresh(desk.clone.house, name, "laptop") for name in names)
+    assert all(cache_keys.is_fresh(desk.clone.project, name, "laptop") for name in names)
 
 
 def test_a_harmed_picture_is_mended(desk):
     """From the table, to the same bytes, published or built."""
     before = desk.clone.tree("figures", "_build")
-    (desk.clone.house.build("laptop").figures / "toy/toy_error.dark.svg").unlink()
-    (desk.clone.house.published / "toy/toy_spread.png").write_bytes(b"")
+    (desk.clone.project.build("laptop").figures / "toy/toy_error.dark.svg").unlink()
+    (desk.clone.project.published / "toy/toy_spread.png").write_bytes(b"")
     assert desk.companion("draw", "toy").code == 0
     assert desk.clone.tree("figures", "_build") == before
 
@@ -129,15 +129,15 @@ def test_stale_numbers_are_not_drawn_unasked(desk):
     drawn = desk.companion("draw", "toy/toy_error")
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD)
-    (claim,) = json.loads((desk.clone.house.published / "toy" / RECORD).read_text())["claims"]
+    (claim,) = json.loads((desk.clone.project.published / "toy" / RECORD).read_text())["claims"]
     assert claim["expected"] == 1.0
-    assert not cache_keys.is_fresh(desk.clone.house, "toy-toy_error", "laptop")
+    assert not cache_keys.is_fresh(desk.clone.project, "toy-toy_error", "laptop")
 
 
 def test_a_sister_that_was_not_built_here_stays_published(desk):
     """As after a pull that brought a figure: what is drawn is one figure, whatever the build lacks."""
     for room in ("figures", "tables"):
-        for path in (desk.clone.house.build("laptop").folder / room / "toy").glob("toy_spread.*"):
+        for path in (desk.clone.project.build("laptop").folder / room / "toy").glob("toy_spread.*"):
             path.unlink()
     desk.replace(FIGURE, *CAPTION)
     drawn = desk.companion("draw", "toy_error")
@@ -153,7 +153,7 @@ def test_fresh_clone_draws_the_published_table(desk):
     assert drawn.code == 0, drawn.errors
     assert drawn.changed == {f"figures/toy/{file}" for file in (RECORD, *PICTURES)}
     assert drawn.stamps == set()
-    assert store.faults(desk.clone.house.published / "toy", "toy_error") == []
+    assert store.faults(desk.clone.project.published / "toy", "toy_error") == []
     before = desk.clone.tree("figures")
     assert desk.companion("draw", "toy_error").code == 0
     assert desk.clone.tree("figures") == before
@@ -162,7 +162,7 @@ def test_fresh_clone_draws_the_published_table(desk):
 def test_fresh_clone_leaves_a_picture_of_todays_code_alone(desk):
     """Whatever other fonts another machine made of it: there is nothing to commit; harmed, it is drawn."""
     shutil.rmtree(desk.clone.root / "_build")
-    folder = desk.clone.house.published / "toy"
+    folder = desk.clone.project.published / "toy"
     picture = folder / f"toy_error{store.PICTURES[0]}"
     picture.write_bytes(picture.read_bytes() + b"<!-- other fonts -->")
     record = json.loads((folder / RECORD).read_text())
@@ -179,7 +179,7 @@ def test_fresh_clone_leaves_a_picture_of_todays_code_alone(desk):
 
 def test_other_profile_is_drawn_beside(desk):
     """From its own table, into its own folder; what is published is the default profile's."""
-    laptop, smoke = (desk.clone.house.build(profile).folder for profile in ("laptop", "smoke"))
+    laptop, smoke = (desk.clone.project.build(profile).folder for profile in ("laptop", "smoke"))
     shutil.copytree(laptop, smoke)
     desk.replace(FIGURE, *CAPTION)
     drawn = desk.companion("draw", "toy_error", "--profile", "smoke")

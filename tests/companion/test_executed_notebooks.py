@@ -15,7 +15,7 @@ from companion.build import cache_keys
 from companion.build.status import Listing
 from companion.figures import store
 from companion.io import atomic
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project.paths import MIME
 from companion.site.executed_notebooks import weave, weave_published
 from companion.site.jupyter_book import is_built
@@ -27,7 +27,7 @@ NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/toy_error.py"
 @pytest.fixture
 def woven(ran_clone):
     """The woven copy of `toy`, read."""
-    return lambda profile="laptop": json.loads(weave(ran_clone.house, "toy", profile).read_text(encoding="utf-8"))
+    return lambda profile="laptop": json.loads(weave(ran_clone.project, "toy", profile).read_text(encoding="utf-8"))
 
 
 def code(notebook):
@@ -41,7 +41,7 @@ def shown(notebook):
 
 
 def executed(clone):
-    return clone.house.build("laptop").executed / "toy.ipynb"
+    return clone.project.build("laptop").executed / "toy.ipynb"
 
 
 def edit_executed(clone, change):
@@ -61,7 +61,7 @@ def edit_shown(folder, **changes):
 def test_what_was_run_is_woven_as_it_is(ran_clone, woven):
     """Where readers find it: sources, outputs and their order."""
     notebook, last = woven(), json.loads(executed(ran_clone).read_text(encoding="utf-8"))
-    assert weave(ran_clone.house, "toy", "laptop") == ran_clone.house.build("laptop").notebooks / "toy.ipynb"
+    assert weave(ran_clone.project, "toy", "laptop") == ran_clone.project.build("laptop").notebooks / "toy.ipynb"
     assert ["".join(cell["source"]) for cell in notebook["cells"]] == [
         "".join(cell["source"]) for cell in last["cells"]
     ]
@@ -95,7 +95,7 @@ def test_pages_of_prose_come_and_go(ran_clone, woven):
 
 def test_picture_claims_and_alt_text_are_those_shown_today(ran_clone, woven):
     """As published; what the kernel drew is in no page."""
-    published = ran_clone.house.published / "toy"
+    published = ran_clone.project.published / "toy"
     (claim,) = store.read_record(published, "toy_error")["claims"]
     edit_shown(published, alt="A line, redrawn.", claims=[claim | {"statement": "Reworded & <short>."}])
     html = shown(woven())["text/html"]
@@ -107,9 +107,9 @@ def test_picture_claims_and_alt_text_are_those_shown_today(ran_clone, woven):
 
 def test_other_profile_shows_what_it_built(ran_clone, woven):
     """Not what is published, which is the default profile's."""
-    build = ran_clone.house.build("smoke")
-    ran_clone.house.build("laptop").folder.rename(build.folder)
-    edit_shown(ran_clone.house.published / "toy", alt="Published.")
+    build = ran_clone.project.build("smoke")
+    ran_clone.project.build("laptop").folder.rename(build.folder)
+    edit_shown(ran_clone.project.published / "toy", alt="Published.")
     edit_shown(build.figures / "toy", alt="Built.")
     assert 'alt="Built."' in shown(woven("smoke"))["text/html"]
 
@@ -118,7 +118,7 @@ def test_other_profile_shows_what_it_built(ran_clone, woven):
 def test_figure_that_is_not_whole_is_left_as_it_came_out(ran_clone, woven, suffix):
     """No page shows half of one: that is said when the site is built, and not here by a traceback."""
     before = shown(woven())
-    (ran_clone.house.published / f"toy/toy_error{suffix}").unlink()
+    (ran_clone.project.published / f"toy/toy_error{suffix}").unlink()
     assert shown(woven()) == before
 
 
@@ -157,7 +157,7 @@ def test_cell_that_only_installs_is_no_step(ran_clone, woven):
 def test_other_code_is_not_shown_with_outputs_it_did_not_give(ran_clone, woven, source):
     """The answer says what to run."""
     ran_clone.rewrite_cell("# means", source)
-    with pytest.raises(Mistake, match=r"other code than when it was run .*`companion run toy --profile laptop`"):
+    with pytest.raises(UserError, match=r"other code than when it was run .*`companion run toy --profile laptop`"):
         woven()
 
 
@@ -168,7 +168,7 @@ def test_step_that_was_added_is_not_shown_without_its_outputs(ran_clone, woven):
     step = {"cell_type": "code", "id": "step", "metadata": {}, "source": ["1"], "outputs": [], "execution_count": None}
     notebook["cells"].append(step)
     path.write_text(json.dumps(notebook), encoding="utf-8")
-    with pytest.raises(Mistake, match="other code"):
+    with pytest.raises(UserError, match="other code"):
         woven()
 
 
@@ -194,7 +194,7 @@ def test_no_output_names_a_folder_of_the_builder(ran_clone, woven, monkeypatch):
 def test_nothing_is_written_if_nothing_changed(ran_clone, woven):
     """So that Sphinx reads no page again."""
     woven()
-    path = ran_clone.house.build("laptop").notebooks / "toy.ipynb"
+    path = ran_clone.project.build("laptop").notebooks / "toy.ipynb"
     os.utime(path, ns=(1, 1))
     woven()
     assert path.stat().st_mtime_ns == 1
@@ -206,7 +206,7 @@ def test_nothing_is_written_if_nothing_changed(ran_clone, woven):
 def test_last_run_is_left_as_it_was(ran_clone, woven):
     """It is what fresh numbers are known by."""
     before = executed(ran_clone).read_bytes()
-    edit_shown(ran_clone.house.published / "toy", alt="Another.")
+    edit_shown(ran_clone.project.published / "toy", alt="Another.")
     woven()
     assert executed(ran_clone).read_bytes() == before
 
@@ -214,18 +214,18 @@ def test_last_run_is_left_as_it_was(ran_clone, woven):
 @pytest.fixture
 def fresh_clone(ran_clone):
     """A clone with published figures, in which nothing was run."""
-    shutil.rmtree(ran_clone.house.generated)
+    shutil.rmtree(ran_clone.project.generated)
     return ran_clone
 
 
 def published(clone):
-    return json.loads(weave_published(clone.house, "toy").read_text(encoding="utf-8"))
+    return json.loads(weave_published(clone.project, "toy").read_text(encoding="utf-8"))
 
 
 def test_published_figures_stand_for_outputs(ran_clone, woven):
     """In the cells where a run shows them, and as a run shows them; nothing else came out."""
     ran = woven()
-    shutil.rmtree(ran_clone.house.generated)
+    shutil.rmtree(ran_clone.project.generated)
     notebook = published(ran_clone)
     assert shown(notebook) == shown(ran)
     assert [len(cell["outputs"]) for cell in code(notebook)] == [len(cell["outputs"]) for cell in code(ran)]
@@ -251,14 +251,14 @@ def test_prose_of_published_figures_is_that_of_today(fresh_clone):
 def test_published_figures_of_something_else_are_not_shown(fresh_clone, path, old, new, said):
     """The answer says what to run."""
     fresh_clone.replace(path, old, new)
-    with pytest.raises(Mistake, match=f"figures/toy/toy_error: .*{said}"):
+    with pytest.raises(UserError, match=f"figures/toy/toy_error: .*{said}"):
         published(fresh_clone)
 
 
 def test_published_figure_that_is_not_whole_is_not_shown(fresh_clone):
     """Its file is named."""
-    (fresh_clone.house.published / "toy/toy_error.svg").unlink()
-    with pytest.raises(Mistake, match=r"toy_error\.svg is missing"):
+    (fresh_clone.project.published / "toy/toy_error.svg").unlink()
+    with pytest.raises(UserError, match=r"toy_error\.svg is missing"):
         published(fresh_clone)
 
 
@@ -267,19 +267,19 @@ def test_site_of_published_figures(fresh_clone):
     fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
     finished = fresh_clone.companion("book", "--published")
     assert finished.returncode == 0, finished.stderr
-    page = (fresh_clone.house.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
+    page = (fresh_clone.project.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
     assert "is about the" in page
     assert "1 of 1 claims hold" in page
-    assert not fresh_clone.house.build("laptop").executed.exists()
-    assert is_built(fresh_clone.house, "laptop")
-    assert not cache_keys.is_fresh(fresh_clone.house, cache_keys.BOOK, "laptop")
-    assert Listing.of(fresh_clone.house, "laptop").site == "published"
+    assert not fresh_clone.project.build("laptop").executed.exists()
+    assert is_built(fresh_clone.project, "laptop")
+    assert not cache_keys.is_fresh(fresh_clone.project, cache_keys.BOOK, "laptop")
+    assert Listing.of(fresh_clone.project, "laptop").site == "published"
     fresh_clone.replace("book/index.md", "Every figure", "Each {ref}`nowhere` figure")
-    assert Listing.of(fresh_clone.house, "laptop").site == "stale"
+    assert Listing.of(fresh_clone.project, "laptop").site == "stale"
     broken = fresh_clone.companion("book", "--published")
     assert broken.returncode == 2
     assert "nowhere" in broken.stderr
-    assert not is_built(fresh_clone.house, "laptop")
+    assert not is_built(fresh_clone.project, "laptop")
 
 
 def test_only_the_default_profile_is_published(ran_clone):

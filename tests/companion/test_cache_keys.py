@@ -8,8 +8,8 @@ import pytest
 
 from companion.analysis import dependencies
 from companion.build import cache_keys
-from companion.io.errors import Mistake
-from companion.project.paths import House
+from companion.io.errors import UserError
+from companion.project.paths import Project
 
 FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
 
@@ -32,7 +32,7 @@ def verdicts(clone):
     )
     assert planned.returncode == 0, planned.stderr
     rules = planned.stdout + planned.stderr
-    numbers, picture = (cache_keys.is_fresh(clone.house, name, "laptop") for name in ("toy", "toy-toy_error"))
+    numbers, picture = (cache_keys.is_fresh(clone.project, name, "laptop") for name in ("toy", "toy-toy_error"))
     return {
         "keys": "fresh" if numbers and picture else "redraw" if numbers else "stale",
         "list": listed(clone)["state"],
@@ -71,16 +71,16 @@ def edited_claim(clone):
 
 
 def removed_picture(clone):
-    (clone.house.build("laptop").figures / "toy/toy_error.png").unlink()
+    (clone.project.build("laptop").figures / "toy/toy_error.png").unlink()
 
 
 def altered_data(clone):
-    path = clone.house.build("laptop").figures / "toy/toy_error.csv"
+    path = clone.project.build("laptop").figures / "toy/toy_error.csv"
     path.write_text(path.read_text().replace("10,", "11,", 1))
 
 
 def altered_numbers(clone):
-    path = clone.house.build("laptop").tables / "toy/toy_error.csv"
+    path = clone.project.build("laptop").tables / "toy/toy_error.csv"
     path.write_text(path.read_text().replace("10,", "11,", 1))
 
 
@@ -107,7 +107,7 @@ def test_all_agree_on_what_is_fresh(ran_clone, change, state):
 @pytest.fixture
 def fresh_clone(ran_clone):
     """A clone with published figures, in which nothing was computed."""
-    shutil.rmtree(ran_clone.house.generated)
+    shutil.rmtree(ran_clone.project.generated)
     return ran_clone
 
 
@@ -127,7 +127,7 @@ def test_a_fresh_clone_shows_what_is_published(fresh_clone):
 
 
 def lost_picture(clone):
-    (clone.house.published / "toy/toy_error.png").unlink()
+    (clone.project.published / "toy/toy_error.png").unlink()
 
 
 def another_step(clone):
@@ -180,17 +180,17 @@ def test_the_list_is_whole_where_it_is_piped(ran_clone):
     assert {len(row) for row in rows} == {5}
 
 
-def keys(house: House, profile="laptop") -> dict[str, str | None]:
+def keys(project: Project, profile="laptop") -> dict[str, str | None]:
     return {
-        "numbers": cache_keys.numbers_key(house, "toy", profile),
-        "picture": cache_keys.picture_key(house, "toy", "toy_error", profile),
-        "piece": cache_keys.piece_key(house, "toy", profile),
-        "book": cache_keys.book_key(house, profile),
+        "numbers": cache_keys.numbers_key(project, "toy", profile),
+        "picture": cache_keys.picture_key(project, "toy", "toy_error", profile),
+        "piece": cache_keys.piece_key(project, "toy", profile),
+        "book": cache_keys.book_key(project, profile),
     }
 
 
-def changed(house: House, before: dict[str, str | None], profile="laptop") -> set[str]:
-    return {name for name, key in keys(house, profile).items() if key != before[name]}
+def changed(project: Project, before: dict[str, str | None], profile="laptop") -> set[str]:
+    return {name for name, key in keys(project, profile).items() if key != before[name]}
 
 
 BOOK = {"book"}
@@ -229,11 +229,11 @@ EDITS = {
 @pytest.mark.parametrize(("path", "old", "new", "expected"), EDITS.values(), ids=EDITS)
 def test_an_edit_costs_what_it_changes(pieced, path, old, new, expected):
     """And is forgotten when it is undone."""
-    before = keys(pieced.house)
+    before = keys(pieced.project)
     pieced.replace(path, old, new)
-    assert changed(pieced.house, before) == expected
+    assert changed(pieced.project, before) == expected
     pieced.replace(path, new, old)
-    assert keys(pieced.house) == before
+    assert keys(pieced.project) == before
 
 
 ADDED = {
@@ -252,9 +252,9 @@ ADDED = {
 @pytest.mark.parametrize(("path", "expected"), ADDED.items())
 def test_a_new_file_costs_what_it_changes(pieced, path, expected):
     """Data count, what made them and tells of them does not; what an editor or Python leaves behind is no page."""
-    before = keys(pieced.house)
+    before = keys(pieced.project)
     pieced.write(path, "x = 1\n")
-    assert changed(pieced.house, before) == expected
+    assert changed(pieced.project, before) == expected
 
 
 def test_a_science_package_counts_as_far_as_it_is_used(pieced):
@@ -265,18 +265,18 @@ def test_a_science_package_counts_as_far_as_it_is_used(pieced):
     pieced.write("laws/rising.py", "def more(): return 1\n")
     pieced.replace(FIGURE, "import numpy as np\n", "import numpy as np\nfrom laws import rate\n")
     pieced.replace(FIGURE, "these.mean()", "rate() * these.mean()")
-    before = keys(pieced.house)
+    before = keys(pieced.project)
     pieced.replace("laws/rising.py", "1", "2")
-    assert changed(pieced.house, before) == BOOK
-    before = keys(pieced.house)
+    assert changed(pieced.project, before) == BOOK
+    before = keys(pieced.project)
     pieced.replace("laws/falling.py", "1", "2")
-    assert changed(pieced.house, before) == NUMBERS
+    assert changed(pieced.project, before) == NUMBERS
 
 
 def test_the_context_counts(pieced):
     """Which function it is, and what that does: in it all numbers are computed."""
     pieced.write("clone/__init__.py", "def single(): ...\ndef double(): ...\n")
-    before = keys(pieced.house)
+    before = keys(pieced.project)
     for edit in (
         ("pyproject.toml", "# context = ", "context = "),
         ("pyproject.toml", '"clone:prepare"', '"clone:single"'),
@@ -284,8 +284,8 @@ def test_the_context_counts(pieced):
         ("clone/__init__.py", "def double(): ...", "def double(): return 2"),
     ):
         pieced.replace(*edit)
-        assert changed(pieced.house, before) == EVERYTHING
-        before = keys(pieced.house)
+        assert changed(pieced.project, before) == EVERYTHING
+        before = keys(pieced.project)
 
 
 @pytest.fixture
@@ -312,55 +312,55 @@ def machine(tmp_path, monkeypatch):
 )
 def test_the_machine_costs_what_it_decides(pieced, machine, path, expected):
     """What writes numbers, what draws, what shows."""
-    before = keys(pieced.house)
+    before = keys(pieced.project)
     (machine / path).write_text((machine / path).read_text(encoding="utf-8") + "\nx = 1\n", encoding="utf-8")
-    assert changed(pieced.house, before) == expected
+    assert changed(pieced.project, before) == expected
 
 
 def test_most_notebooks_have_no_pieces(clone):
     """And so no key for them."""
-    assert cache_keys.piece_key(clone.house, "toy", "laptop") is None
+    assert cache_keys.piece_key(clone.project, "toy", "laptop") is None
 
 
 def test_profile_changes_its_own_keys_alone(pieced):
     """Editing smoke.yml leaves the default profile and the full one fresh, and what is no parameter of the pieces."""
-    before = {profile: keys(pieced.house, profile) for profile in ("laptop", "smoke", "full")}
+    before = {profile: keys(pieced.project, profile) for profile in ("laptop", "smoke", "full")}
     pieced.replace("profiles/smoke.yml", "repeats: ", "repeats: 1")
-    after = {profile: changed(pieced.house, before[profile], profile) for profile in before}
+    after = {profile: changed(pieced.project, before[profile], profile) for profile in before}
     assert after == {"laptop": set(), "smoke": NUMBERS, "full": set()}
 
 
 def test_comment_in_a_profile_changes_no_key(pieced):
     """Nor does what it overrides elsewhere: the values count."""
-    before = keys(pieced.house, "smoke")
+    before = keys(pieced.project, "smoke")
     pieced.replace("profiles/smoke.yml", "toy:", "# why\ntoy:")
-    assert keys(pieced.house, "smoke") == before
+    assert keys(pieced.project, "smoke") == before
 
 
 def test_lock_that_is_not_there_is_missed(clone):
     """In a sentence: what the numbers depend on is pinned nowhere."""
-    clone.house.lock.unlink()
-    with pytest.raises(Mistake, match=r"requirements\.lock, which pins what the numbers depend on"):
-        cache_keys.numbers_key(clone.house, "toy", "laptop")
+    clone.project.lock.unlink()
+    with pytest.raises(UserError, match=r"requirements\.lock, which pins what the numbers depend on"):
+        cache_keys.numbers_key(clone.project, "toy", "laptop")
 
 
 def test_stamp_of_a_file_that_changed_is_none(ran_clone):
     """Nor one that is no stamp; what is discarded is only what is damaged."""
-    house, build = ran_clone.house, ran_clone.house.build("laptop")
-    numbers, picture = (cache_keys.stamp(house, name, "laptop") for name in ("toy", "toy-toy_error"))
+    project, build = ran_clone.project, ran_clone.project.build("laptop")
+    numbers, picture = (cache_keys.stamp(project, name, "laptop") for name in ("toy", "toy-toy_error"))
     removed_picture(ran_clone)
     (build.stamps / "other.0123.json").write_text("[1]")
-    cache_keys.discard_damaged(house, "laptop")
+    cache_keys.discard_damaged(project, "laptop")
     assert list(build.stamps.glob("*.json")) == [numbers]
-    assert cache_keys.is_fresh(house, "toy", "laptop")
+    assert cache_keys.is_fresh(project, "toy", "laptop")
     assert not picture.exists()
 
 
 def test_forgetting_one_target_keeps_the_others(clone):
     """Also one whose name begins alike, and the pictures."""
-    build = clone.house.build("laptop")
+    build = clone.project.build("laptop")
     for stamp in ("toy.0123.json", "toy-toy_error.0123.json", "toy_two.0123.json", "book.0123.json"):
-        cache_keys.leave_stamp(clone.house, build.stamps / stamp, [])
+        cache_keys.leave_stamp(clone.project, build.stamps / stamp, [])
     cache_keys.forget(build, "toy")
     kept = ["book.0123.json", "toy-toy_error.0123.json", "toy_two.0123.json"]
     assert sorted(path.name for path in build.stamps.iterdir()) == kept

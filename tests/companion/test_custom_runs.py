@@ -17,21 +17,21 @@ OWN = ("toy-11111111", "toy-22222222")
 def listed(ran, tmp_path_factory):
     """A clone with two runs: the newer one of another seed, where the claim fails; and what is no run."""
     clone = ran.copy_to(tmp_path_factory.mktemp("listed") / "clone")
-    build = clone.house.build("laptop")
+    build = clone.project.build("laptop")
     for name, started in zip(OWN, ("2026-02-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00"), strict=True):
-        own = clone.house.own_build(name)
+        own = clone.project.own_build(name)
         for kind in ("figures", "tables"):
             shutil.copytree(build.folder / kind, own.folder / kind)
         own.provenance.mkdir()
         origin = json.loads((build.provenance / "toy.json").read_text()) | {"started": started, "seconds": 12.5}
         (own.provenance / "toy.json").write_text(json.dumps(origin))
-    path = clone.house.own_build(OWN[0]).figures / "toy" / f"{FIGURE}.json"
+    path = clone.project.own_build(OWN[0]).figures / "toy" / f"{FIGURE}.json"
     record = json.loads(path.read_text())
     record["parameters"]["seed"] = 7
     record["claims"][0]["holds"] = False
     path.write_text(json.dumps(record))
-    (clone.house.runs / "toy-33333333/.staging").mkdir(parents=True)
-    (clone.house.runs / "notes.txt").write_text("mine")
+    (clone.project.runs / "toy-33333333/.staging").mkdir(parents=True)
+    (clone.project.runs / "notes.txt").write_text("mine")
     return clone
 
 
@@ -43,10 +43,10 @@ def test_runs_are_listed_newest_last(listed):
     assert [line.strip() for line in said.stdout.splitlines()] == [
         f"{older}  1/1 claims hold  2026-01-01T00:00:00+00:00",
         "as published",
-        str(listed.house.runs / older / "index.html"),
+        str(listed.project.runs / older / "index.html"),
         f"{newer}  0/1 claims hold  2026-02-01T00:00:00+00:00",
         "seed: 0 → 7",
-        str(listed.house.runs / newer / "index.html"),
+        str(listed.project.runs / newer / "index.html"),
     ]
 
 
@@ -61,7 +61,7 @@ def test_runs_are_json_for_programs(listed):
         "seconds": 12.5,
         "claims": 1,
         "hold": 0,
-        "page": str(listed.house.runs / OWN[0] / "index.html"),
+        "page": str(listed.project.runs / OWN[0] / "index.html"),
     }
 
 
@@ -75,16 +75,16 @@ def test_no_runs_is_said(pristine):
 def test_run_whose_figure_is_damaged_is_none(listed, tmp_path):
     """It is not said to hold what cannot be checked."""
     clone = listed.copy_to(tmp_path / "clone")
-    (clone.house.own_build(OWN[0]).figures / "toy" / f"{FIGURE}.png").unlink()
-    assert [run.name for run in all_runs(clone.house)] == [OWN[1]]
+    (clone.project.own_build(OWN[0]).figures / "toy" / f"{FIGURE}.png").unlink()
+    assert [run.name for run in all_runs(clone.project)] == [OWN[1]]
 
 
 def test_run_of_a_notebook_that_is_gone_is_listed(listed, tmp_path):
     """All that it was run with is news."""
     clone = listed.copy_to(tmp_path / "clone")
-    clone.house.notebook("toy").unlink()
-    shutil.rmtree(clone.house.published)
-    newer = all_runs(clone.house)[-1]
+    clone.project.notebook("toy").unlink()
+    shutil.rmtree(clone.project.published)
+    newer = all_runs(clone.project)[-1]
     record = store.read_record(newer.build.figures / "toy", FIGURE)
     assert newer.changed == {name: (None, value) for name, value in record["parameters"].items()}
 
@@ -110,13 +110,13 @@ def one_figure(ran, tmp_path_factory):
     """A clone whose notebook has a second figure, which cannot be computed, in which the first was run alone."""
     clone = ran.copy_to(tmp_path_factory.mktemp("one_figure") / "clone")
     shutil.copyfile(clone.root / CODE, clone.root / "clone/toy/impossible.py")
-    cells = Notebook.named(clone.house, "toy").code
+    cells = Notebook.named(clone.project, "toy").code
     (setup,) = [cell for cell in cells if cell.startswith("# setup")]
     clone.rewrite_cell("# setup", setup.replace("import toy_error", "import impossible, toy_error"))
     clone.rewrite_cell("# means", f"nothing = 1 / 0\n{cells[-1]}\npublish(impossible, nothing)\n")
     clone.before = clone.tree()
     clone.finished = clone.companion("run", "toy", "--figure", FIGURE)
-    (clone.own,) = clone.house.runs.iterdir()
+    (clone.own,) = clone.project.runs.iterdir()
     return clone
 
 
@@ -127,7 +127,7 @@ def test_one_figure_is_run_without_what_others_need(ran, one_figure):
     assert one_figure.own.name.startswith(f"toy-{FIGURE}-")
     assert store.names_in(one_figure.own / "figures/toy") == [FIGURE]
     table = f"tables/toy/{FIGURE}.csv"
-    assert (one_figure.own / table).read_bytes() == (ran.house.build("laptop").folder / table).read_bytes()
+    assert (one_figure.own / table).read_bytes() == (ran.project.build("laptop").folder / table).read_bytes()
     after = {path: digest for path, digest in one_figure.tree().items() if not path.startswith("_build/runs/")}
     assert after == one_figure.before
 
@@ -135,14 +135,14 @@ def test_one_figure_is_run_without_what_others_need(ran, one_figure):
 def test_record_of_one_figure_names_the_same_steps(ran, one_figure):
     """As if all had been run."""
     mine = store.read_record(one_figure.own / "figures/toy", FIGURE)
-    published = store.read_record(ran.house.published / "toy", FIGURE)
+    published = store.read_record(ran.project.published / "toy", FIGURE)
     assert mine["steps"] == published["steps"]
     assert mine["sources"] == published["sources"]
 
 
 def test_run_of_one_figure_has_a_page_and_is_listed(one_figure):
     """Nothing was changed in it, and nothing moved."""
-    (run,) = all_runs(one_figure.house)
+    (run,) = all_runs(one_figure.project)
     assert (run.name, run.notebook, run.changed) == (one_figure.own.name, "toy", {})
     page = (one_figure.own / "index.html").read_text(encoding="utf-8")
     assert "No number moved." in page
@@ -163,7 +163,7 @@ def test_unknown_figure_is_refused(pristine):
     finished = pristine.companion("run", "toy", "--figure", "toy_eror")
     assert finished.returncode == 2
     assert f"Notebook 'toy' has no figure 'toy_eror'. Did you mean '{FIGURE}'? Known: {FIGURE}." in finished.stderr
-    assert not pristine.house.generated.exists()
+    assert not pristine.project.generated.exists()
 
 
 CALL = """\
@@ -181,8 +181,8 @@ def test_figure_is_rerun_from_python(ran, tmp_path):
     called = clone.python("-c", CALL)
     assert called.stdout == "2 [False] True\n", called.stderr
     assert clone.tree("figures") == before
-    (name,) = [run.name for run in all_runs(clone.house)]
-    record = store.read_record(clone.house.own_build(name).figures / "toy", FIGURE)
+    (name,) = [run.name for run in all_runs(clone.project)]
+    record = store.read_record(clone.project.own_build(name).figures / "toy", FIGURE)
     assert record["parameters"] == {"seed": 3, "lengths": [5, 50], "repeats": 500}
 
 

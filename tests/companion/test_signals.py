@@ -89,14 +89,14 @@ def test_a_run_ends_with_its_kernel(endless, number):
     wait_for(lambda: is_gone(kernel))
     assert not (endless.root / "ended").exists()
     assert list(endless.temporary.iterdir()) == []
-    assert list(endless.house.build("laptop").staging.iterdir()) == []
+    assert list(endless.project.build("laptop").staging.iterdir()) == []
 
 
 # What is there at moments of the first seconds of a run, one after the other: imports, staging, sockets, a kernel.
 MOMENTS = {
     "imports": lambda clone, said: True,
     "said to run": lambda clone, said: said,
-    "staging": lambda clone, said: any(clone.house.build("laptop").staging.glob("*")),
+    "staging": lambda clone, said: any(clone.project.build("laptop").staging.glob("*")),
     "sockets": lambda clone, said: any(clone.temporary.glob(f"{execution.SOCKETS}*")),
     "kernel": lambda clone, said: any(clone.temporary.glob(f"{execution.SOCKETS}*/kernel.json")),
 }
@@ -154,7 +154,7 @@ def test_a_build_ends_with_all_that_works_for_it(endless):
     assert "Traceback" not in said + complained
     wait_for(lambda: all(map(is_gone, working)))
     assert list(endless.temporary.glob(f"{execution.SOCKETS}*")) == []
-    assert list(endless.house.build("laptop").staging.iterdir()) == []
+    assert list(endless.project.build("laptop").staging.iterdir()) == []
 
 
 def descendants(pid: int) -> list[int]:
@@ -190,7 +190,7 @@ def test_what_a_killed_run_left_is_gone_after_the_next(endless):
 def folders(clone, kind: str) -> list[Path]:
     if kind == "sockets":
         return list(clone.temporary.glob(f"{execution.SOCKETS}*"))
-    return [path for path in clone.house.generated.rglob(".staging/*") if path.is_dir()]
+    return [path for path in clone.project.generated.rglob(".staging/*") if path.is_dir()]
 
 
 def test_a_sweep_that_is_stopped_ends_its_runs(endless):
@@ -203,7 +203,7 @@ def test_a_sweep_that_is_stopped_ends_its_runs(endless):
     assert process.returncode == 128 + signal.SIGTERM
     wait_for(lambda: is_gone(kernel))
     assert not (endless.root / "began").exists()
-    assert len(list(endless.house.runs.iterdir())) == 1
+    assert len(list(endless.project.runs.iterdir())) == 1
 
 
 def test_a_process_that_will_not_end_is_killed(monkeypatch):

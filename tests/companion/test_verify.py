@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from companion.figures import store
-from companion.project.paths import House
+from companion.project.paths import Project
 from companion.runs import verify
 from companion.runs.verify import Verification
 
@@ -28,7 +28,7 @@ def verified(walked, tmp_path_factory):
 @pytest.fixture
 def figures(verified, tmp_path):
     """A copy of the published figures, to change."""
-    return Path(shutil.copytree(verified.house.published, tmp_path / "figures"))
+    return Path(shutil.copytree(verified.project.published, tmp_path / "figures"))
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def told(verified, figures):
     """What a verification says of these figures, `figure: what`, from the numbers that the one above computed."""
 
     def tell():
-        verification = Verification({}, figures, verified.house)
-        verdicts = verification.verdicts(House(verified.house.verified), "walks")
+        verification = Verification({}, figures, verified.project)
+        verdicts = verification.verdicts(Project(verified.project.verified), "walks")
         return {f"{verdict.figure}: {found.what}": found for verdict in verdicts for found in verdict.differences}
 
     return tell
@@ -86,7 +86,7 @@ def test_one_number_changed_by_a_hundredth_is_seen(verified, figures, tmp_path):
     finished = verified.copy_to(tmp_path / "clone").companion("verify", "--figures", str(figures))
     assert finished.returncode == 1
     assert "spread.csv is not the file its record names" in finished.stdout
-    assert "1 of 2 figures are not what the code gives" in finished.stdout
+    assert "1 of 2 figures differ from what the code gives" in finished.stdout
 
 
 def test_a_swapped_picture_ends_it(verified, figures, tmp_path):
@@ -95,7 +95,7 @@ def test_a_swapped_picture_ends_it(verified, figures, tmp_path):
     name_anew(figures / "walks", "spread")
     finished = verified.copy_to(tmp_path / "clone").companion("verify", "--figures", str(figures))
     assert finished.returncode == 1
-    assert "1 of 2 figures are not what the code gives" in finished.stdout
+    assert "1 of 2 figures differ from what the code gives" in finished.stdout
     assert PICTURE in finished.stdout
 
 
@@ -106,13 +106,13 @@ def test_a_loosened_tolerance_ends_it(verified, tmp_path, loosened):
     if loosened == "in the code":
         book.replace("episodes/walks/spread.py", "tolerance=quantile * error", "tolerance=1.5 * quantile * error")
     else:
-        record = book.house.published / "walks" / RECORD
+        record = book.project.published / "walks" / RECORD
         edit(record, lambda record: record["claims"][0].update(tolerance=1.5 * record["claims"][0]["tolerance"]))
     before = book.tree("figures")
     finished = book.companion("verify")
     assert finished.returncode == 1
     assert "claim walks-spread: tolerance" in finished.stdout
-    assert "1 of 2 figures are not what the code gives" in finished.stdout
+    assert "1 of 2 figures differ from what the code gives" in finished.stdout
     assert book.tree("figures") == before
 
 
@@ -237,7 +237,7 @@ def test_figures_that_nobody_computes_are_seen(verified, figures, told):
         shutil.copyfile(figures / f"walks/spread{suffix}", figures / f"walks/spare{suffix}")
     (figures / "runs").mkdir()
     assert list(told()) == ["walks/spare: the figure"]
-    assert Verification({}, figures, verified.house).strangers(House(verified.house.verified)) == ["runs"]
+    assert Verification({}, figures, verified.project).strangers(Project(verified.project.verified)) == ["runs"]
 
 
 def test_a_missing_figure_is_seen(figures, told):

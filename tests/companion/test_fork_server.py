@@ -53,7 +53,7 @@ def test_what_cannot_be_imported_is_left_to_the_notebook_that_needs_it(clone):
 
 def test_without_a_nursery_that_answers_a_kernel_is_started(clone):
     clone.rewrite_cell("# means", TELLING)
-    clone.environment[fork_server.NURSERY] = str(clone.root / "nobody")
+    clone.environment[fork_server.FORK_SERVER] = str(clone.root / "nobody")
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     assert kernel_said(clone).endswith(STARTED)
@@ -76,8 +76,8 @@ def test_a_forked_kernel_that_dies_is_missed(clone, how):
 
 ASKED = """
 import os, sys
-from companion import nursery
-kernel = nursery.kernel([sys.executable, *nursery.LAUNCHER, "--version"], {**os.environ}, "/")
+from companion import fork server
+kernel = fork server.kernel([sys.executable, *fork server.LAUNCHER, "--version"], {**os.environ}, "/")
 print(kernel.wait(), kernel.poll(), flush=True)
 """
 
@@ -89,7 +89,7 @@ def test_a_fork_says_how_it_ended(tmp_path):
         while not (tmp_path / "socket").exists():
             assert process.poll() is None
             time.sleep(0.05)
-        environment = {**os.environ, fork_server.NURSERY: where}
+        environment = {**os.environ, fork_server.FORK_SERVER: where}
         told = subprocess.run(
             [sys.executable, "-c", ASKED], env=environment, capture_output=True, text=True, check=True
         )

@@ -5,8 +5,8 @@ import sys
 
 RUNNING = r"""
 import sys
-from companion import haste
-haste.leave_out_grammars()
+from companion.io import startup
+startup.leave_out_grammars()
 import nbformat
 import papermill
 

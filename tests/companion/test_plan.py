@@ -11,7 +11,7 @@ FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
 
 def planned(clone, *, site=False):
     """What would be done to each thing, and why."""
-    return {(step.verb, step.what): step.why for step in plan.plan(clone.house, "laptop", site=site)}
+    return {(step.verb, step.what): step.why for step in plan.plan(clone.project, "laptop", site=site)}
 
 
 def test_nothing_is_planned_where_all_is_fresh(ran_clone):
@@ -27,7 +27,7 @@ def test_what_was_never_built_is_run(clone):
 
 def test_every_part_that_decides_something_has_words(clone):
     """Or a change of it would be told by a traceback."""
-    parts = {part for content in cache_keys.all_made_of(clone.house, "laptop").values() for part in content}
+    parts = {part for content in cache_keys.all_made_of(clone.project, "laptop").values() for part in content}
     assert parts <= plan.WORDS.keys() | plan.NAMED.keys()
 
 
@@ -71,36 +71,36 @@ def test_all_that_changed_is_named(ran_clone):
 
 def test_altered_results_are_named(ran_clone):
     """They are what is wrong, though nothing was edited."""
-    (ran_clone.house.build("laptop").tables / "toy/toy_error.csv").unlink()
+    (ran_clone.project.build("laptop").tables / "toy/toy_error.csv").unlink()
     why = ["_build/laptop/tables/toy/toy_error.csv was altered or removed"]
     assert planned(ran_clone) == {("run", "toy"): why}
 
 
 def test_altered_published_figure_is_put_back(ran_clone):
     """Without a kernel, as a build does it."""
-    (ran_clone.house.published / "toy/toy_error.png").write_bytes(b"another")
+    (ran_clone.project.published / "toy/toy_error.png").write_bytes(b"another")
     why = ["toy_error there is not what was built"]
     assert planned(ran_clone) == {("put back", "figures/toy"): why}
 
 
 def test_where_nobody_noted_what_it_was_made_of_no_more_is_said(ran_clone):
     """As after a build by an older version."""
-    shutil.rmtree(ran_clone.house.build("laptop").stamps / "made_of")
+    shutil.rmtree(ran_clone.project.build("laptop").stamps / "made_of")
     ran_clone.replace(NOTEBOOK, "repeats = 500", "repeats = 501")
     assert planned(ran_clone) == {("run", "toy"): ["what it is made of changed"]}
 
 
 def test_results_that_were_discarded_are_made_again(ran_clone):
     """A run that was killed while it replaced them leaves no stamp."""
-    cache_keys.forget(ran_clone.house.build("laptop"), "toy")
+    cache_keys.forget(ran_clone.project.build("laptop"), "toy")
     assert planned(ran_clone) == {("run", "toy"): ["its last results are gone"]}
 
 
 def test_the_site_is_built_for_pages_and_for_figures(ran_clone):
     """Which, is said."""
-    house = ran_clone.house
-    content = cache_keys.made_of(house, cache_keys.BOOK, "laptop")
-    cache_keys.leave_stamp(house, cache_keys.stamp(house, cache_keys.BOOK, "laptop"), [], content)
+    project = ran_clone.project
+    content = cache_keys.made_of(project, cache_keys.BOOK, "laptop")
+    cache_keys.leave_stamp(project, cache_keys.stamp(project, cache_keys.BOOK, "laptop"), [], content)
     assert planned(ran_clone, site=True) == {}
     ran_clone.replace("book/index.md", "Every figure", "Each figure")
     assert planned(ran_clone, site=True) == {("build", "the site"): ["pages: book/index.md"]}

@@ -5,7 +5,7 @@ import pytest
 
 from companion.cli import figures
 from companion.figures import store
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.runs import sweep as sweeping
 
 FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
@@ -29,12 +29,12 @@ def test_sweep_says_how_often_each_claim_holds(swept):
     assert "2 runs of 2" in swept.first.stdout
     assert "toy-rate" in swept.first.stdout
     assert "0/2" in swept.first.stdout
-    assert str(swept.house.sweeps / "toy-seed-repeats") in swept.first.stdout
+    assert str(swept.project.sweeps / "toy-seed-repeats") in swept.first.stdout
 
 
 def test_run_whose_claim_fails_keeps_its_results(swept):
     """With parameters of one's own: whole figures, whose records say so."""
-    runs = sorted(swept.house.runs.iterdir())
+    runs = sorted(swept.project.runs.iterdir())
     assert len(runs) == 3
     for run in runs:
         assert store.faults(run / "figures/toy", FIGURE) == []
@@ -51,7 +51,7 @@ def test_wider_sweep_computes_only_what_is_new(swept):
 
 def test_tables_of_a_sweep_have_a_row_for_every_point(swept):
     """Claims, and the figure's numbers, with the point in front."""
-    folder = swept.house.sweeps / "toy-seed-repeats"
+    folder = swept.project.sweeps / "toy-seed-repeats"
     claims = pd.read_csv(folder / "claims.csv")
     assert list(claims["seed"]) == [1, 2, 3]
     assert list(claims["claim"].unique()) == ["toy-rate"]
@@ -65,7 +65,7 @@ def test_tables_of_a_sweep_have_a_row_for_every_point(swept):
 
 def test_picture_of_a_sweep_is_drawn(swept):
     """As SVG, and as PNG."""
-    folder = swept.house.sweeps / "toy-seed-repeats"
+    folder = swept.project.sweeps / "toy-seed-repeats"
     assert "<svg" in (folder / "claims.svg").read_text(encoding="utf-8")
     assert (folder / "claims.png").stat().st_size > 5000
 
@@ -73,7 +73,7 @@ def test_picture_of_a_sweep_is_drawn(swept):
 def test_edit_makes_runs_of_a_sweep_stale(swept, tmp_path):
     """Of a number or of a picture; of a comment not."""
     clone = swept.copy_to(tmp_path / "clone")
-    (sweep,) = sweeping.plan(clone.house, ["toy"], POINTS, "laptop")
+    (sweep,) = sweeping.plan(clone.project, ["toy"], POINTS, "laptop")
     assert all(map(sweep.is_there, sweep.points))
     clone.replace(CODE, "# the 99.9", "# a 99.9")
     assert all(map(sweep.is_there, sweep.points))
@@ -99,7 +99,7 @@ def test_values_of_a_sweep(text, values):
 @pytest.mark.parametrize("text", ["seed", "seed=3:1", "seed="])
 def test_values_that_are_none_are_refused(text):
     """With the way to write them."""
-    with pytest.raises(Mistake):
+    with pytest.raises(UserError):
         sweeping.parse_values(text)
 
 
@@ -115,8 +115,8 @@ def test_values_that_are_none_are_refused(text):
 )
 def test_mistaken_sweep_starts_nothing(pristine, names, values, says):
     """Every point is checked first."""
-    with pytest.raises(Mistake, match=says):
-        sweeping.plan(pristine.house, names, values, "laptop")
+    with pytest.raises(UserError, match=says):
+        sweeping.plan(pristine.project, names, values, "laptop")
 
 
 def test_deviation_counts_in_tolerances():

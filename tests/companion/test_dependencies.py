@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from companion.analysis import dependencies
-from companion.io.errors import Mistake
+from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import Notebook
-from companion.project.paths import House
+from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -103,7 +103,7 @@ def test_machine_is_no_source_of_a_figure(files):
 
 def test_file_that_is_not_python_is_named(files):
     """A typing slip in a module is told in a sentence, not in a traceback."""
-    with pytest.raises(Mistake, match=r"lung\.py"):
+    with pytest.raises(UserError, match=r"lung\.py"):
         files("import lib.lung\n", **{"lib/lung.py": "def breathe(:\n"})
 
 
@@ -116,15 +116,15 @@ def test_edited_file_is_read_again(files):
 def test_package_that_is_not_there_is_named(tmp_path):
     """In a checkout, and where packages are installed."""
     (tmp_path / "lib").mkdir()
-    with pytest.raises(Mistake, match=r"\[tool\.companion\].*'limb'"):
+    with pytest.raises(UserError, match=r"\[tool\.companion\].*'limb'"):
         dependencies.Library.at(tmp_path, ["lib", "limb"])
-    with pytest.raises(Mistake, match=r"'limb_of_nobody', which is not installed here"):
+    with pytest.raises(UserError, match=r"'limb_of_nobody', which is not installed here"):
         dependencies.Library.installed(["limb_of_nobody"])
 
 
 def test_figure_that_is_not_there_is_named(book):
     """In a sentence."""
-    with pytest.raises(Mistake, match=r"no module 'book\.one\.other'"):
+    with pytest.raises(UserError, match=r"no module 'book\.one\.other'"):
         book("x = 1\n").picture_digest("book.one.other")
 
 
@@ -408,8 +408,8 @@ def test_reader_is_shown_what_computes_and_draws(book):
 
 def test_first_chapter_stands_on_attention_and_measures():
     """`gaussian_limit` of this repository: its science, and neither another chapter nor any `__init__`."""
-    library = dependencies.Library.at(ROOT, House(ROOT).settings.science)
-    found = set(library.numbers_digests(slicing.modules(Notebook.named(House(ROOT), "gaussian_limit").code)))
+    library = dependencies.Library.at(ROOT, Project(ROOT).settings.science)
+    found = set(library.numbers_digests(slicing.modules(Notebook.named(Project(ROOT), "gaussian_limit").code)))
     assert {"lib/attention.py", "lib/measures.py", "chapters/gaussian_limit/laplace_domain.py"} <= found
     chapters = {path.split("/")[1] for path in found if path.startswith("chapters/")}
     assert chapters == {"gaussian_limit"}
@@ -418,9 +418,9 @@ def test_first_chapter_stands_on_attention_and_measures():
 
 def test_machine_is_a_source_of_all_numbers():
     """A change of how they are written makes all of them stale. And every file that is listed exists."""
-    house = House(ROOT)
-    library = dependencies.Library.at(ROOT, house.settings.science)
-    for name in house.notebooks():
-        found = set(library.numbers_digests(slicing.modules(Notebook.named(house, name).code)))
+    project = Project(ROOT)
+    library = dependencies.Library.at(ROOT, project.settings.science)
+    for name in project.notebooks():
+        found = set(library.numbers_digests(slicing.modules(Notebook.named(project, name).code)))
         assert {f"{module.replace('.', '/')}.py" for module in dependencies.OF_NUMBERS} <= found
         assert [path for path in sorted(found) if not (ROOT / path).is_file()] == []
