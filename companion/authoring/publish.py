@@ -4,9 +4,6 @@ Run by the builder, `publish` writes the figure's five files where the builder s
 inline, writes the same files to `figures-scratch/`, and shows a failed claim as a cross instead of stopping.
 """
 
-import base64
-import html
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -19,13 +16,14 @@ import pandas as pd
 from pydantic import ValidationError
 
 from companion.analysis import dependencies
+from companion.authoring.display import Published
 from companion.figures import mathtext_cache, rendering, store, table_io
 from companion.figures.schema import Numbers
 from companion.io import atomic
 from companion.project import slicing
 from companion.project.configuration import Settings
 from companion.project.parameters import Parameters, explain
-from companion.project.paths import MIME, OUT, PROFILE
+from companion.project.paths import OUT, PROFILE
 
 SCRATCH = "figures-scratch"
 P = TypeVar("P", bound=Parameters)
@@ -64,7 +62,7 @@ class Publisher:
         self.notebook, self.parameters, self.settings = notebook, parameters, settings
         self._namespace = namespace
 
-    def __call__(self, figure: ModuleType, *outputs: Any, **named: Any) -> "Published":
+    def __call__(self, figure: ModuleType, *outputs: Any, **named: Any) -> Published:
         """Publish `figure`, a file of the chapter, with `figure.numbers(*outputs, **named)` as its table and claims."""
         made = self._numbers(figure, outputs, named)
         name = figure.__name__.rpartition(".")[2]
@@ -111,49 +109,3 @@ class Publisher:
         table_io.write_csv(frame, tables / f"{name}{store.DATA}", table_io.EXACT_DIGITS)
         atomic.write_text(tables / f"{name}{store.RECORD}", atomic.dump_json(said))
         atomic.write_text(out / "device.json", json.dumps(self.settings.device_in_words()))
-
-
-class Published:
-    """A published figure, as Jupyter shows it: the picture, its caption, and the verdict on each claim."""
-
-    def __init__(self, folder: Path, record: dict[str, Any]):
-        self.folder, self.record = folder, record
-
-    def _repr_mimebundle_(self, **_) -> Mapping[str, Any]:
-        return self.bundle()
-
-    def bundle(self) -> Mapping[str, Any]:
-        """What a notebook stores of it: a note for the site, a page fragment, a line of text."""
-        name = f"{self.record['notebook']}/{self.record['figure']}"
-        return {MIME: {"figure": name}, "text/html": self._html(), "text/plain": self._text()}
-
-    def _html(self) -> str:
-        picture = lighter((self.folder / f"{self.record['figure']}.png").read_bytes())
-        rows = "".join(
-            f"<li>{_verdict(claim)} <code>{html.escape(claim['id'])}</code> {html.escape(claim['statement'])} "
-            f"<i>{html.escape(claim['source'])}</i>: measured {claim['measured']}, {claim['relation']} "
-            f"{claim['expected']} ± {claim['tolerance']}</li>"
-            for claim in self.record["claims"]
-        )
-        return (
-            f'<img width="760" alt="{html.escape(self.record["alt"])}" '
-            f'src="data:image/webp;base64,{base64.b64encode(picture).decode()}">'
-            f'<ul style="list-style: none">{rows}</ul>'
-        )
-
-    def _text(self) -> str:
-        claims = [f"{_verdict(claim)} {claim['id']}: {claim['measured']}" for claim in self.record["claims"]]
-        return "\n".join([f"{self.record['notebook']}/{self.record['figure']}", *claims])
-
-
-def lighter(png: bytes) -> bytes:
-    """The same pixels in three quarters of the bytes, as WebP: a notebook holds every picture of its chapter."""
-    from PIL import Image  # comes with matplotlib, and takes long to import
-
-    picture = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").save(picture, "WEBP", lossless=True, quality=50, method=2)
-    return picture.getvalue()
-
-
-def _verdict(claim: Mapping[str, Any]) -> str:
-    return "✓" if claim["holds"] else "✗"

@@ -1,23 +1,31 @@
-"""Content keys decide what is stale, for `companion list` and for Snakemake alike: numbers, pictures, pages, pieces.
+"""Cache keys: digests of content that decide which notebooks, pictures, pages and tasks are stale.
 
-A target's key is the digest of everything it is made from. Building it leaves a stamp file that bears the key in
-its name; the target is fresh exactly when the stamp of the present key exists and the files it lists are intact.
+The key of a target is the digest of everything the target is made from. Building the target writes a stamp file whose
+name contains the key. The target is fresh if the stamp of the present key exists and the files it lists are intact.
 
-| key     | made from                                                             | stale means              |
-|---------|-----------------------------------------------------------------------|--------------------------|
-| numbers | parameters, code cells, data, lock, context, the sources they lead to | run the notebook         |
-| picture | the numbers' key, the figure's `draw`, its docstring, the style       | redraw it, no kernel     |
-| book    | all of these, prose, configuration, everything that pages show        | Sphinx                   |
-| piece   | the parameters that `pieces` names, its sources, data, lock, context  | compute the piece        |
+| key     | made from                                                                        | if it changes          |
+|---------|----------------------------------------------------------------------------------|------------------------|
+| numbers | parameters, code cells, tracked data, context, reachable sources, versions of    | the notebook runs      |
+|         | the packages that compute                                                        |                        |
+| picture | the numbers key, `draw`, the docstring, the style, versions of what draws        | the figure is redrawn  |
+| book    | all of these, prose, configuration, every source that a page shows               | Sphinx runs            |
+| piece   | the parameters that `pieces` takes, its sources, data, context, those versions   | the piece is computed  |
+
+Of the lock file only the versions of the packages that compute, or draw, are part of a key: a new version of a
+documentation tool makes nothing stale.
 """
 
 import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from companion.analysis import dependencies
+from companion.analysis.locked_versions import locked_versions
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
 from companion.project import slicing
@@ -26,12 +34,15 @@ from companion.project.parameters import resolve
 from companion.project.paths import DEFAULT_PROFILE, Build, Project, relative
 
 BOOK = "book"
+TOOL = "paper-companion"
+# Every picture is drawn with these.
+DRAWING = ("matplotlib", "seaborn")
 # The site without a run; no notebook is called `book`, so this is no picture of one.
 PUBLISHED_BOOK = f"{BOOK}-published"
 
 
 def numbers_key(project: Project, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> str:
-    """Parameters, the code cells, the sources they lead to, the book's context, tracked data, the lock."""
+    """Return the key of a notebook's numbers (see the module's table)."""
     return _key(_numbers_parts(project, name, profile, overrides))
 
 
@@ -59,11 +70,11 @@ def picture_key(project: Project, name: str, figure: str, profile: str) -> str:
 
 def _picture_parts(project: Project, name: str, figure: str, numbers: str) -> dict[str, Any]:
     drawn = _library(project).picture_digest(f"{project.settings.chapters}.{name}.{figure}")
-    return {"numbers": numbers, "picture": drawn}
+    return {"numbers": numbers, "picture": drawn, "drawing": drawing_versions(project)}
 
 
 def piece_key(project: Project, name: str, profile: str) -> str | None:
-    """The parameters that the chapter's `pieces` takes, its sources, tracked data, the lock; None without pieces."""
+    """Return the key of the chapter's pieces, or None if it has none."""
     path = project.chapter(name) / "pieces.py"
     if not path.is_file():
         return None
@@ -220,19 +231,42 @@ def _library(project: Project) -> dependencies.Library:
 
 
 def _material(project: Project, name: str) -> dict[str, Any]:
-    """Data, without what only tells of them and what made them; the lock; the context that all is computed in."""
+    """Return what every computation of a notebook depends on: tracked data, versions of packages, the context.
+
+    Files of `data/` that only describe or make the data (.md, .py) do not count.
+    """
     context = project.settings.context
     opened = _library(project).numbers_digests([context.replace(":", ".")], machine=()) if context else {}
     data = {
         path: found for path, found in tree_digests(project.data(name)).items() if not path.endswith((".md", ".py"))
     }
-    return {"data": data, "lock": _lock(project), "context": {"function": context, "sources": opened}}
+    return {
+        "data": data,
+        "computing": computing_versions(project),
+        "context": {"function": context, "sources": opened},
+    }
 
 
-def _lock(project: Project) -> str:
+def computing_versions(project: Project) -> dict[str, str]:
+    """Return the locked versions of the packages that can change a number.
+
+    These are the needs of the book's `[project.dependencies]`, without the publishing tool, and of the packages that
+    `[tool.companion]` lists under `compute`.
+    """
+    needs = [Requirement(need).name for need in project.metadata.get("dependencies", [])]
+    roots = [name for name in needs if canonicalize_name(name) != TOOL]
+    return _locked(project, (*roots, *project.settings.compute))
+
+
+def drawing_versions(project: Project) -> dict[str, str]:
+    """Return the locked versions of the packages that can change a picture."""
+    return _locked(project, DRAWING)
+
+
+def _locked(project: Project, roots: Iterable[str]) -> dict[str, str]:
     if not project.lock.is_file():
         raise UserError(f"There is no {project.lock}, which pins what the numbers depend on. Restore it, or make it.")
-    return dependencies.digest(project.lock.read_bytes())
+    return locked_versions(project.lock, roots)
 
 
 def _keywords(path: Path, function: str) -> list[str]:

@@ -21,11 +21,12 @@ NAMED = {
     "pictures": "pictures:",
     "pages": "pages:",
     "machine": "companion:",
+    "computing": "version of",
+    "drawing": "version of",
 }
 WORDS = NAMED | {
     "parameters": "parameters",
     "cells": "code in its cells",
-    "lock": "requirements.lock",
     "context": "the context that all is computed in",
     "numbers": "its numbers",
     "picture": "its `draw`, its caption or the style",

@@ -30,7 +30,8 @@ class Settings:
     `hours_a_step`: how long one cell of a notebook may take before its run is ended, for one that hangs. `live`: under
     which figures stands which one that moves, as `notebook/figure`, from a chapter with scripts. `api`: the packages,
     or modules, of which every public name is explained on some page by `{companion-api}`; a build misses what is not.
-    `preload`: packages of others that a build of several notebooks imports once for all their kernels.
+    `preload`: packages of others that a build of several notebooks imports once for all their kernels. `compute`:
+    distributions whose versions can change a number, besides the needs of the book's `[project.dependencies]`.
     """
 
     chapters: str
@@ -43,6 +44,7 @@ class Settings:
     live: Mapping[str, str] = field(default_factory=dict)
     api: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
+    compute: tuple[str, ...] = ("pandas",)
 
     @classmethod
     def read(cls, path: Path) -> "Settings":
@@ -99,6 +101,7 @@ def _read(path: Path, _modified: int) -> Settings:
         "live": dict,
         "api": list,
         "preload": list,
+        "compute": list,
     }
     for name, value in table.items():
         if name not in known:
@@ -112,4 +115,6 @@ def _read(path: Path, _modified: int) -> Settings:
         raise UserError(f"{path}: {TABLE} needs `chapters`, the package with a folder a notebook.")
     science = tuple(dict.fromkeys([*table.get("science", []), table["chapters"]]))
     lists = {"science": science, **{name: tuple(table.get(name, [])) for name in ("report", "api", "preload")}}
+    if "compute" in table:
+        lists["compute"] = tuple(table["compute"])
     return Settings(**{**table, **lists})

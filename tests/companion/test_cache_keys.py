@@ -300,14 +300,16 @@ def machine(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("pieces.py", EVERYTHING),
-        ("records.py", NUMBERS),
-        ("publishing.py", NUMBERS),
-        ("drawing.py", PICTURE),
-        ("style.py", PICTURE),
-        ("sphinx/figures.py", BOOK),
-        ("sphinx/assets/companion.css", BOOK),
-        ("templates/404.html.txt", BOOK),
+        ("authoring/tasks.py", EVERYTHING),
+        ("figures/schema.py", NUMBERS),
+        ("figures/table_io.py", NUMBERS),
+        ("authoring/publish.py", NUMBERS),
+        ("authoring/display.py", BOOK),
+        ("figures/rendering.py", PICTURE),
+        ("figures/style.py", PICTURE),
+        ("site/sphinx/figure_directive.py", BOOK),
+        ("site/sphinx/assets/companion.css", BOOK),
+        ("site/templates/404.html.txt", BOOK),
     ],
 )
 def test_the_machine_costs_what_it_decides(pieced, machine, path, expected):
@@ -335,6 +337,48 @@ def test_comment_in_a_profile_changes_no_key(pieced):
     before = keys(pieced.project, "smoke")
     pieced.replace("profiles/smoke.yml", "toy:", "# why\ntoy:")
     assert keys(pieced.project, "smoke") == before
+
+
+LOCK = """\
+documenter==1.0 \\
+    --hash=sha256:00
+    # via clone (pyproject.toml)
+linear-algebra==2.0 ; python_version < '4' \\
+    --hash=sha256:00
+    # via
+    #   documenter
+    #   solver
+matplotlib==3.0
+    # via clone (pyproject.toml)
+pandas==1.0
+    # via clone (pyproject.toml)
+solver==1.0
+    # via clone (pyproject.toml)
+solver-of-old==1.0 ; python_version < '3'
+    # via solver
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("documenter==1.0", "documenter==1.1", set()),
+        ("pandas==1.0", "theme==1.0\n    # via documenter\npandas==1.0", set()),
+        ("sha256:00", "sha256:01", set()),
+        ("solver-of-old==1.0", "solver-of-old==1.1", set()),
+        ("solver==1.0", "solver==1.1", EVERYTHING),
+        ("linear-algebra==2.0", "linear-algebra==2.1", EVERYTHING),
+        ("pandas==1.0", "pandas==1.1", EVERYTHING),
+        ("matplotlib==3.0", "matplotlib==3.1", PICTURE),
+    ],
+)
+def test_only_packages_that_compute_or_draw_count(pieced, old, new, expected):
+    """A new package for documentation reruns nothing; a new version of a solver, or of what it needs, everything."""
+    pieced.replace("pyproject.toml", "dependencies = [", 'dependencies = ["solver>=1", ')
+    pieced.write("requirements.lock", LOCK)
+    before = keys(pieced.project)
+    pieced.write("requirements.lock", LOCK.replace(old, new))
+    assert changed(pieced.project, before) == expected
 
 
 def test_lock_that_is_not_there_is_missed(clone):

@@ -459,7 +459,9 @@ def test_a_lazy_import_that_fails_says_why(monkeypatch):
         raise AttributeError("module 'numpy' has no attribute 'long'")
 
     monkeypatch.setattr(companion, "import_module", unfit)
-    with pytest.raises(ImportError, match=r"companion\.publishing could not be imported: module 'numpy' has no"):
+    with pytest.raises(
+        ImportError, match=r"companion\.authoring\.publish could not be imported: module 'numpy' has no"
+    ):
         companion.begin  # noqa: B018
 
 
