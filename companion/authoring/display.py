@@ -47,7 +47,7 @@ class Published:
 
 
 def to_webp(png: bytes) -> bytes:
-    """Return the same pixels as lossless WebP, about a quarter smaller: a notebook holds every picture of its chapter."""
+    """Return the same pixels as lossless WebP, a quarter smaller than PNG: a notebook holds all pictures of its chapter."""
     from PIL import Image  # comes with matplotlib, and takes long to import
 
     picture = io.BytesIO()
