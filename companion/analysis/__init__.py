@@ -1,1 +1,1 @@
-"""Static analysis of sources: dependencies, fingerprints, public names."""
+"""What sources depend on, their fingerprints, and the index of public names."""

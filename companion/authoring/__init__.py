@@ -1,1 +1,1 @@
-"""What runs inside a notebook's kernel: publishing, tasks, tracked datasets, checkpoints."""
+"""What runs inside a notebook's kernel: publish, tasks, datasets, checkpoints."""

@@ -1,1 +1,1 @@
-"""Cache keys, the build plan, execution of notebooks, and publication of figures."""
+"""Cache keys, plan, execution of notebooks, publication of figures."""

@@ -1,1 +1,1 @@
-"""Published figures: tables, claims, files, rendering, style and comparison."""
+"""Published figures: record, files, tables, drawing, style, comparison."""

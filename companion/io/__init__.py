@@ -1,1 +1,1 @@
-"""Files, locks, processes, signals and errors: what every other layer rests on."""
+"""Files, locks, processes, signals, errors and YAML."""

@@ -1,1 +1,1 @@
-"""A book on disk: its paths, configuration, notebooks, parameters and statements, read without importing it."""
+"""A book on disk: paths, configuration, notebooks, parameters, statements."""

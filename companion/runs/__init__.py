@@ -1,1 +1,1 @@
-"""Custom runs: reports, sweeps, reruns from Python, and verification."""
+"""Custom runs, their reports, sweeps, reruns from Python, verification."""

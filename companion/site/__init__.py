@@ -1,1 +1,1 @@
-"""The site: Jupyter Book, executed notebooks, the PDF, and the Sphinx extension."""
+"""Jupyter Book, executed notebooks, the PDF, and the Sphinx extension."""
