@@ -1,4 +1,4 @@
-"""Writing so that a kill at any moment leaves the old file or the new one, and a folder wholly old or wholly new."""
+"""Atomic writes and locks: a process killed at any moment leaves the old file or the new one, never a mixture."""
 
 import ctypes
 import errno
@@ -15,19 +15,22 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_text(path: Path, text: str) -> None:
-    """`write_bytes`, in UTF-8."""
+    """Write `text` to `path` atomically, in UTF-8."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write `content` to `path`, in one step."""
+    """Write `content` to `path` atomically."""
     with replacing(path) as file:
         file.write(content)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A hidden file to write into, renamed to `path` on leaving; removed, and `path` left alone, if that fails."""
+    """Open a hidden file that is renamed to `path` on exit.
+
+    If an exception leaves the block, the hidden file is removed and `path` stays as it was.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -41,16 +44,17 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def dump_json(value: Any) -> str:
-    """The one way JSON is written here: indented, strict, in the order given, ending in a newline."""
+    """Return `value` as JSON in the form of all our files: indented, strict, keys in the given order, final newline."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """Put folder `new` in the place of `target`, whatever that is, in one step; `new` is gone afterwards.
+    """Move folder `new` to `target`, replacing what exists there.
 
     Linux exchanges two folders in one system call. Elsewhere files are renamed one by one, every `.json` last, so
-    that a set whose JSON does not match its siblings is seen to be mixed. From another file system `new` is copied
-    first, into a hidden folder beside `target`. Where `target` is a link, what it leads to is left alone.
+    that an interrupted exchange is visible: the checksums in the JSON do not match its siblings. A folder on another
+    file system is first copied into a hidden folder next to `target`. If `target` is a symbolic link, the link is
+    replaced, not the folder it points to.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -84,7 +88,11 @@ def _remove(path: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Whether the two could change places; raises where they never can, being on two file systems."""
+    """Exchange two folders in one system call; return False where the system has no such call.
+
+    Raises:
+      OSError: with `errno.EXDEV` if the folders are on two file systems.
+    """
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
@@ -106,11 +114,14 @@ def _replace_one_by_one(new: Path, target: Path) -> None:
 
 @contextmanager
 def locked(path: Path, waiting: str) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, released by the kernel however the process ends; say `waiting` if taken."""
-    from filelock import FileLock, Timeout  # a notebook run by hand locks nothing
+    """Hold an exclusive lock on `path`; print `waiting` if another process holds it.
+
+    The operating system releases the lock however the process ends.
+    """
+    from filelock import FileLock, Timeout  # imported here: a notebook run by hand needs no lock
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, fallback_to_soft=False)  # a lock that only its file marks would outlive a kill
+    lock = FileLock(path, fallback_to_soft=False)  # a soft lock would survive a killed process
     try:
         lock.acquire(blocking=False)
     except Timeout:
@@ -124,7 +135,10 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
 
 @contextmanager
 def if_free(path: Path) -> Iterator[bool]:
-    """Hold the lock `path` if it is there and nobody holds it: whether that is so. Who held it last is dead or done."""
+    """Try to hold the lock file `path`; yield whether it exists and was free.
+
+    If it was free, the process that held it last has ended.
+    """
     from filelock import FileLock, Timeout
 
     lock = FileLock(path, fallback_to_soft=False)
@@ -142,7 +156,7 @@ def if_free(path: Path) -> Iterator[bool]:
 
 @contextmanager
 def announced(path: Path) -> Iterator[None]:
-    """While inside, `path` exists and names this process: how others learn what is running."""
+    """Keep a file `path` with the id of this process while the block runs, so that other processes see it."""
     write_text(path, dump_json({"pid": os.getpid()}))
     try:
         yield
@@ -151,7 +165,7 @@ def announced(path: Path) -> Iterator[None]:
 
 
 def alive(folder: Path) -> list[str]:
-    """What processes of this machine have announced in `folder` and are still at."""
+    """Return the names of the files in `folder` that running processes keep there by `announced`."""
     found = []
     for path in sorted(folder.glob("*")) if folder.is_dir() else []:
         try:
@@ -164,9 +178,10 @@ def alive(folder: Path) -> list[str]:
 
 @contextmanager
 def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """A fresh folder below `parent`, removed at the end, after removing what killed runs of `prefix` left.
+    """Make a temporary folder below `parent` and remove it on exit.
 
-    Callers hold the lock of `prefix`, so whatever bears it is dead.
+    Folders of the same `prefix` that killed processes left are removed first. The caller holds the lock of `prefix`,
+    so no running process uses them.
     """
     parent.mkdir(parents=True, exist_ok=True)
     for dead in parent.glob(f"{prefix}-*"):
@@ -179,7 +194,7 @@ def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder into which a killed run's kernel may write for another second: it goes by a name nobody knows."""
+    """Remove a folder, also while a dying kernel still writes into it: the folder is renamed before it is removed."""
     gone = path.with_name(f".{path.name}")
     with suppress(OSError):
         path.rename(gone)

@@ -1,27 +1,27 @@
-"""Errors a person can act on: shown as one sentence, without a traceback; the command line exits with code 2."""
+"""User errors: shown as one sentence without a traceback. The command line exits with code 2."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Something the user can put right; the message says how."""
+    """An error that the user can correct; the message says how."""
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows of it."""
+        """Return the lines that IPython shows instead of a traceback."""
         return [str(self)]
 
 
 class ClaimsFailed(Exception):
-    """A notebook ran, and a sentence it claims is not true of its numbers. Exit code 3."""
+    """A notebook ran, and at least one of its claims does not hold. Exit code 3."""
 
 
-# With a guess at hand, a longer list than this only buries it.
+# A list of known names that is longer than this is left out if there is a close match.
 MANY = 40
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`Did you mean …? Known: …`, for an unknown `name`; the list only if it is short or there is no guess."""
+    """Return `Did you mean …? Known: …` for an unknown `name`."""
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     guess = f"Did you mean {close[0]!r}? " if close else ""

@@ -1,4 +1,4 @@
-"""Processes that end with this one: whatever ends it, but SIGKILL, nothing goes on working behind it."""
+"""Child processes that end with this process, unless it is killed by SIGKILL."""
 
 import os
 import signal
@@ -11,13 +11,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-# How long a process may take to end by itself, in seconds, before it is killed.
+# Seconds between SIGTERM and SIGKILL.
 GRACE = 5.0
 
 
 @contextmanager
 def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A process that leads a group of its own, ended with the whole group on leaving if it is still at work."""
+    """Start `command` in a new process group; terminate the group on exit if it still runs."""
     process = subprocess.Popen(command, start_new_session=True, text=True, **options)
     try:
         yield process
@@ -26,7 +26,7 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
 
 
 def end(processes: Sequence[subprocess.Popen[str]]) -> None:
-    """End these, each the leader of a group, and all of their groups: asked first, killed if they do not."""
+    """Terminate these group leaders with their groups: SIGTERM first, SIGKILL after `GRACE` seconds."""
     working = [process for process in processes if process.poll() is None]
     for process in working:
         _signal(process, signal.SIGTERM)
@@ -44,7 +44,7 @@ def _signal(process: subprocess.Popen[str], number: int) -> None:
 
 
 def _is_at_work(process: subprocess.Popen[str]) -> bool:
-    """Whether the process or another of its group is."""
+    """Return whether any process of the group still runs."""
     process.poll()
     try:
         os.killpg(process.pid, 0)
@@ -56,9 +56,17 @@ def _is_at_work(process: subprocess.Popen[str]) -> bool:
 def run_all(
     commands: Mapping[str, Sequence[str]], cores: int, folder: Path, begun: Callable[[str], None] = lambda _: None
 ) -> Generator[tuple[str, subprocess.CompletedProcess[str]], None, None]:
-    """Run these in `folder`, `cores` at a time; each, by its name, as it ends, with what it said.
+    """Run `commands` in `folder`, `cores` at a time.
 
-    `begun` is told the name of each that starts. Who stops asking ends those that run, and the others do not begin.
+    Args:
+      commands: command lines by name.
+      cores: how many processes run at once.
+      folder: their working folder.
+      begun: called with the name of each process that starts.
+
+    Yields:
+      Name and completed process, with its output, as each one ends. Closing the generator terminates the running
+      processes and cancels the rest.
     """
     running: list[subprocess.Popen[str]] = []
     lock, stopped = Lock(), False
@@ -77,8 +85,8 @@ def run_all(
                 start_new_session=True,
             )
             running.append(process)
-        said, complained = process.communicate()
-        return subprocess.CompletedProcess(commands[name], process.returncode, said, complained)
+        output, errors = process.communicate()
+        return subprocess.CompletedProcess(commands[name], process.returncode, output, errors)
 
     with ThreadPoolExecutor(cores) as pool:
         jobs = {pool.submit(run, name): name for name in commands}

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command at once: first what works for it, then the command, with a sentence."""
+"""Ctrl-C and SIGTERM stop a command at once: first its child processes, then the command, with a message."""
 
 import os
 import signal
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-SENTENCE = "Stopped. What had ended is kept; the same line goes on."
-# After so many seconds a command that was stopped is ended, whatever it is at.
+SENTENCE = "Stopped. Finished work is kept; run the same command to continue."
+# Seconds after which a stopped command is ended, whatever it is doing.
 PATIENCE = 10.0
 
 _actions: list[Callable[[], Any]] = []
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked for an end."""
+    """The process received SIGINT or SIGTERM."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -24,19 +24,19 @@ class Stopped(KeyboardInterrupt):
 
 
 def listen() -> None:
-    """From here on SIGINT and SIGTERM raise `Stopped`, once; what comes after that ends the process."""
+    """Let SIGINT and SIGTERM raise `Stopped` once; a second signal ends the process."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
-    """What a shell is told of a process that a signal ended."""
+    """Return the exit code of a process that a signal ended, by the shell's convention."""
     return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
 
 
 @contextmanager
 def at_once(action: Callable[[], Any]) -> Iterator[None]:
-    """Inside, a signal does `action` before anything else."""
+    """Run `action` first if a signal arrives while the block runs."""
     _actions.append(action)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Reading what people write by hand: text and YAML, with a sentence for whatever is wrong with it."""
+"""Read text and YAML files that people write by hand; errors name the file and the line."""
 
 import copy
 from functools import cache
@@ -10,12 +10,16 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from companion.io.errors import UserError
 
-# How many values a file may hold once its aliases are written out: nine lines of aliases of aliases are 10^9.
+# Most values of a file after its aliases are expanded: nine lines of nested aliases expand to 10^9 values.
 MOST_VALUES = 100_000
 
 
 def read_text(path: Path) -> str:
-    """The text of `path`, or a `UserError` that says why there is none."""
+    """Return the text of `path`.
+
+    Raises:
+      UserError: if the file cannot be read or is not UTF-8.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -25,13 +29,13 @@ def read_text(path: Path) -> str:
 
 
 def read_yaml(path: Path) -> Any:
-    """What the YAML file `path` holds, None if nothing."""
+    """Return the content of the YAML file `path`, None if it is empty."""
     return parse_yaml(read_text(path), str(path))
 
 
 def parse_yaml(text: str, origin: str) -> Any:
-    """What `text` says, read as YAML 1.2, so that `1e-3` is a number; `origin` is where it stands."""
-    return copy.deepcopy(_parsed(text, origin))  # whoever asks may change what it gets
+    """Return the content of `text` read as YAML 1.2, in which `1e-3` is a number; `origin` names it in errors."""
+    return copy.deepcopy(_parsed(text, origin))  # callers may change the result
 
 
 @cache
@@ -49,7 +53,7 @@ def _parsed(text: str, origin: str) -> Any:
 
 
 def _require_few(content: Any, origin: str) -> None:
-    """Refuse aliases nested so that writing them out would take forever, or never end."""
+    """Raise a `UserError` if nested aliases expand to more than `MOST_VALUES` values."""
     pending, found = [content], 0
     while pending:
         value = pending.pop()

@@ -66,7 +66,7 @@ def test_whatever_does_not_fit_is_told_and_nothing_is_half_written(ran, clone, d
             break
         assert finished.exit_code == 2, finished.exception
         assert "No space is left on the disk" in finished.stderr
-        assert "the same line goes on" in finished.stderr
+        assert "run the same command to continue" in finished.stderr
         assert not folder.exists() or store.faults(folder, FIGURE) == []
         assert [path.name for path in clone.project.generated.rglob(".*.json.*")] == []
     assert room > 10
