@@ -1,4 +1,4 @@
-"""Files from which a long computation goes on after it was killed."""
+"""Checkpoints: files from which a long computation resumes after it was killed."""
 
 import os
 from collections.abc import Sequence
@@ -13,13 +13,17 @@ from companion.io.atomic import replacing
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The arrays of one computation in one file. `run` says what is computed: another run's file is refused."""
+    """The arrays of one computation in one file. `run` identifies the computation: the file of another is refused."""
 
     path: Path
     run: str
 
     def load(self, start: Sequence[npt.ArrayLike]) -> Sequence[npt.ArrayLike]:
-        """What was saved last, to the bit, or `start` if nothing was; `start` also says what it must look like."""
+        """Return the arrays saved last, bit by bit, or `start` if there are none.
+
+        Raises:
+          ValueError: if the file belongs to another run, or its arrays have other shapes or types than `start`.
+        """
         if not self.path.exists():
             return start
         with np.load(self.path) as file:
@@ -33,7 +37,7 @@ class Checkpoint:
         return arrays
 
     def save(self, arrays: Sequence[npt.ArrayLike]) -> None:
-        """Replace the file in one step: a kill, or a loss of power, leaves the old one or the new one, whole."""
+        """Replace the file atomically: after a kill or a loss of power it is complete, old or new."""
         with replacing(self.path) as file:
             np.savez(file, *map(np.asarray, arrays), run=np.asarray(self.run))
             file.flush()

@@ -1,13 +1,13 @@
-"""Tracked results of runs too long for a notebook: one command, and one way to say where a table comes from.
+"""Datasets: tracked results of runs that are too long for a notebook, with their provenance.
 
-A chapter's `data/make.py` names its tables, each with the function that computes it, and hands them to `make`. Then
+A chapter's `data/make.py` passes its tables, each with the function that computes it, to `make`. Then
 
     python -m <chapters>.<notebook>.data.make [TABLE]...
 
-computes the tables that are named, or all, one after another, and keeps each as `<table>.csv` and, last,
-`<table>.json`: what its columns mean, which parameters decide it, which command made it, when, from which commit, with
-which versions, on what kind of machine. No names of people or hosts and no folders of theirs.
-A table that takes long is computed `in_parts`, and a killed run goes on with the part that it was at.
+computes the named tables, or all, one after another, and writes each as `<table>.csv` and then `<table>.json`: the
+meaning of the columns, the parameters, the command, the date, the commit, the versions and the kind of machine. The
+record contains no names of people, hosts or folders. A long table is computed `in_parts`: a killed run resumes with
+the part that it was computing.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from companion.project.paths import Project, relative
 
 @dataclass(frozen=True)
 class Result:
-    """The table that a long run comes to, the plain values that decide it, and the significant digits to keep of it."""
+    """The table of a long run, the parameters that decide it, and the number of significant digits to write."""
 
     table: Table
     parameters: Mapping[str, Any]
@@ -43,27 +43,27 @@ class Result:
 
 
 def make(script: str, description: str | None, tables: Mapping[str, Callable[[], Result]]) -> None:
-    """The command line of the `make.py` whose file is `script`: compute tables by name, in the book's context."""
+    """Run the command line of the module `script`: compute tables by name, in the book's context."""
     folder, project = Path(script).resolve().parent, Project.here()
     command = f"python -m {relative(folder / Path(script).stem, project.root).replace('/', '.')}"
     parser = argparse.ArgumentParser(
         prog=command, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(tables)}; without names, all")
-    asked = parser.parse_args().tables or list(tables)
-    for name in asked:
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"{', '.join(tables)} (default: all)")
+    requested = parser.parse_args().tables or list(tables)
+    for name in requested:
         if name not in tables:
             parser.error(f"there is no table {name!r}. {did_you_mean(name, tables)}")
     project.settings.open_context()
     origin = origin_of(project)  # before the first table is written, which git would see
-    for name in asked:
+    for name in requested:
         keep(folder, name, tables[name](), {"command": f"{command} {name}", **origin})
 
 
 def in_parts(
     notebook: str, name: str, parts: Sequence[Any], compute: Callable[[Any], np.ndarray], size: int
 ) -> np.ndarray:
-    """The numbers of all parts, each computed once: a killed run finds those that it had. A part has `size` numbers."""
+    """Compute all parts, each once, and return an array of shape (parts, size); a killed run resumes where it stopped."""
     place = Project.here().generated / "checkpoints" / f"{notebook}-{name}.npz"
     checkpoint = Checkpoint(place, f"{name}, {len(parts)} parts: {parts!r}")
     done, kept = map(np.array, checkpoint.load([np.zeros(len(parts), bool), np.full((len(parts), size), np.nan)]))
@@ -75,7 +75,7 @@ def in_parts(
 
 
 def origin_of(project: Project) -> dict[str, Any]:
-    """Where what is computed now comes from."""
+    """Return the provenance of a result computed now: date, machine, device, versions and commit."""
     return {
         "made": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": f"{platform.machine()}, {platform.system()}",
@@ -85,7 +85,7 @@ def origin_of(project: Project) -> dict[str, Any]:
 
 
 def keep(folder: Path, name: str, result: Result, origin: Mapping[str, Any]) -> None:
-    """Write the table `name` of `folder`, then its record: a record without its table, or with another, is a fault."""
+    """Write the table `name` to `folder`, then its record, whose checksum detects a later change of the table."""
     path = folder / f"{name}{DATA}"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_csv(result.table.frame, path, result.digits)
@@ -101,19 +101,19 @@ def keep(folder: Path, name: str, result: Result, origin: Mapping[str, Any]) -> 
 
 
 def faults(folder: Path) -> list[str]:
-    """What is wrong with the tables below `folder`, a sentence each: no record, other bytes, other columns."""
+    """Return one sentence per fault of the tables below `folder`: no record, other bytes, other columns."""
     return [sentence for path in sorted(folder.rglob(f"*{DATA}")) for sentence in _faults(path, folder)]
 
 
 def _faults(path: Path, folder: Path) -> list[str]:
     name = relative(path, folder)
     if not path.with_suffix(RECORD).is_file():
-        return [f"{name} has no record beside it"]
+        return [f"{name} has no record"]
     record = json.loads(path.with_suffix(RECORD).read_text(encoding="utf-8"))
     found = []
     if record.get("sha256") != digest(path.read_bytes()):
-        found.append(f"{name} is not the file its record names")
+        found.append(f"{name} does not match the checksum in its record")
     if list(record.get("columns", ())) != path.read_text(encoding="utf-8").partition("\n")[0].split(","):
-        found.append(f"{name} has other columns than its record")
+        found.append(f"the columns of {name} differ from those in its record")
     missing = [part for part in ("table", "parameters", "command", "made", "machine", "versions") if part not in record]
     return found + [f"the record of {name} lacks `{part}`" for part in missing]

@@ -1,4 +1,4 @@
-"""What a notebook's source says of itself, read without starting anything: parameters, figures, title."""
+"""Notebooks read without a kernel: parameters, code cells, figures, title."""
 
 import ast
 import json
@@ -18,24 +18,24 @@ INJECTED_TAG = "injected-parameters"  # papermill's
 
 @dataclass(frozen=True)
 class Notebook:
-    """One parametrised notebook; its name is also its chapter's and its figure folder's."""
+    """A parametrised notebook; its chapter and its folder of figures have the same name."""
 
     path: Path
 
     @classmethod
     def named(cls, project: Project, name: str) -> "Notebook":
-        """The notebook `name`, or a `UserError` naming those that exist."""
+        """Return the notebook `name`; a `UserError` for an unknown name lists the known ones."""
         project.require_notebook(name)
         return cls(project.notebook(name))
 
     @property
     def name(self) -> str:
-        """The file's stem."""
+        """The file name without its suffix."""
         return self.path.stem
 
     @cached_property
     def cells(self) -> list[dict[str, Any]]:
-        """All cells, their sources joined."""
+        """All cells, each source as one string."""
         try:
             cells = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
             return [{**cell, "source": "".join(cell["source"])} for cell in cells]
@@ -44,7 +44,7 @@ class Notebook:
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """The parameters cell, which is the one place where defaults stand."""
+        """The values in the parameters cell, which is the only place for defaults."""
         tagged = [cell for cell in self.cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
         if len(tagged) != 1:
             raise UserError(
@@ -60,7 +60,7 @@ class Notebook:
                     values[name] = self._literal(name, value)
                 case _:
                     raise UserError(
-                        f"The parameters cell of {self.path.name} holds one `name = value` a line. "
+                        f"The parameters cell of {self.path.name} holds one `name = value` per line. "
                         f"Got `{ast.unparse(statement)}`."
                     )
         return values
@@ -82,24 +82,24 @@ class Notebook:
 
     @cached_property
     def code(self) -> list[str]:
-        """The sources of its code cells, parameters and what only installs left out."""
+        """The sources of the code cells, without the parameters cell and the bootstrap cell."""
         return [cell["source"] for cell in self.cells if _computes(cell)]
 
     @cached_property
     def figures(self) -> list[str]:
-        """The figures it publishes, in order: those named in its `publish(FIGURE, …)` calls."""
+        """The figures that the notebook publishes, in the order of its `publish(FIGURE, …)` calls."""
         try:
             return slicing.published(self.code)
         except SyntaxError as error:
             raise UserError(f"A cell of {self.path.name} is not plain Python: {error}.") from error
 
     def require_figure(self, figure: str) -> None:
-        """Refuse a figure that it does not publish, naming those that it does."""
+        """Raise a `UserError` that lists the notebook's figures if `figure` is none of them."""
         if figure not in self.figures:
             raise UserError(f"Notebook {self.name!r} has no figure {figure!r}. {did_you_mean(figure, self.figures)}")
 
     def only(self, figure: str) -> dict[str, Any]:
-        """The notebook, as JSON, with those of its steps alone that lead to `figure`; its prose stays."""
+        """Return the notebook as JSON with all prose, but only the code that leads to `figure`."""
         self.require_figure(figure)
         kept = iter(slicing.only(self.code, figure))
         cells = [{**cell, "source": next(kept)} if _computes(cell) else cell for cell in self.cells]
@@ -108,7 +108,7 @@ class Notebook:
 
     @cached_property
     def title(self) -> str:
-        """Its first heading."""
+        """The first heading."""
         for cell in self.cells:
             if cell["cell_type"] == "markdown" and cell["source"].startswith("# "):
                 return cell["source"].splitlines()[0][2:].strip()
@@ -116,6 +116,6 @@ class Notebook:
 
 
 def _computes(cell: dict[str, Any]) -> bool:
-    """Whether it is a step: code that neither gives parameters nor installs."""
+    """Return whether a cell computes: it is code, and neither the parameters cell nor the bootstrap cell."""
     aside = {PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG}
     return cell["cell_type"] == "code" and not aside & set(cell["metadata"].get("tags", []))

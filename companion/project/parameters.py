@@ -1,7 +1,7 @@
-"""Parameters, checked before any kernel starts.
+"""Parameters of notebooks, checked before a kernel starts.
 
-Defaults come from the notebook's parameters cell, overrides from `profiles/*.yml` and the command line; names,
-types, ranges and meanings from the class `Parameters` of the chapter, whose file imports nothing slow.
+Defaults come from the notebook's parameters cell; overrides come from `profiles/*.yml` and the command line. Names,
+types, ranges and meanings come from the class `Parameters` of the chapter, whose module imports nothing slow.
 """
 
 import json
@@ -19,13 +19,13 @@ from companion.project.paths import DEFAULT_PROFILE, Project
 
 
 class Parameters(BaseModel):
-    """Base of every chapter's `Parameters`: nothing is converted, nothing unknown passes, nothing changes later."""
+    """Base class of every chapter's `Parameters`: strict types, no unknown names, immutable."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
 
 
 def each_once(at_least: int, because: str) -> Callable[[list], list]:
-    """A rule for lists (an `AfterValidator`): each value once, in order, and at least so many different ones."""
+    """Return a validator (for `AfterValidator`) that sorts a list, drops repeated values and needs `at_least` of them."""
 
     def check_list(values: list) -> list:
         once = sorted(set(values))
@@ -37,7 +37,7 @@ def each_once(at_least: int, because: str) -> Callable[[list], list]:
 
 
 def different(because: str) -> Callable[[list], list]:
-    """A rule for lists (an `AfterValidator`): no value twice; their order is kept."""
+    """Return a validator (for `AfterValidator`) that refuses repeated values and keeps the order of a list."""
 
     def check_list(values: list) -> list:
         if len(set(values)) < len(values):
@@ -50,9 +50,9 @@ def different(because: str) -> Callable[[list], list]:
 def resolve(
     project: Project, notebook: Notebook, profile: str, overrides: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Defaults, then what `profile` overrides, then `overrides`: names checked, types not yet.
+    """Return the defaults with the overrides of `profile` and then `overrides`; names are checked, types are not.
 
-    Cheap enough to be asked for every notebook at every start: no science is imported.
+    The function imports no chapter, so that every command can call it for all notebooks.
     """
     project.require_profile(profile)
     values = dict(notebook.defaults)
@@ -78,7 +78,11 @@ def resolve(
 
 
 def check(project: Project, notebook: Notebook, values: Mapping[str, Any]) -> Parameters:
-    """`values` as the chapter takes them, or a `UserError` that names each parameter, its rule and its meaning."""
+    """Return `values` as the chapter's `Parameters`.
+
+    Raises:
+      UserError: if a value is refused; the message gives each parameter, its rule and its meaning.
+    """
     model = parameters_of(project, notebook.name)
     if set(notebook.defaults) != set(model.model_fields):
         missing = sorted(set(model.model_fields) - set(notebook.defaults))
@@ -94,7 +98,7 @@ def check(project: Project, notebook: Notebook, values: Mapping[str, Any]) -> Pa
 
 
 def parameters_of(project: Project, name: str) -> type[Parameters]:
-    """The class `Parameters` of chapter `name`."""
+    """Return the class `Parameters` of chapter `name`."""
     place = f"{project.settings.chapters}.{name}.parameters"
     missing = f"Notebook {name!r} needs a class `Parameters(companion.Parameters)` in {place.replace('.', '/')}.py."
     try:
@@ -110,7 +114,7 @@ def parameters_of(project: Project, name: str) -> type[Parameters]:
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """`name=value` from the command line, the value read as YAML 1.2, so that `1e-3` is a number."""
+    """Return name and value of `name=value`; the value is read as YAML 1.2, in which `1e-3` is a number."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise UserError(f"A parameter is given as name=value, for example -p seed=1. Got {text!r}.")
@@ -118,7 +122,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def given_once(assignments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Names and values as a mapping, or a `UserError` if a name comes twice: the first would be lost without a word."""
+    """Return the assignments as a mapping; raise a `UserError` if a name is given twice."""
     values: dict[str, Any] = {}
     for name, value in assignments:
         if name in values:
@@ -128,7 +132,7 @@ def given_once(assignments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def require_one_word(assignments: Sequence[str], words: Sequence[str]) -> None:
-    """Refuse papermill's spelling, `-p seed 1`; `words` are those on the command line that mean nothing else."""
+    """Raise a `UserError` for papermill's spelling `-p seed 1`; `words` are the other words of the command line."""
     names = [text for text in assignments if "=" not in text]
     if names and words:
         right = " ".join(f"-p {name}={value}" for name, value in zip(names, words, strict=False))
@@ -136,7 +140,7 @@ def require_one_word(assignments: Sequence[str], words: Sequence[str]) -> None:
 
 
 def check_profiles(project: Project) -> None:
-    """Refuse a profile that overrides a notebook that does not exist."""
+    """Raise a `UserError` if a profile overrides a notebook that does not exist."""
     for profile in project.profile_names():
         for name in _profile(project, profile):
             if name not in project.notebooks():
@@ -160,7 +164,7 @@ def _profile(project: Project, profile: str) -> dict[str, Any]:
 
 
 def explain(notebook: str, model: type[BaseModel], error: ValidationError) -> str:
-    """What is wrong with values that `model` refused, a sentence a parameter."""
+    """Return why `model` refused values, one sentence per parameter."""
     sentences = []
     for problem in error.errors():
         if not problem["loc"]:  # a rule about several at once
@@ -173,11 +177,11 @@ def explain(notebook: str, model: type[BaseModel], error: ValidationError) -> st
             f"`{where}`: {problem['msg'][0].lower()}{problem['msg'][1:]}. Got {problem['input']!r}."
             + (f" It means: {meaning}" if meaning else "")
         )
-    return f"Parameters of {notebook!r} are not right.\n  " + "\n  ".join(sentences)
+    return f"Invalid parameters of {notebook!r}.\n  " + "\n  ".join(sentences)
 
 
 def rule(field: FieldInfo) -> str:
-    """The type and range of a parameter in words, from its annotation."""
+    """Return type and range of a parameter in words."""
     many = getattr(field.annotation, "__origin__", None) is list
     words = [_type(field.annotation)]
     for constraint in field.metadata:

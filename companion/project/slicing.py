@@ -1,4 +1,4 @@
-"""What a notebook's cells do, read as a program: which steps lead to a figure, and which functions they call."""
+"""Program slicing of notebook cells: which statements lead to a figure, and which functions they call."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -9,35 +9,35 @@ PUBLISH = "publish"
 
 @dataclass(frozen=True)
 class Steps:
-    """The statements behind one figure, in order, its `publish(…)` last, and the functions that they name."""
+    """The statements that lead to one figure, in order and ending with its `publish(…)`, and the functions they name."""
 
     lines: list[str]
     functions: list[str]
 
 
 def without_magics(source: str) -> str:
-    """A cell without its magics, which are no Python."""
+    """Return a cell without IPython magics, so that it parses as Python."""
     return "\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines())
 
 
 def parse(source: str) -> ast.Module:
-    """A cell as a program."""
+    """Return the syntax tree of a cell."""
     return ast.parse(without_magics(source))
 
 
 def published(cells: Sequence[str]) -> list[str]:
-    """The figures that the cells publish, in order: the first arguments of `publish(FIGURE, …)`."""
+    """Return the figures that the cells publish, in order: the first arguments of `publish(FIGURE, …)`."""
     found = (_figure(node) for cell in cells if PUBLISH in cell for node in ast.walk(parse(cell)))
     return [name for name in found if name]
 
 
 def modules(cells: Sequence[str]) -> list[str]:
-    """Everything that the cells import, as dotted names: `from a import b` may be the module or the name `a.b`."""
+    """Return all imports of the cells as dotted names; `from a import b` gives `a.b`, a module or a name."""
     return sorted(set(_imports([node for cell in cells for node in ast.walk(parse(cell))]).values()))
 
 
 def behind(cells: Sequence[str], figure: str, packages: Sequence[str]) -> Steps:
-    """The steps that lead to the last `publish(figure, …)`; of the functions those that belong to `packages`."""
+    """Return the statements that lead to the last `publish(figure, …)`, and the functions of `packages` they name."""
     statements = [statement for cell in cells for statement in _tolerant(cell)]
     imported = _imports(statements)
     last = max((i for i, node in enumerate(statements) if figure in map(_figure, ast.walk(node))), default=None)
@@ -46,21 +46,21 @@ def behind(cells: Sequence[str], figure: str, packages: Sequence[str]) -> Steps:
     kept, needed = [statements[last]], set(_names(statements[last]))
     for statement in reversed(statements[:last]):
         if needed & (bound := set(_bound(statement))):
-            if not isinstance(statement, ast.AugAssign):  # which adds to what was there
+            if not isinstance(statement, ast.AugAssign):  # an augmented assignment keeps the earlier value
                 needed -= bound
             needed |= set(_names(statement))
             kept.append(statement)
     kept.reverse()
     functions = [name for statement in kept for name in _functions(statement, imported)]
-    mine = [name for name in dict.fromkeys(functions) if name.split(".")[0] in packages]
-    return Steps([ast.unparse(statement) for statement in kept], mine)
+    own = [name for name in dict.fromkeys(functions) if name.split(".")[0] in packages]
+    return Steps([ast.unparse(statement) for statement in kept], own)
 
 
 def only(cells: Sequence[str], figure: str) -> list[str]:
-    """The cells with nothing that `figure` does not need, empty where nothing is left.
+    """Return the cells reduced to what `figure` needs; a cell of which nothing is left is an empty string.
 
-    Left out are assignments that do not lead to its last `publish(figure, …)`, what publishes other figures, and all
-    that comes later. What is neither (imports, calls for their effect) stays, with what it needs.
+    Removed are assignments that do not lead to the last `publish(figure, …)`, statements that publish other figures,
+    and everything after it. Imports and calls for their effect stay, with everything they need.
     """
     places = [(cell, node) for cell, source in enumerate(cells) for node in parse(source).body]
     last = max(i for i, (_, node) in enumerate(places) if figure in map(_figure, ast.walk(node)))
@@ -89,7 +89,7 @@ def _without(source: str, lines: set[int]) -> str:
 def _tolerant(cell: str) -> list[ast.stmt]:
     try:
         return parse(cell).body
-    except SyntaxError:  # what somebody typed beside the notebook's own cells is not ours to read
+    except SyntaxError:  # an unfinished cell that a user typed into the notebook
         return []
 
 
@@ -129,7 +129,7 @@ def _names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _functions(statement: ast.stmt, imported: dict[str, str]) -> Iterator[str]:
-    """Dotted names of what is called or named by way of an import, in order of the text."""
+    """Yield the dotted names of all imported functions that the statement calls or names, in order of the text."""
     attributes = {id(node.value) for node in ast.walk(statement) if isinstance(node, ast.Attribute)}
     for node in ast.walk(statement):
         match node:

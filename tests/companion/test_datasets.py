@@ -145,9 +145,9 @@ def edit_record(folder):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (forget_record, ["toy.csv has no record beside it"]),
-        (edit_table, ["toy.csv is not the file its record names"]),
-        (edit_record, ["toy.csv has other columns than its record", "the record of toy.csv lacks `made`"]),
+        (forget_record, ["toy.csv has no record"]),
+        (edit_table, ["toy.csv does not match the checksum in its record"]),
+        (edit_record, ["the columns of toy.csv differ from those in its record", "the record of toy.csv lacks `made`"]),
     ],
 )
 def test_what_is_wrong_with_tracked_tables_is_said(wrong, said, tmp_path):

@@ -251,7 +251,7 @@ def test_rule_about_several_parameters_is_told_as_it_is(toy):
     text = (toy.root / "clone/toy/parameters.py").read_text(encoding="utf-8")
     toy.write("clone/toy/parameters.py", text.replace("import Field", "import Field, model_validator") + rule)
     notebook = Notebook.named(toy.project, "toy")
-    with pytest.raises(UserError, match=r"Parameters of 'toy' are not right\.\n  Value error, too much of both\."):
+    with pytest.raises(UserError, match=r"Invalid parameters of 'toy'\.\n  Value error, too much of both\."):
         check(toy.project, notebook, notebook.defaults)
 
 
