@@ -1,7 +1,7 @@
 """Draw docs/architecture.svg: the layers of `companion`, and the packages around them.
 
-The order of the layers is that of the import-linter contract in `pyproject.toml`, and each layer's text is the first
-line of its docstring. `python tools/draw_layers.py` writes the picture; `--check` only compares it with the one on disk.
+The order of the layers is that of the import-linter contract in `pyproject.toml`. The text of a layer is the first line
+of its docstring. `python tools/draw_layers.py` writes the picture; `--check` only compares it with the one on disk.
 """
 
 import ast

@@ -48,13 +48,14 @@ class Pattern:
 
 
 NOUN = r"[a-z][a-z-]+"
+MORE = r"(?:more|less|later|longer|larger|smaller|higher|shorter|sooner|nearer)"
 PATTERNS = [
     # "a row a length": two nouns, one preposition too few
     Pattern(
-        rf"\b(?:an?|one) (?:row|figure|file|folder|line|column|curve|notebook|claim|panel|point|job|rule|stamp|test|token|"
-        rf"prompt|query|head|task|run|page|module|card|entry|seed|key|dot|bar|color|colour|mark|weight|length|piece|cell|"
-        rf"process|cluster|matrix|vector|number|value|name|dash|part|step|picture|table|setting|word) (?:an?|each) {NOUN}"
-        r"(?=[,.;:)`]|$| and\b| or\b)",
+        rf"\b(?:an?|one) (?:row|figure|file|folder|line|column|curve|notebook|claim|panel|point|job|rule|stamp|test|"
+        rf"token|prompt|query|head|task|run|page|module|card|entry|seed|key|dot|bar|colou?r|mark|weight|length|piece|"
+        rf"cell|process|cluster|matrix|vector|number|value|name|dash|part|step|picture|table|setting|word) "
+        rf"(?:an?|each) {NOUN}(?=[,.;:)`]|$| and\b| or\b)",
         "one ... per ...",
     ),
     Pattern(
@@ -69,14 +70,14 @@ PATTERNS = [
     ),
     Pattern(r"\bstanding (?:in|at|on|under|beside)\b", "in, at, under"),
     Pattern(r"\blies? (?:in|beside|there|under)\b", "is in, is next to", error=False),
-    Pattern(r"\bbut for\b", "except"),
-    Pattern(r"\b(?:one's own|of (?:its|their|your|our|his|her|one's) own)\b", "custom, separate, own ..."),
+    Pattern(r"\bbut for\b", "except", error=False),
+    Pattern(r"\b(?:one's own|of (?:its|their|your|our|his|her) own)\b", "custom, separate, own ...", error=False),
     Pattern(r"\bbeside\b", "next to, compared with, besides"),
     Pattern(r"\bas far as\b", "where, if, until", error=False),
     Pattern(r"\b(?:nobody|anybody|whoever|whosoever)\b", "no user, users who, no predictor"),
     Pattern(r"\bin the mean\b(?! (?:square|field))", "on average"),
     Pattern(r"\bin the end\b", "eventually, finally", error=False),
-    Pattern(r"\bto the (?:number|letter)\b", "exactly"),
+    Pattern(r"\bto the (?:number|letter)\b(?! of)", "exactly"),
     Pattern(r"\bregular (?:matrix|matrices|covariance|covariances|Σ)\b|\bis regular\b", "invertible"),
     Pattern(r"\b(?:right|wrong) way(?: round)?\b", "aligned, swapped"),
     Pattern(r"\b(?:hay|straws?|the zoo)\b", "other tokens, largest other score, comparison"),
@@ -86,7 +87,8 @@ PATTERNS = [
         case=True,
     ),
     Pattern(
-        r"(?:^|\. )(?:Who|Whoever|What) [a-z]+s? [^.?!]*\b(?:is|are|has|have|gets?|needs?|ends?|reads?|takes?|finds?)\b[^?]{0,60}[.]$",
+        r"(?:^|\. )(?:Who|Whoever|What) [a-z]+s? [^.?!]*"
+        r"\b(?:is|are|has|have|gets?|needs?|ends?|reads?|takes?|finds?)\b[^?]{0,60}[.]$",
         "name the subject",
         error=False,
         case=True,
@@ -103,7 +105,7 @@ PATTERNS = [
         error=False,
     ),
     Pattern(
-        r"\bthe (?:more|less|later|longer|larger|smaller|higher|shorter|sooner|nearer) the (?:more|less|later|longer|larger|smaller|higher|shorter|sooner|nearer)\b(?! [a-z]+,)",
+        rf"\bthe {MORE} the {MORE}\b(?! [a-z]+,)",
         "a full clause",
         error=False,
     ),

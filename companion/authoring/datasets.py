@@ -63,7 +63,7 @@ def make(script: str, description: str | None, tables: Mapping[str, Callable[[],
 def in_parts(
     notebook: str, name: str, parts: Sequence[Any], compute: Callable[[Any], np.ndarray], size: int
 ) -> np.ndarray:
-    """Compute all parts, each once, and return an array of shape (parts, size); a killed run resumes where it stopped."""
+    """Return the results of all parts, shape (parts, size). A killed run resumes where it stopped."""
     place = Project.here().generated / "checkpoints" / f"{notebook}-{name}.npz"
     checkpoint = Checkpoint(place, f"{name}, {len(parts)} parts: {parts!r}")
     done, kept = map(np.array, checkpoint.load([np.zeros(len(parts), bool), np.full((len(parts), size), np.nan)]))

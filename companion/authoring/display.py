@@ -47,7 +47,7 @@ class Published:
 
 
 def to_webp(png: bytes) -> bytes:
-    """Return the same pixels as lossless WebP, a quarter smaller than PNG: a notebook holds all pictures of its chapter."""
+    """Return the same pixels as lossless WebP, which is a quarter smaller."""
     from PIL import Image  # comes with matplotlib, and takes long to import
 
     picture = io.BytesIO()

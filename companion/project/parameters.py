@@ -25,7 +25,7 @@ class Parameters(BaseModel):
 
 
 def each_once(at_least: int, because: str) -> Callable[[list], list]:
-    """Return a validator (for `AfterValidator`) that sorts a list, drops repeated values and needs `at_least` of them."""
+    """Return a validator (for `AfterValidator`) that sorts a list and needs `at_least` different values."""
 
     def check_list(values: list) -> list:
         once = sorted(set(values))

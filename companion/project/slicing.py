@@ -9,7 +9,7 @@ PUBLISH = "publish"
 
 @dataclass(frozen=True)
 class Steps:
-    """The statements that lead to one figure, in order and ending with its `publish(…)`, and the functions they name."""
+    """The statements that lead to one figure, its `publish(…)` last, and the functions that they name."""
 
     lines: list[str]
     functions: list[str]
