@@ -15,7 +15,7 @@ from companion.build import cache_keys
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Build, Project
-from companion.site import executed_notebooks
+from companion.site import notebook_pages
 
 QUICKLY = "from companion.io import startup; startup.leave_out_grammars(); startup.collect_seldom()"
 JUPYTER_BOOK = (sys.executable, "-c", f"{QUICKLY}; from jupyter_book.cli.main import main; main()")
@@ -35,7 +35,7 @@ def build_site(project: Project, profile: str) -> Path:
     _forget(build)
     for name in project.notebooks():
         if (build.executed / f"{name}.ipynb").is_file():
-            executed_notebooks.weave(project, name, profile)
+            notebook_pages.weave(project, name, profile)
         else:  # Sphinx names those that were not run
             (build.notebooks / f"{name}.ipynb").unlink(missing_ok=True)
     return _assemble(project, profile, cache_keys.BOOK, content)
@@ -46,7 +46,7 @@ def build_published_site(project: Project) -> Path:
     content = cache_keys.published_book(project)
     _forget(project.build(DEFAULT_PROFILE))
     for name in project.notebooks():
-        executed_notebooks.weave_published(project, name)
+        notebook_pages.weave_published(project, name)
     return _assemble(project, DEFAULT_PROFILE, cache_keys.PUBLISHED_BOOK, content)
 
 

@@ -101,7 +101,7 @@ def test_another_companion_is_not_taken_for_it(tmp_path, name):
     (tmp_path / name).touch()
     finished = first_cell(tmp_path, ROOT)
     assert finished.returncode == 1
-    assert finished.stderr.startswith("`companion` cannot be used: No module named 'companion.authoring.bootstrap'")
+    assert finished.stderr.startswith("`companion` cannot be used: No module named 'companion.authoring")
     assert "beside the notebook, rename it" in finished.stderr
 
 

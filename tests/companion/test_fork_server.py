@@ -76,8 +76,8 @@ def test_a_forked_kernel_that_dies_is_missed(clone, how):
 
 ASKED = """
 import os, sys
-from companion import fork server
-kernel = fork server.kernel([sys.executable, *fork server.LAUNCHER, "--version"], {**os.environ}, "/")
+from companion.build import fork_server
+kernel = fork_server.kernel([sys.executable, *fork_server.LAUNCHER, "--version"], {**os.environ}, "/")
 print(kernel.wait(), kernel.poll(), flush=True)
 """
 

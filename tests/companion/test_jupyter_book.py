@@ -23,7 +23,7 @@ WARNING = """    import warnings
 # Jupyter Book killed with its builder when half of the search index is written.
 KILLED = """
 import os, signal, sys
-from companion import site
+from companion.site import jupyter_book
 from companion.project.paths import Project
 
 project = Project.here()
@@ -32,8 +32,8 @@ harm = (
     f"import os, signal; text = open({str(index)!r}).read(); open({str(index)!r}, 'w').write(text[:len(text) // 2]);"
     f"os.kill({os.getpid()}, signal.SIGKILL)"
 )
-site.JUPYTER_BOOK = (sys.executable, "-c", harm)
-site.build_site(project, "laptop")
+jupyter_book.JUPYTER_BOOK = (sys.executable, "-c", harm)
+jupyter_book.build_site(project, "laptop")
 """
 
 

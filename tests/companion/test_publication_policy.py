@@ -401,7 +401,7 @@ FIGURES = ("a", "b", "c", "d", "e")
 ALTERNATE = textwrap.dedent("""
     import itertools, os, sys
     from pathlib import Path
-    from companion import publication
+    from companion.build import publication_policy
     from companion.project.paths import Project
 
     project = Project(Path(sys.argv[1]))
@@ -411,7 +411,7 @@ ALTERNATE = textwrap.dedent("""
         hidden.unlink(missing_ok=True)
         hidden.symlink_to(project.root / f"version{count % 2}")
         os.replace(hidden, built)
-        publication.publish_figures(project, "demo")
+        publication_policy.publish_figures(project, "demo")
         print("published", flush=True)
 """)
 

@@ -342,7 +342,7 @@ def test_buttons_point_at_real_paths(visits: dict[str, Visit], project: Project)
         assert colab.endswith(f"{place}/blob/main/{source}")
 
 
-def test_executed_notebooks_can_be_downloaded(browser: Browser, visits: dict[str, Visit], project: Project):
+def test_notebook_pages_can_be_downloaded(browser: Browser, visits: dict[str, Visit], project: Project):
     """From the page on running them: the executed copy, with its outputs."""
     page = browser.new_page()
     for name in project.notebooks():

@@ -17,7 +17,7 @@ from companion.figures import store
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import MIME
-from companion.site.executed_notebooks import weave, weave_published
+from companion.site.notebook_pages import weave, weave_published
 from companion.site.jupyter_book import is_built
 
 TODAY = (24, 11, 26)
