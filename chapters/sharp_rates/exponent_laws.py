@@ -161,8 +161,8 @@ def _limit_claim(averages: AveragedErrors) -> Claim:
     return Claim(
         id="sharp-rates-small-heads",
         statement=(
-            "For H² < ½, Gaussian tokens and queries, L times the error tends to E e^{τ²}(d + τ²): the largest relative "
-            f"distance at ln L = {READ_AT:g}, for H² = {', '.join(f'{h:g}' for h in SMALL_SQUARED_NORMS)} and "
+            "For H² < ½, Gaussian tokens and queries, L times the error tends to E e^{τ²}(d + τ²): the largest "
+            f"relative distance at ln L = {READ_AT:g}, for H² = {', '.join(f'{h:g}' for h in SMALL_SQUARED_NORMS)} and "
             f"d = {', '.join(map(str, DIMENSIONS))}."
         ),
         source="derived here",

@@ -137,9 +137,7 @@ def test_the_bound_with_the_exponent_of_one_fails_from_three_dimensions_on(avera
     for dimension, ratios in zip(averaged_errors.DIMENSIONS, averages.log_ratios, strict=True):
         grows = np.diff(ratios)
         assert (grows < 0).all() if dimension <= 2 else (grows > 0).all()
-        np.testing.assert_allclose(
-            averages.powers[averaged_errors.DIMENSIONS.index(dimension)], dimension / 2 - 1, atol=0.08
-        )
+    np.testing.assert_allclose(averages.powers, np.asarray(averaged_errors.DIMENSIONS) / 2 - 1, atol=0.08)
 
 
 def test_errors_averaged_over_queries_agree_with_other_nodes(averages):
