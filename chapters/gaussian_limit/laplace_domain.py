@@ -3,8 +3,8 @@ r"""Laplace tokens of scale $b$ before, near and beyond the pole.
 Outputs of independent prompts against their length: the mean with two standard errors (points), the central half
 and nine tenths of the prompts (thick and thin bars). Dashed: the limit $2b^2\xi/(1-b^2\xi^2)$ where there is one,
 and $b\ln L$ up to a fitted constant beyond the pole. Left: the fluctuation is finite and the outputs close in on
-the limit like $1/\sqrt L$. Middle: a limit without a finite fluctuation, approached slowly. Right: the output
-grows forever, and its random part keeps its size.
+the limit like $1/\sqrt L$. Middle: a limit without a finite fluctuation, approached like $L^{b|\xi|-1}\ln L$. Right:
+the output grows forever, and its random part keeps its size.
 
 Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line.
 Middle: bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a
@@ -19,16 +19,28 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
+from chapters.gaussian_limit.laplace_prompts import (
+    BETWEEN,
+    BEYOND,
+    FAR,
+    FAR_PROMPTS,
+    INSIDE,
+    ByTilt,
+    FarErrors,
+    far_growth,
+    growth,
+    spread_exponent,
+    stable_median,
+)
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
 
-def numbers(outputs: Mapping[int, ByTilt]) -> Numbers:
-    """Mean and quantiles by tilt and length; beyond the pole, growth without end and a spread that stays."""
-    return Numbers(_table(outputs), _claims(outputs))
+def numbers(outputs: Mapping[int, ByTilt], far: FarErrors) -> Numbers:
+    """Mean and quantiles by tilt and length; the slow rate before the pole, growth and a spread that stays beyond."""
+    return Numbers(_table(outputs), (_middle_claim(far), *_claims(outputs)))
 
 
 def _table(outputs: Mapping[int, ByTilt]) -> Table:
@@ -63,6 +75,26 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
         "growth": Column("b ln L + const, beyond the pole, const fitted", "b", moves_with="mean"),
     }
     return Table(pd.DataFrame(rows), columns)
+
+
+def _middle_claim(far: FarErrors) -> Claim:
+    """Between half the pole and the pole: the factor ln L of the rate."""
+    growing, std_error = far_growth(far)
+    return Claim(
+        id="gaussian-limit-laplace-middle",
+        statement=(
+            f"At ξ = {BETWEEN}/b the distance of the output from its limit is of the order L^(b|ξ| - 1) ln L: its "
+            "median times L^(1 - b|ξ|) grows with each unit of ln L by b times the median of a stable variable, "
+            f"measured between ln L = {FAR[0]:g} and {FAR[1]:g} on {FAR_PROMPTS} prompts each."
+        ),
+        source="derived here",
+        box="laplace-regimes",
+        measured=growing,
+        expected=stable_median(),
+        tolerance=comparison_quantile(1) * std_error,
+        std_error=std_error,
+        alternative=Alternative("the rate had no factor ln L", 0.0),
+    )
 
 
 def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:

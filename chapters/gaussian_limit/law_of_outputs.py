@@ -1,4 +1,4 @@
-r"""Gaussian queries get Gaussian answers, if the tokens are Gaussian and the prompt is infinite.
+r"""Gaussian queries get Gaussian outputs if the tokens are Gaussian and the prompt is infinite.
 
 Law of the first coordinate of the output over Gaussian queries, less its mean and divided by its standard deviation
 as the second half of Lemma 2.1 gives them. Dashed: the standard normal. Circles: infinite Gaussian prompts. Squares: a
@@ -13,6 +13,7 @@ peaks and end early on both sides.
 
 from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,8 +30,10 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import error_bars, headline, ink, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
-from lib.measures import Empirical, Gaussian
+from lib.measures import Empirical, Gaussian, tilted_mean
 
+# Pairs of a tilt and a tilted mean that are matched optimally.
+MATCHED = 400
 INFINITE, MIXTURE = "infinite prompts", "infinite prompts, mixture"
 WIDTH = 0.25
 
@@ -69,9 +72,34 @@ def simulate(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> 
     return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}
 
 
-def numbers(outputs: Outputs) -> Numbers:
-    """Histograms of the first coordinate; whether the law can be told from the lemma's."""
-    return Numbers(_table(outputs), (_law_claim(outputs),))
+class Matching(NamedTuple):
+    """Shares of the pairs (first point, second point) that are kept when the points are matched at the least cost."""
+
+    tilts: float
+    """Of tilts Uz and their tilted means ∇Λ(Uz)."""
+    queries: float
+    """Of queries z and the same tilted means."""
+
+
+def match(ray: QueryRay, *, key: PRNGKeyArray) -> Matching:
+    """Match queries, and their tilts, with the tilted means of a mixture of two Gaussians."""
+    from scipy.optimize import linear_sum_assignment  # only this function needs it
+
+    queries = np.asarray(query_law().sample(MATCHED, key=jr.fold_in(key, MATCHED)))
+    tilts = queries @ np.asarray(ray.params.bilinear).T
+    means = np.asarray(jax.vmap(partial(tilted_mean, two_clusters(ray.gaussian)))(jnp.asarray(tilts)))
+
+    def kept(points: Float[np.ndarray, "n d"]) -> float:
+        costs = np.sum((points[:, None] - means[None]) ** 2, axis=2)
+        first, second = linear_sum_assignment(costs)
+        return float(np.mean(first == second))
+
+    return Matching(kept(tilts), kept(queries))
+
+
+def numbers(outputs: Outputs, matching: Matching) -> Numbers:
+    """Histograms of the first coordinate; whether the law can be told from the lemma's; the optimal transport."""
+    return Numbers(_table(outputs), (_law_claim(outputs), _transport_claim(matching)))
 
 
 def _table(outputs: Outputs) -> Table:
@@ -120,6 +148,23 @@ def _law_claim(outputs: Outputs) -> Claim:
     )
 
 
+def _transport_claim(matching: Matching) -> Claim:
+    """∇Λ maps tilts to tilted means at the least cost, whatever the tokens."""
+    return Claim(
+        id="gaussian-limit-transport",
+        statement=(
+            "Matched at the least mean square distance, tilts Uz and the tilted means ∇Λ(Uz) of a mixture of two "
+            f"Gaussians stay with their partners: the share of {MATCHED} pairs that do."
+        ),
+        source="derived here",
+        box="optimal-transport",
+        measured=matching.tilts,
+        expected=1.0,
+        tolerance=0.0,
+        alternative=Alternative("the queries z themselves were matched with ∇Λ(Uz)", matching.queries),
+    )
+
+
 def draw(table: pd.DataFrame) -> Figure:
     """Three histograms on the lemma's normal."""
     figure, axes = plt.subplots(figsize=SIZE)
@@ -130,5 +175,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(-4, 4), ylim=(0, None))
     axes.set(xlabel="output, standardised as Lemma 2.1 says", ylabel="density over queries")
     legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left", fontsize="small")
-    headline(figure, "Gaussian queries, Gaussian answers: only if the tokens are Gaussian")
+    headline(figure, "Gaussian queries get Gaussian outputs from Gaussian tokens, and not from a mixture")
     return figure
