@@ -19,19 +19,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from chapters.gaussian_limit.laplace_prompts import (
-    BETWEEN,
-    BEYOND,
-    FAR,
-    FAR_PROMPTS,
-    INSIDE,
-    ByTilt,
-    FarErrors,
-    far_growth,
-    growth,
-    spread_exponent,
-    stable_median,
-)
+from chapters.gaussian_limit.laplace_far import FarErrors, middle_claim
+from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import error_bars, headline, ink, label
@@ -40,7 +29,7 @@ from lib.statistics import comparison_quantile, standard_error
 
 def numbers(outputs: Mapping[int, ByTilt], far: FarErrors) -> Numbers:
     """Mean and quantiles by tilt and length; the slow rate before the pole, growth and a spread that stays beyond."""
-    return Numbers(_table(outputs), (_middle_claim(far), *_claims(outputs)))
+    return Numbers(_table(outputs), (middle_claim(far), *_claims(outputs)))
 
 
 def _table(outputs: Mapping[int, ByTilt]) -> Table:
@@ -75,26 +64,6 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
         "growth": Column("b ln L + const, beyond the pole, const fitted", "b", moves_with="mean"),
     }
     return Table(pd.DataFrame(rows), columns)
-
-
-def _middle_claim(far: FarErrors) -> Claim:
-    """Between half the pole and the pole: the factor ln L of the rate."""
-    growing, std_error = far_growth(far)
-    return Claim(
-        id="gaussian-limit-laplace-middle",
-        statement=(
-            f"At ξ = {BETWEEN}/b the distance of the output from its limit is of the order L^(b|ξ| - 1) ln L: its "
-            "median times L^(1 - b|ξ|) grows with each unit of ln L by b times the median of a stable variable, "
-            f"measured between ln L = {FAR[0]:g} and {FAR[1]:g} on {FAR_PROMPTS} prompts each."
-        ),
-        source="derived here",
-        box="laplace-regimes",
-        measured=growing,
-        expected=stable_median(),
-        tolerance=comparison_quantile(1) * std_error,
-        std_error=std_error,
-        alternative=Alternative("the rate had no factor ln L", 0.0),
-    )
 
 
 def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:

@@ -13,7 +13,6 @@ peaks and end early on both sides.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,23 +23,17 @@ import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.gaussian_limit.gaussian_prompts import two_clusters
+from chapters.gaussian_limit.gaussian_prompts import query_law, two_clusters
 from chapters.gaussian_limit.marks import SIZE
+from chapters.gaussian_limit.transport import Matching, transport_claim
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.style import error_bars, headline, ink, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
-from lib.measures import Empirical, Gaussian, tilted_mean
+from lib.measures import Empirical
 
-# Pairs of a tilt and a tilted mean that are matched optimally.
-MATCHED = 400
 INFINITE, MIXTURE = "infinite prompts", "infinite prompts, mixture"
 WIDTH = 0.25
-
-
-def query_law() -> Gaussian:
-    """Queries: not centred, in no direction alike."""
-    return Gaussian([0.3, -0.2, 0.4], [[2.0, 0.5, -0.3], [0.5, 1.5, 0.4], [-0.3, 0.4, 1.0]])
 
 
 # Outputs by kind of prompt, one a query, less the mean that the lemma predicts and whitened by its covariance.
@@ -72,34 +65,9 @@ def simulate(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> 
     return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}
 
 
-class Matching(NamedTuple):
-    """Shares of the pairs (first point, second point) that are kept when the points are matched at the least cost."""
-
-    tilts: float
-    """Of tilts Uz and their tilted means ∇Λ(Uz)."""
-    queries: float
-    """Of queries z and the same tilted means."""
-
-
-def match(ray: QueryRay, *, key: PRNGKeyArray) -> Matching:
-    """Match queries, and their tilts, with the tilted means of a mixture of two Gaussians."""
-    from scipy.optimize import linear_sum_assignment  # only this function needs it
-
-    queries = np.asarray(query_law().sample(MATCHED, key=jr.fold_in(key, MATCHED)))
-    tilts = queries @ np.asarray(ray.params.bilinear).T
-    means = np.asarray(jax.vmap(partial(tilted_mean, two_clusters(ray.gaussian)))(jnp.asarray(tilts)))
-
-    def kept(points: Float[np.ndarray, "n d"]) -> float:
-        costs = np.sum((points[:, None] - means[None]) ** 2, axis=2)
-        first, second = linear_sum_assignment(costs)
-        return float(np.mean(first == second))
-
-    return Matching(kept(tilts), kept(queries))
-
-
 def numbers(outputs: Outputs, matching: Matching) -> Numbers:
     """Histograms of the first coordinate; whether the law can be told from the lemma's; the optimal transport."""
-    return Numbers(_table(outputs), (_law_claim(outputs), _transport_claim(matching)))
+    return Numbers(_table(outputs), (_law_claim(outputs), transport_claim(matching)))
 
 
 def _table(outputs: Outputs) -> Table:
@@ -145,23 +113,6 @@ def _law_claim(outputs: Outputs) -> Claim:
         alternative=Alternative(
             "tokens of a mixture of the same mean and covariance, on the same queries", smallest_chance(MIXTURE)
         ),
-    )
-
-
-def _transport_claim(matching: Matching) -> Claim:
-    """∇Λ maps tilts to tilted means at the least cost, whatever the tokens."""
-    return Claim(
-        id="gaussian-limit-transport",
-        statement=(
-            "Matched at the least mean square distance, tilts Uz and the tilted means ∇Λ(Uz) of a mixture of two "
-            f"Gaussians stay with their partners: the share of {MATCHED} pairs that do."
-        ),
-        source="derived here",
-        box="optimal-transport",
-        measured=matching.tilts,
-        expected=1.0,
-        tolerance=0.0,
-        alternative=Alternative("the queries z themselves were matched with ∇Λ(Uz)", matching.queries),
     )
 
 

@@ -6,9 +6,8 @@ of Prop. 3.1 for $U=I$, at $\sigma=H\ge1$, with $c_2=\beta(1)$. No constant for 
 dashed line touches $\beta$ at $\sigma=1$ and stays below it for $\sigma>1$. Dotted: $1/(1+H^2)$, twice the exponent of
 [TSC], which measures another error (see the text).
 
-Alt: Log-log chart of exponents against H squared. Exact points follow a solid curve, flat at one and then falling
-like one over H squared. A dashed line starts on it at one and runs below it; a dotted curve runs below it and joins it
-at the right.
+Alt: Log-log chart of exponents against H squared. Exact points follow a solid curve, flat at one, then falling like
+one over H squared. A dashed line starts on it at one and runs below it; a dotted curve below joins it at the right.
 """
 
 from dataclasses import dataclass
@@ -19,12 +18,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.sharp_rates.averaged_errors import (
-    DIMENSIONS,
-    SMALL_SQUARED_NORMS,
-    AveragedErrors,
-    mean_fluctuation,
-)
+from chapters.sharp_rates.averaged_errors import AveragedErrors, claims_of
 from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
@@ -51,8 +45,7 @@ def read_slopes(errors: ErrorTable, norms: int) -> SlopesByNorm:
 
 def numbers(slopes: SlopesByNorm, averages: AveragedErrors) -> Numbers:
     """The slopes, their limit and two exponents to compare; claims on H = 1, on the constant c₂ and on small heads."""
-    claims = (_law_claim(slopes), _constant_claim(slopes), _admissible_claim(averages), _limit_claim(averages))
-    return Numbers(_table(slopes), claims)
+    return Numbers(_table(slopes), (_law_claim(slopes), _constant_claim(slopes), *claims_of(averages)))
 
 
 def _table(slopes: SlopesByNorm) -> Table:
@@ -110,9 +103,8 @@ def _constant_claim(slopes: SlopesByNorm) -> Claim:
     return Claim(
         id="sharp-rates-one-constant",
         statement=(
-            "With c₂ = β(1) the exponent c₂/σ² of Prop. 3.1 is not above that of the error, for U = I, one coordinate, "
-            f"Gaussian tokens and queries and {len(slope)} values of σ ≥ 1: the smallest local slope at "
-            f"ln L = {READ_AT:g}, minus c₂/σ²."
+            "With c₂ = β(1) the exponent c₂/σ² of Prop. 3.1 is not above that of the error, for U = I, d = 1, Gaussian "
+            f"tokens and queries, {len(slope)} values of σ ≥ 1: the least local slope minus c₂/σ² at ln L = {READ_AT:g}."
         ),
         source="heuristic",
         box="admissible-constant",
@@ -121,60 +113,6 @@ def _constant_claim(slopes: SlopesByNorm) -> Claim:
         tolerance=2 * NEXT_TERM,
         relation="≥",
         alternative=Alternative("c₂ = 1, which is sharp for large σ", float(np.min(slope - 1 / squared))),
-    )
-
-
-def _admissible_claim(averages: AveragedErrors) -> Claim:
-    """At σ = 1 the error has the factor (ln L)^{d/2} and the bound the factor ln L: c₂ = β(1) needs d ≤ 2."""
-    near, far = averages.log_lengths[-2:]
-    dimensions = np.asarray(DIMENSIONS)
-
-    def worst(powers) -> float:
-        return float(np.max(np.abs(averages.powers - powers)))
-
-    return Claim(
-        id="sharp-rates-admissible",
-        statement=(
-            "For U = I, σ = 1 and Gaussian tokens and queries, the error times L^β(1) / ln L is a constant times "
-            "(ln L)^(d/2 - 1) in d = 1, 2, 3 and 8. So the bound of Prop. 3.1 with c₂ = β(1) holds in d = 1 and 2, and "
-            f"no c₁ makes it hold in d = 3 and 8. The largest distance of the power of ln L, between ln L = {near:g} "
-            f"and {far:g}, from d/2 - 1."
-        ),
-        source="heuristic",
-        box="admissible-constant",
-        measured=worst(dimensions / 2 - 1),
-        expected=0.0,
-        # the slope's next term after d/(2 ln L), its square, integrated between the two lengths
-        tolerance=float(max(dimensions) ** 2 / 4 * (1 / near - 1 / far) / np.log(far / near)),
-        relation="≤",
-        alternative=Alternative("the error had the factor √(ln L) in every dimension", worst(-0.5)),
-    )
-
-
-def _limit_claim(averages: AveragedErrors) -> Claim:
-    """Below H² = ½, L times the error is the mean of the fluctuation."""
-
-    def worst(*, shifted: bool) -> float:
-        limits = [[mean_fluctuation(h, d, shifted=shifted) for d in DIMENSIONS] for h in SMALL_SQUARED_NORMS]
-        return float(np.max(np.abs(averages.scaled / limits - 1)))
-
-    return Claim(
-        id="sharp-rates-small-heads",
-        statement=(
-            "For H² < ½, Gaussian tokens and queries, L times the error tends to E e^{τ²}(d + τ²): the largest "
-            f"relative distance at ln L = {READ_AT:g}, for H² = {', '.join(f'{h:g}' for h in SMALL_SQUARED_NORMS)} and "
-            f"d = {', '.join(map(str, DIMENSIONS))}."
-        ),
-        source="derived here",
-        box="mean-fluctuation",
-        measured=worst(shifted=True),
-        expected=0.0,
-        # the relative accuracy of P and Q; what long queries add is L to the power -(1/H² - 2)/3, e^-50 here
-        tolerance=1e-9,
-        relation="≤",
-        alternative=Alternative(
-            "tokens of large weight had the mean of the infinite prompt: E e^{τ²} d", worst(shifted=False)
-        ),
     )
 
 

@@ -12,11 +12,12 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from chapters.gaussian_limit.ellipses import factors, laws
-from chapters.gaussian_limit.gaussian_prompts import query_ray, respond, two_clusters
-from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_deviation, scaled_errors, stable_median
-from chapters.gaussian_limit.law_of_outputs import match, query_law
+from chapters.gaussian_limit.gaussian_prompts import query_law, query_ray, respond, two_clusters
+from chapters.gaussian_limit.laplace_far import scaled_errors, stable_median
+from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_deviation
 from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
 from chapters.gaussian_limit.parameters import Parameters
+from chapters.gaussian_limit.transport import match
 from lib.attention import attend, mean_square_weight
 from lib.measures import Empirical, empirical, tilted_cov, tilted_mean
 from lib.statistics import quantile_error
