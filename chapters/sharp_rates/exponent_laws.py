@@ -103,8 +103,8 @@ def _constant_claim(slopes: SlopesByNorm) -> Claim:
     return Claim(
         id="sharp-rates-one-constant",
         statement=(
-            "With c₂ = β(1) the exponent c₂/σ² of Prop. 3.1 is not above the error's, for U = I, d = 1, Gaussian tokens "
-            f"and queries, {len(slope)} values of σ ≥ 1: the least local slope minus c₂/σ² at ln L = {READ_AT:g}."
+            "With c₂ = β(1) the exponent c₂/σ² of Prop. 3.1 is not above the error's, for U = I, d = 1 and Gaussian "
+            f"tokens and queries, {len(slope)} σ ≥ 1: the least local slope minus c₂/σ² at ln L = {READ_AT:g}."
         ),
         source="heuristic",
         box="admissible-constant",
