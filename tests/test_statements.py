@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from companion.boxes import boxes, prose
 from companion.house import House
 from companion.publication import published_claims
 from companion.statements import Statements
@@ -54,3 +55,18 @@ def test_the_softmax_threshold_is_credited(page):
 
 def test_the_box_on_freezing_cites_the_random_energy_argument_for_attention(statements):
     assert "Do25" in statements.cited_by("hay-freezes")
+
+
+@pytest.mark.parametrize("label", ["mean-fluctuation", "score-error-bound", "four-constants", "optimal-transport"])
+def test_what_other_pages_use_as_proved_is_followed_by_a_proof(label):
+    """Proofs of the averaged rate and of the best factor rest on the first two, claims on the others."""
+    (box,) = [box for box in boxes(HOUSE) if box.label == label]
+    assert box.kind in {"theorem", "lemma", "proposition", "remark"}
+    after = prose(HOUSE.notebook(box.page)).split(f":label: {label}\n")[1].split("```")[1:]
+    assert after[1].startswith("{prf:proof}")
+    assert len(after[1]) > 300
+
+
+def test_the_proof_of_the_best_factor_names_the_bound_that_it_needs():
+    text = prose(HOUSE.notebook("temperature_and_length")).split(":label: best-factor\n")[1]
+    assert "{prf:ref}`score-error-bound`" in text.split("```{prf:proof}")[1].split("\n```")[0]
