@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 QUICK := \
+  tests/test_conclusions.py \
+  tests/test_headings.py \
   tests/test_house.py \
   tests/test_mutations.py \
   tests/test_statements.py \

@@ -156,7 +156,9 @@ def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
     """The exponent β in `E‖T[μ̂_L] - T[μ]‖²_{L²(ν)} = L^{-β + o(1)}`, queries N(0, Γ_q), H = ‖Γ^{1/2} U Γ_q^{1/2}‖_op.
 
     β = 1 for H² ≤ ½ and (√(1 + 4/H²) - 1)/2 beyond: the inverse golden ratio at H = 1, about 1/H² for large H.
-    A heuristic (derived here, see book/sharp_rates), confirmed by the exact theory and not proved.
+    For H² < ½ this is a theorem, and L times the error has a finite limit (derived here, see
+    book/output_concentration). For H² ≥ ½ it is a heuristic, which agrees with the exact theory (derived here, see
+    book/sharp_rates).
     """
     squared = as_float(operator_norm) ** 2
     inverse = 1 / jnp.maximum(squared, 0.5)

@@ -7,10 +7,11 @@ import pytest
 from companion.build.publication_policy import published_claims
 from companion.project.paths import Project
 from companion.project.statements import Statements
+from companion.project.theorem_blocks import boxes, prose
 
 PROJECT = Project(Path(__file__).parents[1])
-# The items of both papers, as counted when the list was made.
-ITEMS = {"BB26": 32, "D26": 25}
+# The items of each paper, as counted when the list was made.
+ITEMS = {"BB26": 32, "D26": 25, "Do25": 3}
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +32,9 @@ def test_no_item_was_lost(statements, paper):
 
 
 def test_what_third_parties_say_is_second_hand(statements):
-    """Poster, abstract and code are by the authors; audit, reviews and notes are not."""
+    """Poster, abstract, code and text are by the authors; audit, reviews and notes are not."""
     marked = {letter: origin.second_hand for letter, origin in statements.index.origins.items()}
-    assert marked == {"S": False, "B": False, "C": False, "A": True, "R": True, "N": True}
+    assert marked == {"S": False, "B": False, "C": False, "T": False, "A": True, "R": True, "N": True}
 
 
 def test_the_papers_theorems_are_checked(statements):
@@ -42,3 +43,30 @@ def test_the_papers_theorems_are_checked(statements):
     rows = [row for row in statements.index.statements if row.number and row.kind in kinds]
     assert len(rows) > 10
     assert [row.called for row in rows if not statements.boxes_of(row) and not statements.claims_of(row)] == []
+
+
+@pytest.mark.parametrize(
+    "page", ["index.md", "what_holds.md", "needle_in_a_long_prompt.ipynb", "single_location_training.ipynb"]
+)
+def test_the_softmax_threshold_is_credited(page):
+    """Where the book speaks of the threshold 2 ln L, or of softmax trained from any start, it cites who had it."""
+    assert "{cite:t}`Do25`" in (PROJECT.book / page).read_text(encoding="utf-8")
+
+
+def test_the_box_on_freezing_cites_the_random_energy_argument_for_attention(statements):
+    assert "Do25" in statements.cited_by("hay-freezes")
+
+
+@pytest.mark.parametrize("label", ["mean-fluctuation", "score-error-bound", "four-constants", "optimal-transport"])
+def test_what_other_pages_use_as_proved_is_followed_by_a_proof(label):
+    """Proofs of the averaged rate and of the best factor rest on the first two, claims on the others."""
+    (box,) = [box for box in boxes(PROJECT) if box.label == label]
+    assert box.kind in {"theorem", "lemma", "proposition", "remark"}
+    after = prose(PROJECT.notebook(box.page)).split(f":label: {label}\n")[1].split("```")[1:]
+    assert after[1].startswith("{prf:proof}")
+    assert len(after[1]) > 300
+
+
+def test_the_proof_of_the_best_factor_names_the_bound_that_it_needs():
+    text = prose(PROJECT.notebook("temperature_and_length")).split(":label: best-factor\n")[1]
+    assert "{prf:ref}`score-error-bound`" in text.split("```{prf:proof}")[1].split("\n```")[0]

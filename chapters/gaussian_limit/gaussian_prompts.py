@@ -40,6 +40,11 @@ def query_ray() -> QueryRay:
     return QueryRay.through(params, gaussian, jnp.asarray([1.0, 0.6, 0.3]))
 
 
+def query_law() -> Gaussian:
+    """Queries: not centred, in no direction alike."""
+    return Gaussian([0.3, -0.2, 0.4], [[2.0, 0.5, -0.3], [0.5, 1.5, 0.4], [-0.3, 0.4, 1.0]])
+
+
 def two_clusters(gaussian: Gaussian) -> GaussianMixture:
     """Tokens in two clusters, of unequal weight, with the mean and the covariance of `gaussian` and another law."""
     weights, spread = jnp.asarray([0.3, 0.7]), 0.9

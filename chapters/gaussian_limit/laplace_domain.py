@@ -3,8 +3,8 @@ r"""Laplace tokens of scale $b$ before, near and beyond the pole.
 Outputs of independent prompts against their length: the mean with two standard errors (points), the central half
 and nine tenths of the prompts (thick and thin bars). Dashed: the limit $2b^2\xi/(1-b^2\xi^2)$ where there is one,
 and $b\ln L$ up to a fitted constant beyond the pole. Left: the fluctuation is finite and the outputs close in on
-the limit like $1/\sqrt L$. Middle: a limit without a finite fluctuation, approached slowly. Right: the output
-grows forever, and its random part keeps its size.
+the limit like $1/\sqrt L$. Middle: a limit without a finite fluctuation, approached like $L^{b|\xi|-1}\ln L$. Right:
+the output grows forever, and its random part keeps its size.
 
 Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line.
 Middle: bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a
@@ -19,6 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
+from chapters.gaussian_limit.laplace_far import FarErrors, middle_claim
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
 from chapters.gaussian_limit.marks import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
@@ -26,9 +27,9 @@ from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
 
-def numbers(outputs: Mapping[int, ByTilt]) -> Numbers:
-    """Mean and quantiles by tilt and length; beyond the pole, growth without end and a spread that stays."""
-    return Numbers(_table(outputs), _claims(outputs))
+def numbers(outputs: Mapping[int, ByTilt], far: FarErrors) -> Numbers:
+    """Mean and quantiles by tilt and length; the slow rate before the pole, growth and a spread that stays beyond."""
+    return Numbers(_table(outputs), (middle_claim(far), *_claims(outputs)))
 
 
 def _table(outputs: Mapping[int, ByTilt]) -> Table:

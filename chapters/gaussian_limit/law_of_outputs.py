@@ -1,4 +1,4 @@
-r"""Gaussian queries get Gaussian answers, if the tokens are Gaussian and the prompt is infinite.
+r"""Gaussian queries get Gaussian outputs if the tokens are Gaussian and the prompt is infinite.
 
 Law of the first coordinate of the output over Gaussian queries, less its mean and divided by its standard deviation
 as the second half of Lemma 2.1 gives them. Dashed: the standard normal. Circles: infinite Gaussian prompts. Squares: a
@@ -23,21 +23,17 @@ import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.gaussian_limit.gaussian_prompts import two_clusters
+from chapters.gaussian_limit.gaussian_prompts import query_law, two_clusters
 from chapters.gaussian_limit.marks import SIZE
+from chapters.gaussian_limit.transport import Matching, transport_claim
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
-from lib.measures import Empirical, Gaussian
+from lib.measures import Empirical
 
 INFINITE, MIXTURE = "infinite prompts", "infinite prompts, mixture"
 WIDTH = 0.25
-
-
-def query_law() -> Gaussian:
-    """Queries: not centred, in no direction alike."""
-    return Gaussian([0.3, -0.2, 0.4], [[2.0, 0.5, -0.3], [0.5, 1.5, 0.4], [-0.3, 0.4, 1.0]])
 
 
 # Outputs by kind of prompt, one a query, less the mean that the lemma predicts and whitened by its covariance.
@@ -69,9 +65,9 @@ def simulate(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> 
     return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}
 
 
-def numbers(outputs: Outputs) -> Numbers:
-    """Histograms of the first coordinate; whether the law can be told from the lemma's."""
-    return Numbers(_table(outputs), (_law_claim(outputs),))
+def numbers(outputs: Outputs, matching: Matching) -> Numbers:
+    """Histograms of the first coordinate; whether the law can be told from the lemma's; the optimal transport."""
+    return Numbers(_table(outputs), (_law_claim(outputs), transport_claim(matching)))
 
 
 def _table(outputs: Outputs) -> Table:
@@ -130,5 +126,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(-4, 4), ylim=(0, None))
     axes.set(xlabel="output, standardised as Lemma 2.1 says", ylabel="density over queries")
     legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left", fontsize="small")
-    headline(figure, "Gaussian queries, Gaussian answers: only if the tokens are Gaussian")
+    headline(figure, "Gaussian queries get Gaussian outputs from Gaussian tokens, and not from a mixture")
     return figure

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.batching import in_batches
@@ -113,13 +114,36 @@ def _integrate(cov, matrix, gain, times):
 
 
 def clock(task: LinearRegression, points: int) -> Float[np.ndarray, " points"]:
-    """Time 0, then times in geometric progression until the slowest mode, of rate `b*² σ_min³`, has decayed.
+    """Time 0, then times in geometric progression until the slowest mode, of rate `b*² σ_min³` or more, has decayed.
 
     Before, a small start has to leave the saddle, at the rate `√tr Σ⁴`.
     """
     eigenvalues = np.linalg.eigvalsh(task.cov)
     slow, escape = float(infinite_limit(task).gain) ** 2 * eigenvalues[0] ** 3, np.sqrt(np.sum(eigenvalues**4))
     return np.append(0.0, np.geomspace(0.03 / escape, DECAYED * (1 / slow + 1 / escape), points - 1))
+
+
+def decay_rates(task: LinearRegression) -> Float[np.ndarray, " n"]:
+    """Return the rates of the flow linearised at (A*, b*), ascending; the first is 0, along the valley `bA = Σ⁻¹`.
+
+    They are the eigenvalues of the Hessian of the infinite risk on block heads, by automatic differentiation.
+    """
+    flat, as_blocks = ravel_pytree(infinite_limit(task))
+    hessian = jax.hessian(lambda entries: task.infinite_risk(block_head(as_blocks(entries))))(flat)
+    return np.linalg.eigvalsh(np.asarray(hessian))
+
+
+def slowest_rate(eigenvalues: Float[np.ndarray, " d"]) -> float:
+    """Return the slowest rate at (A*, b*) for a Σ of these eigenvalues, by the closed form of `rates-at-the-limit`.
+
+    The entry `A_ij` decays at `b*² σ_i² σ_j` where `i ≠ j`; the diagonal and b decay together, at the eigenvalues of
+    `b*² diag(σ_i³) + b*⁻² (√(σ_i σ_j))_ij`.
+    """
+    square = np.sqrt(np.sum(eigenvalues**-2.0))
+    alone = square * np.outer(eigenvalues**2, eigenvalues)
+    together = square * np.diag(eigenvalues**3) + np.sqrt(np.outer(eigenvalues, eigenvalues)) / square
+    off_diagonal = alone[~np.eye(len(eigenvalues), dtype=bool)]
+    return float(min(np.linalg.eigvalsh(together)[0], off_diagonal.min(initial=np.inf)))
 
 
 def first_below(times: np.ndarray, values: np.ndarray, level: float) -> float:

@@ -1,9 +1,10 @@
 r"""One prompt between linear and frozen.
 
 Left: the plane of query size $\tau$ and prompt length $L$. The fuller the blue, the more is left of the answer of
-linear attention: in mean a share $1-P$; colours change at 5, 25, 50, 75 and 95 per cent. On the dashed line
-$\tau=\sqrt{2\ln L}$ the largest score takes over. Right: the mean answer $\tau(1-P)$ at the length of the point;
-dotted, the answer $\tau$ of an infinite prompt; dashed, the same line as on the left.
+linear attention: on average a share $1-P$; colours change at 5, 25, 50, 75 and 95 per cent. On the dashed line
+$\tau=\sqrt{2\ln L}$ the largest score takes over, and less than 95 per cent is left at every length drawn. Right: the
+mean answer $\tau(1-P)$ at the length of the point; dotted, the answer $\tau$ of an infinite prompt; dashed, the same
+line as on the left.
 
 Alt: Two panels. Left, a plane of query size and prompt length, blue above a dashed curve and faint below it, with
 a point on it. Right, a curve that first follows a dotted diagonal and then falls behind it, around a dashed vertical
@@ -19,6 +20,7 @@ from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.laboratory.grids import Axis, Grid, Values
+from chapters.laboratory.marks import share_left
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
@@ -27,6 +29,8 @@ from lib.finite_prompt import score_statistics
 LARGEST_TAU, LARGEST_DECADE = 15.0, 40
 # ln L over which the local slope is taken, small enough to make no difference.
 STEP = 1e-3
+# Shares of linear attention's answer at which the colour changes.
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 # What is drawn where nothing moves.
 SHOWN = {"tau": 4.0, "decade": 6.0}
 
@@ -86,7 +90,23 @@ def numbers(trial: Trial) -> Numbers:
         relation="≤",
         alternative=Alternative(lines, trial.error_of_lines("slope")),
     )
-    return Numbers(Table(trial.grid.frame, columns), (read, slope))
+    return Numbers(Table(trial.grid.frame, columns), (read, slope, _line_claim(trial.grid)))
+
+
+def _line_claim(grid: Grid) -> Claim:
+    return Claim(
+        id="live-plane-line",
+        statement=(
+            "On the dashed line a prompt has lost a part of linear attention's answer: the largest share that is left "
+            f"on average, at the decades of L from 10 to 10^{LARGEST_DECADE}."
+        ),
+        source="measured here",
+        measured=float(share_left(grid, 1.0, LARGEST_DECADE).max()),
+        expected=max(LEVELS),  # the last colour
+        tolerance=0.0,
+        relation="≤",
+        alternative=Alternative("up to the line it answers as linear attention does", 1.0),
+    )
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -95,7 +115,7 @@ def draw(table: pd.DataFrame) -> Figure:
     grid = 1 - np.exp(table.pivot(index="top", columns="tau", values="log_participation"))
     tops, taus = np.asarray(grid.index, float), np.asarray(grid.columns, float)
     decades = tops**2 / 2 / np.log(10.0)
-    for level in (0.05, 0.25, 0.5, 0.75, 0.95):
+    for level in LEVELS:
         plane.contourf(taus, decades, grid, [level, 1.01], colors=["C0"], alpha=0.16)
     plane.plot(tops, decades, color=ink(), linestyle="--", linewidth=2)
     plane.set(
@@ -115,5 +135,5 @@ def draw(table: pd.DataFrame) -> Figure:
     label(cut, 7.0, 7.0, "infinite prompt", ink(), xytext=(8, -2))
     label(cut, 12.0, mean[-8], f"$L=10^{{{decades[row]:.1f}}}$", "C0", ha="center", va="bottom", xytext=(0, 6))
     cut.set(xlim=(0, taus[-1]), ylim=(0, 8), xlabel=r"size of the query, $\tau$", ylabel="mean answer")
-    headline(figure, "Up to the dashed line a prompt answers as linear attention does")
+    headline(figure, "Towards the dashed line a prompt loses linear attention's answer, short prompts first")
     return figure

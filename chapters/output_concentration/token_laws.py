@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
+from scipy.special import comb, factorial2
 
 from chapters.output_concentration import exact_by_law
 from chapters.output_concentration.error_curves import simulate_errors
@@ -28,12 +29,12 @@ HEAVIEST = "Gaussian"
 FAR = (1e6, 1e9)
 # The relative accuracy of the default radial table, as lib.concentration.isotropic_error tells it.
 RADIAL_ACCURACY = 1e-6
-# Times 1/σ: the smallest tilt at which a sub-Gaussian constant is looked for.
-LEAST_TILT = 1e-3
+# Half the order of the highest moment that is compared with that of a normal coordinate.
+MOMENTS = 40
 
 
 def token_laws(scale: float, dimension: int = DIMENSION) -> dict[str, Measure]:
-    """Four products of symmetric laws of variance σ², each σ-sub-Gaussian and with no smaller constant."""
+    """Four products of symmetric laws of variance σ², each with the sub-Gaussian constant σ (box `four-constants`)."""
     return {
         HEAVIEST: clusters(scale, within=1.0, dimension=dimension),
         "mixture": clusters(scale, within=WITHIN, dimension=dimension),
@@ -75,10 +76,10 @@ class LawTheory:
 
     exact: Mapping[str, ExactByLaw]
     limits: Limits
-    constants: Mapping[str, float]
-    """Smallest sub-Gaussian constants, over σ."""
-    clusters_alone: float
-    """That of the mixture's clusters without the width of their components, over σ."""
+    moment_ratios: Mapping[str, float]
+    """The largest ratio of an even moment of a coordinate to that of a normal coordinate of variance σ²."""
+    mixture_over_centres: float
+    """The same of the mixture, over a normal coordinate whose variance is that of the cluster centres."""
 
     def at(self, name: str, lengths: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
         """The exact error of a law, at lengths among those computed."""
@@ -92,16 +93,37 @@ class LawTheory:
 
 
 def theory_of_laws(scale: float, gain: float, lengths: Sequence[int], gaussian: ExactError) -> LawTheory:
-    """Exact errors at the lengths given, where they are drawn and far beyond; limits, and sub-Gaussian constants."""
-    one = token_laws(scale, 1)
-    centres = clusters(np.sqrt(1 - WITHIN) * scale, within=0.0, dimension=1)
-    constants = {name: sub_gaussian_constant(law, scale) / scale for name, law in one.items()}
+    """Exact errors at the lengths given, where they are drawn and far beyond; limits, and ratios of moments."""
+    moments = even_moments()
+    orders = np.arange(1, MOMENTS + 1)
     return LawTheory(
         exact=exact_errors(scale, gain, lengths, gaussian),
         limits=law_limits(scale, gain),
-        constants=constants,
-        clusters_alone=sub_gaussian_constant(centres, scale) / scale,
+        moment_ratios={name: float(np.max(values / moments[HEAVIEST])) for name, values in moments.items()},
+        mixture_over_centres=float(np.max(moments["mixture"] / (moments[HEAVIEST] * (1 - WITHIN) ** orders))),
     )
+
+
+def even_moments() -> dict[str, Float[np.ndarray, " k"]]:
+    """By law: the moments of orders 2, 4, …, 2·MOMENTS of a coordinate of variance 1, in closed form.
+
+    If each is at most that of a normal coordinate, (2k - 1)!!, the law is sub-Gaussian with the constant 1: the series
+    of the moment-generating function is then at most that of e^{ξ²/2}, term by term.
+    """
+    orders = np.arange(1, MOMENTS + 1)
+    normal = factorial2(2 * orders - 1)
+
+    def mixture(order):
+        shared = np.arange(order + 1)  # half the power of the sign
+        widths = np.where(shared < order, factorial2(np.maximum(2 * (order - shared) - 1, 1)), 1.0)
+        return np.sum(comb(2 * order, 2 * shared) * (1 - WITHIN) ** shared * WITHIN ** (order - shared) * widths)
+
+    return {
+        HEAVIEST: normal,
+        "mixture": np.asarray([mixture(order) for order in orders]),
+        "uniform": 3.0**orders / (2 * orders + 1),
+        "Rademacher": np.ones(MOMENTS),
+    }
 
 
 def exact_errors(scale: float, gain: float, lengths: Sequence[int], gaussian: ExactError) -> dict[str, ExactByLaw]:
@@ -116,17 +138,6 @@ def exact_errors(scale: float, gain: float, lengths: Sequence[int], gaussian: Ex
     errors = scale**2 * gaussian(gain * scale, DIMENSION, everywhere)
     heaviest = {HEAVIEST: ExactByLaw(everywhere, errors, RADIAL_ACCURACY)}
     return heaviest | {name: exact_by_law.exact_by_law(rule, gain, everywhere) for name, rule in rules.items()}
-
-
-@eqx.filter_jit
-def _constants(law: Measure, tilts: Float[Array, " n"]) -> Float[Array, " n"]:
-    return jax.vmap(lambda tilt: jnp.sqrt(2 * law.log_mgf(tilt[None])) / tilt)(tilts)
-
-
-def sub_gaussian_constant(law: Measure, scale: float) -> float:
-    """`sup_ξ √(2Λ(ξ))/|ξ|` of one symmetric coordinate: the smallest constant with which it is sub-Gaussian."""
-    tilts = jnp.geomspace(LEAST_TILT, 30.0, 200) / scale
-    return float(jnp.max(_constants(law, tilts)))
 
 
 def law_limits(scale: float, gain: float) -> Limits:

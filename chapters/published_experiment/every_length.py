@@ -1,15 +1,16 @@
-r"""Every run of the published protocol ends where it was predicted, or went the wrong way.
+r"""Runs of the published protocol rest at the predicted optimum, still fall, or are at the swapped solution.
 
 Plain mean square, exact, of heads trained by the published protocol, 300,000 steps each, against the length of the
-prompt; as many runs as are tracked, from one start or several. Lines: the least mean square of one softmax head, or of
-linear attention. Full symbols: runs that end the right way round. Open symbols: runs that end, or still wait, with
-covariates served the wrong way round, above the optimum. Triangles: ridge regression, which is Bayes. Left the
-corrected law, right that of the published code. Below, the share of the starts that went the wrong way, at lengths at
-which all starts are tracked.
+prompt, from one start or several. Lines: the least mean square of one softmax head, or of linear attention. Full
+symbols: runs that rest at the optimum. Triangles that point down: runs that go the right way and still fall. Open
+symbols: runs at the swapped solution (scores see labels and values are covariates: the wrong way), above the optimum;
+some of these still fall, too. Triangles that point up: ridge regression, which is Bayes. Left the corrected law, right
+that of the published code. Below, the share of the starts that went the wrong way, at lengths at which all starts are
+tracked.
 
 Alt: Two log-log charts of mean square against prompt length, softmax above linear attention above ridge regression,
-with full symbols on the lines and, at short lengths, open symbols above them. Under each a chart of the share of starts
-that went the wrong way.
+with full symbols on the lines, some triangles that point down on or slightly above them and, at short lengths, open
+symbols well above them. Under each a chart of the share of starts that went the wrong way.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.published_experiment.every_run import BEFORE, MANY, STARTS, Tables
+from chapters.published_experiment.every_run import BEFORE, MANY, STARTS, Tables, every_run
 from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_power
@@ -29,6 +30,7 @@ from companion.figures.style import headline, ink, label, legend_line
 from lib.statistics import comparison_quantile
 
 RIGHT, WRONG = "right way", "wrong way"
+RESTS, FALLS = "at rest", "still falling"
 # A head with a larger share of the wrong way is said to serve covariates the wrong way round; and a run has settled
 # whose mean square fell by less than this in the last part of its steps.
 SHARE, SETTLED = 0.05, CLOSE / 10
@@ -38,25 +40,28 @@ def numbers(optima: Optima, bayes: Ridge, every: Tables) -> Numbers:
     """The ends of all tracked runs beside the optima, and how many starts went the wrong way."""
     ends = _ends(optima, every)
     claims = [_converged_claim(optima, ends), _below_claim(ends), _above_claim(ends)]
+    claims += [_runs_claim(ends), _rest_claim(optima, ends), _falling_claim(ends), _swapped_claim(ends)]
     claims += [_wrong_claim(activation, law, ends) for law in LAWS for activation in POOLS]
     return Numbers(_table(optima, bayes, ends), claims)
 
 
 def _ends(optima: Optima, every: Tables) -> pd.DataFrame:
-    """A row each run: its end, its optimum, whether it has settled, and which way it went."""
+    """Return one row per run: its end, its optimum, whether it has settled, and which way it went."""
     ends = every["ends"]
     ends = ends[ends["length"].isin([length for _, _, length in optima])]
     heads = zip(ends["law"], ends["activation"], ends["length"], strict=True)
+    fell = ends["risk_before"] / ends["risk"] - 1
     return ends.assign(
         best=[optima[head] for head in heads],
-        fell=ends["risk_before"] / ends["risk"] - 1,
+        fell=fell,
+        state=np.where(fell < SETTLED, RESTS, FALLS),
         way=np.where(ends["wrong_way"] > SHARE, WRONG, RIGHT),
     )
 
 
 def _table(optima: Optima, bayes: Ridge, ends: pd.DataFrame) -> Table:
     """The curves of both laws, ridge regression, the runs, and the shares of those that went the wrong way."""
-    runs = ends[["law", "activation", "length", "start", "risk", "fell", "way"]]
+    runs = ends[["law", "activation", "length", "start", "risk", "fell", "state", "way"]]
     frames = [curves_frame(optima, [length for _, _, length in optima]), bayes_frame(bayes), runs, _shares(ends)]
     columns = {
         "law": Column("Data law: corrected, or as the published code draws", "name"),
@@ -66,6 +71,7 @@ def _table(optima: Optima, bayes: Ridge, ends: pd.DataFrame) -> Table:
         "start": Column("Number of the run's start"),
         "risk": Column("Exact mean square at the end of the run"),
         "fell": Column(f"Share of it by which it fell in the last {1 - BEFORE:.0%} of the steps", absolute=1e-5),
+        "state": Column(f"Whether that share is below {SETTLED:.1%}", "name"),
         "way": Column("Whether the head serves covariates the right way round", "name"),
         "starts": Column("Tracked runs at this length"),
         "wrong": Column("Share of them that went the wrong way"),
@@ -82,34 +88,111 @@ def _shares(ends: pd.DataFrame) -> pd.DataFrame:
 
 def _converged_claim(optima: Optima, ends: pd.DataFrame) -> Claim:
     """The runs that went the right way against the optimum of their length."""
-    right = ends[ends["way"] == RIGHT]
-    settled = right[right["fell"] < SETTLED]
-    moving = right[right["fell"] >= SETTLED]
-    others = [
-        optima[next(law for law in LAWS if law != its), activation, length]
-        for its, activation, length in zip(settled["law"], settled["activation"], settled["length"], strict=True)
-    ]
-    still = (
-        f" {len(moving)} more still fall, in the last {1 - BEFORE:.0%} of the steps by up to "
-        f"{moving['fell'].max():.0%} of the mean square at the end, and are at most "
-        f"{(moving['risk'] / moving['best']).max() - 1:.1%} above it."
-        if len(moving)
-        else ""
-    )
+    settled = _of(ends, RIGHT, RESTS)
     return Claim(
         id="published-experiment-every-run",
         statement=(
             f"{len(settled)} of {len(ends)} tracked runs of the published protocol end the right way round and at rest "
             f"(the mean square fell by less than {SETTLED:.1%} in the last {1 - BEFORE:.0%} of the steps), both heads, "
             f"both laws, {ends['length'].min()} to {ends['length'].max()} tokens: the largest relative distance of "
-            f"their mean square from the exact optimum.{still}"
+            "their mean square from the exact optimum."
         ),
         source="measured here",
         measured=float(np.max(np.abs(settled["risk"] / settled["best"] - 1))),
         expected=0.0,
         tolerance=CLOSE,
         relation="≤",
-        alternative=Alternative("the optimum under the other law", float(np.max(np.abs(settled["risk"] / others - 1)))),
+        alternative=Alternative("the optimum under the other law", float(np.max(_misses_of_other(optima, settled)))),
+    )
+
+
+def _of(ends: pd.DataFrame, way: str, state: str) -> pd.DataFrame:
+    """Return the runs that went this way and are in this state."""
+    return ends[(ends["way"] == way) & (ends["state"] == state)]
+
+
+def _misses_of_other(optima: Optima, runs: pd.DataFrame) -> np.ndarray:
+    """Return the relative distances of the runs' mean squares from the optimum under the other law."""
+    heads = zip(runs["law"], runs["activation"], runs["length"], strict=True)
+    others = [optima[next(law for law in LAWS if law != its), pool, length] for its, pool, length in heads]
+    return np.abs(runs["risk"].to_numpy() / np.array(others) - 1)
+
+
+def _runs_claim(ends: pd.DataFrame) -> Claim:
+    """Count the tracked runs against the protocol's list."""
+    lengths = set(ends["length"])
+    listed = [run for run in every_run() if run.length in lengths]
+    return Claim(
+        id="published-experiment-runs",
+        statement=(
+            f"All runs of the published protocol at {len(lengths)} lengths are tracked: both heads, both laws, one "
+            f"start, and {STARTS} starts on up to {MANY} tokens: their number."
+        ),
+        source="measured here",
+        measured=float(len(ends)),
+        expected=float(len(listed)),
+        tolerance=0.0,
+        alternative=Alternative("one start each", float(sum(run.start == 0 for run in listed))),
+    )
+
+
+def _rest_claim(optima: Optima, ends: pd.DataFrame) -> Claim:
+    """Count the aligned runs at rest that are at their optimum, against all of them."""
+    settled = _of(ends, RIGHT, RESTS)
+    return Claim(
+        id="published-experiment-runs-at-rest",
+        statement=(
+            f"Of {len(ends)} tracked runs of the published protocol all that are at rest the right way round are "
+            f"within {CLOSE:.0%} of the exact optimum in mean square: their number."
+        ),
+        source="measured here",
+        measured=float(np.sum(np.abs(settled["risk"] / settled["best"] - 1) < CLOSE)),
+        expected=float(len(settled)),
+        tolerance=0.0,
+        alternative=Alternative(
+            "they are at the optimum under the other law", float(np.sum(_misses_of_other(optima, settled) < CLOSE))
+        ),
+    )
+
+
+def _falling_claim(ends: pd.DataFrame) -> Claim:
+    """Count the aligned runs that still fall towards the optimum, against all that are neither at rest nor swapped."""
+    moving, swapped = _of(ends, RIGHT, FALLS), ends[ends["way"] == WRONG]
+    ratios, least = moving["risk"] / moving["best"], float((swapped["risk"] / swapped["best"]).min())
+    return Claim(
+        id="published-experiment-runs-falling",
+        statement=(
+            f"Of {len(ends)} tracked runs of the published protocol all that are the right way round and not at rest "
+            f"still fall towards the exact optimum, in the last {1 - BEFORE:.0%} of the steps by up to "
+            f"{moving['fell'].max():.0%} of the mean square at the end; they are above it by up to "
+            f"{ratios.max() - 1:.1%}, which is less than any swapped run ({least - 1:.1%} or more): their number."
+        ),
+        source="measured here",
+        measured=float(np.sum((ratios > 1) & (ratios < least))),
+        expected=float(len(moving)),
+        tolerance=0.0,
+        alternative=Alternative("they are as far above the optimum as swapped runs", 0.0),
+    )
+
+
+def _swapped_claim(ends: pd.DataFrame) -> Claim:
+    """Count the runs that are swapped by the head and above the optimum, against all that are swapped by the head."""
+    swapped, settled = ends[ends["way"] == WRONG], _of(ends, RIGHT, RESTS)
+
+    def above(runs: pd.DataFrame) -> float:
+        return float(np.sum(runs["risk"] / runs["best"] > 1 + CLOSE))
+
+    return Claim(
+        id="published-experiment-runs-swapped",
+        statement=(
+            f"Of {len(ends)} tracked runs of the published protocol all whose heads serve covariates the wrong way "
+            f"round end more than {CLOSE:.0%} above the exact optimum: their number."
+        ),
+        source="measured here",
+        measured=above(swapped),
+        expected=float(len(swapped)),
+        tolerance=0.0,
+        alternative=Alternative("as many as of the runs that rest the right way round", above(settled)),
     )
 
 
@@ -136,7 +219,7 @@ def _below_claim(ends: pd.DataFrame) -> Claim:
 def _above_claim(ends: pd.DataFrame) -> Claim:
     """The way that a head went tells whether it has found the optimum."""
     ratios = ends["risk"] / ends["best"]
-    wrong, settled = ends["way"] == WRONG, (ends["way"] == RIGHT) & (ends["fell"] < SETTLED)
+    wrong, settled = ends["way"] == WRONG, (ends["way"] == RIGHT) & (ends["state"] == RESTS)
     return Claim(
         id="published-experiment-wrong-way-above",
         statement=(
@@ -163,19 +246,19 @@ def _wrong_claim(activation: str, law: str, ends: pd.DataFrame) -> Claim:
         id=f"published-experiment-wrong-way-{activation}" + ("-as-published" if law == "as published" else ""),
         statement=(
             f"Of {len(here)} tracked runs of {activation} attention under {under} on up to {MANY} tokens not all end "
-            f"with covariates served the wrong way round ({counts} tokens): the share of those that do."
+            f"with covariates served the wrong way round ({counts} tokens): the number of those that do."
         ),
         source="measured here",
-        measured=float(np.mean(here["way"] == WRONG)),
-        expected=1 - 1 / len(here),  # one of them does not
+        measured=float(np.sum(here["way"] == WRONG)),
+        expected=float(len(here) - 1),  # one of them does not
         tolerance=0.0,
         relation="≤",
-        alternative=Alternative("every start goes the wrong way", 1.0),
+        alternative=Alternative("every start goes the wrong way", float(len(here))),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Above, the risks of either law with their lines; below, on the same lengths, shares."""
+    """Draw the mean squares under either law with their lines and, below, the shares on the same lengths."""
     figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharex=True, sharey="row", height_ratios=(3, 1))
     titles = {"corrected": "corrected law", "as published": "law of the published code"}
     for (above, below), (law, title) in zip(panels.T, titles.items(), strict=True):
@@ -186,12 +269,13 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0, 0].set_ylabel(MEAN_SQUARE)
     panels[1, 0].set_ylabel("share that went\nthe wrong way")
     look = {"color": ink(), "linestyle": "", "marker": "o", "markersize": 5}
-    said = {"least of one head": legend_line("-", 1), "a run": Line2D([], [], **look)}
-    said["a run that went the wrong way"] = Line2D([], [], fillstyle="none", **look)
+    said = {"least of one head": legend_line("-", 1), "a run at rest": Line2D([], [], **look)}
+    said["still falling"] = Line2D([], [], **look | {"marker": "v"})
+    said["at the swapped solution"] = Line2D([], [], fillstyle="none", **look)
     # above all runs: a head that went the wrong way ends at about 1
     panels[0, 0].set_ylim(top=2.3)
     panels[0, 1].legend(list(said.values()), list(said), loc="upper right", fontsize=10, borderpad=0)
-    headline(figure, "Every run ends where it was predicted, or went the wrong way")
+    headline(figure, "Runs rest at the predicted optimum, still fall, or are at the swapped solution")
     return figure
 
 
@@ -202,10 +286,15 @@ def _risks(axes: Axes, mine: pd.DataFrame, *, named: bool) -> None:
         curve, colour = mine[mine[activation].notna()], COLOURS[activation]
         axes.plot(curve["length"], curve[activation], color=colour, linewidth=1)
         runs = mine[mine["risk"].notna() & (mine["activation"] == activation)]
-        for way, style in ((RIGHT, "full"), (WRONG, "none")):
-            these = runs[runs["way"] == way]
-            look = {"color": colour, "linestyle": "", "marker": SYMBOLS[activation], "markersize": 5}
-            axes.plot(these["length"], these["risk"], fillstyle=style, **look)
+        aligned, look = runs["way"] == RIGHT, {"color": colour, "linestyle": "", "markersize": 5}
+        rests = runs["state"] == RESTS
+        for chosen, marker, fill in (
+            (aligned & rests, SYMBOLS[activation], "full"),
+            (~aligned, SYMBOLS[activation], "none"),
+            (aligned & ~rests, "v", "full"),
+        ):
+            edge = {"markeredgecolor": ink(), "markeredgewidth": 0.7, "zorder": 3} if marker == "v" else {}
+            axes.plot(runs["length"][chosen], runs["risk"][chosen], marker=marker, fillstyle=fill, **look, **edge)
         if named:
             label(axes, curve["length"].iloc[-1], curve[activation].iloc[-1], activation, colour)
     ridge = mine[mine["bayes"].notna()]

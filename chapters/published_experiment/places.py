@@ -108,7 +108,6 @@ def ends(paths: Paths, places: Places) -> list[str]:
     return [places.of(point, square) for point, square in zip(paths.points[:, -1], paths.risks[:, -1], strict=True)]
 
 
-def share(descents: Descents, landscapes: Landscapes, activation: str, law: str, *names: str) -> float:
-    """Of the starts, how many end at one of these places."""
-    found = ends(descents[activation, law], landscapes[activation, law])
-    return float(np.mean([name in names for name in found]))
+def count(descents: Descents, landscapes: Landscapes, activation: str, law: str, *names: str) -> int:
+    """Return how many of the starts end at one of these places."""
+    return sum(name in names for name in ends(descents[activation, law], landscapes[activation, law]))

@@ -9,6 +9,7 @@ from scipy.stats import spearmanr
 
 from chapters.real_heads.controls import Control
 from chapters.real_heads.encoder import HEAD_WIDTH, LAYERS
+from chapters.real_heads.nearness import NEAR
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import ByLength, Heads, HeadStatistics, bootstrap, freezing
 from lib.finite_prompt import participation
@@ -28,7 +29,8 @@ class Plane:
     """Heads at every length with the errors of their means, and the exact `curves` of Gaussian scores at `taus`.
 
     `deviations` are those of drawn Gaussian prompts from the exact participation, in standard errors, `drawn` such
-    prompts at least a head; `common` the same where all queries of a head are taken to have their mean spread.
+    prompts at least a head; `common` the same where all queries of a head are taken to have their mean spread. `near`
+    counts the heads within a factor `NEAR` of the curve, by length; `other` counts drawn Gaussian prompts.
     """
 
     heads: ByLength
@@ -38,6 +40,7 @@ class Plane:
     deviations: Mapping[int, Heads]
     common: Mapping[int, Heads]
     drawn: int
+    near: Mapping[int, Measured]
 
 
 @dataclass(frozen=True)
@@ -219,7 +222,25 @@ def place_in_plane(heads: ByLength, controls: Mapping[int, Control], *, key: PRN
         deviations={length: _deviation(these, these.expected_participation) for length, these in controls.items()},
         common={length: _deviation(these, _at_mean_spread(these)) for length, these in controls.items()},
         drawn=min(these.prompts for these in controls.values()),
+        near={length: _count_near(heads[length], these, key=key) for length, these in controls.items()},
     )
+
+
+def _count_near(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Measured:
+    """Count the heads whose participation is within a factor `NEAR` of Gaussian scores of the same mean spread.
+
+    The Gaussian prompts of the control are held to the exact participation at each query's own spread.
+    """
+
+    def count(participations: Heads, expected: Heads) -> int:
+        return int(np.sum(np.abs(np.log(participations / expected)) <= np.log(NEAR)))
+
+    def on_text(these: HeadStatistics) -> int:
+        curve = np.asarray(participation(these.mean("tau"), np.log(heads.length)))
+        return count(these.mean("participation"), curve)
+
+    error = float(bootstrap(on_text, heads, key=key))
+    return Measured(on_text(heads), error, count(control.participation, control.expected_participation))
 
 
 def _deviation(control: Control, expected: Heads) -> Heads:

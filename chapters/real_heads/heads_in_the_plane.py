@@ -1,13 +1,13 @@
-r"""The heads of a trained network, where a theory of Gaussian scores has one curve.
+r"""At every length fewer than half of the 72 heads lie within a factor of 1.5 of the curve of Gaussian scores.
 
 Across: the standard deviation $\hat\tau$ of a head's scores over the tokens of a prompt, mean over queries and
 prompts. Up: the participation $\sum p^2$ of its weights, one over the number of tokens that share them. A point is
-one of the 72 heads; the curve is exact for Gaussian scores all of that spread. One panel a length; the dashed line is
-$\sqrt{2\ln L}$.
+one of the 72 heads; the curve is exact for Gaussian scores all of that spread, and the band around it is a factor of
+1.5 wide on either side. One panel per length; the dashed line is $\sqrt{2\ln L}$, where Gaussian scores freeze.
 
-Alt: Three panels of points around a rising curve, for short, middle and long prompts. Most points lie near the curve
-on its lower half, to the left of a dashed line; a few lie to the right of it, one far out. On longer prompts the
-points are lower, and spread more widely around the curve.
+Alt: Three panels of points around a rising curve with a band, for short, middle and long prompts. Most points lie above
+the curve, many outside the band, and to the left of a dashed line; a few lie to the right of it, one far out. On longer
+prompts the points are lower, and spread more widely around the curve.
 """
 
 import matplotlib.pyplot as plt
@@ -17,15 +17,16 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.findings import Plane, Regimes
 from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
+from chapters.real_heads.nearness import NEAR
 from chapters.real_heads.tracking import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
-from lib.statistics import student_quantile
+from lib.statistics import comparison_quantile, student_quantile
 
 
 def numbers(plane: Plane, regimes: Regimes) -> Numbers:
-    """Heads and curves; how many heads are in which regime; Gaussian tokens land on the exact values."""
-    claims = (_linear_claim(regimes), _frozen_claim(regimes), _control_claim(plane))
+    """Return heads and curves; how many heads are in which regime and near the curve; the control."""
+    claims = (_linear_claim(regimes), _frozen_claim(regimes), *_near_claims(plane), _control_claim(plane))
     return Numbers(_table(plane), claims)
 
 
@@ -90,6 +91,31 @@ def _frozen_claim(regimes: Regimes) -> Claim:
     )
 
 
+def _near_claims(plane: Plane) -> list[Claim]:
+    """Count the heads near the curve at the lengths at which they are fewest and most."""
+    ranked = sorted(plane.near.items(), key=lambda item: item[1].value)
+    heads = next(iter(plane.heads.values())).ratio.size
+    return [
+        Claim(
+            id=f"real-heads-near-{name}",
+            statement=(
+                f"At L = {length}, where they are {name}, not more than half of the {heads} heads have a participation "
+                f"within a factor {NEAR:g} of Gaussian scores of their mean spread: their number."
+            ),
+            source="measured here",
+            measured=found.value,
+            expected=heads / 2,
+            tolerance=comparison_quantile(len(ranked)) * found.std_error,
+            std_error=found.std_error,
+            relation="≤",
+            alternative=Alternative(
+                "the same heads on Gaussian tokens, at the spread of each query", float(found.other)
+            ),
+        )
+        for name, (length, found) in (("fewest", ranked[0]), ("most", ranked[-1]))
+    ]
+
+
 def _control_claim(plane: Plane) -> Claim:
     comparisons = sum(these.size for these in plane.deviations.values())
     return Claim(
@@ -111,12 +137,14 @@ def _control_claim(plane: Plane) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a length."""
+    """Draw one panel per length, with a band of a factor `NEAR` around the curve."""
     lengths = sorted(table["length"].unique().tolist())
     figure, panels = plt.subplots(1, len(lengths), figsize=SIZE, sharex=True, sharey=True, squeeze=False)
     heads, curves = table[table["kind"] == "head"], table[table["kind"] == "curve"]
     for axes, length in zip(panels[0], lengths, strict=True):
         curve, points = curves[curves["length"] == length], heads[heads["length"] == length]
+        low, high = curve["participation"] / NEAR, curve["participation"] * NEAR
+        axes.fill_between(curve["tau"], low, high, color=GAUSSIAN, alpha=0.2, linewidth=0)
         axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2)
         axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75)
         freezing = np.sqrt(2 * np.log(length))
@@ -128,5 +156,5 @@ def draw(table: pd.DataFrame) -> Figure:
     label(panels[0][1], np.sqrt(2 * np.log(lengths[1])), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
     label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
     label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
-    headline(figure, "Most heads of the network lie near the curve of Gaussian scores, left of freezing")
+    headline(figure, "Fewer than half of the heads lie within a factor of 1.5 of the Gaussian curve")
     return figure

@@ -2,13 +2,12 @@ r"""One exponent against the size of the head, and what it must not be confused 
 
 Points: local slope of the exact query-averaged mean square error at a length far beyond simulation. Solid:
 $\beta(H)$, which is 1 up to $H^2=\frac12$ and $\frac12(\sqrt{1+4/H^2}-1)$ beyond. Dashed: the form $c_2/\sigma^2$
-of Prop. 3.1 at $\sigma=H\ge1$ with $c_2=\beta(1)$, the largest constant that one bound for all $\sigma\ge1$ can have:
-it touches the truth at $\sigma=1$ and stays below. Dotted: $1/(1+H^2)$, twice the exponent of [TSC], which measures
-another error (see the text).
+of Prop. 3.1 for $U=I$, at $\sigma=H\ge1$, with $c_2=\beta(1)$. No constant for all $\sigma\ge1$ can be larger: the
+dashed line touches $\beta$ at $\sigma=1$ and stays below it for $\sigma>1$. Dotted: $1/(1+H^2)$, twice the exponent of
+[TSC], which measures another error (see the text).
 
-Alt: Log-log chart of exponents against H squared. Exact points follow a solid curve, flat at one and then falling
-like one over H squared. A dashed line starts on it at one and runs below it; a dotted curve runs below it and joins it
-at the right.
+Alt: Log-log chart of exponents against H squared. Exact points follow a solid curve, flat at one, then falling like
+one over H squared. A dashed line starts on it at one and runs below it; a dotted curve below joins it at the right.
 """
 
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from chapters.sharp_rates.averaged_errors import AveragedErrors, claims_of
 from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
@@ -43,9 +43,9 @@ def read_slopes(errors: ErrorTable, norms: int) -> SlopesByNorm:
     return SlopesByNorm(squared, np.asarray(slopes), there.slope(radial_density(errors.taus, 1.0, 1), 1).item())
 
 
-def numbers(slopes: SlopesByNorm) -> Numbers:
-    """The slopes beside the law, and the two exponents it is compared with; the golden ratio at H = 1."""
-    return Numbers(_table(slopes), (_law_claim(slopes), _admissible_claim(slopes)))
+def numbers(slopes: SlopesByNorm, averages: AveragedErrors) -> Numbers:
+    """The slopes, their limit and two exponents to compare; claims on H = 1, on the constant c₂ and on small heads."""
+    return Numbers(_table(slopes), (_law_claim(slopes), _constant_claim(slopes), *claims_of(averages)))
 
 
 def _table(slopes: SlopesByNorm) -> Table:
@@ -96,15 +96,15 @@ def _law_claim(slopes: SlopesByNorm) -> Claim:
     )
 
 
-def _admissible_claim(slopes: SlopesByNorm) -> Claim:
-    """c₂ = β(1) gives a bound for every σ ≥ 1; c₂ = 1 does not."""
+def _constant_claim(slopes: SlopesByNorm) -> Claim:
+    """No σ ≥ 1 has an exponent below β(1)/σ²; some have one below 1/σ²."""
     spoken = _bounded(slopes.squared_norms)
     slope, squared = slopes.slope[spoken], slopes.squared_norms[spoken]
     return Claim(
-        id="sharp-rates-admissible",
+        id="sharp-rates-one-constant",
         statement=(
-            "With c₂ = β(1) the rate c₂/σ² of Prop. 3.1 is not faster than the true one, for Gaussian tokens and "
-            f"{len(slope)} values of σ ≥ 1: the least local slope less c₂/σ², at ln L = {READ_AT:g}."
+            "With c₂ = β(1) the exponent c₂/σ² of Prop. 3.1 is not above the error's, for U = I, d = 1 and Gaussian "
+            f"tokens and queries, {len(slope)} σ ≥ 1: the least local slope minus c₂/σ² at ln L = {READ_AT:g}."
         ),
         source="heuristic",
         box="admissible-constant",

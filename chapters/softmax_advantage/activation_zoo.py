@@ -14,20 +14,22 @@ squares leads to the Bayes line.
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from chapters.softmax_advantage.crossings import ACCURACY, LENGTHS, LONGER, Crossings
 from chapters.softmax_advantage.marks import DISTINCT, TITLES, WIDE, dot
 from chapters.softmax_advantage.models import GENERIC_LENGTH
 from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, Slopes
-from chapters.softmax_advantage.zoo import BIASES, LONG, SHORT, ZOO, Halves, Zoo
+from chapters.softmax_advantage.zoo import BIASES, LONG, SHORT, STRONG, ZOO, Halves, Zoo
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib.statistics import comparison_quantile
 
 
-def numbers(zoos: Mapping[str, Zoo], halves: Halves, slopes: Slopes, cosine: Products) -> Numbers:
+def numbers(zoos: Mapping[str, Zoo], halves: Halves, crossings: Crossings, slopes: Slopes, cosine: Products) -> Numbers:
     """The zoo, by model and activation; which of them are Bayes, what one half of it is worth, and an angle."""
     rows = [
         {
@@ -56,7 +58,13 @@ def numbers(zoos: Mapping[str, Zoo], halves: Halves, slopes: Slopes, cosine: Pro
         "bayes": Column("Bayes risk"),
         "cosine_squared": Column("(1 - risk)/(1 - Bayes risk), the squared cosine of weights and posterior"),
     }
-    claims = (*_zoo_claims(zoos), _halves_claim(halves), _slope_claim(slopes), _cosine_claim(cosine))
+    claims = (
+        *_zoo_claims(zoos),
+        *_halves_claims(halves),
+        *_crossing_claims(crossings),
+        _slope_claim(slopes),
+        _cosine_claim(cosine),
+    )
     return Numbers(Table(pd.DataFrame(rows), columns), claims)
 
 
@@ -112,22 +120,96 @@ def _zoo_claims(zoos: Mapping[str, Zoo]) -> tuple[Claim, ...]:
     )
 
 
-def _halves_claim(halves: Halves) -> Claim:
-    lead = halves.normalised - halves.neither
-    return Claim(
-        id="softmax-advantage-half-or-none",
-        statement=(
-            "For short prompts softplus, which is normalised and no more, beats all element-wise weights: its risk "
-            f"less the lowest of theirs, the larger difference at (L, ν) = {SHORT[0]} and {SHORT[1]} in the spiked "
-            "model."
+def _halves_claims(halves: Halves) -> tuple[Claim, Claim]:
+    return (
+        Claim(
+            id="softmax-advantage-half-or-none",
+            statement=(
+                "For short prompts and weak hints softplus, which is only normalised, beats all element-wise weights: "
+                f"its risk less the lowest of theirs, the larger difference at (L, ν) = {SHORT[0]} and {SHORT[1]} in "
+                "the spiked model."
+            ),
+            source="derived here",
+            box="one-half-of-softmax",
+            measured=float(halves.short.max()),
+            expected=-DISTINCT,
+            tolerance=0.0,
+            relation="≤",
+            alternative=Alternative(f"the order of a longer prompt, (L, ν) = {LONG}", halves.long),
         ),
-        source="derived here",
-        box="one-half-of-softmax",
-        measured=float(lead[:-1].max()),
-        expected=-DISTINCT,
-        tolerance=0.0,
-        relation="≤",
-        alternative=Alternative(f"the order of a longer prompt, (L, ν) = {LONG}", float(lead[-1])),
+        Claim(
+            id="softmax-advantage-half-strong",
+            statement=(
+                "At strong hints the best element-wise weights beat softplus in short prompts too: its risk less the "
+                f"lowest of theirs, the least difference at (L, ν) = {', '.join(map(str, STRONG))} in the spiked model."
+            ),
+            source="derived here",
+            box="one-half-of-softmax",
+            measured=float(halves.strong.min()),
+            expected=DISTINCT,
+            tolerance=0.0,
+            relation="≥",
+            alternative=Alternative("the order at weak hints, if it held at every strength", float(halves.short.max())),
+        ),
+    )
+
+
+def _crossing_claims(crossings: Crossings) -> tuple[Claim, ...]:
+    """Where the order of softplus and of the best element-wise weights turns, and that a ReLU explains it."""
+    away = np.abs(crossings.posterior_slope / crossings.relu - 1.0)
+    return (
+        *(
+            Claim(
+                id=f"softmax-advantage-half-crossing-{length}",
+                statement=(
+                    f"With {length} tokens in the spiked model softplus without a bias has the risk of the best "
+                    f"element-wise weights at one strength ν of the hint, known to {ACCURACY:g}: by the Laplace "
+                    "identity, against sums over a lattice of scores."
+                ),
+                source="derived here",
+                box="one-half-of-softmax",
+                measured=float(softplus),
+                expected=float(lattice),
+                tolerance=ACCURACY,
+                alternative=Alternative("softplus at the slope √ν of the posterior, not at its best", float(posterior)),
+            )
+            for length, softplus, lattice, posterior in zip(
+                LENGTHS, crossings.softplus, crossings.lattice, crossings.posterior_slope, strict=True
+            )
+        ),
+        Claim(
+            id="softmax-advantage-half-crossing-longer",
+            statement=(
+                f"The crossing falls with the length: ν at which the two risks are equal with {LONGER} tokens, which "
+                f"is below that with {LENGTHS[-1]} tokens."
+            ),
+            source="derived here",
+            box="one-half-of-softmax",
+            measured=crossings.longer,
+            expected=float(crossings.softplus[-1]),
+            tolerance=0.0,
+            relation="≤",
+            alternative=Alternative(
+                f"the crossing rises with the length: that with {LENGTHS[0]} tokens", float(crossings.softplus[0])
+            ),
+        ),
+        Claim(
+            id="softmax-advantage-half-relu",
+            statement=(
+                "The crossing of softplus is that of a normalised ReLU, its limit at large slopes: the larger relative "
+                f"distance with {LENGTHS[0]} and {LENGTHS[1]} tokens."
+            ),
+            source="derived here",
+            box="one-half-of-softmax",
+            measured=float(np.max(np.abs(crossings.softplus / crossings.relu - 1.0))),
+            expected=0.0,
+            # kernels of slope c differ within 1/c of zero, and risks at the best slope by order 1/c², c being about 12
+            tolerance=0.01,
+            relation="≤",
+            alternative=Alternative(
+                "softplus at the slope √ν of the posterior: the smaller distance", float(away.min())
+            ),
+        ),
     )
 
 

@@ -33,13 +33,13 @@ ELEMENTWISE = {"linear": sl.linear, "sigmoid": sl.sigmoid, "erf": sl.erf}
 class FixedHead:
     """Of one kind of head, along widths of the law of lengths.
 
-    `risk` is that of one head, the best for the law; `told` the mean of the risks of two, each the best for its
-    length; `bayes` the mean of the Bayes risks of both lengths.
+    `risk` is that of one head, the best for the law; `per_length` the mean of the risks of two heads, one for each
+    length and the best for it; `bayes` the mean of the Bayes risks of both lengths.
     """
 
     widths: Int[np.ndarray, " widths"]
     risk: Float[np.ndarray, " widths"]
-    told: Float[np.ndarray, " widths"]
+    per_length: Float[np.ndarray, " widths"]
     bayes: Float[np.ndarray, " widths"]
 
 
@@ -54,8 +54,8 @@ def fix_heads() -> dict[tuple[str, str], FixedHead]:
         laws = [[law_of(make(length, SNR)) for length in both] for both in np.asarray(ends.length).T]
         for name, activation in ELEMENTWISE.items():
             risk = [float(compiled_best(activation, pooled(both))) for both in laws]
-            told = [np.mean([float(compiled_best(activation, law)) for law in both]) for both in laws]
-            heads[model, name] = FixedHead(widths, np.asarray(risk), np.asarray(told), bayes)
+            per_length = [np.mean([float(compiled_best(activation, law)) for law in both]) for both in laws]
+            heads[model, name] = FixedHead(widths, np.asarray(risk), np.asarray(per_length), bayes)
     return heads
 
 

@@ -1,13 +1,13 @@
-r"""One prompt of the spiked model: where the answer is, and where heads look.
+r"""One prompt of the spiked model: where the label is, and where heads look.
 
-Each column is a token. Upper row: its score $\chi^\star$; one token, marked, is shifted, and nobody says which. Middle:
-the weights of the best softmax head and of the best linear head. Lower row: its value $z^\star$; the dashed line is the
-marked token's value, which is the label asked for, the others are the heads' answers. Of all prompts drawn, this is the
-one on which both miss it most nearly by what they miss in the root mean square.
+Each column is a token. Upper row: its score $\chi^\star$; one token, marked, is shifted by $\sqrt\nu$, and heads are
+not given which. Middle: the weights of the best softmax head and of the best linear head. Lower row: its value
+$z^\star$; the dashed line is the marked token's value, which is the label, the others are the heads' outputs. Of all
+prompts drawn, this is the one on which the squared errors of both heads are nearest to their medians.
 
 Alt: Three rows of bars over the same tokens. Above, scores, the marked token's among the largest. In the middle,
-softmax puts most weight on few tokens with large scores, linear attention spreads it and has weights below zero. Below,
-values, with three horizontal lines.
+softmax has nearly all its weight on the marked token, linear attention has weights of both signs on many tokens. Below,
+values, with three horizontal lines: the output of softmax is on the label, that of linear attention is not.
 """
 
 from dataclasses import dataclass
@@ -48,10 +48,17 @@ class Prompts:
         return np.sum(self.weights[head] * self.values, axis=1)
 
     @property
-    def typical(self) -> int:
-        """The prompt on which each head misses about as much as it does in the mean square."""
+    def median(self) -> int:
+        """The prompt on which the squared errors of both heads are nearest to their medians, by rank."""
         misses = np.stack([self.misses(head) for head in HEADS])
-        return int(np.argmin(np.abs(np.log(misses / misses.mean(axis=1, keepdims=True))).max(axis=0)))
+        ranks = misses.argsort(axis=1).argsort(axis=1)
+        return int(np.argmin(np.abs(ranks - (misses.shape[1] - 1) / 2).max(axis=0)))
+
+    def found(self, head: str) -> float:
+        """The share of prompts on which the hidden token has more than half of the absolute weight."""
+        sizes = np.abs(self.weights[head])
+        hidden = np.take_along_axis(sizes, self.hidden[:, None], axis=1)[:, 0]
+        return float(np.mean(hidden > 0.5 * sizes.sum(axis=1)))
 
     def misses(self, head: str) -> Float[np.ndarray, " n"]:
         """Squared errors."""
@@ -82,13 +89,13 @@ def _least_squares() -> Float[np.ndarray, "2"]:
 
 
 def numbers(prompts: Prompts) -> Numbers:
-    """The tokens of one prompt, and what softmax misses over all."""
-    return Numbers(_table(prompts), (_bayes_claim(prompts),))
+    """The tokens of one prompt; what softmax misses over all prompts, and on how many it finds the hidden token."""
+    return Numbers(_table(prompts), (_bayes_claim(prompts), _found_claim(prompts)))
 
 
 def _table(prompts: Prompts) -> Table:
     """A row a token."""
-    shown = prompts.typical
+    shown = prompts.median
     frame = pd.DataFrame(
         {
             "token": np.arange(1, LENGTH + 1),
@@ -129,12 +136,29 @@ def _bayes_claim(prompts: Prompts) -> Claim:
     )
 
 
-def beside(axes: Axes, height: float, name: str, colour: str) -> None:
-    """A name to the right of the axes."""
+def _found_claim(prompts: Prompts) -> Claim:
+    return Claim(
+        id="softmax-advantage-one-prompt-found",
+        statement=(
+            f"On most of these prompts the hidden token has more than half of the weight of the best softmax head, at "
+            f"ν = {SNR:g}: the share of prompts."
+        ),
+        source="derived here",
+        box="d26-bayes",
+        measured=prompts.found("softmax"),
+        expected=0.5,
+        tolerance=0.0,
+        relation="≥",
+        alternative=Alternative("the best linear head, by the absolute values of its weights", prompts.found("linear")),
+    )
+
+
+def beside(axes: Axes, height: float, name: str, colour: str, *, in_data: bool = False) -> None:
+    """Write a name to the right of the axes, at a height in units of the axes or of the data."""
     axes.annotate(
         name,
         (1, height),
-        xycoords="axes fraction",
+        xycoords=("axes fraction", "data" if in_data else "axes fraction"),
         xytext=(6, 0),
         textcoords="offset points",
         color=colour,
@@ -143,7 +167,7 @@ def beside(axes: Axes, height: float, name: str, colour: str) -> None:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Scores, weights and values, a column a token."""
+    """Draw scores, weights and values, one column per token."""
     figure, (scores, weights, values) = plt.subplots(3, 1, figsize=(8.0, 5.6), sharex=True)
     hidden, tokens = table[table["hidden"] == 1].iloc[0], table["token"]
     for axes in (scores, weights, values):
@@ -158,13 +182,27 @@ def draw(table: pd.DataFrame) -> Figure:
     lines = [(hidden["value"], "label", ink(), "--")]
     for head, colour, side in zip(HEADS, ("C0", "C1"), (-0.2, 0.2), strict=True):
         weights.bar(tokens + side, table[head], width=0.36, color=colour, linewidth=0)
-        lines.append((float((table[head] * table["value"]).sum()), f"{head} answers", colour, "-"))
+        lines.append((float((table[head] * table["value"]).sum()), f"{head} output", colour, "-"))
         beside(weights, 0.85 if head == "softmax" else 0.55, head, colour)
-    for place, (value, name, colour, dashes) in enumerate(sorted(lines)):
+    lines = sorted(lines)
+    for value, _, colour, dashes in lines:
         values.axhline(value, color=colour, linewidth=2, linestyle=dashes)
-        beside(values, (1 + 2 * place) / 6, name, colour)
+    heights = _apart([value for value, *_ in lines], float(np.ptp(values.get_ylim())) / 7)
+    for height, (_, name, colour, _) in zip(heights, lines, strict=True):
+        beside(values, height, name, colour, in_data=True)
     scores.set(ylabel=r"score $\chi^\star$")
     weights.set(ylabel="weight")
     values.set(ylabel=r"value $z^\star$", xlabel="token", xticks=tokens, xlim=(0.45, tokens.max() + 0.55))
-    headline(figure, "The label is the value of one token, and only scores hint at which")
+    scores.set_title(rf"$\nu = {SNR:g}$", loc="right", fontsize=11)
+    headline(figure, "Softmax finds the token that has the label; a linear head spreads its weight")
     return figure
+
+
+def _apart(values: list[float], gap: float) -> Float[np.ndarray, " n"]:
+    """Move sorted values apart until neighbours differ by at least `gap`, those that do so already not at all."""
+    moved = np.asarray(values, float)
+    for _ in range(100):
+        short = np.maximum(gap - np.diff(moved), 0.0) / 2
+        moved[:-1] -= short
+        moved[1:] += short
+    return moved

@@ -1,14 +1,12 @@
-r"""Prompts of random length: $\bar L - w$ or $\bar L + w$ tokens, with equal chances.
+r"""What not knowing the length costs: prompts of $\bar L - w$ or $\bar L + w$ tokens, with equal chances.
 
-Marks: risk of the best single head of each kind, its slope, bias and scale tuned to this law of lengths itself.
-Thin lines of the same colour: the mean risk of two heads of the kind, each tuned to one of the lengths and told
-which one it meets. Dashed: the mean of the two Bayes risks. Left, element-wise heads see only the mean length, so
-their risk stays; right it grows. In both, not knowing the length costs them the distance from mark to line. One
-softmax head is Bayes-optimal at all lengths at once and pays nothing.
+Up: the risk of one head, its slope, bias and scale the best for both lengths together, less the mean risk of two heads
+of the same kind, one for each length. One softmax head is Bayes-optimal at all lengths at once and loses nothing.
+Sigmoid and erf heads nearly coincide. Left, element-wise heads see only the mean length, so that the risk of one head
+stays the same, while heads for one length get better; right, the risk of one head rises too.
 
-Alt: Two panels of risk against the half-width of the law of lengths. Left, sigmoid, erf and linear marks are level
-and their thin lines fall away below. Right, those marks rise and the lines fall. In both the softmax marks fall
-along the dashed Bayes curve.
+Alt: Two panels of a price against the half-width of the distribution of lengths. In both the softmax marks stay on
+zero, and the curves of linear, sigmoid and erf heads rise from zero to between one tenth and a quarter.
 """
 
 from collections.abc import Mapping
@@ -21,7 +19,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.fixed_heads import MEAN_LENGTH, FixedHead
 from chapters.softmax_advantage.marks import DISTINCT, HEADS, TITLES, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import MARKERS, headline, ink, label
+from companion.figures.style import MARKERS, headline, label
 
 
 def numbers(heads: Mapping[tuple[str, str], FixedHead]) -> Numbers:
@@ -34,7 +32,8 @@ def _frame(heads: Mapping[tuple[str, str], FixedHead]) -> pd.DataFrame:
     frames = [
         pd.DataFrame({"model": model, "activation": name, **vars(these)}) for (model, name), these in heads.items()
     ]
-    return pd.concat(frames, ignore_index=True).rename(columns={"widths": "width"})
+    frame = pd.concat(frames, ignore_index=True).rename(columns={"widths": "width"})
+    return frame.assign(price=frame["risk"] - frame["per_length"])
 
 
 def _table(frame: pd.DataFrame) -> Table:
@@ -44,8 +43,9 @@ def _table(frame: pd.DataFrame) -> Table:
         "activation": Column("What a head makes of its scores", "name"),
         "width": Column(f"Prompts have {MEAN_LENGTH} - width or {MEAN_LENGTH} + width tokens", "tokens"),
         "risk": Column("Excess risk of the best head for this law of lengths"),
-        "told": Column("Mean excess risk of two heads, each the best for one of the lengths"),
+        "per_length": Column("Mean excess risk of two heads, one for each length and the best for it"),
         "bayes": Column("Mean of the Bayes risks of the two lengths"),
+        "price": Column("Risk of one head for both lengths less that of one head for each", absolute=1e-9),
     }
     return Table(frame, columns)
 
@@ -57,7 +57,7 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
     changes = np.abs(risk - np.asarray(unchanged))
     soft, spiked = np.asarray(frame["activation"] == "softmax"), np.asarray(frame["model"] == "spiked")
     fixed = np.asarray(frame.groupby(["model", "activation"])["bayes"].transform("first"))
-    price, random = risk - np.asarray(frame["told"]), np.asarray(frame["width"] > 0)
+    price, random = np.asarray(frame["price"]), np.asarray(frame["width"] > 0)
     widest = np.asarray(frame["width"] == frame["width"].max())
     return [
         Claim(
@@ -124,26 +124,24 @@ def _claims(frame: pd.DataFrame) -> list[Claim]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a model: the risk of each head against the width of the law, on the averaged Bayes risk."""
+    """One panel per model: the price of not knowing the length, one curve per head."""
     figure, panels = plt.subplots(1, 2, figsize=WIDE, sharey=True)
+    colours = {name: f"C{index}" for index, name in enumerate(HEADS)}
     for panel, (model, title) in zip(panels, TITLES.items(), strict=True):
-        mine = table[table["model"] == model]
-        for index, (name, marker) in enumerate(zip(HEADS, MARKERS, strict=False)):
-            curve = mine[mine["activation"] == name]
-            style = {"color": f"C{index}", "fillstyle": "none" if name == "erf" else "full", "zorder": 3}
-            panel.plot(curve["width"], curve["risk"], marker, markersize=8 if name == "erf" else 5, **style)
-            if name != "softmax":
-                panel.plot(curve["width"], curve["told"], color=f"C{index}", linewidth=1.5)
-        panel.plot(curve["width"], curve["bayes"], color=ink(), linestyle="--", linewidth=1.5)
-        panel.set(title=title, xlabel="half-width of the law of lengths, $w$", ylim=(0, 1))
+        rows = table[table["model"] == model]
+        for name, marker in zip(HEADS, MARKERS, strict=False):
+            curve = rows[rows["activation"] == name]
+            look = {"marker": marker, "linestyle": "-", "markersize": 5, "clip_on": False}
+            if name == "erf":  # on top of the sigmoid's curve
+                look |= {"fillstyle": "none", "markersize": 9, "linestyle": ""}
+            panel.plot(curve["width"], curve["price"], color=colours[name], linewidth=2, zorder=3, **look)
+        panel.set(title=title, xlabel="half-width of the lengths, $w$", ylim=(0, 1.05 * table["price"].max()))
         panel.set_xticks(np.arange(0, table["width"].max() + 1, 2))
-    ends = mine[mine["width"] == mine["width"].max()].set_index("activation")
-    for index, name in enumerate(HEADS):
-        up = {"sigmoid": 7, "erf": -9}.get(name, 0)
-        label(panels[-1], table["width"].max(), ends["risk"][name], name, f"C{index}", xytext=(9, up))
-    label(panels[-1], table["width"].max(), ends["told"]["linear"], "linear, told", "C1", xytext=(9, 0))
-    label(panels[-1], table["width"].max(), ends["told"]["erf"], "sigmoid\nand erf, told", "C3", xytext=(9, 0))
-    label(panels[-1], table["width"].max(), ends["bayes"]["softmax"], "Bayes", ink(), xytext=(9, -13))
-    panels[0].set_ylabel("excess risk")
-    headline(figure, "Softmax does not mind a random length; other heads do")
+        ends = rows[rows["width"] == rows["width"].max()].set_index("activation")["price"]
+        for name in ("softmax", "linear", "sigmoid"):
+            text = "sigmoid, erf" if name == "sigmoid" else name
+            label(panel, table["width"].max(), ends[name], text, colours[name], xytext=(10, 0))
+    panels[0].set_ylabel("price of not knowing the length")
+    figure.subplots_adjust(wspace=0.35)
+    headline(figure, "Not knowing the length costs linear and element-wise heads, and softmax nothing")
     return figure

@@ -14,8 +14,9 @@ from lib.single_location.population import moments
 
 # Biases that softplus is given, from where it still differs from softmax to where it does not any more.
 BIASES = (-2.0, -4.0, -8.0, -16.0, -64.0)
-# Spiked tasks in which softplus and the best element-wise weights are compared: short prompts, and a longer one.
-SHORT, LONG = ((2, 5.0), (3, 2.0)), (10, 6.0)
+# Spiked tasks (L, ν) in which softplus and the best element-wise weights are compared: short prompts at weak hints and
+# at strong ones, and a longer prompt.
+SHORT, STRONG, LONG = ((2, 5.0), (3, 2.0)), ((2, 20.0), (3, 20.0), (2, 60.0), (3, 60.0)), (10, 6.0)
 
 
 class Species(NamedTuple):
@@ -53,13 +54,14 @@ class Zoo:
 
 @dataclass(frozen=True)
 class Halves:
-    """Lowest risks in the spiked model: of softplus, normalised only, and of element-wise weights, which are neither.
+    """Lowest risk of softplus, which is normalised only, less that of element-wise weights, which are neither.
 
-    One entry a task of `SHORT`, and of `LONG` the last.
+    In the spiked model, for the tasks of `SHORT`, of `STRONG`, and for `LONG`.
     """
 
-    normalised: Float[np.ndarray, " tasks"]
-    neither: Float[np.ndarray, " tasks"]
+    short: Float[np.ndarray, " short"]
+    strong: Float[np.ndarray, " strong"]
+    long: float
 
 
 def best_risks(length: int, snr: float) -> dict[str, Zoo]:
@@ -68,9 +70,10 @@ def best_risks(length: int, snr: float) -> dict[str, Zoo]:
 
 
 def compare_halves() -> Halves:
-    """Softplus without a bias against the best element-wise weights there are, for short prompts and for long ones."""
-    tasks = sl.Spiked(*np.asarray([*SHORT, LONG]).T)
-    return Halves(np.asarray(sl.best_risk(tasks, sl.softplus)), np.asarray(sl.best_elementwise_risk(tasks)))
+    """Compare softplus without a bias with the best element-wise weights, in short prompts and in a longer one."""
+    tasks = sl.Spiked(*np.asarray([*SHORT, *STRONG, LONG]).T)
+    lead = np.asarray(sl.best_risk(tasks, sl.softplus)) - np.asarray(sl.best_elementwise_risk(tasks))
+    return Halves(lead[: len(SHORT)], lead[len(SHORT) : -1], float(lead[-1]))
 
 
 def _best_risks(model: str, task: sl.LocationTask) -> Zoo:

@@ -1,8 +1,9 @@
 r"""Most prompts share the weight more evenly than the mean says: rare prompts carry it.
 
-Left: $\ln(1/P)/\ln L$ against $c=\tau/\sqrt{2\ln L}$, of the mean and of a typical prompt, at two lengths; dashed:
-their limits, a heuristic. Right: prompts put in order of their largest score, and the share of the mean participation
-that the rarest of them carry, at one $c$ and several lengths. Dotted: a share of its own size. All curves are exact.
+Left: the power of $1/L$ of $\sum p^2$ against $c=\tau/\sqrt{2\ln L}$, of its mean and of a typical prompt, at two
+lengths; dashed: their limits, a heuristic. Right: prompts put in order of their largest score, and the share of the
+mean participation that the rarest of them carry, at one $c$ and several lengths. Dotted: a share of its own size. All
+curves are exact.
 
 Alt: Two panels. Left, two pairs of falling curves that agree up to about one half and then part, the typical prompt's
 above the mean's, with dashed limits. Right, curves that bulge to the upper left the more, the longer the prompt: for
@@ -58,12 +59,15 @@ def _table(planes: Sequence[Averages], carried: Sequence[Carried]) -> Table:
     ]
     columns = {
         "panel": Column(
-            "`exponent`: ln(1/P)/ln L against c; `share`: of the mean, against the share of prompts", "name"
+            "`exponent`: ln(1/Σp²)/ln L against c; `share`: of the mean, against the share of prompts", "name"
         ),
         "curve": Column("`mean` E Σp² or `typical` exp E ln Σp²", "name"),
         "log_length": Column("ln L"),
         "x": Column("c = τ/√(2 ln L), or the share of prompts, those of the largest scores first"),
-        "y": Column("ln(1/P)/ln L, or the share of E Σp² that these prompts carry", absolute=1e-6),
+        "y": Column(
+            "ln(1/Σp²)/ln L of the mean or of a typical prompt, or the share of E Σp² that these prompts carry",
+            absolute=1e-6,
+        ),
         "limit": Column("Limit of the exponent [heuristic], or an equal share"),
     }
     return Table(pd.concat([*exponents, *shares], ignore_index=True), columns)
@@ -126,7 +130,7 @@ def draw(table: pd.DataFrame) -> Figure:
     handles = [Line2D([], [], color=colour) for colour in COLOURS.values()] + [legend_line("--", 1.2)]
     left.legend(handles, ["mean over prompts", "typical prompt", "limits"], loc="upper right")
     thin, thick = (f"{log_length:.0f}" for log_length in (lengths[0], lengths[-1]))
-    left.set(xlabel=r"size of the scores, $c$", ylabel=r"$\ln(1/P)\,/\,\ln\,L$", ylim=(-0.03, 1.03))
+    left.set(xlabel=r"size of the scores, $c$", ylabel=r"$\ln(1/\Sigma p^2)\,/\,\ln\,L$", ylim=(-0.03, 1.03))
     left.set_title(rf"thin: $\ln\,L={thin}$, thick: ${thick}$")
     for log_length, colour in zip(
         sorted(shares["log_length"].unique()), sequence(shares["log_length"].nunique()), strict=True

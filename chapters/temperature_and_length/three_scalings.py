@@ -1,14 +1,15 @@
-r"""A head left alone comes to average all; one scaled by $\ln L$ freezes, if its scores have no bound.
+r"""Normal scores average if left alone, freeze at $\ln L$, and go slowly to a limit at $\sqrt{\ln L}$.
 
-How many tokens share the weight, as a power of the length: $\ln(1/P)/\ln L$, from 1, where all tokens share it, to 0,
-where one has it all. Solid: the mean over prompts of $P=\sum p^2$. Dotted: the typical prompt, $P=\exp\mathbb
-E\ln\sum p^2$. Lines are exact; points are simulated prompts, with bars of two standard errors, mostly smaller than the
-points. Dashes at the right edge: limits for $L\to\infty$, a heuristic. Left: normal scores, up to the largest for which
-the theory is guaranteed. Right: scores of the same standard deviation that are uniform on an interval.
+How many tokens share the weight, as a power of the length: the power is 1 where all tokens share it and 0 where one
+has it all. Solid: $\ln(1/P)/\ln L$ with the participation $P$, the mean over prompts of the sum $\sum p^2$ of squared
+weights. Dotted: the same of the typical prompt, with $\exp\mathbb E\ln\sum p^2$ in place of $P$. Lines are exact;
+points are simulated prompts, with bars of two standard errors, mostly smaller than the points. Dashes at the right
+edge: limits for $L\to\infty$, a heuristic. Left: normal scores, up to the largest for which the theory is guaranteed.
+Right: scores of the same standard deviation that are uniform on an interval.
 
 Alt: Two panels of a share against the logarithm of the length, three colours each. Left, the curves part where they
-cross: one rises to one, one levels off at a small value, one falls to zero, each with a dotted curve a little above it.
-Right, all three rise towards one.
+cross: one rises to one, one falls ever more slowly towards a small value, one falls to zero, each with a dotted curve
+a little above it. Right, all three rise towards one.
 """
 
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from chapters.temperature_and_length.marks import (
     LOGARITHM,
     MEAN,
     NORMAL,
+    ROOT,
     SIZE,
     TYPICAL,
     UNIFORM,
@@ -38,7 +40,12 @@ from lib.statistics import student_quantile
 
 def numbers(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> Numbers:
     """Curves of both laws, simulated prompts on those of the first; what becomes of scores times ln L."""
-    claims = (_simulated_claim(simulated), _frozen_claim(normal, uniform), _bounded_claim(normal, uniform))
+    claims = (
+        _simulated_claim(simulated),
+        _root_claim(normal),
+        _frozen_claim(normal, uniform),
+        _bounded_claim(normal, uniform),
+    )
     return Numbers(_table(normal, uniform, simulated), claims)
 
 
@@ -107,6 +114,28 @@ def _simulated_claim(simulated: Sequence[Comparison]) -> Claim:
             "e^{τ²}/L, the law of long prompts, which is at most 1",
             worst(lambda one: np.exp(min(one.tau**2 - one.log_length, 0.0))),
         ),
+    )
+
+
+def _root_claim(normal: Curves) -> Claim:
+    """Normal scores times √(ln L): the power of L has a limit, which it approaches with a factor 1/√(ln L)."""
+    curve = normal[ROOT]
+    log_lengths = curve.log_lengths[-2:]
+    beside = np.log(curve.mean[-2:]) + mean_exponent(curve.ratios[-2:]) * log_lengths
+    return Claim(
+        id="temperature-root-logarithm",
+        statement=(
+            f"Normal scores times √(ln L), at c = {curve.ratios[-1]:.2g}: the mean participation is not a power of the "
+            "length alone, but its limiting power times 1/√(ln L). The local power of ln L between ln L = "
+            f"{log_lengths[0]:.4g} and {log_lengths[1]:.4g}."
+        ),
+        source="heuristic",
+        box="three-scalings",
+        measured=float(np.diff(beside)[0] / np.diff(np.log(log_lengths))[0]),
+        expected=-0.5,
+        # half of the way to no factor; what is left is of relative order 1/ln L
+        tolerance=0.25,
+        alternative=Alternative("a constant power of the length", 0.0),
     )
 
 
@@ -180,11 +209,11 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
         panel.set_xticks([3, 10, 30, 100, 300], labels=["3", "10", "30", "100", "300"])
         panel.minorticks_off()
-    panels[0].set_ylabel(r"tokens that share, $\ln(1/P)\,/\,\ln\,L$")
+    panels[0].set_ylabel(r"tokens that share, $\ln(1/\Sigma p^2)\,/\,\ln\,L$")
     handles, labels = panels[0].get_legend_handles_labels()
     handles += [legend_line("-"), legend_line(":", 1.5)]
     figure.legend(handles, [*labels, "mean", "typical prompt"], loc="outside lower center", ncols=5)
     for place, words, side in ((1.0, "all tokens", "top"), (0.0, "one token", "bottom")):
         panels[0].annotate(words, (0.01, place), xycoords=("axes fraction", "data"), va=side, color=ink())
-    headline(figure, "Left alone a head averages all; scaled by ln L it freezes, if scores are unbounded")
+    headline(figure, "Normal scores average if left alone, freeze at ln L, and go slowly to a limit at √(ln L)")
     return figure

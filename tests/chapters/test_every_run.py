@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,25 @@ from rich.progress import Progress
 
 from chapters.published_experiment import every_length, every_run
 from chapters.published_experiment.data import every_run as command
-from chapters.published_experiment.every_run import COLUMNS, RUN, Run, joined, read, rows_of, runs_in, wrong_way
+from chapters.published_experiment.every_run import (
+    COLUMNS,
+    LENGTHS,
+    MANY,
+    RUN,
+    STARTS,
+    Run,
+    joined,
+    read,
+    rows_of,
+    runs_in,
+    wrong_way,
+)
 from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, head_at
-from chapters.published_experiment.protocol import LAWS, POOLS, published_task
+from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, published_task
 from companion.authoring.checkpoints import Checkpoint
+from companion.figures import store
+from companion.project.notebooks import Notebook
+from companion.project.paths import Project
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -171,3 +187,41 @@ def test_every_length_takes_the_runs_that_there_are():
         claim.statement for claim in numbers.claims if "covariates served the wrong way round (" in claim.statement
     ]
     assert [" at 10 tokens)" in words for words in counts] == [True] * 4
+
+
+def test_runs_rest_at_the_optimum_still_fall_or_are_at_the_swapped_solution():
+    """The headline of `every_length`, on the published table: three groups, which the mean square keeps apart."""
+    project = Project(Path(__file__).parents[2])
+    table = pd.read_csv(project.published / "published_experiment/every_length.csv")
+    curves = table[table["softmax"].notna()].drop_duplicates(["law", "length"]).set_index(["law", "length"])
+    runs = table[table["risk"].notna()]
+    best = [curves.loc[(run.law, run.length), run.activation] for run in runs.itertuples()]
+    ratios = runs["risk"] / best
+    swapped, falling = runs["way"] == every_length.WRONG, runs["state"] == every_length.FALLS
+    groups = {
+        "runs-at-rest": ratios[~swapped & ~falling],
+        "runs-falling": ratios[~swapped & falling],
+        "runs-swapped": ratios[swapped],
+    }
+    assert (groups["runs-at-rest"] - 1).abs().max() < CLOSE
+    assert 1 < groups["runs-falling"].min() <= groups["runs-falling"].max() < groups["runs-swapped"].min()
+    claims = store.read_record(project.published / "published_experiment", "every_length")["claims"]
+    measured = {claim["id"].removeprefix("published-experiment-"): claim["measured"] for claim in claims}
+    assert {name: measured[name] for name in groups} == {name: len(group) for name, group in groups.items()}
+    assert measured["runs"] == len(runs)
+
+
+def test_prose_names_the_totals_of_its_counts():
+    """A count from a claim stands beside a total that is typed: it is that of the parameters, and of the protocol."""
+    project = Project(Path(__file__).parents[2])
+    notebook = Notebook.named(project, "published_experiment")
+    prose = "\n".join(cell["source"] for cell in notebook.cells if cell["cell_type"] == "markdown")
+    starts, softmax_starts = notebook.defaults["starts"], notebook.defaults["softmax_starts"]
+    assert f"Of the {starts} linear starts {{claim}}`published-experiment-trapped-linear`" in prose
+    assert f"of the {softmax_starts} softmax starts {{claim}}`published-experiment-trapped-softmax`" in prose
+    assert f"{{claim}}`published-experiment-trapped-softmax-as-published` of the {softmax_starts} starts" in prose
+    several = STARTS * sum(length <= MANY for length in LENGTHS)
+    assert f"there are {several} runs of each head under each law" in prose
+    front = (project.book / "index.md").read_text(encoding="utf-8")
+    said = " ".join(front.split())
+    assert f"{{claim}}`published-experiment-trapped-softmax` of {softmax_starts} random starts of softmax" in said

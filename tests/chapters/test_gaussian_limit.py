@@ -7,16 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
+from scipy.linalg import sqrtm
 from scipy.special import softmax
 from scipy.stats import norm
 
 from chapters.gaussian_limit.ellipses import factors, laws
-from chapters.gaussian_limit.gaussian_prompts import query_ray, respond, two_clusters
-from chapters.gaussian_limit.laplace_prompts import mean_absolute_deviation
+from chapters.gaussian_limit.gaussian_prompts import query_law, query_ray, respond, two_clusters
+from chapters.gaussian_limit.laplace_far import scaled_errors, stable_median
+from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_deviation
 from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
 from chapters.gaussian_limit.parameters import Parameters
+from chapters.gaussian_limit.transport import match
 from lib.attention import attend, mean_square_weight
 from lib.measures import Empirical, empirical, tilted_cov, tilted_mean
+from lib.statistics import quantile_error
 
 NAME = "gaussian_limit"
 
@@ -150,3 +154,54 @@ def test_the_error_of_a_mean_absolute_deviation_includes_that_of_its_centre():
     found, errors = np.transpose([mean_absolute_deviation(values) for values in repeated])
     np.testing.assert_allclose(found.mean(), 2 / np.e, rtol=0.01)
     np.testing.assert_allclose(np.sqrt(np.mean(errors**2)), found.std(), rtol=0.05)
+
+
+def test_long_laplace_prompts_from_their_largest_tokens_are_those_drawn_token_by_token(float64):
+    """Quartiles of the scaled error at ten thousand tokens, within five standard errors of their difference."""
+    length, prompts, rng = 10_000, 1000, np.random.default_rng(4)
+    tokens = rng.laplace(size=(prompts, length))
+    outputs = np.sum(softmax(BETWEEN * tokens, axis=1) * tokens, axis=1)
+    drawn = length ** (1 - BETWEEN) * (outputs - 2 * BETWEEN / (1 - BETWEEN**2))
+    found = scaled_errors(np.log(length), 4 * prompts, key=jr.key(5))
+    chances = np.asarray([0.25, 0.5, 0.75])
+    apart = np.quantile(found, chances) - np.quantile(drawn, chances)
+    spread = np.hypot(quantile_error(found, chances), quantile_error(drawn, chances, width=0.03))
+    assert (np.abs(apart) < 5 * spread).all()
+
+
+def test_the_stable_median_is_that_of_a_series_of_arrivals():
+    """`Σ κ Γ_j^{-ξ}` with the mean of the terms that are left out subtracted."""
+    rng, terms = np.random.default_rng(6), 4000
+    arrivals = np.cumsum(rng.exponential(size=(4000, terms)), axis=1)
+    series = np.sum(arrivals**-BETWEEN, axis=1) - arrivals[:, -1] ** (1 - BETWEEN) / (1 - BETWEEN)
+    sizes = np.abs(2**-BETWEEN * (1 - BETWEEN**2) * series)
+    error = quantile_error(sizes, np.asarray([0.5]))[0]
+    assert abs(np.median(sizes) - stable_median()) < 5 * error
+
+
+@pytest.mark.parametrize(("tilt", "slope"), [(1.0, 0.5), (2.0, 1.0)])
+def test_at_and_beyond_the_pole_laplace_outputs_grow_with_the_logarithm_of_the_length(tilt, slope):
+    """`½ ln L` at the pole, `ln L` beyond: medians, with corrections that fall with the length."""
+    rng, lengths, prompts = np.random.default_rng(8), (10**3, 10**5), (2000, 400)
+    medians = []
+    for length, count in zip(lengths, prompts, strict=True):
+        tokens = (rng.laplace(size=length) for _ in range(count))
+        medians.append(np.median([softmax(tilt * prompt) @ prompt for prompt in tokens]))
+    assert (medians[1] - medians[0]) / np.log(100) == pytest.approx(slope, abs=0.15)
+
+
+def test_for_gaussian_tokens_the_transport_map_is_their_covariance(float64):
+    """The affine map between two Gaussians, as in the proof, from the covariances of tilts and of tilted means."""
+    ray = query_ray()
+    bilinear, cov = np.asarray(ray.params.bilinear), np.asarray(ray.gaussian.cov)
+    tilts = bilinear @ np.asarray(query_law().cov) @ bilinear.T
+    means = cov @ tilts @ cov
+    root = np.real(sqrtm(tilts))
+    matrix = np.linalg.solve(root, np.real(sqrtm(root @ means @ root))) @ np.linalg.inv(root)
+    np.testing.assert_allclose(matrix, cov, rtol=1e-9)
+
+
+def test_tilts_are_transported_at_the_least_cost_and_queries_are_not(float64):
+    matching = match(query_ray(), key=jr.key(3))
+    assert matching.tilts == 1
+    assert matching.queries < 0.9

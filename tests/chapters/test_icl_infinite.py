@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from chapters.icl_infinite.block_flows import bounds, first_below, sharp_bound, toeplitz
+from chapters.icl_infinite.block_flows import (
+    REACHED,
+    bounds,
+    decay_rates,
+    first_below,
+    sharp_bound,
+    slowest_rate,
+    toeplitz,
+)
 from chapters.icl_infinite.escape_from_saddle import SADDLE_SIZE
 from lib.icl import LinearRegression, balanced_start, block_head
 
@@ -46,3 +54,46 @@ def test_a_sign_wrong_start_is_worse_than_predicting_zero(run):
     start = frame[(frame["larger"] == "gain") & (frame["time"] == 0)]
     expected = (1 + SADDLE_SIZE * start["gain"] / np.sqrt(run.names["dimension"])) ** 2
     np.testing.assert_allclose(start["risk"], expected, rtol=1e-12)
+
+
+SPECTRA = {
+    "geometric": np.geomspace(1.0, 0.1, 5),
+    "one weak direction": np.array([0.1, 1.0, 1.0, 1.0]),
+    "two weak directions": np.array([0.1, 0.1, 1.0, 1.0]),
+    "isotropic": np.ones(3),
+    "one dimension": np.array([0.7]),
+}
+
+
+@pytest.mark.parametrize("spectrum", SPECTRA.values(), ids=SPECTRA)
+def test_rates_at_the_limit_are_those_of_the_closed_form(spectrum, float64):
+    """One rate is 0, along the valley; the slowest and the fastest other are of the order of the cubes."""
+    axes = np.linalg.qr(np.random.default_rng(1).normal(size=(len(spectrum), len(spectrum)))).Q
+    rates = decay_rates(LinearRegression(axes * spectrum @ axes.T))
+    square = np.sqrt(np.sum(spectrum**-2))
+    assert rates[0] == pytest.approx(0.0, abs=1e-12 * rates[-1])
+    assert rates[1] == pytest.approx(slowest_rate(spectrum), rel=1e-9)
+    for rate, sigma in ((rates[1], spectrum.min()), (rates[-1], spectrum.max())):
+        assert 1 - 1e-9 <= rate / (square * sigma**3) <= 2 + 1e-9
+
+
+def test_the_flow_arrives_at_the_slowest_rate(run):
+    """Measured on the published kind of flow, where its distance is between 1e-3 and 1e-6."""
+    frame = run.tables["infinite_flow"].frame
+    curve = frame[frame["covariance"] == frame["covariance"].iloc[-1]]
+    late = curve[curve["distance"].between(1e-6, 1e-3)]
+    rate = -np.polyfit(late["time"], np.log(late["distance"]), 1)[0]
+    spectrum = np.geomspace(1.0, 1 / run.names["condition"], run.names["dimension"])
+    assert rate == pytest.approx(slowest_rate(spectrum), rel=0.02)
+
+
+def test_every_flow_ends_at_the_limit_and_the_ill_conditioned_one_last(run):
+    """The headline of `infinite_flow`."""
+    frame = run.tables["infinite_flow"].frame
+    arrivals = {
+        name: first_below(curve["time"].to_numpy(), curve["distance"].to_numpy(), REACHED)
+        for name, curve in frame.groupby("covariance", sort=False)
+    }
+    assert np.isfinite([*arrivals.values()]).all()
+    *others, last = arrivals.values()
+    assert last > 5 * max(others)

@@ -11,6 +11,7 @@ import pytest
 from chapters.laboratory import live_cloud, live_needle, live_plane, live_valley
 from chapters.laboratory.clouds import answers, draw_clouds
 from chapters.laboratory.grids import Axis, Grid, rounded
+from chapters.laboratory.marks import share_left
 from chapters.laboratory.trials import Trial
 from companion.analysis.dependencies import digest
 from companion.project.paths import Project
@@ -61,6 +62,25 @@ def test_the_published_plane_is_the_library(float64):
     step = 1e-2
     longer, shorter = (np.log(score_error(taus, log_lengths + sign * step)) for sign in (1, -1))
     np.testing.assert_allclose(grid.read("slope", *places), (shorter - longer) / (2 * step), atol=1e-3)
+
+
+def test_towards_the_dashed_line_the_answer_is_lost_and_short_prompts_lose_it_first():
+    """As the headline of the plane says: at every length nearer to the line less is left, and less of a shorter one."""
+    grid, ratios = published("live_plane", "tau", "top"), np.linspace(0.3, 1.0, 15)
+    left = np.stack([share_left(grid, ratio, live_plane.LARGEST_DECADE) for ratio in ratios])
+    assert (np.diff(left, axis=0) < 1e-5).all()  # what six digits of a logarithm leave
+    assert (np.diff(left, axis=1) > -1e-5).all()
+    assert left[-1].max() < 0.95
+    assert (left[0, 2:] > 0.99).all()  # well left of the line linear attention's answer is there, from 1000 tokens on
+
+
+@pytest.mark.parametrize("view", ["cloud", "needle", "plane", "valley"])
+def test_a_picture_that_moves_has_the_headline_of_the_one_that_does_not(view):
+    script = (PROJECT.page_folder(NAME) / "views" / f"{view}.js").read_text(encoding="utf-8")
+    says = re.search(r'^  says: "(.+)",$', script, re.MULTILINE)
+    drawing = (PROJECT.root / "chapters" / NAME / f"live_{view}.py").read_text(encoding="utf-8")
+    assert says
+    assert f'headline(figure, "{says[1]}")' in drawing
 
 
 def test_one_token_and_the_corners_of_the_plane(float64):

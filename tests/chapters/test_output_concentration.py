@@ -11,9 +11,9 @@ from chapters.output_concentration import partition_functions
 from chapters.output_concentration.anatomy import TakeApart, share_above
 from chapters.output_concentration.error_curves import simulate_errors
 from chapters.output_concentration.exact_by_law import clusters as normal_clusters
-from chapters.output_concentration.exact_by_law import exact_by_law, signs
+from chapters.output_concentration.exact_by_law import exact_by_law, signs, uniform
 from chapters.output_concentration.scene import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
-from chapters.output_concentration.token_laws import law_limits, sub_gaussian_constant, token_laws
+from chapters.output_concentration.token_laws import MOMENTS, WITHIN, even_moments, law_limits, token_laws
 from lib.attention import attend
 from lib.concentration import ByImportance, isotropic_error, radial_table, sample_gaps
 from lib.measures import Empirical, Gaussian, Rademacher
@@ -56,8 +56,69 @@ def test_the_four_laws_share_their_variance_and_their_sub_gaussian_constant(floa
         small = 1e-4 * np.eye(DIMENSION)
         np.testing.assert_allclose([law.log_mgf(tilt) for tilt in small], 0.5e-8 * scale**2, rtol=1e-5)
         assert all(law.log_mgf(tilt) <= 0.5 * scale**2 * tilt @ tilt + 1e-12 for tilt in jnp.asarray(tilts))
+
+
+def test_on_a_grid_of_tilts_no_sub_gaussian_constant_differs_from_the_proved_one(float64):
+    """`sup_ξ √(2Λ(ξ))/|ξ|` of a coordinate is σ, from below: at the least tilt t, 1 - (σt)²/12 at worst."""
+    scale, least = 1.7, 1e-3
+    tilts = jnp.geomspace(least, 30.0, 200) / scale
     for law in token_laws(scale, 1).values():
-        np.testing.assert_allclose(sub_gaussian_constant(law, scale), scale, rtol=1e-6)
+        constants = np.asarray([jnp.sqrt(2 * law.log_mgf(tilt[None])) / tilt for tilt in tilts])
+        assert constants.max() <= scale * (1 + 1e-9)
+        assert constants.max() >= scale * (1 - least**2 / 6)
+
+
+def test_even_moments_are_integrals_and_at_most_those_of_a_normal_coordinate():
+    x, moments = np.linspace(-40, 40, 400_001), even_moments()
+    centre, width = np.sqrt(1 - WITHIN), np.sqrt(WITHIN)
+    densities = {
+        "Gaussian": stats.norm.pdf(x),
+        "mixture": (stats.norm.pdf(x, centre, width) + stats.norm.pdf(x, -centre, width)) / 2,
+        "uniform": stats.uniform.pdf(x, -np.sqrt(3), 2 * np.sqrt(3)),
+    }
+    for order in (1, 2, 5, 12, MOMENTS):
+        for name, density in densities.items():
+            expected = np.trapezoid(density * x ** (2 * order), x)
+            np.testing.assert_allclose(moments[name][order - 1], expected, rtol=1e-2 if name == "uniform" else 1e-9)
+    for values in moments.values():
+        np.testing.assert_allclose(values[0], 1.0, rtol=1e-12)  # variance
+        assert (values <= moments["Gaussian"] * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("tau", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("length", [2, 20, 200])
+def test_mean_weights_are_rarely_below_half_their_mean(tau, length):
+    """`P(D < ½) ≤ e^{-L/8ρ}`, ρ = E w̄², for normal, sign and uniform scores: an inequality of the theorem's proof."""
+    rng, prompts, half = np.random.default_rng(7), 4000, np.sqrt(3.0) * tau
+    size = (prompts, length)
+    weights = {
+        np.exp(tau**2): np.exp(tau * rng.normal(size=size) - tau**2 / 2),
+        np.cosh(2 * tau) / np.cosh(tau) ** 2: np.exp(tau * rng.choice([-1, 1], size=size)) / np.cosh(tau),
+        half / np.tanh(half): np.exp(rng.uniform(-half, half, size=size)) * half / np.sinh(half),
+    }
+    for second_moment, drawn in weights.items():
+        bound = np.exp(-length / (8 * second_moment))
+        share = np.mean(drawn.mean(axis=1) < 0.5)
+        assert share <= bound + 5 * np.sqrt(bound * (1 - bound) / prompts)
+
+
+def test_the_error_times_the_length_tends_to_the_mean_fluctuation(float64):
+    """For all four laws, with a correction of relative size 1/L, at a head so small that it has a mean: E e^{6τ²} < ∞.
+
+    The mean fluctuation of Gaussian tokens is E e^{τ²}(2 + τ²).
+    """
+    gain, squared, lengths = 0.25, 0.0625, np.asarray([1e2, 1e4])
+    rules = {
+        "Rademacher": signs(1.0),
+        "uniform": uniform(np.sqrt(3.0)),
+        "mixture": normal_clusters(np.sqrt(1 - WITHIN), np.sqrt(WITHIN)),
+        "Gaussian": normal_clusters(1e-9, 1.0),
+    }
+    limits = {**law_limits(1.0, gain).weighted, "Gaussian": 2 / (1 - 2 * squared) * (1 + squared / (1 - 2 * squared))}
+    for name, rule in rules.items():
+        near, far = np.abs(lengths * exact_by_law(rule, gain, lengths).errors / limits[name] - 1)
+        assert near < 0.1
+        assert far < near / 50  # 100 for a correction of 1/L
 
 
 @pytest.mark.parametrize("length", [2, 3])

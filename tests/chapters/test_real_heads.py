@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import erf, softmax
 
@@ -15,6 +16,7 @@ from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
 from companion.authoring.datasets import faults
+from companion.figures import store
 from lib.finite_prompt import participation
 from lib.heads import linear_prediction
 
@@ -307,3 +309,18 @@ def test_examples_are_those_of_least_middle_and_widest_spread():
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         run_cells(NAME, **wrong)
+
+
+def test_fewer_than_half_of_the_heads_lie_near_the_curve_of_gaussian_scores():
+    """The headline of `heads_in_the_plane`, on the published table, against the exact curve at every head's spread."""
+    table = pd.read_csv(ROOT / "figures/real_heads/heads_in_the_plane.csv")
+    heads = table[table["kind"] == "head"]
+    counts = {}
+    for length, these in heads.groupby("length"):
+        curve = np.asarray(participation(these["tau"].to_numpy(), np.log(length)))
+        counts[length] = int(np.sum(np.abs(np.log(these["participation"] / curve)) <= np.log(1.5)))
+        assert counts[length] < len(these) / 2
+    record = store.read_record(ROOT / "figures/real_heads", "heads_in_the_plane")
+    measured = {claim["id"]: claim["measured"] for claim in record["claims"]}
+    assert measured["real-heads-near-fewest"] == min(counts.values())
+    assert measured["real-heads-near-most"] == max(counts.values())

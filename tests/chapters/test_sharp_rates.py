@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from chapters.sharp_rates import local_slopes
+from chapters.sharp_rates import averaged_errors, local_slopes
 from chapters.sharp_rates.bounded_averages import _error_of_signs, bounded_queries
 from chapters.sharp_rates.exponent_laws import read_slopes
 from chapters.sharp_rates.operator_norm import average
@@ -23,7 +23,7 @@ TAUS = np.arange(0.0, 30.1, 0.05)
 
 
 def test_claims_hold_and_would_not_under_their_alternatives(run):
-    assert len(run.claims) == 7
+    assert len(run.claims) == 9
     assert run.broken == []
 
 
@@ -125,6 +125,42 @@ def test_heads_of_one_coordinate_have_the_slopes_of_one_dimension(float64):
     np.testing.assert_allclose(local_slopes.average(errors)[1.0].slope, by_spectrum, rtol=1e-12)
     read = read_slopes(errors, 3)  # H² from 1/8 to 8, so 1 in the middle
     np.testing.assert_allclose([read.slope[1], read.at_one], by_spectrum[-1], rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def averages(float64):
+    return averaged_errors.compute()
+
+
+def test_the_bound_with_the_exponent_of_one_fails_from_three_dimensions_on(averages):
+    """Error · L^β(1) / ln L at H = 1 does not grow in d = 1 and 2, and grows without a sign of levelling off above."""
+    for dimension, ratios in zip(averaged_errors.DIMENSIONS, averages.log_ratios, strict=True):
+        grows = np.diff(ratios)
+        assert (grows < 0).all() if dimension <= 2 else (grows > 0).all()
+    np.testing.assert_allclose(averages.powers, np.asarray(averaged_errors.DIMENSIONS) / 2 - 1, atol=0.08)
+
+
+def test_errors_averaged_over_queries_agree_with_other_nodes(averages):
+    """The trapezoid of the slopes, on its own nodes, for an odd dimension, where it is exact."""
+    errors = ErrorTable.at([60.0])
+    for dimension in (1, 3):
+        density = stats.chi.pdf(errors.taus, dimension)
+        density[0] /= 2
+        rows = errors.score_error + (dimension - 1) * errors.participation
+        (error,) = (rows @ density * (errors.taus[1] - errors.taus[0]))[errors.log_lengths == 60.0]
+        found = averages.log_ratios[averaged_errors.DIMENSIONS.index(dimension), 1]
+        expected = np.log(error) + 60 * rate_exponent(1.0) - np.log(60)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("squared", "dimension"), [(0.125, 1), (0.25, 3), (0.4, 2)])
+def test_the_mean_fluctuation_is_an_integral_over_query_sizes(squared, dimension):
+    x = np.linspace(0, 60, 60_001)
+    fluctuation = dimension + squared * x**2
+    density = np.exp(squared * x**2 + stats.chi.logpdf(np.maximum(x, 1e-300), dimension))
+    expected = [np.trapezoid(density * part, x) for part in (fluctuation, dimension)]
+    found = [averaged_errors.mean_fluctuation(squared, dimension, shifted=shifted) for shifted in (True, False)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_two_signs_miss_by_a_sum_of_three_terms():

@@ -6,8 +6,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import erf, softmax
 
-from chapters.softmax_advantage import strong_laws
+from chapters.softmax_advantage import crossings, one_token_knows, random_length, strong_laws
 from chapters.softmax_advantage.fixed_heads import law_of, pooled
+from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import GENERIC_SNR, MODELS
 from chapters.softmax_advantage.population_risk import strengths
 from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, measure_cosine
@@ -44,13 +45,13 @@ def test_softplus_with_ever_lower_biases_falls_to_bayes(run):
         assert (np.diff(trail["risk"]) <= 1e-12).all()
 
 
-def test_a_head_for_two_lengths_is_between_bayes_and_what_lengths_told_would_give(run):
+def test_one_head_for_two_lengths_is_no_better_than_one_head_for_each(run):
     """It pays for not knowing the length; where there is one length it pays nothing."""
     frame = run.tables["random_length"].frame
-    assert (frame["risk"] >= frame["told"] - 1e-9).all()
-    assert (frame["told"] >= frame["bayes"] - 1e-9).all()
+    assert (frame["risk"] >= frame["per_length"] - 1e-9).all()
+    assert (frame["per_length"] >= frame["bayes"] - 1e-9).all()
     narrow = frame[frame["width"] == 0]
-    np.testing.assert_allclose(narrow["risk"], narrow["told"], atol=1e-9)
+    np.testing.assert_allclose(narrow["risk"], narrow["per_length"], atol=1e-9)
 
 
 @pytest.mark.parametrize("model", ["spiked", "max"])
@@ -111,6 +112,70 @@ def test_strengths_span_the_hints_that_the_text_speaks_of():
     found = strengths(5)
     np.testing.assert_allclose([found[0], found[-1]], [0.1, 60.0])
     assert (np.diff(np.log(found)) > 0).all()
+
+
+@pytest.mark.parametrize(("length", "crossing"), [(2, 15.5626), (3, 11.8876), (10, 2.6750)])
+def test_softplus_leads_the_best_elementwise_head_up_to_one_strength_and_not_beyond(float64, length, crossing):
+    """The order turns once from a weak hint of 0.01 to a strong one of 140."""
+    task = sl.Spiked(float(length), np.geomspace(0.01, 140.0, 24))
+    ahead = np.asarray(sl.best_risk(task, sl.softplus)) < np.asarray(sl.best_elementwise_risk(task))
+    np.testing.assert_array_equal(ahead, np.asarray(task.snr) < crossing)
+    found = crossings._crossing(crossings.softplus_risk, length)
+    assert abs(found - crossing) < crossings.ACCURACY
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_softplus_at_infinite_slope_is_the_normalised_relu(float64, length):
+    """The library's limit of large slopes, by the Laplace identity, against the direct integral over the scores."""
+    law = sl.softplus.law(sl.Spiked(float(length), 60.0), 1.0, 1.0)
+    np.testing.assert_allclose(crossings.relu_risk(length, 60.0), sl.softplus._steepest(law), rtol=1e-9)
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_the_normalised_relu_pays_an_inverse_power_of_the_strength(length):
+    """Corrections are of relative order 1/√ν: four times the strength halves them."""
+    weak, strong = (snr * crossings.relu_risk(length, snr) / (length - 1) for snr in (1e4, 4e4))
+    np.testing.assert_allclose(2 * strong - weak, 1 - 1 / (2 * np.pi), rtol=1e-3)
+    assert abs(weak / (1 - 1 / (2 * np.pi)) - 1) > 0.01
+
+
+def test_softmax_finds_the_token_in_the_prompt_that_is_shown(run):
+    """As the headline says; a linear head spreads its weight, and misses the label by more."""
+    frame = run.tables["one_token_knows"].frame
+    hidden = frame[frame["hidden"] == 1].iloc[0]
+    outputs = {head: (frame[head] * frame["value"]).sum() for head in one_token_knows.HEADS}
+    assert hidden["softmax"] > 0.5
+    assert np.abs(frame["linear"]).sum() > 2 * abs(hidden["linear"])
+    assert abs(outputs["softmax"] - hidden["value"]) < abs(outputs["linear"] - hidden["value"])
+
+
+def test_the_prompt_that_is_shown_is_the_median_one():
+    """Of five prompts with the same errors for both heads; the fourth is nearest to the mean square."""
+    errors = np.sqrt([1.0, 100.0, 2.0, 5.0, 3.0])
+    values = np.stack([errors, np.zeros(5)], axis=1)  # all weight on a token of value 0, and the label is the other's
+    weights = {head: np.tile([0.0, 1.0], (5, 1)) for head in one_token_knows.HEADS}
+    prompts = one_token_knows.Prompts(values, values, np.zeros(5, int), weights, 0.0)
+    assert prompts.median == 4
+    assert prompts.found("softmax") == 0.0
+
+
+def test_a_finite_hint_is_lost_in_a_long_prompt_and_an_infinite_one_is_not(run):
+    frame = run.tables["max_long_prompts"].frame
+    longest = frame[frame["kind"] == "fixed"].groupby("strength")["risk"].last()
+    np.testing.assert_allclose(longest, 1.0, rtol=1e-9)
+    assert (frame[frame["kind"] == "certain"]["risk"] == 0).sum() > 1
+
+
+def test_the_picture_of_random_lengths_shows_what_its_headline_says(run):
+    """In both panels the curves of all heads but softmax rise, and that of softmax stays on zero."""
+    figure = random_length.draw(run.tables["random_length"].frame)
+    for panel in figure.axes:
+        softmax, *others = (line.get_ydata() for line in panel.get_lines())
+        np.testing.assert_allclose(softmax, 0.0, atol=1e-9)
+        assert len(others) == 3
+        for heights in others:
+            assert (np.diff(heights) > DISTINCT).all()
+            assert heights[-1] < panel.get_ylim()[1]
 
 
 @pytest.mark.parametrize(

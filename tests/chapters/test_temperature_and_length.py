@@ -18,7 +18,7 @@ _rng = np.random.default_rng(2501)
 
 
 def test_claims_hold_and_would_not_under_their_alternatives(run):
-    assert len(run.claims) == 16
+    assert len(run.claims) == 17
     assert run.broken == []
 
 
@@ -50,6 +50,21 @@ def test_curves_end_where_the_theory_does(float64):
         assert curve.log_lengths[-1] <= 330.0
         assert np.isclose(curve.taus[-1], LARGEST_TAU) == (name == LOGARITHM)
         assert (curve.typical < curve.mean * (1 + 1e-9)).all()
+
+
+def test_the_headline_of_the_three_scalings_is_that_of_its_table(run):
+    """The power of normal scores: up to 1 if left alone, down to 0 at ln L, slowly down to a limit at √(ln L)."""
+    frame = run.tables["three_scalings"].frame
+    frame = frame[(frame["law"] == "normal") & frame["prompts"].isna()].sort_values("log_length")
+    powers = {
+        name: (-np.log(curve["mean"]) / curve["log_length"]).to_numpy() for name, curve in frame.groupby("scaling")
+    }
+    limits = frame.groupby("scaling")["mean_limit"].last()
+    assert powers[FIXED][-1] > 0.95
+    assert powers[LOGARITHM][-1] < 0.05
+    assert (np.diff(powers[ROOT]) < 0).all()
+    assert powers[ROOT][0] > 2 * limits[ROOT]
+    assert powers[ROOT][-1] > 1.02 * limits[ROOT] > 0
 
 
 def test_exponents_are_continuous_and_are_those_of_the_exact_averages(float64):

@@ -3,11 +3,13 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.special
 
@@ -17,6 +19,7 @@ from chapters.trajectory_stability.pieces import pieces
 from chapters.trajectory_stability.problems import CONTROL, keys, problems
 from chapters.trajectory_stability.programs import TOGETHER, as_flat, as_head, read_prompts
 from companion.authoring.tasks import FOLDER
+from companion.figures import store
 from lib.concentration import error_curve, fit_rate, one_over_length
 from lib.icl.tasks import episode_loss
 from lib.measures import Empirical
@@ -24,6 +27,7 @@ from lib.measures import Empirical
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
 
 NAME = "trajectory_stability"
+PROJECT = Path(__file__).parents[2]
 LENGTHS = (4, 8, 16, 32)
 TASK = "signs"
 PROMPTS = 64
@@ -308,3 +312,29 @@ def test_a_slower_correction_must_be_fitted():
     plain = fit_rate(error_curve(lengths, gaps), one_over_length)
     assert plain.p_value > 0.1
     assert abs(plain.exponent - 1) > 5 * plain.std_error
+
+
+def test_the_distance_opens_in_the_passage_and_the_risk_forgets_it():
+    """The headline of `from_a_balanced_start`, on the published table: more in the passage than after it, at any L."""
+    table = pd.read_csv(PROJECT / "figures/trajectory_stability/from_a_balanced_start.csv")
+    growth, ends = [], []
+    for _, curve in table.groupby("log10_length"):
+        passage = curve[curve["tilt"] > 0.5]["distance"]
+        growth.append(passage.iloc[-1] / passage.iloc[0])
+        ends.append(curve.iloc[-1])
+        assert growth[-1] > ends[-1]["distance"] / passage.iloc[-1]
+    assert growth == sorted(growth)
+    assert growth[-1] >= 100
+    # the risk falls faster than the square root of the length, the distance does not
+    root = 10 ** ((ends[0]["log10_length"] - ends[-1]["log10_length"]) / 2)
+    assert ends[-1]["risk"] / ends[0]["risk"] < root < ends[-1]["distance"] / ends[0]["distance"]
+
+
+def test_the_measured_exponent_stands_beside_the_heuristic_one():
+    """A number without its yardstick says nothing: the page shows both, and they are those of one claim."""
+    record = store.read_record(PROJECT / "figures/trajectory_stability", "from_a_balanced_start")
+    claims = {claim["id"]: claim for claim in record["claims"]}
+    assert claims["trajectory-stability-passage"]["expected"] == claims["trajectory-stability-passage-rate"]["measured"]
+    text = (PROJECT / "book/trajectory_stability.ipynb").read_text(encoding="utf-8")
+    both = r"\{claim\}`trajectory-stability-passage`[^.]*\{claim\}`trajectory-stability-passage-rate`"
+    assert re.search(both, text)

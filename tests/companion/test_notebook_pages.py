@@ -17,8 +17,8 @@ from companion.figures import store
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import MIME
-from companion.site.notebook_pages import weave, weave_published
 from companion.site.jupyter_book import is_built
+from companion.site.notebook_pages import weave, weave_published
 
 TODAY = (24, 11, 26)
 NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/toy_error.py"

@@ -254,6 +254,27 @@ def test_long_prompts_have_the_rate_of_the_delta_method():
     np.testing.assert_allclose(q, (1 + tau**2) * limit, rtol=1e-11)
 
 
+def test_the_score_error_is_at_most_one_plus_participation_times_tau_squared():
+    """`Q ≤ 1 + τ²P` at every length, with equality at L = 1 (Jensen and Stein)."""
+    tau, length = np.meshgrid([0.0, 1e-3, 0.03, *np.linspace(0.1, 30, 9)], [1.0, 1.001, 2, 3, 10, 1e3, 1e20, 1e140])
+    p, q = statistics(tau.ravel(), np.log(length.ravel()))
+    bound = 1 + tau.ravel() ** 2 * p
+    assert (q <= bound * (1 + 1e-12)).all()
+    one = length.ravel() == 1
+    np.testing.assert_allclose(q[one], bound[one], rtol=1e-12)
+    spread = (length.ravel() >= 2) & (tau.ravel() <= 5)
+    assert (q[spread] < 0.99 * bound[spread]).all()
+
+
+def test_errors_are_dominated_by_the_law_of_long_prompts_at_every_length():
+    """`L·P ≤ e^{τ²}` and `L·Q ≤ (1 + τ²) e^{τ²}`: the dominating functions that averages over queries need."""
+    tau, log_length = np.meshgrid([0.0, 0.03, *np.linspace(0.1, 30, 9)], [0.0, 0.1, 0.7, 1.1, 2.3, 7, 46, 322])
+    p, q = statistics(tau.ravel(), log_length.ravel())
+    squared = tau.ravel() ** 2
+    assert (np.log(p) + log_length.ravel() <= squared + 1e-11).all()
+    assert (np.log(q) + log_length.ravel() <= squared + np.log1p(squared) + 1e-11).all()
+
+
 def test_past_freezing_one_token_takes_all():
     """`P → 1`, and the mean score is the largest of L normals instead of τ."""
     tau, length = np.asarray([30.0, 30.0]), np.asarray([2.0, 10.0])

@@ -1,0 +1,142 @@
+"""Softplus without a bias against the best element-wise weights: up to which strength of the hint softplus leads.
+
+At a large slope c the kernel log(1 + e^{cχ}) is nearly c max(χ, 0), and softplus is nearly a normalised ReLU.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from chapters.softmax_advantage.models import best_scale
+from lib import single_location as sl
+from lib.single_location import few_tokens
+from lib.single_location.population import moments
+
+# Lengths at which both routes find the crossing, a longer one, and strengths ν between which it lies at all of them.
+LENGTHS, LONGER, BETWEEN = (2, 3), 10, (1.0, 40.0)
+# The error of a crossing. Searches know risks to about 1e-6, and next to a crossing the difference of the two risks
+# changes by more than 0.003 per unit of ν.
+ACCURACY = 1e-3
+# Steps of the lattices of scores: of that on which slopes are searched, and of that on which risks are taken. They
+# resolve slopes up to 15: the kernel has its nearest singularity at a distance of π/15 = 0.2 from the real axis.
+SEARCHED, TAKEN = {2: 0.1, 3: 0.15}, {2: 0.05, 3: 0.09}
+# Distance of the two strengths from which a lattice interpolates its crossing.
+APART = 0.05
+# Nodes of the integral over positive scores on each axis, and where a normal variable ends, in standard deviations.
+NODES, EDGE = 100, 9.0
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Strengths ν at which a kind of weights has the risk of the best element-wise ones, one per length of `LENGTHS`.
+
+    `softplus` and `lattice` are softplus at its best slope, by the Laplace identity and by sums over a lattice of
+    scores. `relu` is the normalised ReLU. `posterior_slope` is softplus at the slope √ν of the posterior. `longer` is
+    softplus at its best slope with `LONGER` tokens.
+    """
+
+    softplus: Float[np.ndarray, " lengths"]
+    lattice: Float[np.ndarray, " lengths"]
+    relu: Float[np.ndarray, " lengths"]
+    posterior_slope: Float[np.ndarray, " lengths"]
+    longer: float
+
+
+def find_crossings() -> Crossings:
+    """Find all of them by root finding on exact risks."""
+    softplus, relu, posterior_slope = (
+        np.asarray([_crossing(risk, length) for length in LENGTHS])
+        for risk in (softplus_risk, relu_risk, _risk_at_posterior_slope)
+    )
+    lattice = np.asarray([_crossing_on_lattice(length, near) for length, near in zip(LENGTHS, softplus, strict=True)])
+    return Crossings(softplus, lattice, relu, posterior_slope, _crossing(softplus_risk, LONGER))
+
+
+def _crossing(risk: Callable[[int, float], float], length: int) -> float:
+    def difference(snr: float) -> float:
+        return risk(length, snr) - elementwise_risk(length, snr)
+
+    return float(brentq(difference, *BETWEEN, xtol=ACCURACY / 100))  # pyright: ignore[reportArgumentType]
+
+
+def _crossing_on_lattice(length: int, near: float) -> float:
+    """Interpolate between two strengths around `near`; the lattice's own risks, element-wise ones from the library."""
+    snrs = near + APART * np.asarray([-1.0, 1.0])
+    ends = few_tokens.EDGE + np.sqrt(snrs[-1])
+    coarse, fine = (few_tokens.ScoreLattice(length, step=step[length], highest=ends) for step in (SEARCHED, TAKEN))
+    differences = []
+    for snr in snrs:
+        searched, taken = (
+            few_tokens.Prompts.of(one, few_tokens.spiked_hint(one.scores, snr)) for one in (coarse, fine)
+        )
+        slope = few_tokens.best_slope(sl.softplus, [searched])
+        risk = float(few_tokens.mixed_risk(sl.softplus, slope, [taken]))
+        differences.append(risk - elementwise_risk(length, snr))
+    before, after = differences
+    return float(snrs[0] - before * (snrs[1] - snrs[0]) / (after - before))
+
+
+def softplus_risk(length: int, snr: float) -> float:
+    """Return the lowest risk of softplus without a bias in the spiked model."""
+    return float(sl.best_risk(sl.Spiked(float(length), float(snr)), sl.softplus))
+
+
+def elementwise_risk(length: int, snr: float) -> float:
+    """Return the lowest risk of all element-wise weights in the spiked model."""
+    return float(sl.best_elementwise_risk(sl.Spiked(float(length), float(snr))))
+
+
+def _risk_at_posterior_slope(length: int, snr: float) -> float:
+    overlaps = sl.Overlaps(np.sqrt(snr), snr, 1.0, 1.0)
+    return float(best_scale(moments(sl.Spiked(float(length), float(snr)), sl.softplus, overlaps)))
+
+
+def relu_risk(length: int, snr: float) -> float:
+    """Return the risk of the weights max(χ, 0)/Σ max(χ, 0), of the largest score alone if all scores are negative.
+
+    An integral over the scores of 2 or 3 tokens in the spiked model, by the set of tokens with positive scores; it
+    shares nothing with the Laplace identity of `lib`. The vector v is along v* and as long as is best.
+    """
+    root, rest = np.sqrt(snr), length - 1
+    below = 0.5**rest  # the chance that no other token has a positive score
+    scores, weights = _gauss(-EDGE, 0.0)
+    alone = weights @ (np.exp(-0.5 * (scores - root) ** 2) / np.sqrt(2 * np.pi) * ndtr(scores) ** rest)
+    hidden = ndtr(root) * below + alone
+    power = ndtr(root) * below + ndtr(-root) * below * rest + ndtr(-root) * below
+    for count in range(2, length + 1):
+        with_hidden, share = comb(rest, count - 1) * 0.5 ** (length - count), _orthant(count, root)
+        hidden, power = hidden + with_hidden * share[0], power + with_hidden * share[1]
+        if count < length:
+            without = comb(rest, count) * ndtr(-root) * 0.5 ** (rest - count)
+            power += without * _orthant(count, 0.0)[1]
+    return float(1.0 - hidden**2 / power)
+
+
+def _orthant(count: int, shift: float) -> tuple[float, float]:
+    """Return E[s_1] and E[Σ s²] on the event that all scores are positive, s = χ/Σχ, the first of mean `shift`."""
+    a, weights = _gauss(0.0, 1.0)
+    if count == 2:
+        shares = np.stack([a, 1 - a])
+    else:
+        first, second = np.meshgrid(a, a, indexing="ij")
+        shares = np.stack([first, (1 - first) * second, (1 - first) * (1 - second)]).reshape(3, -1)
+        weights = np.outer(weights * (1 - a), weights).ravel()
+    size = np.linalg.norm(shares, axis=0)
+    # scores are t times the shares: a normal density in t, of mean `peak` and standard deviation 1/size
+    peak = shift * shares[0] / size**2
+    low, high = np.maximum(peak - EDGE / size, 0.0), peak + EDGE / size
+    nodes, node_weights = _gauss(0.0, 1.0)
+    t = low + (high - low) * nodes[:, None]
+    exponent = -0.5 * (t**2 * size**2 - 2 * t * shift * shares[0] + shift**2)
+    radial = (high - low) * (node_weights @ (t ** (count - 1) * np.exp(exponent))) / (2 * np.pi) ** (count / 2)
+    return float(weights @ (radial * shares[0])), float(weights @ (radial * size**2))
+
+
+def _gauss(low: float, high: float) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    return 0.5 * (low + high) + 0.5 * (high - low) * nodes, 0.5 * (high - low) * weights
