@@ -27,6 +27,8 @@ NAMED = {
 WORDS = NAMED | {
     "parameters": "parameters",
     "cells": "code in its cells",
+    "computing": "versions of the packages that compute",
+    "drawing": "versions of the packages that draw",
     "context": "the context that all is computed in",
     "numbers": "its numbers",
     "picture": "its `draw`, its caption or the style",
