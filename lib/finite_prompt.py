@@ -94,7 +94,8 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
       log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
 
     Returns:
-      The typical participation, with a relative error below 1e-10. NaN outside the domain. About 1 ms per pair.
+      The typical participation, with a relative error below 1e-9, which is rounding where E ln S is 1500. NaN outside
+      the domain. About 1 ms per pair.
 
     Raises:
       ValueError: if float64 is off.

@@ -121,7 +121,7 @@ def mean_log_sum(
       resolution: the nodes.
 
     Returns:
-      The mean, shape (), with an absolute error below 1e-10. NaN outside the domain.
+      The mean, shape (), with an error below the larger of 1e-10 and 1e-12 times the mean. NaN outside the domain.
 
     Raises:
       ValueError: if float64 is off.

@@ -163,7 +163,16 @@ def test_finite_prompts_at_the_corners_of_their_domain(corner):
     found = np.asarray([participation(*corner), score_error(*corner)])
     relative = np.abs(found / [square, error] - 1)
     assert (relative < 1e-11).all()
-    np.testing.assert_allclose(mean_log_sum(*map(jnp.asarray, corner)), log_sum, rtol=0, atol=1e-10)
+    assert abs(float(mean_log_sum(*map(jnp.asarray, corner))) - log_sum) < max(1e-10, 1e-12 * log_sum)
+
+
+@pytest.mark.parametrize(("log_length", "desired"), [(330.0, 1533.4858181051), (np.log(2.0), 33.859107565473)])
+def test_mean_log_sum_at_its_largest_spread(log_length, desired):
+    """τ = 60, twice the largest τ of the participations, from the same script."""
+    found = mean_log_sum(jnp.asarray(60.0), jnp.asarray(log_length))
+    assert abs(float(found) - desired) < max(1e-10, 1e-12 * desired)
+    half = CORNERS[30.0, log_length][2]
+    np.testing.assert_allclose(typical_participation(30.0, log_length), np.exp(desired - 2 * half), rtol=1e-9)
 
 
 def test_finite_prompts_are_nan_outside_their_domain():
