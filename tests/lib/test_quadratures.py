@@ -279,8 +279,8 @@ def test_erf_risk_is_nan_where_its_nodes_are_too_far_apart():
     assert np.isnan(erf_risk(Sphere(400, 10, 4.0), sl.Overlaps(0.3, 1.0, 0.4, 1.0), jnp.asarray(2.0)))
 
 
-# By mpmath from `R = γ²(1 - 2ν E p₁ + E p₁²) + E Σ_{l>1} p²` at d = 100, L = 20, λ = 10, γ² = ½, ν = 1: the setting
-# of [Do25], where R is in units of the tokens' own variance.
+# `R = γ²(1 - 2 E p₁ + E p₁²) + E Σ_{l>1} p²`, evaluated independently of lib to five digits, at d = 100, L = 20,
+# λ = 10, γ² = ½, m_v = 1: the setting of [Do25]. Two tokens, below, are compared with mpmath.
 FAR = {0.0: 1.29205, 0.1: 1.17592, 0.2: 0.87507, 0.3: 0.46617, 0.34: 0.32344, 0.4: 0.16418, 0.5: 0.03752}
 
 
