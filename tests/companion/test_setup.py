@@ -425,7 +425,7 @@ OPTIONS = {
     "book": ["--profile", "--published"],
     "serve": ["--profile", "--port", "--open"],
     "new": ["NAME", "--book"],
-    "address": ["URL"],
+    "address": ["URL", "--unset"],
 }
 
 
