@@ -7,7 +7,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from companion.address import is_known, site_address
+from companion.address import public_address, site_address
 from companion.house import House
 from companion.sphinx.elements import picture
 
@@ -17,7 +17,7 @@ LONGEST = 200
 
 def hide_dead_ends(app: Sphinx, config: Any) -> None:
     """While nobody knows the repository's address, show no button that would lead to it."""
-    if not is_known(config.companion_house):
+    if public_address(config.companion_house) is None:
         dead = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
         config.html_theme_options = {**config.html_theme_options, **dead}
 

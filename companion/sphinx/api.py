@@ -19,7 +19,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from companion.address import is_known, public_address
+from companion.address import public_address
 from companion.api import Entry, Library, Module
 from companion.house import House, relative
 from companion.mistakes import Mistake, did_you_mean
@@ -88,8 +88,9 @@ class ApiDirective(SphinxDirective):
     def sources(self) -> str:
         """Where sources can be read; empty while nobody knows the repository's address."""
         house: House = self.config.companion_house
-        branch = read_yaml(house.root / "_config.yml")["repository"].get("branch", "main")
-        return f"{public_address(house)}/blob/{branch}" if is_known(house) else ""
+        if not (url := public_address(house)):
+            return ""
+        return f"{url}/blob/{read_yaml(house.root / '_config.yml')['repository'].get('branch', 'main')}"
 
     def _module(self, library: Library, module: Module) -> nodes.Node:
         section = nodes.section(ids=[f"module-{module.name}"], names=[module.name])
