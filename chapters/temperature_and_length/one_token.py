@@ -1,9 +1,11 @@
-r"""Scores times $\ln L$ find a token above bounded hay in prompts of any length, and above normal hay they do not.
+r"""Scores times $\ln L$ find a token far enough above bounded hay in long prompts, and above normal hay they do not.
 
 Mean weight of one token, the needle, of a score so many standard deviations above the mean of all the others, the hay,
 against the length of the prompt, under three scalings of all scores. Left: hay scores uniform on an interval, with the
 needle above their upper end. Right: normal hay scores of the same standard deviation. Vertical line: the length at
-which a largest normal score is about the needle's. All curves are exact.
+which a largest normal score is about the needle's. All curves are exact. At the length $L_0$ where the three scalings
+agree, the needle's score exceeds the upper end of the uniform hay by more than $\ln L_0$: the margin with which its
+weight tends to 1 for scores times $\ln L$.
 
 Alt: Two panels of a weight against the logarithm of the length. Left, two curves fall from near one to zero, one after
 the other, and the third rises to one. Right, all three fall to zero, around the same vertical line.
@@ -110,5 +112,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.minorticks_off()
     panels[0].set_ylabel("mean weight of the needle")
     panels[1].legend(loc="center right", fontsize=10, handlelength=1.2)
-    headline(figure, "Scaling by ln L finds a token above bounded hay, not above normal hay")
+    headline(figure, "Scaling by ln L finds a token far enough above bounded hay, not above normal hay")
     return figure
