@@ -135,6 +135,6 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.xaxis.set_minor_locator(NullLocator())
     headline(
         figure,
-        r"Averaged over queries, $\nabla_\mathbf{U}$ errs more than $\nabla_\mathbf{V}$, more so in longer prompts",
+        r"On average $\nabla_\mathbf{U}$ errs more than $\nabla_\mathbf{V}$, more so on longer prompts",
     )
     return figure
