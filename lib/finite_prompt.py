@@ -44,28 +44,63 @@ class ScoreStatistics(eqx.Module):
 
 
 def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """`P = E Σ p_i²`, p = softmax(τ g) of L = e^{log_length} normals: from 1/L at τ = 0 to 1 where one token wins.
+    """Return the mean participation `P = E Σ p_i²`, p = softmax(τ g) of L = e^{log_length} normals g.
 
-    About e^{τ²}/L for long prompts. Guaranteed for |τ| ≤ 30 and 0 ≤ log_length ≤ 330, NaN outside; accuracy by
-    `quadrature_error`. Arrays broadcast. About 1 ms a pair. Derived here.
+    From 1/L at τ = 0 to 1 where one token has all the weight; about e^{τ²}/L for long prompts.
+
+    Args:
+      tau: standard deviation of the scores, |τ| ≤ 30.
+      log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
+
+    Returns:
+      P, with a relative error below 1e-11 (`quadrature_error` estimates it). NaN outside the domain. About 1 ms per
+      pair.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     return score_statistics(as_float(tau) ** 2, log_length).participation
 
 
 def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """`Q = E (ĝ - τ)²`, ĝ = Σ p_i g_i: how far the mean score of the softmax is from τ, its limit.
+    """Return `Q = E (ĝ - τ)²`, ĝ = Σ p_i g_i, the mean square distance of the softmax's mean score from its limit τ.
 
-    About (1 + τ²) e^{τ²}/L for long prompts, 1/L at τ = 0, 1 + τ² at L = 1. Domain as `participation`. Derived here.
+    About (1 + τ²) e^{τ²}/L for long prompts, 1/L at τ = 0, 1 + τ² at L = 1.
+
+    Args:
+      tau: standard deviation of the scores, |τ| ≤ 30.
+      log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
+
+    Returns:
+      Q, with a relative error below 1e-11 (`quadrature_error` estimates it). NaN outside the domain.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     return score_statistics(as_float(tau) ** 2, log_length).score_error
 
 
 def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """`exp E ln Σ p_i²`: the participation of a typical prompt, which rare prompts do not move as they move its mean.
+    """Return `exp E ln Σ p_i²`, the participation of a typical prompt, which rare prompts hardly influence.
 
-    Exact, from `ln Σ p² = ln S(2τ) - 2 ln S(τ)` with S(τ) = Σ e^{τg_i}, and never above `participation` (Jensen).
-    Accurate to 1e-10 for |τ| ≤ 30 and 0 ≤ log_length ≤ 330, NaN outside. Arrays broadcast. About 1 ms a pair. Derived
-    here, see book/temperature_and_length.
+    From `ln Σ p² = ln S(2τ) - 2 ln S(τ)` with S(τ) = Σ e^{τg_i}; never above `participation` (Jensen).
+
+    Args:
+      tau: standard deviation of the scores, |τ| ≤ 30.
+      log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
+
+    Returns:
+      The typical participation, with a relative error below 1e-9, which is rounding where E ln S is 1500. NaN outside
+      the domain. About 1 ms per pair.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here, see book/temperature_and_length. Transformations: jit, vmap.
     """
     tau_squared, log_length = as_float(tau) ** 2, as_float(log_length)
     require_float64("lib.finite_prompt.typical_participation", tau_squared)
@@ -113,8 +148,9 @@ def mean_output(
 ) -> Float[Array, " e"]:
     """`E T[μ̂_L](z) = V m + (1 - P) V Γ U z`: the direction is linear attention's, the length is shrunk by `1 - P`.
 
-    P depends on the query, so the mean is not linear in it: E ĝ = τ (1 - P), by Stein's identity, levels off. Derived
-    here.
+    P depends on the query, so the mean is not linear in it: E ĝ = τ (1 - P), by Stein's identity, levels off. Domain
+    and accuracy are those of `participation`, with τ the standard deviation of the query's scores: NaN where τ > 30.
+    Derived here.
     """
     at = _scores(params, gaussian, query)
     shrinkage = 1 - score_statistics(at.variance, log_length).participation
@@ -124,7 +160,11 @@ def mean_output(
 def output_error(
     params: Attention, gaussian: Gaussian, query: Float[Array, " q"], log_length: Scalar
 ) -> Float[Array, ""]:
-    """`E ‖T[μ̂_L](z) - T[μ](z)‖² = (‖VΓξ‖²/τ²) Q + P (tr VΓVᵀ - ‖VΓξ‖²/τ²)`, at one query. Derived here."""
+    """Return `E ‖T[μ̂_L](z) - T[μ](z)‖² = (‖VΓξ‖²/τ²) Q + P (tr VΓVᵀ - ‖VΓξ‖²/τ²)`, at one query.
+
+    Domain and accuracy are those of `score_error`, with τ the standard deviation of the query's scores: NaN where
+    τ > 30. Derived here.
+    """
     at = _scores(params, gaussian, query)
     statistics = score_statistics(at.variance, log_length)
     along = jnp.sum((params.value @ at.drift) ** 2) / jnp.where(at.variance > 0, at.variance, 1.0)

@@ -3,7 +3,7 @@ r"""The error of a finite prompt: exact, simulated, and its large-$L$ form.
 Mean square distance between the outputs of a prompt of $L$ tokens and of the infinite one, against $L$, at several
 query sizes $\tau$. Lines: exact. Points: simulated prompts with two standard errors (bars, mostly smaller than
 the point). Dotted: the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma V^\top+\|V\Gamma\xi\|^2)/L$ of the delta
-method, which sets in only beyond $\ln L\approx\tau^2$, for large queries later than any simulation.
+method, which sets in only beyond $\ln L\approx\frac32\tau^2$, for large queries later than any simulation.
 
 Alt: Log-log line chart of error against length. For each query size a solid curve starts flat and bends into a
 straight dotted line of slope minus one, later for larger queries. Points of simulated prompts lie on the solid
@@ -108,5 +108,5 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, length.max(), curve["exact"].iloc[-1], rf"$\tau={tau:g}$", colour)
     lines = {"exact": legend_line("-"), "large $L$": legend_line(":", 1.2), "simulated": legend_point()}
     legend_with(axes, lines, loc="lower left")
-    headline(figure, "The error falls like 1/L in the end, the later the larger the query")
+    headline(figure, "The error eventually falls like 1/L, later for larger queries")
     return figure

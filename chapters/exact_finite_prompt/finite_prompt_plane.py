@@ -1,4 +1,4 @@
-r"""Two functions carry the whole theory: participation and score error over the plane.
+r"""Two functions give the mean and the mean square error: participation and score error over the plane.
 
 Across: the size $\tau$ of the query. Up: $\ln L$. Left: participation $P=\mathbb{E}\sum_i p_i^2$, the inverse of
 the number of tokens that matter. Right: score error $Q=\mathbb{E}(\hat g-\tau)^2$. Colours change the faster the

@@ -2,12 +2,13 @@ r"""How much more $\nabla_U$ errs than $\nabla_V$.
 
 Ratio of the two mean squared errors, with two standard errors. Left: for queries of the law $\nu$, against length,
 by token scale; dash-dotted, a line proportional to $\ln L$. Right: for one query of size $\tau$, tokens of scale 1,
-at the lengths drawn on the left. Dashed: prompts of infinite length. The factor grows with the query, until the
-prompt is too short for it and the ratio levels off; longer prompts follow the dashed curve further.
+at the lengths drawn on the left. Dashed: prompts of infinite length, a curve that longer prompts follow further. At
+each length the ratio has a maximum, higher for longer prompts; beyond it the ratio falls towards $1/u^2$, with
+$U=uI$. At the smallest query it is below 1.
 
 Alt: Two panels. Left, ratios rise with the logarithm of the length, for large scales in proportion to it. Right, on
 a logarithmic axis, ratios rise with the query along a dashed curve and leave it one after the other, short prompts
-first, each levelling off at its own height.
+first, each with a flat maximum at its own height and a slow fall beyond it.
 """
 
 from collections.abc import Mapping
@@ -133,6 +134,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel in (left, right):
         panel.xaxis.set_minor_locator(NullLocator())
     headline(
-        figure, r"The gradient in $\mathbf{U}$ errs more than that in $\mathbf{V}$, the more the longer the prompt"
+        figure,
+        r"On average $\nabla_\mathbf{U}$ errs more than $\nabla_\mathbf{V}$, more so on longer prompts",
     )
     return figure

@@ -149,7 +149,7 @@ def draw(table: pd.DataFrame) -> Figure:
     right.plot(end, 0.2 * longest["gap"].iloc[-1] * end / end[-1], "--", color=ink(), linewidth=1.3, label="slope 1")
     right.set(xscale="log", yscale="log", xlabel="time", xlim=(along["time"].min() / 25, None))
     right.legend(loc="lower right")
-    headline(figure, "The two flows part in proportion to time, the less the longer the prompt")
+    headline(figure, "On long prompts the two flows part in proportion to time")
     return figure
 
 

@@ -4,7 +4,8 @@ Left: the Bayes risk, that of the best softmax head, against the strength of the
 prompts of $L$ tokens. Right: the participation $\mathbb{E}\sum p^2$ of softmax weights of the same scale
 $\tau=\sqrt\nu$ on a prompt *without* a needle, from the chapter on exact finite prompts. Dashed, left: the
 threshold $\nu = 2\ln L$. Dashed, right: what the random-energy model gives for $L=\infty$, zero up to the
-threshold and $1-\sqrt{2\ln L/\nu}$ beyond it. Both dashed lines are heuristic, all curves are exact.
+threshold and $1-\sqrt{2\ln L/\nu}$ beyond it. The line on the left is a theorem about $L\to\infty$, that on the right
+is classical in the random-energy model, all curves are exact.
 
 Alt: Two panels. Left, the risk falls from one to zero around a vertical dashed line, more steeply for longer
 prompts. Right, the participation rises from almost nothing to several tenths, and closes in from above on a dashed
@@ -48,7 +49,7 @@ def _table(curves: Mapping[int, Passage]) -> Table:
     ]
     columns = {
         "decade": Column("Decimal logarithm of the prompt length L"),
-        "ratio": Column("Strength of the hint over the heuristic threshold, ν/(2 ln L)"),
+        "ratio": Column("Strength of the hint over the threshold, ν/(2 ln L)"),
         "snr": Column("Strength of the hint, ν"),
         "risk": Column("Bayes risk, that of the best softmax head", absolute=1e-10),
         "participation": Column("E Σp² of softmax weights at the same scale √ν on a prompt without a needle"),

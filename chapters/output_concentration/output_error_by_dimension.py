@@ -116,5 +116,5 @@ def draw(table: pd.DataFrame) -> Figure:
         {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)},
         loc="lower left",
     )
-    headline(figure, "The same slope in the end, the later the higher the dimension")
+    headline(figure, "The slope approaches −1, later in higher dimensions")
     return figure

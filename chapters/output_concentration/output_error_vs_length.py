@@ -134,5 +134,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_ylabel("mean squared error of the output")
     lines = {"form of the bound, tightest constants": legend_line("--", 1.4), "exact": legend_line("-")}
     legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
-    headline(figure, "Larger tokens: slower decay, and further below the form of the bound")
+    headline(figure, "Larger tokens: slower decay, and far below the form of the bound")
     return figure

@@ -165,7 +165,7 @@ def draw(table: pd.DataFrame) -> Figure:
         few_decades(panel)
         panel.legend(loc="lower left", handletextpad=0.3)
     second.set_xticks([1e1, 1e4, 1e7, 1e10])
-    headline(figure, "Why the output concentrates: large weights become rare")
+    headline(figure, "Why the output concentrates: large weights become rarer")
     return figure
 
 

@@ -1,4 +1,4 @@
-r"""A head start for the right way, or four heads, finds the optimum from every start; noise does not.
+r"""A large head start for the right way, or four heads, finds the optimum from every start; noise does not.
 
 The published training on prompts of one length under the corrected law, in larger and fewer steps of the same training
 time, with one thing changed at a time, from the same random starts. Left: the share of starts that find the optimum:
@@ -201,5 +201,5 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(title="where each start ends", xlabel="mean square over the optimum's", xlim=(0.5, None))
     handles = {name: Line2D([], [], color=COLOURS[name], marker=SYMBOLS[name]) for name in ("linear", "softmax")}
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
-    headline(figure, "A head start, or four heads, finds the optimum; noise does not")
+    headline(figure, "A large head start, or four heads, finds the optimum; noise does not")
     return figure

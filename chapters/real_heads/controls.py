@@ -20,7 +20,7 @@ from chapters.real_heads.measuring import at, seen_by_heads, tabulated
 from chapters.real_heads.network import Network
 from chapters.real_heads.statistics import Heads
 from lib.heads import compare, explained_share
-from lib.partition import square_given_others
+from lib.partition import LARGEST_SQUARE_TAU, square_given_others
 
 # Queries a head is asked in every drawn prompt.
 QUERIES = 64
@@ -113,6 +113,7 @@ def _first_averaged(
 
     A plain sum is carried by few prompts, and its standard error over some dozens of them is too small.
     """
+    tau = jnp.minimum(tau, LARGEST_SQUARE_TAU)  # of single queries: no head is near it on average
     return scores.shape[1] * square_given_others(tau, jax.nn.logsumexp(scores[:, 1:], axis=1) - mean)
 
 

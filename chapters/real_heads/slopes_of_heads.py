@@ -1,4 +1,4 @@
-r"""A finite prompt shrinks an answer by $1-P$. On the text heads are shrunk more.
+r"""On the text most heads are shrunk more than by the factor $1-P$ of a finite Gaussian prompt.
 
 Across: $1-P$, what the exact theory of Gaussian prompts says of the slope between a head's outputs and the linear
 prediction, at the spread of its own queries. Up: the best slope, at the longest prompts. Points: heads on the text,
@@ -109,5 +109,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlabel="exact for Gaussian tokens, $1-P$", ylabel="best slope of a head's outputs")
     label(axes, 0.3, 0.3, "as Gaussian tokens would", ink(), xytext=(8, -8))
     axes.legend(loc="upper left")
-    headline(figure, "Text shrinks answers more than a finite Gaussian prompt would")
+    headline(figure, "Text shrinks most answers more than a finite Gaussian prompt would")
     return figure

@@ -1,4 +1,4 @@
-r"""The price is no matter of the family of heads, and noisy labels do not remove it.
+r"""No head that was found avoids the price, and noisy labels do not remove it.
 
 Left: mean square error times $L$ at the ends of searches over all heads for $d=1$, from random starts (points), on
 that of the best head $A=uI$ (solid); above them, second minima, whose scores see the label and whose values the

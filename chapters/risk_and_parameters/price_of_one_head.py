@@ -2,8 +2,8 @@ r"""What one softmax head costs, against the dimension.
 
 Left: least risk of one softmax head over that of linear attention. Right: $du^2$ of the best head $A=uI$. Points:
 found by minimising the exact risk at the given lengths. Dots, joined: the limit $L\to\infty$ in closed form. Dashed:
-its own limit for large dimensions, $e$ and 1. For short prompts the price is smaller, and never 1; their best heads can
-be large, beyond the right panel.
+its own limit for large dimensions, $e$ and 1. For short prompts the price is smaller, but above 1 at every length
+and dimension searched; their best heads can be large, beyond the right panel.
 
 Alt: Two charts against the dimension on a logarithmic axis. Left: a curve falls from 4.2 at dimension one through
 3.2 at five towards a dashed line at e; points of the longest prompts lie on it, of shorter prompts below. Right:

@@ -1,4 +1,4 @@
-r"""Two heads of opposite keys and values have no price.
+r"""Two opposite heads with small keys reach the risk of the best linear head.
 
 Mean square error times $L$ at the best gain, against $u$: one head $A=uI$ (circles), and half of it together with
 half of its opposite (squares), over the same simulated prompts; bars are two standard errors. Solid: exact theory
@@ -143,5 +143,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.minorticks_off()
     axes.set_ylim(20, 1.4 * seen["one_simulated"].max())
     axes.legend(loc="upper right")
-    headline(figure, "Two opposite heads, small enough, have no price")
+    headline(figure, "Two opposite heads with small keys reach the risk of the best linear head")
     return figure

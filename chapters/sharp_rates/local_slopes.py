@@ -1,11 +1,12 @@
-r"""The error averaged over queries: its local slope approaches a power law slowly.
+r"""The error averaged over queries: for large heads its local slope approaches a power law slowly.
 
 Solid: $-\,d\ln\text{error}/d\ln L$ of the mean square error averaged over standard normal queries, exact, against
 $\ln L$, for several values of $H^2$. Dashed: the limit $\beta(H)$, a heuristic. The largest prompts ever simulated
-have $\ln L\approx 16$ (shaded up to there): what a fit would find there is not the exponent.
+have $\ln L\approx 16$ (shaded up to there): for $H^2\geq1$ what a fit would find there is not the exponent.
 
 Alt: Line chart of local slope against logarithm of length. Solid curves, one for each size of the head, settle on
-dashed levels, the lower the larger the head. At the left, where simulations end, they are still away from them.
+dashed levels, the lower the larger the head. At the left, where simulations end, all but the highest are still away
+from them.
 """
 
 from collections.abc import Mapping
@@ -113,5 +114,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xlim(start / 1.2, 1.06 * end)
     lines = {"exact": legend_line("-"), r"limit $\beta(H)$, heuristic": legend_line("--", 1.2)}
     axes.legend(list(lines.values()), list(lines), loc="center", bbox_to_anchor=(0.62, 0.75))
-    headline(figure, "Where simulations end, the error does not yet fall with its exponent")
+    headline(figure, "Where simulations end, the error of large heads does not yet fall with its exponent")
     return figure

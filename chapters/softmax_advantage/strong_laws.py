@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import beta
 
 from chapters.softmax_advantage.models import GENERIC_LENGTH, Risks, bayes_risk, best_sigmoid
 from lib import single_location as sl
@@ -68,6 +69,21 @@ def follow_every_length() -> EveryLength:
         readings(lambda tasks: sl.best_risk(tasks, sl.linear), lambda snr: 1 / snr, 1000.0 * lengths),
         readings(bayes_risk, exponential, even),
     )
+
+
+def largest_softmax_error(lengths: Int[np.ndarray, " lengths"]) -> float:
+    """The largest relative distance that the second reading of the softmax constants can have from its limit.
+
+    For two tokens the risk over its limit is `1 - π²/4ν + 5π⁴/32ν² - ...`, an alternating series of falling terms: the
+    reading `2f(2ν) - f(ν)` removes the term in 1/ν and misses 1 by less than `5π⁴/64ν²`, on the lower side. A third
+    token as close as the first two lowers the risk of L tokens, relative to the law, by less than
+    `(L - 2) (K/π^{3/2}) e^{-ν/12}/√(3ν)`, K = (2π/√3) B(2/3, 2/3), and so raises the reading.
+    """
+    snr = 2.0 * CONSTANT  # the weaker hint of the second pair
+    next_term = 5 * np.pi**4 / (64 * snr**2)
+    constant = 2 * np.pi / np.sqrt(3) * beta(2 / 3, 2 / 3) / np.pi**1.5
+    third_tokens = (lengths.max() - 2) * constant * np.exp(-snr / 12) / np.sqrt(3 * snr)
+    return float(max(next_term, third_tokens))
 
 
 def best_risks(lengths: Iterable[int]) -> dict[int, Risks]:

@@ -203,5 +203,5 @@ def draw(table: pd.DataFrame) -> Figure:
     label(axes, 1, 0.38, "largest score of\na typical prompt", ink(), ha="right", xytext=(-6, 0), va="top")
     axes.set(xlim=(0, table["score"].max()), ylim=(-1.05, 0.4))
     axes.set(xlabel=r"score of a token, in units of $\sqrt{2\,\ln\,L}$ standard deviations", ylabel="power of $L$")
-    headline(figure, "The mean comes from tokens that just own their prompt")
+    headline(figure, r"Above $\mathbf{c=1/\sqrt{3}}$ the mean comes from tokens that just own their prompt")
     return figure

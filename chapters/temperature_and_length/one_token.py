@@ -1,9 +1,10 @@
-r"""Scores times $\ln L$ find a token above bounded hay in prompts of any length, and above normal hay they do not.
+r"""Scores times $\ln L$ find a token far enough above bounded hay in ever longer prompts, and above normal hay do not.
 
 Mean weight of one token, the needle, of a score so many standard deviations above the mean of all the others, the hay,
 against the length of the prompt, under three scalings of all scores. Left: hay scores uniform on an interval, with the
-needle above their upper end. Right: normal hay scores of the same standard deviation. Vertical line: the length at
-which a largest normal score is about the needle's. All curves are exact.
+needle above their upper end by a margin above $\ln L_0$, where $L_0$ is the length at which the curves cross. Right:
+normal hay scores of the same standard deviation. Vertical line: the length at which a largest normal score is about
+the needle's. All curves are exact.
 
 Alt: Two panels of a weight against the logarithm of the length. Left, two curves fall from near one to zero, one after
 the other, and the third rises to one. Right, all three fall to zero, around the same vertical line.

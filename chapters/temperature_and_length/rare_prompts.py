@@ -1,4 +1,4 @@
-r"""Most prompts share the weight more evenly than the mean says: rare prompts carry it.
+r"""For large scores rare prompts carry the mean: most prompts share the weight more evenly.
 
 Left: the power of $1/L$ of $\sum p^2$ against $c=\tau/\sqrt{2\ln L}$, of its mean and of a typical prompt, at two
 lengths; dashed: their limits, a heuristic. Right: prompts put in order of their largest score, and the share of the
@@ -142,5 +142,5 @@ def draw(table: pd.DataFrame) -> Figure:
     right.set(ylim=(-0.03, 1.03), title="who carries the mean")
     right.legend(loc="lower left", bbox_to_anchor=(0.0, 0.08))
     right.xaxis.set_minor_locator(NullLocator())
-    headline(figure, "Rare prompts carry the mean; most share the weight more evenly")
+    headline(figure, "For large scores rare prompts carry the mean; most share the weight more evenly")
     return figure

@@ -102,5 +102,5 @@ def draw(table: pd.DataFrame) -> Figure:
         label(panel, middle, top * (middle / low) ** power, rf"slope of {name}", ink(), **place)
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")
-    headline(figure, "Training on longer prompts stays closer, unless tokens have heavy tails")
+    headline(figure, "Training on longer prompts stays closer; with heavy tails it hardly does")
     return figure

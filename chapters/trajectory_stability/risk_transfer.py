@@ -116,5 +116,5 @@ def draw(table: pd.DataFrame) -> Figure:
     label(right, middle, top * low / middle, r"slope of $1/L$", ink(), xytext=(5, 7))
     right.set(xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
     length_ticks(right, ends)
-    headline(figure, "The risk at the end approaches the infinite prompt's like 1/L")
+    headline(figure, "The risk at the end approaches the infinite prompt's nearly like 1/L")
     return figure

@@ -2,8 +2,9 @@ r"""A scale for every task, and the bound in the mean over tasks.
 
 $(\ln L)^4\,\mathbb E_w L^{-1/\sigma_w^2}$ with $\sigma_w^2=1+\|w\|^2$ against $\ln L$, for task vectors in the plane
 with covariance $I$: bounded ones, for which one scale serves all tasks; normal ones, for which none does; and two of
-Student's law. The assumption of the theorem asks that the curve tends to zero. For Student's law with $n$ degrees of
-freedom it ends on the power $4-n/2$ of $\ln L$ (dotted).
+Student's law. The assumption of the theorem asks that the curve tends to zero, and that all moments of $\sigma_w$ are
+finite, which no Student law satisfies. For Student's law with $n$ degrees of freedom the curve ends on the power
+$4-n/2$ of $\ln L$ (dotted).
 
 Alt: A log-log chart of the averaged bound against the logarithm of the prompt length. All curves rise together at
 first. That of bounded tasks falls first, that of normal tasks later and as steeply, one of Student's law falls slowly

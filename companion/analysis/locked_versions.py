@@ -31,10 +31,8 @@ def locked_versions(lock: Path, roots: Iterable[str]) -> dict[str, str]:
     versions, needed_by = _read(lock, lock.stat().st_mtime_ns)
     if not needed_by:
         return dict(sorted(versions.items()))
-    reached = {canonicalize_name(name) for name in roots}
-    pending = True
-    while pending:
-        pending = [name for name, users in needed_by.items() if name not in reached and users & reached]
+    reached: set[str] = {canonicalize_name(name) for name in roots}
+    while pending := [name for name, users in needed_by.items() if name not in reached and users & reached]:
         reached.update(pending)
     return {name: version for name, version in sorted(versions.items()) if name in reached}
 

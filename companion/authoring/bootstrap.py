@@ -20,11 +20,14 @@ _versions: dict[str, str] = {}
 def look_around(packages: list[str], distribution: str, *, just_installed: bool = False) -> None:
     """Raise a `UserError` that says what to do where the `packages` of a book would not work.
 
-    That is where a folder or a file beside the notebook bears the name of one of them; and where this kernel has loaded
-    what was replaced since: their files, or, once `distribution` was `just_installed`, older versions of what it needs.
+    That is where a folder or a file beside the notebook bears the name of one of them; where this kernel has loaded one
+    from another copy of the book than the one that Python finds now, which is the clone around the notebook if there is
+    one; and where it has loaded what was replaced since: their files, or, once `distribution` was `just_installed`,
+    older versions of what it needs.
     """
     places = {name: _place(name) for name in packages}
     _require_one_home(places)
+    _require_one_copy(places)
     loaded = {str(getattr(module, "__file__", None)): name for name, module in sys.modules.items()}
     replaced = []
     for path, content in _contents(places).items():
@@ -40,8 +43,10 @@ def look_around(packages: list[str], distribution: str, *, just_installed: bool 
 
 
 def _place(name: str) -> Path:
-    """The file that Python takes for package `name`."""
-    spec = util.find_spec(name)
+    """Return the file that Python finds for package `name` now, even if it has loaded another; else the loaded file."""
+    finders = [finder for finder in sys.meta_path if hasattr(finder, "find_spec")]
+    specs = (finder.find_spec(name, None) for finder in finders)
+    spec = next((spec for spec in specs if spec and spec.origin), None) or util.find_spec(name)
     if spec is None or spec.origin is None:
         raise UserError(
             f"The package `{name}` is not installed, though others of its book are: install the book again."
@@ -57,6 +62,15 @@ def _require_one_home(places: dict[str, Path]) -> None:
         names = [name for name in places if (beside / name).is_dir() or (beside / f"{name}.py").is_file()]
         listed = " and ".join(f"`{name}`" for name in names)
         raise UserError(f"Beside this notebook, {listed} hides what its book has installed: rename it. {RESTART}")
+
+
+def _require_one_copy(places: dict[str, Path]) -> None:
+    """Refuse a kernel that has loaded a package from another file than the one that Python finds now."""
+    for name, place in places.items():
+        loaded = getattr(sys.modules.get(name), "__file__", None)
+        if loaded and Path(loaded).resolve() != place.resolve():
+            folders = f"{Path(loaded).parent}, and this notebook needs the one in {place.parent}"
+            raise UserError(f"This kernel has loaded the package `{name}` in {folders}. {RESTART}")
 
 
 def _contents(places: dict[str, Path]) -> dict[str, bytes]:

@@ -1,4 +1,8 @@
-"""The repository's public address: defined in `_config.yml`, copied to wherever a tool needs it spelled out."""
+"""The repository's public address: defined in `_config.yml`, copied to wherever a tool needs it spelled out.
+
+As long as nobody knows it, the definition is empty and no file names an account: not even a placeholder's, because an
+account of that name may exist, and a notebook would install its code.
+"""
 
 import json
 import re
@@ -8,65 +12,78 @@ from pathlib import Path
 from companion.io.atomic import write_text
 from companion.io.errors import UserError
 from companion.io.yaml import read_yaml
+from companion.project.configuration import FILE
 from companion.project.notebooks import BOOTSTRAP_TAG
-from companion.project.paths import Project, relative
+from companion.project.paths import MARK, Project, relative
 
-# Plain Python, and what it says where something is wrong is one sentence: `SystemExit` has no traceback in a notebook.
+# Plain Python, and an error is one sentence: `SystemExit` has no traceback in a notebook. The clone comes first because
+# a notebook belongs to the code of the clone that holds it; `look_around` then compares the loaded modules.
 BOOTSTRAP = """\
-# bootstrap: where this book is not installed, as on Colab, it is installed here; elsewhere nothing changes
+# bootstrap: find this book's packages, in the clone that holds this notebook or among the installed packages
 import importlib.util
-import subprocess
-import sys
+{import_subprocess}import sys
+from pathlib import Path
 
+packages, clone = {packages}, Path.cwd().parent
+parts = ["{mark}", "{file}", *(f"{{name}}/__init__.py" for name in packages)]
+if Path.cwd().name == "{book}" and all((clone / part).is_file() for part in parts) and sys.path[0] != str(clone):
+    sys.path.insert(0, str(clone))
 spec = importlib.util.find_spec("{chapters}")
 missing = spec is None or spec.origin is None
 if missing:
-    wanted = "{wanted}"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", wanted]
-    installed = subprocess.run(pip, check=False, capture_output=True, text=True)
-    if installed.returncode:
-        raise SystemExit(f"pip could not install this book, and nothing below can run. It says:\\n{{installed.stderr}}")
-    importlib.invalidate_caches()
+{otherwise}
 try:
     from companion.authoring.bootstrap import look_around
 except ImportError as error:
     raise SystemExit(f"`companion` cannot be used: {{error}}. If one lies beside the notebook, rename it.") from error
-look_around({packages}, "{name}", just_installed=missing)
+look_around(packages, "{name}", just_installed=missing)
 """
-# What stands for the owner's name as long as nobody knows it.
-PLACEHOLDER = "OWNER"
+INSTALL = """\
+    wanted = "{wanted}"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", wanted]
+    installed = subprocess.run(pip, check=False, capture_output=True, text=True)
+    if installed.returncode:
+        raise SystemExit(f"pip could not install this book, and nothing below can run. It says:\\n{installed.stderr}")
+    importlib.invalidate_caches()"""
+# While the address is unset, the cell has no code that installs anything.
+REFUSE = """\
+    raise SystemExit(
+        "This book is not installed here, and it has no public address yet to install it from. "
+        "Open the notebook in a clone of the book, in the folder `{book}`, or run `pip install -e .` in a clone."
+    )"""
 # The extra of a book that asks for what its notebooks need, where it has one.
 NOTEBOOK = "notebook"
-_URL = r"https://github\.com/[\w.-]+/[\w.-]+?"
+FORM = "https://github.com/<account>/<repository>"
+_URL = r"https://github\.com/[\w.-]+/[\w.-]+"
+_DEFINITION = r'(?m)^(repository:[ \t]*\n(?:[ \t]+.*\n|[ \t]*#.*\n|\n)*?[ \t]+url:)[ \t]*(?:""|\'\'|[^\s#]*)'
+# The line of a README, a comment, below which the badges are.
+_BADGES_BELOW = r"(?m)^(<!-- `companion address` .*-->\n)"
+_BADGE = r"\[!\[(?:Binder|Open In Colab)\]\([^)]*\)\]\([^)]*\)\n"
 
 
-def public_address(project: Project) -> str:
-    """The one definition: `repository: url:` in `_config.yml`."""
-    return read_yaml(project.root / "_config.yml")["repository"]["url"]
-
-
-def is_known(project: Project) -> bool:
-    """Whether the address is more than a placeholder, so that links to it lead somewhere."""
-    return public_address(project).split("/")[-2] != PLACEHOLDER
+def public_address(project: Project) -> str | None:
+    """Return `repository: url:` of `_config.yml`, the one definition; None while it is empty."""
+    url = (read_yaml(project.root / MARK).get("repository") or {}).get("url")
+    return _checked(str(url)) if url else None
 
 
 def site_address(project: Project) -> str | None:
     """Where GitHub Pages serves the site, or what `html: baseurl:` says; None while the address is not known."""
-    if base := (read_yaml(project.root / "_config.yml").get("html") or {}).get("baseurl"):
+    if base := (read_yaml(project.root / MARK).get("html") or {}).get("baseurl"):
         return base.rstrip("/") + "/"
-    if not is_known(project):
+    if not (url := public_address(project)):
         return None
-    owner, name = public_address(project).removeprefix("https://github.com/").split("/")
+    owner, name = _account_and_name(url).split("/")
     return f"https://{owner.lower()}.github.io/{name}/"
 
 
 def spread(project: Project, url: str | None = None) -> list[str]:
-    """Write the address (first the definition, if a new `url` is given) to every copy; the files that changed."""
+    """Write the address to every copy and return the files that changed.
+
+    A `url` becomes the definition first; an empty one unsets it, and every copy is then as it was before it was set.
+    """
     if url is not None:
-        url = url.rstrip("/").removesuffix(".git")
-        if not re.fullmatch(_URL, url):
-            raise UserError(f"The address looks like https://github.com/OWNER/NAME. Got {url!r}.")
-        _rewrite(project.root / "_config.yml", lambda text: re.sub(rf"(?m)^(  url: ){_URL}$", rf"\g<1>{url}", text))
+        _define(project.root / MARK, _checked(url.rstrip("/").removesuffix(".git")) if url else "")
     return [relative(path, project.root) for path, rewrite in _copies(project) if _rewrite(path, rewrite)]
 
 
@@ -81,12 +98,21 @@ def differing(project: Project) -> list[str]:
 
 def bootstrap_cell(project: Project) -> dict:
     """The hidden cell that every notebook has, the same in all."""
-    name = project.metadata["name"]
+    name, url = project.metadata["name"], public_address(project)
     extra = f"[{NOTEBOOK}]" if NOTEBOOK in project.metadata.get("optional-dependencies", {}) else ""
+    otherwise = (
+        INSTALL.replace("{wanted}", f"{name}{extra} @ git+{url}")
+        if url
+        else REFUSE.replace("{book}", project.book.name)
+    )
     source = BOOTSTRAP.format(
-        chapters=project.settings.chapters,
-        wanted=f"{name}{extra} @ git+{public_address(project)}",
+        import_subprocess="import subprocess\n" if url else "",
         packages=json.dumps(project.packages),
+        mark=MARK,
+        file=FILE,
+        book=project.book.name,
+        chapters=project.settings.chapters,
+        otherwise=otherwise,
         name=name,
     )
     return {
@@ -99,21 +125,43 @@ def bootstrap_cell(project: Project) -> dict:
     }
 
 
+def _checked(url: str) -> str:
+    if not re.fullmatch(_URL, url):
+        raise UserError(f"The address looks like {FORM}. Got {url!r}.")
+    return url
+
+
+def _account_and_name(url: str) -> str:
+    return url.removeprefix("https://github.com/")
+
+
+def _define(path: Path, url: str) -> None:
+    value = url or '""'
+    text, count = re.subn(_DEFINITION, lambda found: f"{found[1]} {value}", path.read_text(encoding="utf-8"))
+    if count != 1:
+        raise UserError(
+            f'{path} needs the lines `repository:` and below it, indented, `url: ""`: the address is there.'
+        )
+    write_text(path, text)
+
+
 def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
+    """The files that repeat the address, each with the function that makes its text say what the definition says."""
     url = public_address(project)
-    owner_and_name = url.removeprefix("https://github.com/")
 
     def in_citation(text: str) -> str:
-        return re.sub(r'(?m)^(repository-code: ")[^"]*(")$', rf"\g<1>{url}\g<2>", text)
+        line = f'repository-code: "{url}"\n' if url else ""
+        text = re.sub(r"(?m)^repository-code:.*\n", "", text)
+        return re.sub(r"(?m)^cff-version:.*\n", lambda found: found[0] + line, text)
 
     def in_project(text: str) -> str:
-        return re.sub(r'(?m)^(Repository = ")[^"]*(")$', rf"\g<1>{url}\g<2>", text)
+        line = f'Repository = "{url}"\n' if url else ""
+        table = r"(?m)^(\[project\.urls\].*\n)((?:(?!\[).*\n)*)"
+        return re.sub(table, lambda found: found[1] + line + re.sub(r"(?m)^Repository *=.*\n", "", found[2]), text)
 
     def in_readme(text: str) -> str:
-        text = re.sub(rf"{_URL}(?=\.git\b|[\s)>\"`])", url, text)
-        return re.sub(
-            r"((?:v2/gh|colab\.research\.google\.com/github)/)[\w.-]+/[\w.-]+", rf"\g<1>{owner_and_name}", text
-        )
+        badges = _badges(project, url) if url else ""
+        return re.sub(rf"{_BADGES_BELOW}(?:{_BADGE})*", lambda found: found[1] + badges, text)
 
     def in_notebook(text: str) -> str:
         notebook = json.loads(text)
@@ -121,11 +169,27 @@ def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
         notebook["cells"] = [*cells[:1], bootstrap_cell(project), *cells[1:]]
         return dump_notebook(notebook)
 
-    files = {"CITATION.cff": in_citation, "pyproject.toml": in_project, "README.md": in_readme}
+    files = {"CITATION.cff": in_citation, FILE: in_project, "README.md": in_readme}
     return [
         *((project.root / name, rewrite) for name, rewrite in files.items() if (project.root / name).is_file()),
         *((project.notebook(name), in_notebook) for name in project.notebooks()),
     ]
+
+
+def _badges(project: Project, url: str) -> str:
+    """Return the lines of a README that open the first notebook at the services that `launch_buttons:` names."""
+    configuration = read_yaml(project.root / MARK)
+    services, branch = configuration.get("launch_buttons") or {}, configuration["repository"].get("branch", "main")
+    badges = ""
+    for notebook in project.notebooks()[:1]:
+        path, place = relative(project.notebook(notebook), project.root), _account_and_name(url)
+        if binder := services.get("binderhub_url"):
+            target = f"{binder}/v2/gh/{place}/{branch}?urlpath=lab/tree/{path}"
+            badges += f"[![Binder]({binder}/badge_logo.svg)]({target})\n"
+        if colab := services.get("colab_url"):
+            target = f"{colab}/github/{place}/blob/{branch}/{path}"
+            badges += f"[![Open In Colab]({colab}/assets/colab-badge.svg)]({target})\n"
+    return badges
 
 
 def dump_notebook(notebook: dict) -> str:

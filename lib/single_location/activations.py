@@ -14,7 +14,7 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from lib._checks import as_float
-from lib.single_location.crowd import LEFT, RIGHT, Crowd
+from lib.single_location.crowd import Crowd
 from lib.single_location.moments import (
     Moments,
     argmax_moments,
@@ -23,12 +23,15 @@ from lib.single_location.moments import (
     normalised_moments,
     sum_above,
 )
+from lib.single_location.posterior import FINE
 from lib.single_location.prox import Channel, gauss_newton_scores, linear_scores
 from lib.single_location.search import lowest
 from lib.single_location.tasks import LocationTask
 
 # The flattest and the steepest scores c χ* that are looked at, besides c = ∞; all are resolved.
 FLATTEST, STEEPEST = 0.01, 30.0
+# The largest share of an average that may lie on a node at the end of the grid.
+CUT = 1e-13
 # NumPy's zero and not JAX's, which would be made, in whatever precision holds, when this module is imported.
 UNBIASED = np.zeros(())
 
@@ -121,7 +124,7 @@ class Softmax(Normalised):
 
     def best_risk(self, task):
         """The Bayes risk: at c = √ν (spiked) or c = ν (max) the weights are the posterior [D26, Prop. 4.2]."""
-        return task.bayes_integrals()[0]
+        return task.bayes_risk_at(FINE)
 
 
 class Softplus(Normalised):
@@ -209,8 +212,10 @@ class Exp(Elementwise):
         return jnp.exp(chi)
 
     def moments(self, crowd):
-        """As others; NaN from q_k = 16 on, where squared weights look further than the grid does."""
-        return known_where(jnp.abs(crowd.scores[-1] - crowd.scores[0]) < 4.0 * (LEFT + RIGHT), super().moments(crowd))
+        """As others; NaN where squared weights look farther than the grid does, in the max model from q_k = 16 on."""
+        squares = jnp.abs(jnp.concatenate([crowd.hidden, crowd.others])) * self.weights(crowd.scores) ** 2
+        ends = jnp.maximum(squares[:, 0], squares[:, -1])
+        return known_where(jnp.all(ends < CUT * jnp.sum(squares, axis=1)), super().moments(crowd))
 
     def best_of(self, crowd):
         """By a search over c, below 4."""

@@ -9,22 +9,36 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
-# Standard deviations of the token's own noise, to either side, and nodes there: the trapezoid errs by rounding only.
-WIDEST, NODES = 9.0, 37
+# Standard deviations of the token's own noise, to either side of its mean.
+WIDEST = 9.0
 # The smallest variance that counts as noise.
 CERTAIN = 1e-12
 
 
 def log_chosen(means: Float[Array, " L"], variance: Float[Array, ""]) -> Float[Array, " L"]:
-    """`log P(χ_l is the largest)` for independent `χ_l ~ N(means_l, variance)`: one integral a token.
+    """Return `log P(χ_l is the largest)` for independent `χ_l ~ N(means_l, variance)`, by one integral per token.
 
-    `∫ φ(u) Π_{j≠l} Φ(u + (means_l - means_j)/√variance) du`, by a trapezoid. Derived here, see book/finite_samples.
+    Args:
+      means: one mean per token, 1 ≤ L ≤ 500.
+      variance: the common variance; below 1e-12 it counts as 1e-12.
+
+    Returns:
+      `log ∫ φ(u) Π_{j≠l} Φ(u + (means_l - means_j)/√variance) du`, by a trapezoid. The absolute error of the
+      probability is below 1e-11, and its relative error below 1e-8 while no other mean is ten √variance above it.
+      Farther behind, the logarithm is only known to be very negative.
+
+    Source: derived here, see book/finite_samples. Transformations: jit, vmap, grad.
     """
-    nodes, step = jnp.linspace(-WIDEST, WIDEST, NODES, retstep=True)
+    nodes, step = jnp.linspace(-WIDEST, WIDEST, _nodes(means.size), retstep=True)
     leads = (means[:, None] - means[None, :]) / jnp.sqrt(jnp.maximum(variance, CERTAIN))
     behind = log_ndtr(nodes + leads[..., None])
     others = jnp.where(jnp.eye(means.size, dtype=bool)[..., None], 0.0, behind)
     return logsumexp(norm.logpdf(nodes) + jnp.sum(others, axis=1), axis=1) + jnp.log(step)
+
+
+def _nodes(tokens: int) -> int:
+    """The number of nodes that the product of `tokens` - 1 distribution functions needs."""
+    return 37 if tokens <= 3 else 73 if tokens <= 30 else 145
 
 
 def log_evidence(

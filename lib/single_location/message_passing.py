@@ -53,10 +53,11 @@ def message_passing(
     """Beliefs after each of `iterations` rounds over all prompts; an iteration costs two products with the tokens.
 
     `damping` is the share of the old beliefs in the new ones. Undamped, overlaps follow `state_evolution`; where the
-    key stays poor, some damping (0.3) is needed to converge. One step is not textbook: tokens are not centred, so the
-    update of the value runs off along the key wherever many prompts point one way; there it is divided by the
-    curvature that the spike adds, times `stiffness`, 0 being the textbook's. Fixed points and the evolution of `q_k`,
-    `q_v` do not depend on it (derived here).
+    key stays poor, some damping (0.3) is needed to converge. One step is not textbook: hidden tokens are shifted along
+    k*, so the textbook divides the update of the value by too small a precision there, and under a strong spike the
+    value runs off. Along the key, `α ν E Σ p_l [p_l (y - ω_v)/T]²` times `stiffness` is added to the precision, 0 being
+    the textbook's. It is of the order of what is lacking, not equal to it (box `pull-along-the-spike`). Fixed points
+    and the evolution of `q_k`, `q_v` do not depend on it (derived here).
     """
     count = require_count("message_passing", "iterations", iterations, "each is one round over the prompts.")
     tokens, n, dimension = prompts.tokens, prompts.labels.size, start.mean.key.size

@@ -12,34 +12,90 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import is_concrete, require_float64
-from lib.single_location.activations import Activation, Sigmoid, compiled_moments, optimal_risk
+from lib.single_location import posterior
+from lib.single_location.activations import Activation, Sigmoid, compiled_moments
 from lib.single_location.moments import Moments
 from lib.single_location.overlaps import Overlaps
-from lib.single_location.tasks import LocationTask, Spiked
+from lib.single_location.tasks import LONGEST_BAYES, LocationTask, Spiked
+
+# The relative rounding of a sum of exponentials whose exponents, up to 1500 in size, are known to 1e-16.
+BAYES_ROUNDING = 5e-13
 
 
 def bayes_risk(task: LocationTask) -> Float[Array, "*stack"]:
-    """`1 - E p_ε = 1 - E Σ p²`, p the posterior of the hidden token: no predictor has a lower risk [D26, Prop. 4.2].
+    """Return `1 - E p_ε = 1 - E Σ p²`, p the posterior of the hidden token, the least risk of all predictors.
 
-    For L ≤ 10^12; relative accuracy 1e-9 for ν ≤ 140, in the max model for ν ≤ 1000 and ν = ∞; NaN where ν > 1000 is
-    finite. Stacked tasks give stacked risks. About 1 ms a task.
+    Args:
+      task: `Spiked` with L ≤ 10^12 and ν ≤ 2500, or `Max` with L ≤ 10^12 and either ν ≤ 1000 or ν = ∞; stacked tasks
+        give stacked risks.
+
+    Returns:
+      The risk in [0, 1], of the shape of the task. Its relative error is below 1e-10, also where the risk is 1e-270;
+      in the max model below 1e-8 for 500 < ν ≤ 1000 (`bayes_risk_error` estimates it). NaN outside the domain. About 1
+      ms per task.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location.posterior`. Transformations: jit,
+    vmap, grad.
     """
     require_float64("bayes_risk", task.length)
     return _each(_bayes, task)
 
 
 def bayes_integrals(task: LocationTask) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
-    """The Bayes risk twice, by integrals that share no term: what they differ by bounds the error of either."""
+    """Return the Bayes risk by two integrals with different integrands.
+
+    They are equal by an integration by parts, and the quadratures share their nodes and one-token expectations. So
+    their difference is a check and no bound of the error; for an estimate of it see `bayes_risk_error`.
+
+    Args:
+      task: in the domain of `bayes_risk`.
+
+    Returns:
+      The first as `bayes_risk`. The second has the same accuracy in the spiked model; in the max model it is `1 -` an
+      integral, with an absolute error below 1e-10. NaN outside the domain.
+    """
     require_float64("bayes_integrals", task.length)
     return _each(_integrals, task)
 
 
-def attention_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, "*stack"]:
-    """The excess risk of a head, from its overlaps [D26]; derived again here, see book/softmax_advantage.
+def bayes_risk_error(task: LocationTask) -> Float[Array, "*stack"]:
+    """Return an estimate of the relative error of `bayes_risk`.
 
-    All seven overlaps count in the spiked model; in the max model cross overlaps must vanish. Accurate to 1e-9 in
-    absolute terms where it is not NaN, that is for √q_k up to about 60; in the max model also ν ≤ 60 or ν = ∞, and k
-    either along k* or at an angle of at least 4°. 10 ms in the spiked model, up to a second in the max model.
+    Args:
+      task: in the domain of `bayes_risk`.
+
+    Returns:
+      Twice the largest relative change by finer steps and by a longer reach of both trapezoids, plus rounding; 0 where
+      the risk is exactly 0. NaN outside the domain.
+    """
+    require_float64("bayes_risk_error", task.length)
+    return _each(_bayes_error, task)
+
+
+def attention_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, "*stack"]:
+    """Return the excess risk of a head, from its overlaps.
+
+    Args:
+      task: `Spiked` with L ≤ 10^12, or `Max` with L ≤ 10^12 and ν ≤ 60 or ν = ∞.
+      activation: the activation, with its bias where it has one.
+      overlaps: all seven count in the spiked model; in the max model cross overlaps must vanish, and k must either be
+        along k* or at an angle of at least 4° to it.
+
+    Returns:
+      The risk, of the common shape of the arguments. Its absolute error is below 1e-9 of the largest of its terms 1,
+      2 m_v E s_ε and q_v E Σ s²; 1e-8 of it for normalised activations in the max model. NaN where the quadrature does
+      not resolve the weights: √q_k above about 60, in the spiked model also √(q_k ν) above about 1000, for `exp` where
+      its squared weights look farther than the grid of scores, for normalised activations where `E Σ s = 1` is missed
+      by 1e-8. A risk much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 10 ms in the
+      spiked model, up to a second in the max model.
+
+    Raises:
+      ValueError: if float64 is off, or for `Max` with cross overlaps.
+
+    Source: [D26]; derived again here, see book/softmax_advantage. Transformations: jit, vmap.
     """
     require_float64("attention_risk", task.length)
     task.require_overlaps(overlaps)
@@ -47,9 +103,21 @@ def attention_risk(task: LocationTask, activation: Activation, overlaps: Overlap
 
 
 def best_risk(task: LocationTask, activation: Activation) -> Float[Array, "*stack"]:
-    """The lowest risk of a head with k = c k* and v along v*: over c > 0, c → ∞ included, the length of v, the bias.
+    """Return the lowest risk of a head with k = c k*, v along v*: over c > 0, c → ∞ included, v's length, the bias.
 
-    The same domain as `attention_risk`. Softmax and linear in closed form or by one quadrature, others by a search.
+    Args:
+      task: in the domain of `attention_risk`; for `softmax` in that of `bayes_risk`.
+      activation: one of the activations; those with a free bias get the best one.
+
+    Returns:
+      The risk, of the shape of the task; NaN where it is not resolved. For `softmax` as `bayes_risk`; `linear` and
+      `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8, and
+      the search can only end above the lowest risk.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here, see book/softmax_advantage. Transformations: jit, vmap.
     """
     require_float64("best_risk", task.length)
     return _each(_best, task, activation)
@@ -64,16 +132,29 @@ def lone_posterior(task: Spiked) -> Sigmoid:
 
 
 def best_elementwise_risk(task: Spiked) -> Float[Array, "*stack"]:
-    """The lowest risk of all element-wise activations in the spiked model: that of `lone_posterior` [D26].
+    """Return the lowest risk of all element-wise activations in the spiked model, that of `lone_posterior`.
 
-    No search, so faster and more accurate than `best_risk(task, sigmoid)`. Needs L ≥ 2.
+    Args:
+      task: `Spiked` with 2 ≤ L ≤ 10^12 and ν ≤ 1000.
+
+    Returns:
+      `1 - E s_ε`, s the probability that the token is the hidden one, of the shape of the task: relative error below
+      1e-9. NaN outside the domain. No search, so faster and more accurate than `best_risk(task, sigmoid)`.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: [D26]. Transformations: jit, vmap.
     """
-    found = moments(task, lone_posterior(task), Overlaps(jnp.sqrt(task.snr), task.snr, 1.0, 1.0))
-    return optimal_risk(found.hidden, found.power)
+    require_float64("best_elementwise_risk", task.length)
+    return _each(_elementwise, task)
 
 
 def moments(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Moments:
-    """What a risk is made of; averaged over a law of lengths, they are those of prompts of random length."""
+    """Return the averages that a risk is made of; domain and accuracy as `attention_risk`.
+
+    Averaged over a distribution of lengths, they are those of prompts of random length.
+    """
     require_float64("moments", task.length)
     return _each(_moments, task, activation, overlaps)
 
@@ -96,8 +177,25 @@ def _moments(task, activation, overlaps):
 
 
 @jax.jit
+def _elementwise(task):
+    """The mean of one minus the weight of the hidden token, which by the Nishimori identity is also its spread."""
+    root = jnp.sqrt(task.snr)
+    crowd = task.marginals(root, task.snr)
+    other = jax.nn.sigmoid(-lone_posterior(task).bias - crowd.scores)
+    known = crowd.resolves(1.0) & (task.length >= 2) & (task.length <= LONGEST_BAYES)
+    return jnp.where(known, crowd.hidden[0] @ other, jnp.nan)
+
+
+@jax.jit
 def _bayes(task):
-    return task.bayes_integrals()[0]
+    return task.bayes_risk_at(posterior.FINE)
+
+
+@jax.jit
+def _bayes_error(task):
+    risk, *others = (task.bayes_risk_at(each) for each in (posterior.FINE, posterior.FINER, posterior.FARTHER))
+    change = jnp.max(jnp.abs(jnp.stack(others) - risk))
+    return jnp.where(risk == 0, 0.0, 2 * change / jnp.where(risk == 0, 1.0, risk) + BAYES_ROUNDING)
 
 
 @jax.jit

@@ -1,79 +1,93 @@
-"""The Bayes risk: how unsure the posterior `p = softmax(scores)` of the hidden token is, by two integrals [D26].
+"""The Bayes risk: the mean weight that the posterior `p = softmax(scores)` leaves to the wrong tokens [D26].
 
-The posterior is a softmax of independent normal scores of variance τ², the hidden one's mean higher by `shift`:
-τ² = shift = ν in the spiked model, τ = ν and no shift in the max model. What it puts on the hidden token and its own
-participation have the same mean, `E p_ε = E Σ p²`, and `1 -` that is the risk. With `lib.partition` both are positive
-sums for the risk, so that it is known relative to its size where it is 1e-12.
+The risk is `1 - E p_ε = 1 - E Σ p²`. Both equalities of this module give it as integrals over y of products of
+one-token expectations of `lib.partition`: with u = y + τg and g ~ N(0, 1),
+
+    φ = E exp(-e^u),   a = E[e^u exp(-e^u)],   b = E[e^{2u} exp(-e^u)].
+
+All integrands are positive, and they are summed as logarithms, so that a risk of 1e-270 has as many digits as one of ½.
+
+In the spiked model the scores √ν χ have variance τ² = ν, and that of the hidden token has the mean ν. The joint density
+of scores and hidden token is that of plain scores times `e^{√ν χ_ε - ν/2}/L`, so that averages are taken over scores
+that are all alike: `1 - E p_ε = (L - 1) e^{-ν/2} E[e^{√ν (χ_1 + χ_2)}/S]`, S = Σ e^{√ν χ_l}. The integrals then have no
+token whose scores are in the far tail of its own distribution. In the max model τ = ν, and no token is special.
 """
 
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from lib.partition import Resolution, log_survival, log_tilted
 
-# A scan finds where the integrand is, in a window as wide as any score; nodes are then spent only there.
-SCAN, FINE = Resolution(levels=72, step=0.5), Resolution(levels=144)
-# Standard deviations of the widest window: left as far as the largest token, right as far as lib.partition knows φ.
-LEFT, RIGHT, DROP = 13.0, 10.0, 42.0
+# A scan brackets the integrand within a window that contains it for every task; the nodes are placed in the bracket.
+SCAN, FINE = Resolution(levels=72, step=0.5), Resolution(levels=192)
+# Two changes of the nodes, one of their density and one of their range, whose effect is an estimate of the error.
+FINER = Resolution(levels=288, step=FINE.step / 1.5)
+FARTHER = Resolution(levels=288, reach=FINE.reach + 2.0, drop=FINE.drop + 18.0)
+# The window in standard deviations of a score: to the left of the largest token, to the right of all scores.
+LEFT, RIGHT = 13.0, 10.0
 SMALLEST = 1e-6
 
 
-def missed(length: Float[Array, ""], tau: Float[Array, ""], shift: float | Float[Array, ""]) -> Float[Array, ""]:
-    """`1 - E p_ε = (L - 1) ∫ a₀ φ₀^{L-2} φ₁ dy`: what the posterior leaves to all the others [D26]."""
+def missed(length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE) -> Float[Array, ""]:
+    """Return `1 - E p_ε = (L - 1) e^{-ν/2} ∫ e^{-y} a² φ^{L-2} dy` of the spiked model (derived here)."""
 
     def log_integrand(y, tau, resolution):
         log_token = log_tilted(1, y, tau, resolution=resolution)
-        log_hidden = log_survival(y + shift, tau, resolution=resolution)
-        return log_token + log_hidden + (length - 2.0) * log_survival(y, tau, resolution=resolution)
+        return 2.0 * log_token - y + (length - 2.0) * log_survival(y, tau, resolution=resolution)
 
-    return (length - 1.0) * _integral(log_integrand, length, tau, shift)
+    log_integral = _log_integral(log_integrand, length, jnp.sqrt(snr), snr, resolution)
+    return (length - 1.0) * jnp.exp(log_integral - 0.5 * snr)
 
 
-def spread(length: Float[Array, ""], tau: Float[Array, ""], shift: float | Float[Array, ""]) -> Float[Array, ""]:
-    """`1 - E Σ p² = E Σ_{l≠m} p_l p_m`, over pairs with the hidden token and pairs without. Derived here."""
+def spread(length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE) -> Float[Array, ""]:
+    """Return `1 - E Σ p² = (L - 1) e^{-ν/2} ∫ e^{-y} a [2bφ + (L - 2) a²] φ^{L-3} dy` (spiked, derived here).
+
+    The integrand differs from that of `missed` by the derivative of the latter.
+    """
 
     def log_integrand(y, tau, resolution):
-        log_token = log_tilted(1, y, tau, resolution=resolution)
+        log_token, log_square = (log_tilted(power, y, tau, resolution=resolution) for power in (1, 2))
         log_others = log_survival(y, tau, resolution=resolution)
-        log_hidden = log_survival(y + shift, tau, resolution=resolution)
-        with_hidden = jnp.log(2.0) + log_tilted(1, y + shift, tau, resolution=resolution) + log_others
-        without = jnp.log(jnp.maximum(length - 2.0, 0.0)) + log_token + log_hidden
-        return log_token + jnp.logaddexp(with_hidden, without) + (length - 3.0) * log_others
+        with_hidden = jnp.log(2.0) + log_square + log_others
+        without = jnp.log(jnp.maximum(length - 2.0, 0.0)) + 2.0 * log_token
+        return log_token - y + jnp.logaddexp(with_hidden, without) + (length - 3.0) * log_others
 
-    return (length - 1.0) * _integral(log_integrand, length, tau, shift)
+    log_integral = _log_integral(log_integrand, length, jnp.sqrt(snr), snr, resolution)
+    return (length - 1.0) * jnp.exp(log_integral - 0.5 * snr)
 
 
-def alike(length: Float[Array, ""], tau: Float[Array, ""]) -> Float[Array, ""]:
-    """`1 - E Σ p² = L(L - 1) ∫ a₀² φ₀^{L-2} dy`: `spread` where no token is special, so there is less to integrate."""
+def alike(length: Float[Array, ""], tau: Float[Array, ""], resolution: Resolution = FINE) -> Float[Array, ""]:
+    """Return `1 - E Σ p² = L(L - 1) ∫ a² φ^{L-2} dy` of the max model, for τ up to a thousand (derived here)."""
 
     def log_integrand(y, tau, resolution):
         log_token = log_tilted(1, y, tau, resolution=resolution)
         return 2.0 * log_token + (length - 2.0) * log_survival(y, tau, resolution=resolution)
 
-    return length * (length - 1.0) * _integral(log_integrand, length, tau, 0.0)
+    return length * (length - 1.0) * jnp.exp(_log_integral(log_integrand, length, tau, 0.0, resolution))
 
 
 def diagonal(length: Float[Array, ""], tau: Float[Array, ""]) -> Float[Array, ""]:
-    """The same as `1 - L ∫ b₀ φ₀^{L-1} dy` [D26], accurate in absolute terms, for τ up to a thousand."""
+    """Return the same as `1 - L ∫ b φ^{L-1} dy` [D26]; accurate in absolute terms, because of the difference."""
 
     def log_integrand(y, tau, resolution):
         log_square = log_tilted(2, y, tau, resolution=resolution)
         return log_square + (length - 1.0) * log_survival(y, tau, resolution=resolution)
 
-    return 1.0 - length * _integral(log_integrand, length, tau, 0.0)
+    return 1.0 - length * jnp.exp(_log_integral(log_integrand, length, tau, 0.0, FINE))
 
 
-def _integral(log_integrand: Callable, length, tau, shift) -> Float[Array, ""]:
-    """Over all y, of an integrand with one hump: a scan brackets it, a trapezoid adds it up."""
+def _log_integral(log_integrand: Callable, length, tau, snr, resolution: Resolution) -> Float[Array, ""]:
+    """Return `log ∫ exp(log_integrand) dy` of an integrand with one maximum, by a trapezoid in a scanned bracket."""
     tau = jnp.maximum(tau, SMALLEST)
-    low, high = -jnp.log(length) - LEFT * tau - shift - DROP - 4.0, RIGHT * tau + 4.0 - shift
+    low, high = -jnp.log(length) - LEFT * tau - snr - FINE.drop - 4.0, RIGHT * tau + 4.0
     coarse = jax.lax.stop_gradient(jnp.linspace(low, high, SCAN.levels))
     height = jax.lax.stop_gradient(log_integrand(coarse, tau, SCAN))
-    inside = height > jnp.max(height) - DROP
+    inside = height > jnp.max(height) - resolution.drop
     first, last = jnp.argmax(inside), SCAN.levels - 1 - jnp.argmax(inside[::-1])
     at = coarse[jnp.clip(jnp.stack([first - 1, last + 1]), 0, SCAN.levels - 1)]
-    y = jnp.linspace(at[0], at[1], FINE.levels)
-    return (y[1] - y[0]) * jnp.sum(jnp.exp(log_integrand(y, tau, FINE)))
+    y = jnp.linspace(at[0], at[1], resolution.levels)
+    return logsumexp(log_integrand(y, tau, resolution)) + jnp.log(y[1] - y[0])

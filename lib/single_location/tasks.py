@@ -15,13 +15,17 @@ from jax.nn import softmax
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete
+from lib.partition import Resolution
 from lib.single_location import posterior
 from lib.single_location.crowd import SMALLEST, Crowd, max_crowd, max_marginals, spiked_crowd
 from lib.single_location.moments import Moments
 from lib.single_location.overlaps import Overlaps
 
-# The longest prompt whose tokens are laid out one by one, and the strongest hint that is resolved.
-LONGEST, LARGEST_SNR = 500, 1000.0
+# The longest prompt whose tokens are laid out one by one.
+LONGEST = 500
+# The domain of the Bayes risks: the longest prompt, and the largest ν in the spiked and in the max model. Near ν = 2800
+# the spiked risk of two tokens falls below the smallest number of float64.
+LONGEST_BAYES, LARGEST_SPIKE, LARGEST_SNR = 1e12, 2500.0, 1000.0
 
 
 class LocationTask(eqx.Module):
@@ -53,7 +57,11 @@ class LocationTask(eqx.Module):
 
     @abc.abstractmethod
     def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """The Bayes risk by two integrals that have nothing in common but their value."""
+        """Return the Bayes risk by two different integrals; NaN outside their domain."""
+
+    @abc.abstractmethod
+    def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
+        """Return the first of the two integrals with other nodes than the default ones."""
 
     def require_overlaps(self, overlaps: Overlaps) -> None:
         """Raise where the risk of such a head is not known here."""
@@ -89,10 +97,15 @@ class Spiked(LocationTask):
 
     def bayes_integrals(self):
         """`1 - E p_ε` and `1 - E Σ p²`, the posterior being `softmax(√ν χ*)`."""
-        arguments = self.length, jnp.sqrt(self.snr), self.snr
-        known = self.snr <= LARGEST_SNR
-        missed, spread = posterior.missed(*arguments), posterior.spread(*arguments)
-        return jnp.where(known, missed, jnp.nan), jnp.where(known, spread, jnp.nan)
+        spread = posterior.spread(self.length, self.snr)
+        return self.bayes_risk_at(posterior.FINE), jnp.where(self._resolved(), spread, jnp.nan)
+
+    def bayes_risk_at(self, resolution):
+        """`1 - E p_ε`."""
+        return jnp.where(self._resolved(), posterior.missed(self.length, self.snr, resolution), jnp.nan)
+
+    def _resolved(self):
+        return (self.snr <= LARGEST_SPIKE) & (self.length <= LONGEST_BAYES)
 
     def risk(self, moments, overlaps):
         """With all seven overlaps [D26]: given the scores, a value vector that is not orthogonal to k* or k shifts."""
@@ -145,10 +158,17 @@ class Max(LocationTask):
 
     def bayes_integrals(self):
         """`1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 where it is certain."""
-        outside = jnp.where(jnp.isinf(self.snr), 0.0, jnp.nan)
-        snr = jnp.minimum(self.snr, LARGEST_SNR)
-        pairs, squares = posterior.alike(self.length, snr), posterior.diagonal(self.length, snr)
-        return jnp.where(self.snr > snr, outside, pairs), jnp.where(self.snr > snr, outside, squares)
+        squares = posterior.diagonal(self.length, jnp.minimum(self.snr, LARGEST_SNR))
+        return self.bayes_risk_at(posterior.FINE), self._where_resolved(squares)
+
+    def bayes_risk_at(self, resolution):
+        """By pairs."""
+        return self._where_resolved(posterior.alike(self.length, jnp.minimum(self.snr, LARGEST_SNR), resolution))
+
+    def _where_resolved(self, risk):
+        certain = jnp.where(jnp.isinf(self.snr), 0.0, jnp.nan)
+        risk = jnp.where(self.snr <= LARGEST_SNR, risk, certain)
+        return jnp.where(self.length <= LONGEST_BAYES, risk, jnp.nan)
 
     def require_overlaps(self, overlaps):
         """Cross overlaps tie values to the scores that choose the hidden token: no formula here."""

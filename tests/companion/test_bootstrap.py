@@ -1,21 +1,32 @@
 """The first cell of every notebook, as a reader meets it: in a folder of its own, beside what else may lie there."""
 
 import importlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
 from companion.authoring import bootstrap
 from companion.io.errors import UserError
-from companion.project import repository
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
-CELL = "".join(repository.bootstrap_cell(Project(ROOT))["source"])
 PACKAGES = ["chapters", "companion", "lib"]
+
+
+def cell_with(url):
+    """Return the cell of this book as it is written while its address is `url`."""
+    with mock.patch.object(repository, "public_address", return_value=url):
+        return "".join(repository.bootstrap_cell(Project(ROOT))["source"])
+
+
+CELL = cell_with("https://github.com/no--body/book")
+UNSET = cell_with(None)
+EITHER = pytest.mark.parametrize("cell", [CELL, UNSET], ids=["set", "unset"])
 
 # Stands where pip does: says what it was asked, then fails, or leaves an empty package.
 PIP = """\
@@ -48,11 +59,12 @@ def pip(tmp_path):
     return stand_in
 
 
-def test_nothing_happens_where_the_book_is_installed(tmp_path):
+@EITHER
+def test_nothing_happens_where_the_book_is_installed(tmp_path, cell):
     """Nothing is said, nothing is left; a folder that is no package hides nothing."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "chapters").mkdir()
-    finished = first_cell(tmp_path, ROOT)
+    finished = first_cell(tmp_path, ROOT, cell=cell)
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["chapters", "lib"]
 
@@ -66,7 +78,20 @@ def test_where_pip_fails_the_notebook_stops_with_its_words(pip):
     assert finished.stderr == (
         "pip could not install this book, and nothing below can run. It says:\nno route to host\n\n"
     )
-    assert (folder / "asked").read_text().startswith("install --quiet large-prompt-attention[notebook] @ git+")
+    wanted = "large-prompt-attention[notebook] @ git+https://github.com/no--body/book"
+    assert (folder / "asked").read_text() == f"install --quiet {wanted}"
+
+
+def test_while_the_address_is_unset_nothing_is_installed(pip):
+    """The notebook stops with a sentence that says what to do; pip is not asked."""
+    folder = pip("")
+    finished = first_cell(folder, then="print('below')", cell=UNSET)
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert finished.stderr == (
+        "This book is not installed here, and it has no public address yet to install it from. "
+        "Open the notebook in a clone of the book, in the folder `book`, or run `pip install -e .` in a clone.\n"
+    )
+    assert not (folder / "asked").exists()
 
 
 def test_a_folder_that_is_no_package_does_not_pass_for_the_book(pip):
@@ -92,6 +117,83 @@ def test_what_hides_a_package_is_named(tmp_path, name):
     assert finished.returncode == 1
     hidden = name.split("/")[0].removesuffix(".py")
     assert f"Beside this notebook, `{hidden}` hides what its book has installed: rename it." in finished.stderr
+
+
+PLACES = "import chapters, companion, lib; print(*(module.__file__ for module in (chapters, companion, lib)))"
+
+
+def small_clone(root):
+    """Make a folder that looks like a clone of this book, with stand-ins for all but the cell's own module."""
+    for name in ("chapters", "lib"):
+        (root / name).mkdir(parents=True)
+        (root / name / "__init__.py").touch()
+    shutil.copytree(ROOT / "companion", root / "companion", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("_config.yml", "pyproject.toml"):
+        (root / name).touch()
+    (root / "book").mkdir()
+    return root
+
+
+def places(root):
+    return " ".join(str(root / name / "__init__.py") for name in PACKAGES) + "\n"
+
+
+@EITHER
+@pytest.mark.parametrize("installed", [False, True], ids=["nowhere else", "also elsewhere"])
+def test_in_a_clone_its_own_packages_are_used(tmp_path, cell, installed):
+    """Even if another copy is installed; pip is not there to be asked. Run again, the cell adds nothing."""
+    root = small_clone(tmp_path / "clone")
+    copies = [small_clone(tmp_path / "other")] if installed else []
+    then = f"before = len(sys.path)\n{cell}\nassert len(sys.path) == before\n{PLACES}"
+    finished = first_cell(root / "book", *copies, then=then, cell=cell)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, places(root), "")
+
+
+@EITHER
+@pytest.mark.parametrize("name", ["lib.py", "chapters/__init__.py"])
+def test_in_a_clone_nothing_beside_the_notebook_hides_its_packages(tmp_path, cell, name):
+    root = small_clone(tmp_path / "clone")
+    (root / "book" / name).parent.mkdir(exist_ok=True)
+    (root / "book" / name).touch()
+    finished = first_cell(root / "book", then=PLACES, cell=cell)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, places(root), "")
+
+
+@EITHER
+def test_at_the_root_of_a_clone_nothing_changes(tmp_path, cell):
+    """There kernels of the tool and of papermill start, even if the folder of the clone is itself called `book`."""
+    root, other = small_clone(tmp_path / "book"), small_clone(tmp_path / "other")
+    then = f"assert {str(tmp_path)!r} not in sys.path\n{PLACES}"
+    assert first_cell(root, other, then=then, cell=cell).stdout == places(root)
+
+
+@pytest.mark.parametrize(
+    "missing", ["_config.yml", "pyproject.toml", "lib/__init__.py", "chapters/__init__.py", "companion/__init__.py"]
+)
+def test_a_folder_that_lacks_a_part_is_no_clone(tmp_path, missing):
+    """Its packages are not taken for the book."""
+    root, other = small_clone(tmp_path / "clone"), small_clone(tmp_path / "other")
+    (root / missing).unlink()
+    assert first_cell(root / "book", other, then=PLACES, cell=UNSET).stdout == places(other)
+    assert first_cell(root / "book", cell=UNSET).stderr.startswith("This book is not installed here")
+
+
+def test_a_folder_of_another_name_is_not_the_book_of_a_clone(tmp_path):
+    root, other = small_clone(tmp_path / "clone"), small_clone(tmp_path / "other")
+    (root / "notes").mkdir()
+    assert first_cell(root / "notes", other, then=PLACES, cell=UNSET).stdout == places(other)
+
+
+@EITHER
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_kernel_that_loaded_another_copy_is_stopped(tmp_path, cell, name):
+    """It would compute with one copy what the notebook of another says."""
+    root, other = small_clone(tmp_path / "clone"), small_clone(tmp_path / "other")
+    finished = first_cell(root / "book", other, cell=f"import {name}\n{cell}", then="print('below')")
+    assert finished.returncode == 1
+    assert finished.stdout == ""
+    assert f"This kernel has loaded the package `{name}` in {other / name}, " in finished.stderr
+    assert f"and this notebook needs the one in {root / name}. Restart the kernel" in finished.stderr
 
 
 @pytest.mark.parametrize("name", ["companion/__init__.py", "companion.py"])

@@ -1,5 +1,7 @@
-"""The repository's public address: one definition, equal copies, one command that writes them."""
+"""The repository's public address: one definition, equal copies, one command that writes them and takes them out."""
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,30 +11,49 @@ from companion.project import repository
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
-NEW = "https://github.com/somebody/attention.book"
-OLD = "OWNER/clone"
+# No account of GitHub has a name with two hyphens in a row.
+OLD, NEW = "no--body/clone", "some--body/attention.book"
+FILES = ("_config.yml", "README.md", "pyproject.toml", "CITATION.cff", "book/toy.ipynb")
 
 # What a book that is about to be public says of itself, besides what is laid out.
 PUBLIC = {
-    "CITATION.cff": f'cff-version: 1.2.0\nrepository-code: "https://github.com/{OLD}"\n',
-    "README.md": f"""\
+    "CITATION.cff": 'cff-version: 1.2.0\ntitle: "Clone"\n',
+    "README.md": """\
 # Clone
 
-git clone https://github.com/{OLD}.git, or see [its pages](https://github.com/{OLD}) (https://github.com/{OLD}).
-[Binder](https://mybinder.org/v2/gh/{OLD}/HEAD), [Colab](https://colab.research.google.com/github/{OLD}/blob/main/x).
-[Somebody else's](https://example.org/a/b).
+<!-- `companion address` writes the badges below this line -->
+
+[Somebody else's code](https://github.com/other--body/code), [a page](https://example.org/a/b).
 """,
 }
+BUTTONS = """
+launch_buttons:
+  binderhub_url: https://mybinder.org
+  colab_url: https://colab.research.google.com
+
+execute:
+"""
+
+
+def url(place):
+    return f"https://github.com/{place}"
 
 
 @pytest.fixture
-def public(clone):
-    """The clone with a citation, a README and a project that spell its address out."""
+def private(clone):
+    """The clone with a citation, a README and buttons, while its address is unset."""
     for path, text in PUBLIC.items():
         clone.write(path, text)
-    clone.replace("pyproject.toml", "\n# What", f'\n[project.urls]\nRepository = "https://github.com/{OLD}"\n\n# What')
+    clone.replace("_config.yml", "\nexecute:\n", BUTTONS)
     assert repository.differing(clone.project) == []
     return clone
+
+
+@pytest.fixture
+def public(private):
+    """The same, once its address is set."""
+    assert private.companion("address", url(OLD)).returncode == 0
+    return private
 
 
 def test_every_copy_says_what_the_definition_says():
@@ -40,28 +61,116 @@ def test_every_copy_says_what_the_definition_says():
     assert repository.differing(Project(ROOT)) == []
 
 
-def test_one_command_moves_the_definition_and_every_copy(public):
-    """Afterwards the old address stands nowhere, and a second call changes nothing."""
-    assert public.companion("address", NEW).returncode == 0
-    assert repository.public_address(public.project) == NEW
-    assert repository.differing(public.project) == []
-    owner_and_name = NEW.removeprefix("https://github.com/")
-    for name in ("_config.yml", "README.md", "pyproject.toml", "CITATION.cff", "book/toy.ipynb"):
+def test_while_the_address_is_unset_no_file_names_an_account_for_this_book():
+    """Neither in a link nor as the name of an image; links to the code of others stay, and so do tests that set it."""
+    project = Project(ROOT)
+    if repository.public_address(project):
+        pytest.skip("the address is set")
+    listed = subprocess.run(["git", "grep", "-lI", ""], cwd=ROOT, check=True, capture_output=True, text=True)
+    name = re.escape(project.metadata["name"])
+    links = [rf"github\.com/[\w-]+/{name}", rf"github\.io/{name}", r"v2/gh/\w", r"google\.com/github/\w"]
+    names_an_account = re.compile("|".join([r"\bO[W]NER\b", *links, rf"[\w-]+/{name}:"]))
+    setting_it = {"tests/companion/test_address.py", "tests/site/test_broken.py"}
+    faults = [
+        f"{path}: {found[0]}"
+        for path in listed.stdout.splitlines()
+        if path not in setting_it
+        for found in names_an_account.finditer((ROOT / path).read_text(encoding="utf-8"))
+    ]
+    assert faults == []
+
+
+def test_a_new_book_names_no_account(pristine):
+    """Its address is unset, and its first cell has no code that could install anything."""
+    assert repository.public_address(pristine.project) is None
+    assert repository.site_address(pristine.project) is None
+    for path in pristine.root.rglob("*"):
+        if path.is_file():
+            assert "github.com/" not in path.read_text(encoding="utf-8"), path
+    assert '"pip"' not in "".join(repository.bootstrap_cell(pristine.project)["source"])
+
+
+def test_one_command_writes_the_definition_and_every_copy(private):
+    """A second call changes nothing, and links to the code of others stay."""
+    assert private.companion("address", url(NEW)).returncode == 0
+    assert repository.public_address(private.project) == url(NEW)
+    assert repository.differing(private.project) == []
+    for name in FILES:
+        assert NEW in (private.root / name).read_text(), name
+    assert private.project.metadata["urls"] == {"Repository": url(NEW)}
+    readme = (private.root / "README.md").read_text()
+    assert f"(https://mybinder.org/v2/gh/{NEW}/main?urlpath=lab/tree/book/toy.ipynb)\n" in readme
+    assert f"(https://colab.research.google.com/github/{NEW}/blob/main/book/toy.ipynb)\n" in readme
+    assert url("other--body/code") in readme
+    assert "every copy says so already" in private.companion("address").stdout
+
+
+def test_another_address_leaves_nothing_of_the_first(public):
+    assert public.companion("address", url(NEW) + ".git").returncode == 0
+    for name in FILES:
         text = (public.root / name).read_text()
-        assert owner_and_name in text, name
+        assert NEW in text, name
         assert OLD not in text, name
-    assert "every copy says so already" in public.companion("address").stdout
+
+
+@pytest.mark.parametrize("arguments", [["--unset"], [""]], ids=["option", "empty"])
+def test_unset_restores_every_byte(private, arguments):
+    """And set again, every byte of the set state."""
+    before = private.tree()
+    assert private.companion("address", url(OLD)).returncode == 0
+    between = private.tree()
+    assert {name for name in before if before[name] != between[name]} == set(FILES)
+    finished = private.companion("address", *arguments)
+    assert finished.returncode == 0
+    assert "The address is not set: " in finished.stdout
+    assert private.tree() == before
+    assert private.companion("address", url(OLD)).returncode == 0
+    assert private.tree() == between
+
+
+def test_the_real_files_make_the_round_trip(tmp_path):
+    """Those of this repository, in a copy: each names the address once it is set, and then is as it was."""
+    names = ["_config.yml", "_toc.yml", "pyproject.toml", "README.md", "CITATION.cff", "book/measures.ipynb"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    project = Project(tmp_path)
+    repository.spread(project, "")
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+    repository.spread(project, url(NEW))
+    for name in names:
+        assert (NEW.encode() in (tmp_path / name).read_bytes()) == (name != "_toc.yml"), name
+    repository.spread(project, "")
+    assert {name: (tmp_path / name).read_bytes() for name in names} == before
+
+
+def test_an_address_and_unset_contradict_each_other(private):
+    before = private.tree()
+    finished = private.companion("address", url(OLD), "--unset")
+    assert finished.returncode == 2
+    assert "not both" in finished.stderr
+    assert private.tree() == before
+
+
+def test_a_configuration_without_a_place_for_the_address_is_named(private):
+    """Nothing is written."""
+    private.replace("_config.yml", '  url: ""\n', "")
+    before = private.tree()
+    finished = private.companion("address", url(OLD))
+    assert finished.returncode == 2
+    assert "_config.yml needs the lines `repository:`" in " ".join(finished.stderr.split())
+    assert private.tree() == before
 
 
 @pytest.mark.parametrize("name", ["README.md", "pyproject.toml", "CITATION.cff", "book/toy.ipynb"])
 def test_a_copy_that_differs_is_named(public, name):
     path = public.root / name
-    path.write_text(path.read_text().replace(OLD, "nobody/clone"))
+    path.write_text(path.read_text().replace(OLD, "any--body/clone"))
     assert repository.differing(public.project) == [name]
 
 
 def test_files_that_a_book_has_not_are_no_copies(clone):
-    """A new book has neither citation nor links."""
+    """A new book has no citation."""
     for name in ("CITATION.cff", "README.md"):
         (clone.root / name).unlink(missing_ok=True)
     assert repository.differing(clone.project) == []
@@ -73,18 +182,22 @@ def test_a_notebook_without_its_bootstrap_cell_is_named(clone):
     assert repository.differing(clone.project) == ["book/toy.ipynb"]
 
 
-def test_bootstrap_installs_this_book(clone):
+def test_bootstrap_installs_this_book(public):
     """Its distribution, from its address, with what its notebooks ask for, where its chapters are not found."""
-    source = "".join(repository.bootstrap_cell(clone.project)["source"])
+    source = "".join(repository.bootstrap_cell(public.project)["source"])
     assert 'find_spec("clone")' in source
-    assert f'"clone @ git+https://github.com/{OLD}"' in source
-    clone.replace("pyproject.toml", 'name = "clone"', 'name = "a-paper"')
-    assert '"a-paper @ git+' in "".join(repository.bootstrap_cell(clone.project)["source"])
-    clone.replace("pyproject.toml", "\n# What", "\n[project.optional-dependencies]\nnotebook = []\n\n# What")
-    assert '"a-paper[notebook] @ git+' in "".join(repository.bootstrap_cell(clone.project)["source"])
+    assert f'"clone @ git+{url(OLD)}"' in source
+    public.replace("pyproject.toml", 'name = "clone"', 'name = "a-paper"')
+    assert '"a-paper @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])
+    public.replace("pyproject.toml", "\n# What", "\n[project.optional-dependencies]\nnotebook = []\n\n# What")
+    assert '"a-paper[notebook] @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])
 
 
-@pytest.mark.parametrize("url", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
-def test_what_is_no_address_is_refused(clone, url):
-    with pytest.raises(UserError, match=r"looks like https://github\.com/OWNER/NAME"):
-        repository.spread(clone.project, url)
+@pytest.mark.parametrize("text", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
+def test_what_is_no_address_is_refused(clone, text):
+    """As an argument, and where somebody wrote it into the definition."""
+    with pytest.raises(UserError, match=r"looks like https://github\.com/<account>/<repository>"):
+        repository.spread(clone.project, text)
+    clone.replace("_config.yml", 'url: ""', f"url: {text}")
+    with pytest.raises(UserError, match=r"looks like https://github\.com/<account>/<repository>"):
+        repository.public_address(clone.project)

@@ -1,6 +1,11 @@
 """`companion new --book`: a whole book of one notebook, in a new folder, under the folder's name."""
 
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,6 +16,18 @@ from companion.io.errors import UserError
 from companion.project.configuration import Settings
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
+
+ANOTHER = Path(__file__).with_name("another_paper")
+# What pip does without isolation: it asks the backend that the book names for a wheel.
+BUILD = "import importlib, sys; getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(sys.argv[3])"
+# Print the file of a package that is installed in a folder, and what the machine reads in its table.
+FOUND = """\
+import importlib, site, sys
+site.addsitedir(sys.argv[1])
+package = importlib.import_module(sys.argv[2])
+from companion.project.configuration import Settings
+print(package.__file__, Settings.of_package(sys.argv[2]).chapters, sep="\\n")
+"""
 
 
 def invoke(*arguments):
@@ -54,6 +71,31 @@ def test_book_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "walks")
     assert invoke("new", "--book", ".").exit_code == 0
     assert Project(tmp_path / "walks").settings.chapters == "walks"
+
+
+@pytest.mark.parametrize("kind", ["build_editable", "build_wheel"])
+@pytest.mark.parametrize("laid_out", [True, False], ids=["laid out", "another paper"])
+def test_book_can_be_installed(tmp_path, kind, laid_out):
+    """`pip install -e .` lets a notebook in any folder import it; so does a wheel, which carries the book's table."""
+    root = tmp_path / "random_walks"
+    if laid_out:
+        scaffold.lay_out_book(root)
+    else:
+        shutil.copytree(ANOTHER, root, ignore=shutil.ignore_patterns("_build", "figures", "__pycache__"))
+    project = Project(root)
+    backend = tomllib.loads((root / "pyproject.toml").read_text())["build-system"]["build-backend"]
+    asked = [sys.executable, "-c", BUILD, backend, kind, str(tmp_path)]
+    subprocess.run(asked, cwd=root, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    installed, elsewhere = tmp_path / "installed", tmp_path / "elsewhere"
+    shutil.unpack_archive(wheel, installed, "zip")
+    elsewhere.mkdir()
+    chapters, home = project.settings.chapters, root if kind == "build_editable" else installed
+    asked = [sys.executable, "-c", FOUND, str(installed), chapters]
+    found = subprocess.run(asked, cwd=elsewhere, check=False, capture_output=True, text=True)
+    assert found.stdout.splitlines() == [str(home / chapters / "__init__.py"), chapters], found.stderr
+    if kind == "build_wheel":
+        assert {path.parent.name for path in installed.glob("*/__init__.py")} == set(project.settings.science)
 
 
 def test_folder_that_holds_something_is_refused(tmp_path):

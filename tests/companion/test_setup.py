@@ -248,6 +248,21 @@ def test_lowest_versions_are_the_bounds_of_what_a_notebook_needs():
     assert step["env"] == {"VERSIONS": "${{ matrix.versions }}"}
 
 
+def test_both_commands_run_every_night_with_every_python_of_the_readme():
+    """CI runs them with 3.11; the nightly workflow with the others, and it fails if the build changes the checkout."""
+    sentence = re.search(r"They need Python ([\d., or]+) with", (ROOT / "README.md").read_text(encoding="utf-8"))
+    named = re.findall(r"3\.\d+", sentence[1])
+    assert all(version in SpecifierSet(PROJECT["project"]["requires-python"]) for version in named)
+    nightly = YAML(typ="safe", pure=True).load((ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8"))
+    job = nightly["jobs"]["pythons"]
+    assert ["3.11", *job["strategy"]["matrix"]["python"]] == named
+    assert job["env"] == {"PYTHON": "python${{ matrix.python }}"}
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands[0] == 'make PYTHON="$PYTHON" book'
+    assert commands[1].endswith('test -z "$(git status --porcelain)"')
+    assert commands[2] == 'make PYTHON="$PYTHON" test'
+
+
 @pytest.mark.parametrize("package", sorted(PACKAGES))
 def test_packages_import_only_what_is_asked_for(package):
     """`lib` what it needs itself, chapters and what notebooks ask of the machine what the extra `notebook` adds."""
@@ -411,7 +426,7 @@ OPTIONS = {
     "book": ["--profile", "--published"],
     "serve": ["--profile", "--port", "--open"],
     "new": ["NAME", "--book"],
-    "address": ["URL"],
+    "address": ["URL", "--unset"],
 }
 
 

@@ -17,7 +17,8 @@ from lib.single_location.bayes_optimal import (
     state_evolution,
 )
 from lib.single_location.erm import draw_prompts, draw_truth
-from lib.single_location.message_passing import message_passing, simulate_message_passing, told
+from lib.single_location.message_passing import Beliefs, message_passing, simulate_message_passing, told
+from lib.single_location.overlaps import Head
 from lib.single_location.tasks import Max, Spiked
 from lib.statistics import comparison_quantile, standard_error
 
@@ -178,6 +179,56 @@ def test_the_error_of_a_fixed_point_is_that_of_its_points():
     few, many = fixed_point(task, **setting, points=256), fixed_point(task, **setting)
     assert many.std_error < few.std_error
     assert abs(few.end.risk - many.end.risk) < comparison_quantile(1) * np.hypot(few.std_error, many.std_error)
+
+
+def missing_precision(length, snr, noise, q_k, q_v):
+    """Return what the textbook's precision along k* lacks, and the precision itself less the prior, both over alpha.
+
+    Box `pull-along-the-spike`: `-E Σ (χ*_l χ*_m - δ_lm) ∂G_l/∂ω_m` and `E Σ G_l²`, from drawn fields.
+    """
+    rng, samples = np.random.default_rng(3), 400_000
+    normals = rng.normal(size=(4, samples, length))
+    hints = normals[0] + np.sqrt(snr) * (np.arange(length) == 0)
+    keys = q_k * hints + np.sqrt(q_k * (1.0 - q_k)) * normals[1]
+    values = q_v * normals[2] + np.sqrt(q_v * (1.0 - q_v)) * normals[3]
+    answers = normals[2][:, :1] + noise * rng.normal(size=(samples, 1))
+    unknown = noise**2 + 1.0 - q_v
+    errors = (answers - values) / unknown
+    p = scipy_softmax(np.sqrt(snr) * keys - 0.5 * unknown * errors**2, axis=1)
+    # ∂G_l/∂ω_m = p_l (δ_lm - p_m) e_m e_l - δ_lm p_l/T, with G = p e
+    own, pull = p * errors**2 - p / unknown, p * errors
+    along = np.sum(hints**2 * own, axis=1) - np.sum(hints * pull, axis=1) ** 2
+    isotropic = np.sum(own - pull**2, axis=1)
+    return np.mean(isotropic - along), np.mean(np.sum(pull**2, axis=1))
+
+
+def test_the_textbook_precision_along_the_spike_lacks_what_the_box_says():
+    """The response of the value along k* to its own part along k*, on real tokens, by an exact derivative."""
+    length, snr, noise, alpha, q_k, q_v, dimension = 3, 4.0, 0.3, 3.0, 0.6, 0.7, 300
+    task, known = Spiked(length, snr), np.asarray([q_k, q_v])
+
+    @jax.jit
+    def response(key):
+        truth_key, prompt_key, start_key = jr.split(key, 3)
+        truth = draw_truth(dimension, key=truth_key)
+        prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise, key=prompt_key)
+        noises = np.sqrt(known * (1.0 - known))[:, None] * jr.normal(start_key, (2, dimension))
+        key_vector, value = q_k * truth.key + noises[0], q_v * truth.value + noises[1]
+
+        def next_value(part):
+            start = Beliefs(Head(key_vector, value + part * truth.key), jnp.asarray(1.0 - known))
+            beliefs = message_passing(task, prompts, start, noise_std=noise, iterations=1, stiffness=0.0)
+            return beliefs.mean.value[0] @ truth.key / dimension
+
+        return jax.grad(next_value)(0.0)
+
+    measured = np.asarray(jax.lax.map(response, jr.split(jr.key(5), 24)))
+    lacking, counted = missing_precision(length, snr, noise, q_k, q_v)
+    expected = -alpha * lacking / (1.0 + alpha * counted)
+    assert expected < -1.0, "the spike is strong enough here for the textbook's value to grow along k*"
+    # beside chance, finite dimension moves the mean by an order 1/D
+    bound = comparison_quantile(1) * standard_error(measured) + 2.0 * abs(expected) / dimension
+    assert abs(measured.mean() - expected) < bound
 
 
 def test_wrong_settings_are_refused():

@@ -235,19 +235,29 @@ def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
 
 def test_a_book_whose_address_is_known_says_so(book: Project):
     """One command brings the buttons, the map of the site and whole addresses; before it nothing leads nowhere."""
-    page, config = book.site("laptop") / "book/toy.html", book.root / "_config.yml"
-    config.write_text(config.read_text().replace("use_repository_button: false", "use_repository_button: true"))
-    assert companion(book, "book").returncode == 0
-    assert "github.com/OWNER" not in page.read_text()
+    page = book.site("laptop") / "book/toy.html"
+    config = book.root / "_config.yml"
+    buttons = "launch_buttons:\n  binderhub_url: https://mybinder.org\n\nexecute:\n"
+    config.write_text(config.read_text().replace("execute:\n", buttons, 1))
+    finished = companion(book, "book")
+    assert finished.returncode == 0, finished.stderr
+    before = page.read_text()
+    assert re.findall(r"github\.com/[\w-]+|mybinder\.org|(?:href|content)=\"/?blob/", before) == []
+    assert "btn-source-repository-button" not in before
+    assert "btn-launch" not in before
     assert not (book.site("laptop") / "sitemap.xml").exists()
-    assert companion(book, "address", "https://github.com/Somebody/paper").returncode == 0
+    assert companion(book, "address", "https://github.com/Some--body/paper").returncode == 0
     assert companion(book, "book", "--published").returncode == 0
     text = page.read_text()
-    assert 'href="https://github.com/Somebody/paper"' in text
-    assert '<meta property="og:url" content="https://somebody.github.io/paper/book/toy.html">' in text
-    assert f'content="https://somebody.github.io/paper/figures/toy/{figure_of("toy")}.png"' in text
-    assert "<loc>https://somebody.github.io/paper/book/toy.html</loc>" in (page.parents[1] / "sitemap.xml").read_text()
-    assert "https://somebody.github.io/paper/" in (page.parents[1] / "404.html").read_text()
+    assert 'href="https://github.com/Some--body/paper"' in text
+    assert "btn-source-repository-button" in text
+    assert 'href="https://mybinder.org/v2/gh/Some--body/paper/main' in text
+    assert '<meta property="og:url" content="https://some--body.github.io/paper/book/toy.html">' in text
+    assert f'content="https://some--body.github.io/paper/figures/toy/{figure_of("toy")}.png"' in text
+    assert (
+        "<loc>https://some--body.github.io/paper/book/toy.html</loc>" in (page.parents[1] / "sitemap.xml").read_text()
+    )
+    assert "https://some--body.github.io/paper/" in (page.parents[1] / "404.html").read_text()
 
 
 def test_every_fault_of_a_page_is_named_and_not_forgotten(book: Project):

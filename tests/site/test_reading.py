@@ -12,7 +12,7 @@ from companion.analysis.dependencies import digest
 from companion.figures import thumbnails
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
-from companion.project.repository import is_known
+from companion.project.repository import public_address
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 MEGABYTE = 1_000_000
@@ -242,8 +242,8 @@ def test_a_page_says_what_it_is_about(site: Path, project: Project):
         assert described, path.name
         assert 20 < len(described[1]) < 300, path.name
         assert "\\" not in described[1], path.name
-        assert ("og:url" in head) == is_known(project)
-    assert (site / "sitemap.xml").is_file() == is_known(project)
+        assert ("og:url" in head) == (public_address(project) is not None)
+    assert (site / "sitemap.xml").is_file() == (public_address(project) is not None)
 
 
 def test_pages_are_read_from_disk(browser: Browser, site: Path, project: Project):

@@ -23,7 +23,7 @@ from companion.analysis.api_index import Entry, Library, Module
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
 from companion.project.paths import Project, relative
-from companion.project.repository import is_known, public_address
+from companion.project.repository import public_address
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.nodes import details, signature, summary
 from companion.site.sphinx.references import WORK
@@ -88,8 +88,9 @@ class ApiDirective(SphinxDirective):
     def sources(self) -> str:
         """Where sources can be read; empty while nobody knows the repository's address."""
         project: Project = self.config.companion_project
-        branch = read_yaml(project.root / "_config.yml")["repository"].get("branch", "main")
-        return f"{public_address(project)}/blob/{branch}" if is_known(project) else ""
+        if not (url := public_address(project)):
+            return ""
+        return f"{url}/blob/{read_yaml(project.root / '_config.yml')['repository'].get('branch', 'main')}"
 
     def _module(self, library: Library, module: Module) -> nodes.Node:
         section = nodes.section(ids=[f"module-{module.name}"], names=[module.name])

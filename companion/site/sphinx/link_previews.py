@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from companion.project.paths import Project
-from companion.project.repository import is_known, site_address
+from companion.project.repository import public_address, site_address
 from companion.site.sphinx.nodes import picture
 
 # About as much as search engines show.
@@ -17,7 +17,7 @@ LONGEST = 200
 
 def hide_dead_ends(app: Sphinx, config: Any) -> None:
     """While nobody knows the repository's address, show no button that would lead to it."""
-    if not is_known(config.companion_project):
+    if public_address(config.companion_project) is None:
         dead = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
         config.html_theme_options = {**config.html_theme_options, **dead}
 

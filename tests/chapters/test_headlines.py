@@ -1,0 +1,951 @@
+"""Headlines of the published figures agree with their claims and tables.
+
+A figure has two headlines: the first sentence of its module's docstring, and the line above its picture. `GUARDS` names
+for each figure what guards them: ids of claims, and functions that check the published table. The bounds in these
+functions follow from the words of the headline, such as "falls", "far" or "most", and from the columns of standard
+errors. A change of a headline needs a look at its entry here.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+FIGURES = Path(__file__).parents[2] / "figures"
+# So many standard errors are more than chance, also where a hundred values are compared.
+SIGMAS = 4.0
+# What the words of headlines mean here, as ratios.
+NEAR, FAR, LITTLE = 1.5, 10.0, 0.05
+
+Guard = str | Callable[[pd.DataFrame], None]
+
+
+# --- shared by several figures
+
+
+def rises(values) -> bool:
+    return bool((np.diff(values) > 0).all())
+
+
+def falls(values) -> bool:
+    return bool((np.diff(values) < 0).all())
+
+
+def falls_beyond_chance(values, errors) -> bool:
+    """Whether the last value is below the first by more than chance."""
+    values, errors = np.asarray(values), np.asarray(errors)
+    return bool(values[0] - values[-1] > SIGMAS * math.hypot(errors[0], errors[-1]))
+
+
+def last_slope(frame: pd.DataFrame, x: str, y: str) -> float:
+    """Return the slope of ln y in ln x between the last two rows."""
+    end = frame.sort_values(x).iloc[-2:]
+    assert rises(end[x])
+    assert (end[y] > 0).all()
+    return float(np.diff(np.log(end[y]))[0] / np.diff(np.log(end[x]))[0])
+
+
+def groups(frame: pd.DataFrame, *names: str, by: str | None = None):
+    """Yield the groups of equal `names`, at least two, each sorted `by` a column."""
+    found = list(frame.groupby(list(names) if len(names) > 1 else names[0], sort=True))
+    assert len(found) > 1
+    for key, group in found:
+        yield key, group if by is None else group.sort_values(by, ignore_index=True)
+
+
+# --- exact_finite_prompt
+
+
+def error_eventually_falls_like_one_over_length_later_for_larger_queries(table):
+    starts = []
+    for _, curve in groups(table[table["prompts"].isna()], "tau"):
+        assert last_slope(curve.assign(length=np.exp(curve["log_length"])), "length", "exact") == pytest.approx(
+            -1, abs=LITTLE
+        )
+        starts.append(curve.loc[curve["delta_method"] < 2 * curve["exact"], "log_length"].min())
+    assert rises(starts)
+
+
+def many_tokens_answer_above_the_line_a_few_below(table):
+    long = table[table["log_length"] > math.log(100)]
+    ratio, tokens = long["tau"] / np.sqrt(2 * long["log_length"]), 1 / long["participation"]
+    above, below = tokens[ratio < 0.5], tokens[ratio > 1.25]
+    assert above.min() > FAR
+    assert below.max() < FAR / 2
+
+
+def larger_queries_have_fewer_tokens_and_freezing_sharpens(table):
+    distances = []
+    for _, curve in groups(table, "log_length", by="ratio"):
+        assert rises(curve["participation"])
+        common = curve[curve["ratio"] <= table.groupby("log_length")["ratio"].max().min()]
+        distances.append(np.interp([0.5, 0.75, 1, 1.1], common["ratio"], (common["participation"] - common["limit"])))
+    assert (np.diff(distances, axis=0) < 0).all()
+
+
+def finite_prompts_follow_the_line_then_stop(table):
+    for _, curve in groups(table, "decade", by="tau"):
+        ceiling = curve["ceiling"].iloc[0]
+        follows = curve[(curve["tau"] > 0) & (curve["tau"] < ceiling / 4)]
+        assert (follows["mean"] > 0.8 * follows["tau"]).all()
+        assert (curve["mean"] <= curve["tau"]).all()
+        assert curve["mean"].iloc[-1] == pytest.approx(ceiling, rel=LITTLE)
+    assert table["decade"].max() > 12  # more tokens than any computer holds
+
+
+# --- finite_samples
+
+
+def descent_by_sgd_ends_a_little_above(table):
+    stochastic = table[table["method"] == "SGD"]
+    assert (stochastic["above"] > -SIGMAS * stochastic["above_error"]).all()
+    assert (stochastic["above"] < LITTLE * stochastic["risk"]).all()
+    for _, curve in groups(stochastic, "head"):
+        assert (curve["above"] > SIGMAS * curve["above_error"]).any()
+
+
+# --- gaussian_limit
+
+
+def three_laws_have_three_lengths(table):
+    lengths = table.pivot_table(index="tau", columns="law", values="exact")
+    assert (lengths["two scales"] > lengths["Gaussian"]).all()
+    assert (lengths["Gaussian"] > lengths["ellipsoid"]).all()
+
+
+def finite_prompts_follow_the_line_then_saturate(table):
+    for _, curve in groups(table, "length", by="tau"):
+        follows = curve[curve["tau"] < curve["departure"] / 4]
+        noise = SIGMAS * follows["std_error"].fillna(0) + 0.2 * follows["tau"]
+        assert ((follows["response"] - follows["tau"]).abs() < noise).all()
+        last = curve.iloc[[-1 - len(curve) // 4, -1]]
+        assert last["response"].diff().iloc[-1] < last["tau"].diff().iloc[-1] / 4
+
+
+def outputs_settle_inside_the_pole_and_grow_beyond(table):
+    for tilt, curve in groups(table, "tilt", by="length"):
+        if curve["limit"].notna().all():
+            distance = (curve["mean"] - curve["limit"]).abs()
+            assert distance.iloc[-1] < distance.iloc[0] / 2
+        else:
+            assert tilt > 1
+            assert rises(curve["mean"])
+
+
+def only_gaussian_tokens_and_infinite_prompts_have_normal_outputs(table):
+    worst = {}
+    for kind, bins in groups(table, "kind"):
+        half = np.diff(bins["output"])[0] / 2
+        normal = [
+            (math.erf((at + half) / math.sqrt(2)) - math.erf((at - half) / math.sqrt(2))) / (4 * half)
+            for at in bins["output"]
+        ]
+        inside = np.abs(bins["output"]) < 3  # in the tails outputs are too few for a standard error
+        worst[kind] = float((np.abs(bins["density"] - normal) / bins["std_error"])[inside].max())
+    assert worst.pop("infinite prompts") < SIGMAS
+    assert min(worst.values()) > SIGMAS
+
+
+def answers_shrink_with_the_query(table):
+    for _, curve in groups(table, "length"):
+        assert falls(curve.sort_values("tau")["exact"])
+        assert (curve["exact"] < 1).all()
+
+
+def only_gaussian_tokens_are_linear(table):
+    bends = {}
+    for law, curve in groups(table, "measure"):
+        slopes = (curve["exact"] / curve["tilt"])[curve["tilt"] != 0]
+        bends[law] = slopes.max() / slopes.min() - 1
+    assert bends.pop("Gaussian") < 1e-9
+    assert min(bends.values()) > LITTLE
+
+
+# --- gradient_concentration
+
+
+def gradients_concentrate(table):
+    for _, curve in groups(table, "gradient", "sigma", by="length"):
+        assert falls_beyond_chance(curve["error"], curve["std_error"])
+
+
+def bilinear_gradient_errs_more_on_longer_prompts(table):
+    for _, curve in groups(table[(table["panel"] == "scale") & (table["series"] == "prompts")], "number", by="length"):
+        assert (curve["ratio"] - 1 > SIGMAS * curve["std_error"]).all()
+        assert falls_beyond_chance(curve["ratio"].to_numpy()[::-1], curve["std_error"].to_numpy()[::-1])
+        assert rises(curve["ratio"])
+
+
+# --- icl_finite
+
+
+def each_length_has_a_level_of_its_own(table):
+    flows = table[(table["kind"] == "flow") & (table["quantity"] == "risk")]
+    ends = flows.sort_values("time").groupby("prompt")["value"].last()
+    assert falls(ends[["16", "64", "512", "infinite"]])
+
+
+def risks_converge_slower_over_larger_balls_and_over_all_heads(table):
+    fixed = table[~table["ball"].str.contains("L")]
+    rates = {}
+    for (family, radius), curve in groups(fixed, "family", "radius", by="log_length"):
+        assert falls(curve["gap"])
+        slopes = np.diff(np.log(curve["gap"])) / np.diff(curve["log_length"])
+        rates[family, radius] = -slopes[-1]
+    by_family = pd.Series(rates).unstack()
+    assert (by_family.diff(axis=1).iloc[:, 1:] < 0).all(axis=None)
+    (block,) = [family for family in by_family.index if family.startswith("block")]
+    (every,) = [family for family in by_family.index if family.startswith("all")]
+    assert (by_family.loc[every] < by_family.loc[block]).all()
+
+
+def stopped_training_leaves_an_error_that_no_length_removes(table):
+    ended = table[table["kind"] == "ended"].groupby("log_length")["risk"].max()
+    for _, curve in groups(table[table["kind"] == "stopped"], "time", "start"):
+        risk = curve.sort_values("log_length")["risk"].to_numpy()
+        assert risk[-1] > risk[-2] * (1 - LITTLE)
+        assert risk[-1] > FAR * ended.iloc[-1]
+
+
+def flows_part_less_on_longer_prompts(table):
+    for _, curve in groups(table[table["shown"] == "at"], "time", by="log_length"):
+        assert falls(curve["gap"])
+        assert curve["gap"].iloc[-1] < curve["gap"].iloc[0] / FAR
+
+
+# --- icl_infinite
+
+
+def more_balanced_starts_wait_longer(table):
+    started = table[table["imbalance"] > 0]
+    for _, waits in groups(started, "larger"):
+        escapes = waits.groupby("imbalance")["escape"].first()
+        assert escapes.notna().all()
+        assert falls(escapes)
+    for _, path in groups(started, "larger", "imbalance"):
+        gain = path.sort_values("time")["gain"].abs().to_numpy()
+        lowest = int(gain.argmin())
+        assert gain[lowest] < gain[0]
+        assert gain[-1] > gain[lowest]
+
+
+def ill_conditioned_covariance_takes_longest(table):
+    arrivals = {}
+    for name, path in groups(table, "covariance", by="time"):
+        assert path["distance"].iloc[0] > 0.1
+        assert path["distance"].iloc[-1] < 1e-6
+        arrivals[name] = path.loc[path["distance"] > 1e-3, "time"].max()
+    assert max(arrivals, key=arrivals.__getitem__) == "condition number 10"
+    assert len(arrivals) > 2
+
+
+def a_prompt_shows_pairs_and_asks_for_a_label(table):
+    prompt = table[table["part"] == "prompt"].pivot_table(index="place", columns="entry", values="value")
+    covariates, labels = prompt.drop(columns="y").to_numpy(), prompt["y"].to_numpy()
+    assert len(covariates) > covariates.shape[1] + 1
+    assert np.isfinite(covariates).all()
+    assert np.isfinite(labels).all()
+    # the task of the first columns gives the last label, too
+    task = np.linalg.lstsq(covariates[:-1], labels[:-1])[0]
+    assert np.allclose(covariates @ task, labels, atol=1e-4)
+
+
+# --- laboratory
+
+
+def a_query_pulls_the_answer_its_way(table):
+    for _, answers in groups(table[table["kind"] == "law"], "law"):
+        still = answers[(answers["x"].abs() < 1e-9) & (answers["y"].abs() < 1e-9)].iloc[0]
+        pulled = answers[(answers["x"].abs() > 1e-9) | (answers["y"].abs() > 1e-9)]
+        along = pulled["x"] * (pulled["u"] - still["u"]) + pulled["y"] * (pulled["v"] - still["v"])
+        assert (along > 0).all()
+
+
+def softmax_needs_a_logarithm_and_a_linear_head_the_length(table):
+    table = table.assign(hint=table["scale"] ** 2, length=1 + np.exp(table["top"] ** 2 / 2))
+    longest = table["hint"].max()
+    for length, curve in groups(table[table["length"] > 100], "length"):
+        needed = curve.loc[curve["softmax"] < math.log(0.5), "hint"].min()
+        assert 1 / NEAR < needed / (2 * math.log(length)) < NEAR
+        if length > 2 * longest:
+            assert (curve["linear"] > math.log(0.5)).all()
+
+
+def a_prompt_answers_linearly_well_before_the_line_and_not_beyond(table):
+    long = table[table["top"] ** 2 / 2 > math.log(100)]
+    ratio, lost = long["tau"] / long["top"], np.exp(long["log_participation"])
+    assert lost[ratio < 0.5].max() < LITTLE
+    assert lost[ratio > 1.5].min() > 4 * LITTLE
+
+
+def best_place_of_the_valley_costs_more_than_linear(table):
+    share = np.linspace(0, 1.5, 301)[:, None]
+    for _, heads in groups(table[table["noise"] == 0], "dimension", "log_length", by="tilt"):
+        shrink, spread = np.exp(heads["log_shrink"].to_numpy()), np.exp(heads["log_spread"].to_numpy())
+        dimension = heads["dimension"].iloc[0]
+        risks = (dimension * (1 - share) ** 2 + shrink * share * (1 - share) + spread * share**2) / 2
+        floor = risks.min(axis=0)
+        assert floor.min() > np.exp(heads["log_linear"].iloc[0])
+        if heads["log_length"].iloc[0] > math.log(1000):
+            assert 0 < floor.argmin() < len(floor) - 1
+
+
+# --- message_passing
+
+
+def hard_where_prompts_are_long_hints_weak_and_noise_little(table):
+    assert table["found"].any()
+    for _, by_hint in groups(table, "length", "noise_std"):
+        found = by_hint.sort_values("snr")["found"].to_numpy(int)
+        assert (np.diff(found) <= 0).all()  # once a hint is strong enough, stronger ones are too
+    counts = table.pivot_table(index="length", columns="noise_std", values="found", aggfunc="sum").astype(int)
+    assert (np.diff(counts, axis=0) >= 0).all()
+    assert (np.diff(counts, axis=1) <= 0).all()
+    assert counts.iloc[-1, 0] > counts.iloc[0, 0]
+    assert counts.iloc[-1, 0] > counts.iloc[-1, -1]
+
+
+def both_starts_arrive_within_a_dozen_iterations(table):
+    for _, path in groups(table, "start", by="iteration"):
+        late = path[path["iteration"] >= 12]
+        assert len(late) > 0
+        assert ((late["evolution"] / late["end"] - 1).abs() < 0.01).all()
+        assert ((late["risk"] - late["end"]).abs() < SIGMAS * late["std_error"] + 0.01 * late["end"]).all()
+        assert abs(path["evolution"].iloc[0] / path["end"].iloc[0] - 1) > 0.01
+
+
+# --- needle_in_a_long_prompt
+
+
+def the_needle_is_found_where_the_hay_freezes(table):
+    places = []
+    for _, curve in groups(table, "decade", by="ratio"):
+        assert (np.diff(curve["risk"]) <= 0).all()
+        places.append(float(np.interp(0.5, curve["risk"].to_numpy()[::-1], curve["ratio"].to_numpy()[::-1])))
+    off = np.abs(np.array(places) - 1)
+    assert (off < NEAR - 1).all()
+    assert off[-1] < off[0]
+    long = table[table["decade"] == table["decade"].max()].set_index("ratio")["participation"]
+    assert long[long.index < 0.6].max() < LITTLE
+    assert long[long.index > NEAR].min() > 4 * LITTLE
+
+
+# --- output_concentration
+
+
+def the_slope_approaches_one_later_in_higher_dimensions(table):
+    ends = []
+    for _, curve in groups(table[table["kind"] == "exact"], "dimension", by="length"):
+        slopes = np.diff(np.log(curve["error"])) / np.diff(np.log(curve["length"]))
+        assert falls(slopes[len(slopes) // 2 :])
+        assert slopes[-1] > -1 - 1e-3
+        assert slopes[-1] + 1 < (slopes[len(slopes) // 2] + 1) / 2
+        ends.append(slopes[-1])
+    assert rises(ends)
+
+
+def only_the_gaussian_climbs(table):
+    rates = {
+        law: -last_slope(curve, "length", "error") for law, curve in groups(table[table["kind"] == "exact"], "law")
+    }
+    assert rates.pop("Gaussian") < 1 - LITTLE
+    assert all(rate == pytest.approx(1, abs=0.01) for rate in rates.values())
+
+
+def larger_tokens_decay_slower_and_far_below_the_bound(table):
+    slopes = []
+    for sigma, curves in groups(table, "sigma"):
+        exact, bound = (curves[curves["kind"] == kind].sort_values("length") for kind in ("exact", "bound"))
+        slopes.append(last_slope(exact, "length", "error"))
+        above = np.interp(np.log(exact["length"]), np.log(bound["length"]), np.log(bound["error"].clip(lower=1e-300)))
+        if sigma > 1:
+            assert np.max(above - np.log(exact["error"])) > math.log(FAR)
+    assert rises(slopes)
+
+
+def large_weights_become_rarer(table):
+    for _, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "sigma", by="x"):
+        assert falls(curve["value"][curve["value"].idxmax() :])
+        assert curve["value"].iloc[-1] < curve["value"].iloc[0]
+
+
+# --- published_experiment
+
+
+def long_runs_end_at_the_optimum(table):
+    best = table.dropna(subset=["softmax"]).set_index("length")
+    runs = table.dropna(subset=["long_end"])
+    assert len(runs) > 1
+    for run in runs.itertuples():
+        assert run.long_end == pytest.approx(best.loc[run.length, run.activation], rel=LITTLE / 2)
+
+
+def the_flaw_raises_every_risk_and_keeps_the_order(table):
+    risks = table.pivot_table(index="length", columns="law", values=["softmax", "linear", "bayes"])
+    for law in ("corrected", "as published"):
+        assert (risks["softmax"][law] > risks["linear"][law]).all()
+        ridge = risks["bayes"][law].dropna()
+        assert len(ridge) > 1
+        assert (risks["linear"][law][ridge.index] > ridge).all()
+    for risk in ("softmax", "linear", "bayes"):
+        assert (risks[risk]["as published"] > risks[risk]["corrected"]).dropna()[risks[risk].dropna().index].all()
+
+
+def starts_of_one_training_end_in_different_places(table):
+    runs = table.dropna(subset=["start", "end"]).sort_values("time")
+    ends = runs.groupby(["activation", "law", "start"], as_index=False).last()
+    for place, columns in {"optimum": "optimum", "second minimum": "second_minimum", "wrong way": "wrong_way"}.items():
+        there = ends[ends["end"] == place]
+        assert len(there) > 1
+        assert np.allclose(there["risk"], there[columns], rtol=LITTLE)
+    places = ends[ends["end"] != "elsewhere"].groupby(["law", "activation"])["end"].value_counts()
+    for head in ("softmax", "linear"):
+        assert (places["corrected", head] > 1).sum() > 1
+
+
+# --- real_heads
+
+
+def least_spread_is_linear_and_most_is_frozen(table):
+    found = {}
+    for ratio, head in groups(table, "ratio"):
+        outputs = head[head["panel"] == "outputs"]
+        unexplained = ((outputs["found"] - outputs["x"]) ** 2).sum() / (
+            (outputs["found"] - outputs["found"].mean()) ** 2
+        ).sum()
+        found[ratio] = 1 - unexplained, head.loc[head["panel"] == "weights", "found"].max()
+    (least, (line, spread_out)), (_, (middle_line, middle)), (most, (_, frozen)) = sorted(found.items())
+    assert least < 0.5
+    assert most > 1
+    assert line > max(0.9, middle_line)
+    assert spread_out < LITTLE
+    assert spread_out < middle < frozen
+    assert frozen > 0.5
+
+
+def fewer_than_half_of_the_heads_are_near_the_curve(table):
+    for length, heads in groups(table[table["kind"] == "head"], "length"):
+        curve = table[(table["kind"] == "curve") & (table["length"] == length)].sort_values("tau")
+        expected = np.exp(np.interp(np.log(heads["tau"]), np.log(curve["tau"]), np.log(curve["participation"])))
+        ratio = heads["participation"] / expected
+        assert 0 < ((ratio < NEAR) & (ratio > 1 / NEAR)).sum() < len(heads) / 2
+
+
+def the_price_of_replaced_heads_adds_up(table):
+    together = table[(table["kind"] == "together") & (table["order"] == "ascending")]
+    own, fitted = (together[together["answer"] == name].set_index("count")["cosine"] for name in ("own", "fitted"))
+    own = own.sort_index()
+    price = own.iloc[0] - own
+    assert (np.diff(price) > -LITTLE * price.iloc[-1]).all()
+    half = price[price.index <= price.index.max() / 2].iloc[-1]
+    assert 0 < half < price.iloc[-1] / NEAR
+    assert (own[own.index > 0] > fitted.reindex(own.index)[own.index > 0]).all()
+
+
+def heads_of_small_spread_gain_and_others_lose(table):
+    heads = table.pivot_table(index=["layer", "head"], columns="length", values=["share", "ratio"])
+    lengths = sorted(table["length"].unique())
+    change = heads["share"][lengths[-1]] - heads["share"][lengths[0]]
+    spread = heads["ratio"][lengths[-1]]
+    assert change[spread < 0.5].mean() > 0
+    assert (change[spread < 0.5] > 0).mean() > 0.5
+    assert change[spread >= 0.5].mean() < 0
+    assert (change[spread >= 0.5] < 0).mean() > 0.5
+
+
+def most_heads_are_shrunk_more(table):
+    beyond = table["expected"] - table["slope"] > 2 * table["slope_se"]
+    assert beyond.mean() > 0.5
+    assert ((table["gaussian"] - table["gaussian_expected"]).abs() < SIGMAS * table["gaussian_se"]).all()
+
+
+# --- risk_and_parameters
+
+
+def noise_does_not_remove_the_price(table):
+    noisy = table[table["kind"] == "law"]
+    assert len(noisy) > 1
+    assert (noisy[["over_linear", "over_ridge"]] > 1 + LITTLE).all(axis=None)
+    searched = table[table["kind"] == "search"]
+    assert (searched["scaled_risk"] > searched["linear"] * (1 + LITTLE)).all()
+
+
+def the_price_falls_with_the_dimension_to_e(table):
+    limit = table.dropna(subset=["limit"]).drop_duplicates("dimension").sort_values("dimension")["limit"]
+    assert falls(limit)
+    assert limit.iloc[-1] > math.e
+    assert limit.iloc[-1] == pytest.approx(math.e, rel=0.01)
+    assert (table["ratio"].dropna() > 1).all()
+
+
+def training_is_fast_to_the_valley_then_slow_along_it(table):
+    for length, path in groups(table[table["length"] > 1000], "length", by="time"):
+        assert path["product"].iloc[0] < 0.5
+        assert path["product"].iloc[-1] == pytest.approx(1, abs=LITTLE)
+        arrived = path.loc[path["product"] > 0.9 * path["product"].iloc[-1], "time"].min()
+        apart = (path["tilt"] / path["best_tilt"] - 1).abs() > LITTLE
+        assert path.loc[apart, "time"].max() > FAR * arrived, length
+
+
+# --- sharp_rates
+
+
+def small_heads_have_exponent_one_and_larger_ones_less(table):
+    points = table.sort_values("squared_norm")
+    small = points["squared_norm"] < 0.5
+    assert small.any()
+    assert np.allclose(points.loc[small, "slope"], 1, atol=LITTLE)
+    assert falls(points.loc[points["squared_norm"] > 0.5, "slope"])
+    assert points["slope"].iloc[-1] < 0.5
+
+
+def large_heads_miss_their_exponent_where_simulations_end(table):
+    for norm, curve in groups(table, "squared_norm", by="log_length"):
+        off = (curve["slope"] - curve["exponent"]).abs()
+        simulated = np.interp(16, curve["log_length"], off)
+        if norm >= 1:
+            assert simulated > 0.01
+            assert off.iloc[-1] < simulated / 4
+
+
+def faster_growing_queries_have_slower_decay(table):
+    for _, curve in groups(table[table["ratio"] <= 1], "log_length"):
+        assert falls(curve.sort_values("ratio")["slope"])
+
+
+# --- single_location_training
+
+
+def the_value_is_found_before_the_key_and_softmax_ends_lowest(table):
+    for _, paths in groups(table, "head"):
+        first = {}
+        for quantity in ("key", "value"):
+            path = paths[paths["quantity"] == quantity]
+            steps = path.loc[path["median"] >= path["found"], "step"]
+            first[quantity] = steps.min() if len(steps) else math.inf
+        assert first["value"] < first["key"]
+    ends = table[table["quantity"] == "risk"].sort_values("step").groupby("head")["median"].last()
+    assert ends.idxmin().startswith("softmax")
+
+
+# --- softmax_advantage
+
+
+def any_fixed_hint_is_lost_in_a_long_prompt(table):
+    for _, curve in groups(table[table["kind"] == "fixed"], "strength", by="log_length"):
+        assert curve["risk"].iloc[0] < 0.5
+        assert curve["risk"].iloc[-1] > 1 - LITTLE
+
+
+def softmax_finds_the_hidden_token_and_a_linear_head_does_not(table):
+    (hidden,) = table.index[table["hidden"] == 1]
+    assert table["softmax"].idxmax() == hidden
+    label = table.loc[hidden, "value"]
+    off = {head: abs((table[head] * table["value"]).sum() - label) for head in ("softmax", "linear")}
+    assert off["softmax"] < off["linear"]
+
+
+def softmax_is_lowest_and_its_lead_grows(table):
+    for _, curve in groups(table, "model", "length", by="snr"):
+        for head in ("sigmoid", "linear"):
+            lead = curve[head] / curve["softmax"]
+            assert lead.iloc[0] >= 1
+            assert rises(lead)
+
+
+def softmax_is_bayes_at_every_width_and_other_heads_are_not(table):
+    for head, risks in groups(table, "activation"):
+        off = risks["risk"] - risks["bayes"]
+        if head == "softmax":
+            assert off.abs().max() < 1e-6
+        else:
+            assert off.min() > 1e-3
+
+
+def each_head_comes_nearer_to_its_law(table):
+    for _, curve in groups(table, "activation", "length"):
+        assert falls((curve.sort_values("snr")["ratio"] - 1).abs())
+
+
+# --- temperature_and_length
+
+
+def beyond_one_over_root_three_tokens_just_own_their_prompt(table):
+    for ratio, hill in groups(table, "ratio"):
+        found = hill.loc[hill["exponent"].idxmax(), "score"]
+        owns = (1 + ratio**2) / (2 * ratio)
+        expected = 2 * ratio if ratio < 1 / math.sqrt(3) - 1e-3 else owns
+        assert found == pytest.approx(expected, rel=LITTLE)
+    assert table["ratio"].max() > 0.6
+
+
+def a_needle_is_lost_but_for_bounded_hay_and_log_length(table):
+    for (law, scaling), curve in groups(table, "law", "scaling"):
+        last = curve.sort_values("log_length")["weight"].iloc[-1]
+        found = law == "uniform" and scaling == "ln L"
+        assert last > 0.99 if found else last < 0.01
+
+
+def typical_prompts_share_more_evenly_for_large_scores(table):
+    powers = table[table["panel"] == "exponent"]
+    for _, curves in groups(powers, "log_length"):
+        by_size = curves.pivot_table(index="x", columns="curve", values="y")
+        more = by_size["typical"] / by_size["mean"] - 1
+        assert (more > -1e-6).all()
+        assert (more[more.index > 0.6] > LITTLE).all()
+    carried = table[(table["panel"] == "share") & (table["log_length"] == table["log_length"].max())]
+    assert carried.loc[(carried["x"] - 0.01).abs().idxmin(), "y"] > 0.9
+
+
+def a_head_is_too_timid_on_longer_prompts_and_wild_if_scaled(table):
+    longer = table[(table["trained"] == 100) & (table["used"] > table["trained"])]
+    by_use = longer.pivot_table(index="used", columns="use", values=["factor", "risk"])
+    assert (by_use["factor"]["best factor"] > 1).all()
+    alone, scaled, best = (by_use["risk"][use] for use in ("1", "ln L", "best factor"))
+    assert alone.iloc[-1] > FAR * best.iloc[-1]
+    assert scaled.iloc[-1] > FAR * alone.iloc[-1]
+    assert scaled.iloc[-1] > scaled.min() * NEAR
+
+
+def other_heads_lose_on_longer_prompts_and_scaled_softmax_too(table):
+    longer = table[(table["trained"] == 100) & (table["used"] > table["trained"]) & (table["use"] != "drawn")]
+    risks = longer.pivot_table(index="used", columns=["head", "use"], values="risk")
+    assert np.allclose(risks["softmax"]["as trained"], risks["softmax"]["retrained"], rtol=1e-6)
+    for head in ("sigmoid", "linear"):
+        assert (risks[head]["as trained"] > risks[head]["retrained"]).all()
+    scaled = risks["softmax"].drop(columns=["as trained", "retrained"])
+    assert scaled.gt(risks["softmax"]["as trained"], axis=0).all(axis=None)
+
+
+def left_alone_heads_average_and_scaled_ones_freeze_if_unbounded(table):
+    powers = table.assign(power=-np.log(table["mean"]) / table["log_length"])
+    ends = {}
+    for key, curve in groups(powers, "law", "scaling"):
+        power = curve.sort_values("log_length")["power"].to_numpy()
+        ends[key] = power[0], power[-1]
+    assert min(ends["normal", "1"][1], ends["uniform", "1"][1], ends["uniform", "ln L"][1]) > 1 - LITTLE
+    assert ends["normal", "1"][0] < ends["normal", "1"][1]
+    assert ends["normal", "ln L"][1] < LITTLE
+    assert LITTLE < ends["normal", "√ln L"][1] < 1 - LITTLE
+
+
+# --- trajectory_stability
+
+
+def the_distance_opens_by_decades_where_the_tilt_is_large(table):
+    assert table["tilt"].max() > 0.5
+    for _, path in groups(table, "log10_length", by="time"):
+        large = path[path["tilt"] > 0.5]
+        assert large["distance"].iloc[-1] > FAR * large["distance"].iloc[0]
+        assert path["tilt"].iloc[-1] < 0.5
+
+
+def longer_prompts_stay_closer_but_hardly_in_the_control(table):
+    exponents = table.groupby(["kind", "task"])["exponent"].first().unstack()
+    control = [task for task in exponents.columns if "control" in task]
+    assert len(control) == 1
+    for (_, task), curve in groups(table, "kind", "task", by="length"):
+        if task not in control:
+            assert falls_beyond_chance(curve["gap"], curve["gap_std_error"])
+    assert (exponents[control[0]] < exponents.drop(columns=control).min(axis=1) / 4).all()
+
+
+def distances_grow_more_slowly_than_time(table):
+    for _, path in groups(table, "task", "length", by="time"):
+        rate, error = path["gap"] / path["time"], path["std_error"] / path["time"]
+        late = np.searchsorted(path["time"], 2 * path["time"])
+        for now, later in enumerate(late):
+            if later < len(path):
+                allowed = SIGMAS * math.hypot(error.iloc[now], error.iloc[later])
+                assert rate.iloc[later] < rate.iloc[now] + allowed
+        assert rate.iloc[-1] < rate.iloc[0] / 2
+        assert path["gap"].iloc[-1] - path["gap"].iloc[0] > -SIGMAS * path["std_error"].iloc[-1]
+
+
+def the_excess_falls_nearly_like_one_over_length(table):
+    for _, task in groups(table.dropna(subset=["excess"]), "task"):
+        weight = task["excess"] / task["excess_std_error"]
+        assert np.isfinite(weight).all()
+        assert (task["excess"] > 0).all()
+        assert task["length"].nunique() > 2
+        (power, _), cov = np.polyfit(np.log(task["length"]), np.log(task["excess"]), 1, w=weight, cov="unscaled")
+        error = math.sqrt(cov[0, 0])
+        assert power < -0.5 - SIGMAS * error  # clearly faster than the next simple power
+        assert abs(power + 1) < 0.25  # nearer to 1 than to one half
+
+
+def normal_tasks_are_light_enough_and_heavy_ones_not(table):
+    changes = {}
+    for law, curve in groups(table, "law"):
+        bound = curve.sort_values("log_length")["bound"]
+        changes[law] = bound.iloc[-1] / bound.max()
+    assert changes["normal"] < 1 / FAR
+    assert changes["bounded"] < 1 / FAR
+    assert changes["Student, n = 5"] == 1
+
+
+GUARDS: dict[str, tuple[Guard, ...]] = {
+    "exact_finite_prompt/collapsed_sampler": ("exact-finite-prompt-collapsed",),
+    "exact_finite_prompt/exact_error": (
+        "exact-finite-prompt-error",
+        error_eventually_falls_like_one_over_length_later_for_larger_queries,
+    ),
+    "exact_finite_prompt/finite_prompt_plane": (
+        "exact-finite-prompt-mean",
+        "exact-finite-prompt-error",
+        many_tokens_answer_above_the_line_a_few_below,
+    ),
+    "exact_finite_prompt/freezing": (
+        "exact-finite-prompt-freezing",
+        larger_queries_have_fewer_tokens_and_freezing_sharpens,
+    ),
+    "exact_finite_prompt/shrunken_mean": ("exact-finite-prompt-ceiling", finite_prompts_follow_the_line_then_stop),
+    "finite_samples/overlaps_against_samples": ("finite-samples-softmax", "finite-samples-linear"),
+    "finite_samples/plain_training": ("finite-samples-plain-descent", descent_by_sgd_ends_a_little_above),
+    "finite_samples/published_samples": ("finite-samples-published-advantage", "finite-samples-published-always"),
+    "finite_samples/risk_against_samples": ("finite-samples-linear-ahead", "finite-samples-advantage"),
+    "finite_samples/weak_ridge_starts": ("finite-samples-several-minima", "finite-samples-one-minimum"),
+    "gaussian_limit/elliptical_tokens": (
+        "gaussian-limit-elliptical-direction",
+        "gaussian-limit-elliptical-length",
+        three_laws_have_three_lengths,
+    ),
+    "gaussian_limit/finite_prompt_response": (finite_prompts_follow_the_line_then_saturate,),
+    "gaussian_limit/laplace_domain": ("gaussian-limit-laplace-growth", outputs_settle_inside_the_pole_and_grow_beyond),
+    "gaussian_limit/law_of_outputs": (
+        "gaussian-limit-output-law",
+        only_gaussian_tokens_and_infinite_prompts_have_normal_outputs,
+    ),
+    "gaussian_limit/mean_output": ("gaussian-limit-mean-output", answers_shrink_with_the_query),
+    "gaussian_limit/other_measures": (only_gaussian_tokens_are_linear,),
+    "gradient_concentration/gradient_error_vs_length": (
+        "gradient-concentration-bound-value",
+        "gradient-concentration-bound-bilinear",
+        gradients_concentrate,
+    ),
+    "gradient_concentration/gradient_extra_factor": (bilinear_gradient_errs_more_on_longer_prompts,),
+    "gradient_concentration/tilted_moments": ("gradient-concentration-tilts",),
+    "icl_finite/final_risk": ("icl-finite-price",),
+    "icl_finite/finite_training": ("icl-finite-training", "icl-finite-gain", each_length_has_a_level_of_its_own),
+    "icl_finite/gap_over_a_ball": (
+        "icl-finite-ball",
+        "icl-finite-slow-ball",
+        risks_converge_slower_over_larger_balls_and_over_all_heads,
+    ),
+    "icl_finite/random_starts": ("icl-finite-theorem", stopped_training_leaves_an_error_that_no_length_removes),
+    "icl_finite/trajectory_gap": ("icl-finite-growth", "icl-finite-gap", flows_part_less_on_longer_prompts),
+    "icl_infinite/escape_from_saddle": ("icl-infinite-saddle", more_balanced_starts_wait_longer),
+    "icl_infinite/infinite_flow": ("icl-infinite-limit", ill_conditioned_covariance_takes_longest),
+    "icl_infinite/initialisation_interval": ("icl-infinite-every-alpha",),
+    "icl_infinite/one_prompt": ("icl-infinite-fills-in", a_prompt_shows_pairs_and_asks_for_a_label),
+    "icl_infinite/token_scales": ("icl-infinite-task-scale",),
+    "laboratory/live_cloud": (a_query_pulls_the_answer_its_way,),
+    "laboratory/live_needle": (softmax_needs_a_logarithm_and_a_linear_head_the_length,),
+    "laboratory/live_plane": (a_prompt_answers_linearly_well_before_the_line_and_not_beyond,),
+    "laboratory/live_valley": (best_place_of_the_valley_costs_more_than_linear,),
+    "measures/one_prompt_converges": ("measures-one-prompt", "measures-fluctuation"),
+    "measures/order_does_not_matter": ("measures-order", "measures-one-more"),
+    "measures/single_token": ("measures-single-token", "measures-short-prompts"),
+    "measures/the_tilt": ("measures-tilted-mean", "measures-tilted-law"),
+    "message_passing/descent_beside_messages": ("message-passing-beside-descent",),
+    "message_passing/hard_phase": ("message-passing-hard-phase", "message-passing-stuck"),
+    "message_passing/hard_phase_map": (
+        "message-passing-hard-hints",
+        hard_where_prompts_are_long_hints_weak_and_noise_little,
+    ),
+    "message_passing/reached_risk": ("message-passing-optimum", "message-passing-below-training"),
+    "message_passing/risk_along_iterations": (
+        "message-passing-evolution",
+        "message-passing-one-end",
+        both_starts_arrive_within_a_dozen_iterations,
+    ),
+    "needle_in_a_long_prompt/needle_price": ("needle-threshold", "needle-elementwise-threshold", "needle-linear"),
+    "needle_in_a_long_prompt/needle_threshold": ("needle-freezing", the_needle_is_found_where_the_hay_freezes),
+    "output_concentration/output_error_by_dimension": (the_slope_approaches_one_later_in_higher_dimensions,),
+    "output_concentration/output_error_by_law": ("output-concentration-laws", only_the_gaussian_climbs),
+    "output_concentration/output_error_vs_length": (
+        "output-concentration-bound",
+        larger_tokens_decay_slower_and_far_below_the_bound,
+    ),
+    "output_concentration/output_proof": ("output-concentration-share", large_weights_become_rarer),
+    "published_experiment/cures": (
+        *(f"published-experiment-cure-{change}" for change in ("balanced-start", "label-entry-1", "label-entry-2")),
+        "published-experiment-cure-4-heads",
+        *(f"published-experiment-no-cure-{change}" for change in ("label-entry-0-5", "batch-16", "batch-4")),
+    ),
+    "published_experiment/every_length": ("published-experiment-every-run", "published-experiment-wrong-way-above"),
+    "published_experiment/heads_at_the_minima": (
+        "published-experiment-left-out",
+        "published-experiment-wrong-way-round",
+    ),
+    "published_experiment/published_optimum": ("published-experiment-no-run-below", long_runs_end_at_the_optimum),
+    "published_experiment/published_training": (
+        "published-experiment-long-softmax",
+        "published-experiment-long-linear",
+    ),
+    "published_experiment/the_pass": (
+        "published-experiment-pass-softmax",
+        "published-experiment-pass-linear",
+        "published-experiment-pass-ends",
+    ),
+    "published_experiment/two_data_laws": (
+        "published-experiment-flaw",
+        the_flaw_raises_every_risk_and_keeps_the_order,
+    ),
+    "published_experiment/two_minima": (starts_of_one_training_end_in_different_places,),
+    "real_heads/heads_in_full": (least_spread_is_linear_and_most_is_frozen,),
+    "real_heads/heads_in_the_plane": (fewer_than_half_of_the_heads_are_near_the_curve,),
+    "real_heads/replaced_heads": (
+        "real-heads-order",
+        "real-heads-fitted",
+        "real-heads-partners",
+        the_price_of_replaced_heads_adds_up,
+    ),
+    "real_heads/share_on_the_line": (
+        "real-heads-ranks",
+        "real-heads-growth",
+        heads_of_small_spread_gain_and_others_lose,
+    ),
+    "real_heads/slopes_of_heads": ("real-heads-shortfall", most_heads_are_shrunk_more),
+    "real_heads/where_the_share_goes": ("real-heads-law", "real-heads-first-place"),
+    "risk_and_parameters/beyond_one_family": ("risk-and-parameters-all-heads", noise_does_not_remove_the_price),
+    "risk_and_parameters/drift_along_the_valley": (
+        "risk-and-parameters-duration",
+        training_is_fast_to_the_valley_then_slow_along_it,
+    ),
+    "risk_and_parameters/price_of_one_head": ("risk-and-parameters-price", the_price_falls_with_the_dimension_to_e),
+    "risk_and_parameters/two_opposite_heads": ("risk-and-parameters-two-heads",),
+    "sharp_rates/bounded_laws": ("sharp-rates-bounded-queries", "sharp-rates-bounded-tokens"),
+    "sharp_rates/exponent_laws": ("sharp-rates-golden", small_heads_have_exponent_one_and_larger_ones_less),
+    "sharp_rates/local_slopes": ("sharp-rates-slopes", large_heads_miss_their_exponent_where_simulations_end),
+    "sharp_rates/operator_norm": ("sharp-rates-operator-norm",),
+    "sharp_rates/rate_at_fixed_ratio": ("sharp-rates-fixed-ratio", faster_growing_queries_have_slower_decay),
+    "single_location_training/manifold_distance_in_training": (
+        "single-location-training-manifold",
+        "single-location-training-exchange",
+    ),
+    "single_location_training/order_parameters_in_training": (
+        the_value_is_found_before_the_key_and_softmax_ends_lowest,
+    ),
+    "single_location_training/published_descents": (
+        "single-location-training-published-falling",
+        "single-location-training-published-exchange",
+    ),
+    "single_location_training/seven_overlaps": ("single-location-training-seven-overlaps",),
+    "softmax_advantage/activation_zoo": ("softmax-advantage-no-other", "softmax-advantage-softplus-bias"),
+    "softmax_advantage/max_long_prompts": (
+        "softmax-advantage-max-fixed",
+        "softmax-advantage-max-growing",
+        any_fixed_hint_is_lost_in_a_long_prompt,
+    ),
+    "softmax_advantage/one_token_knows": (
+        "softmax-advantage-one-prompt",
+        softmax_finds_the_hidden_token_and_a_linear_head_does_not,
+    ),
+    "softmax_advantage/population_risk": ("softmax-advantage-bayes", softmax_is_lowest_and_its_lead_grows),
+    "softmax_advantage/published_population": (
+        "softmax-advantage-published-softmax",
+        "softmax-advantage-published-others",
+    ),
+    "softmax_advantage/random_length": (
+        "softmax-advantage-any-length",
+        "softmax-advantage-length-price",
+        softmax_is_bayes_at_every_width_and_other_heads_are_not,
+    ),
+    "softmax_advantage/strong_hints": (each_head_comes_nearer_to_its_law,),
+    "temperature_and_length/largest_scores": (
+        "temperature-cap",
+        beyond_one_over_root_three_tokens_just_own_their_prompt,
+    ),
+    "temperature_and_length/one_token": (
+        "temperature-needle-bounded",
+        "temperature-needle-normal",
+        a_needle_is_lost_but_for_bounded_hay_and_log_length,
+    ),
+    "temperature_and_length/rare_prompts": ("temperature-rare", typical_prompts_share_more_evenly_for_large_scores),
+    "temperature_and_length/regression_elsewhere": (
+        "temperature-scaling-costs",
+        a_head_is_too_timid_on_longer_prompts_and_wild_if_scaled,
+    ),
+    "temperature_and_length/retrieval_elsewhere": (
+        "temperature-softmax-keeps",
+        other_heads_lose_on_longer_prompts_and_scaled_softmax_too,
+    ),
+    "temperature_and_length/three_scalings": (
+        "temperature-frozen",
+        "temperature-bounded",
+        left_alone_heads_average_and_scaled_ones_freeze_if_unbounded,
+    ),
+    "trajectory_stability/concentration_along_training": ("trajectory-stability-rate",),
+    "trajectory_stability/from_a_balanced_start": (
+        "trajectory-stability-balanced-tilt",
+        "trajectory-stability-balanced-risk",
+        the_distance_opens_by_decades_where_the_tilt_is_large,
+    ),
+    "trajectory_stability/gaps_along_training": (
+        "trajectory-stability-gap",
+        longer_prompts_stay_closer_but_hardly_in_the_control,
+    ),
+    "trajectory_stability/gronwall_envelope": ("trajectory-stability-envelope", distances_grow_more_slowly_than_time),
+    "trajectory_stability/risk_transfer": (
+        "trajectory-stability-risk",
+        the_excess_falls_nearly_like_one_over_length,
+    ),
+    "trajectory_stability/task_wise_scale": (
+        "trajectory-stability-task-scale",
+        normal_tasks_are_light_enough_and_heavy_ones_not,
+    ),
+}
+
+
+def published() -> list[str]:
+    return sorted(record.relative_to(FIGURES).with_suffix("").as_posix() for record in FIGURES.glob("*/*.json"))
+
+
+@cache
+def claims() -> dict[str, dict]:
+    records = [json.loads(record.read_text(encoding="utf-8")) for record in FIGURES.glob("*/*.json")]
+    return {claim["id"]: claim for record in records for claim in record["claims"]}
+
+
+def table_of(figure: str) -> pd.DataFrame:
+    return pd.read_csv(FIGURES / f"{figure}.csv")
+
+
+def test_no_entry_is_left_of_a_figure_that_is_gone():
+    assert published()
+    assert set(GUARDS) - set(published()) == set()
+
+
+@pytest.mark.parametrize("figure", published())
+def test_headlines_agree_with_claims_and_table(figure):
+    assert GUARDS.get(figure), "what guards the headlines of this figure?"
+    for guard in GUARDS[figure]:
+        if isinstance(guard, str):
+            assert guard in claims()
+            assert claims()[guard]["holds"], guard
+            assert claims()[guard]["catches_alternative"], guard
+        else:
+            guard(table_of(figure))
+
+
+@pytest.mark.parametrize("figure", [figure for figure in GUARDS if any(callable(guard) for guard in GUARDS[figure])])
+def test_every_check_of_a_table_can_fail(figure):
+    """Reversing one column of the table at a time makes each check fail at least once."""
+    table = table_of(figure)
+    corrupted = [table.assign(**{name: table[name].to_numpy()[::-1]}) for name in table.columns]
+    for guard in filter(callable, GUARDS[figure]):
+        assert not all(passes(guard, frame) for frame in corrupted), guard.__name__
+
+
+def passes(guard: Callable[[pd.DataFrame], None], table: pd.DataFrame) -> bool:
+    try:
+        guard(table)
+    except (AssertionError, ArithmeticError, LookupError, ValueError):
+        return False
+    return True
