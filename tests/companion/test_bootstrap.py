@@ -12,6 +12,7 @@ import pytest
 
 from companion.authoring import bootstrap
 from companion.io.errors import UserError
+from companion.project import repository
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
