@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.message_passing import descents, reached_risk, settings, theory
+from chapters.message_passing import descents, reached_risk, risk_along_iterations, runs, settings, theory
 from chapters.message_passing.data import make
 from chapters.message_passing.theory import Ends, Measured, widths
 from companion.long_runs import faults
@@ -94,6 +94,17 @@ def test_tracked_phases_are_those_of_the_library(float64):
             [both.uninformed.value, both.informed.value], row[["risk_uninformed", "risk_informed"]], atol=5e-3
         )
         assert both.hard == (alpha > 1.5)
+
+
+@pytest.mark.parametrize("seed", [13, 15])
+def test_both_starts_end_at_one_risk_at_other_seeds(seed, float64):
+    """After the few iterations that a small run shows, they have not at these seeds: the claim is about the ends."""
+    shown = runs.run(alpha=3.0, dimension=300, runs=8, iterations=12, seed=seed)
+    claim = risk_along_iterations._start_claim(shown)
+    assert claim.holds
+    assert claim.catches_alternative
+    apart = np.abs(shown.by_start["uninformed"].risk - shown.by_start["informed"].risk).max(axis=0)
+    assert apart[-1] < 0.1 * apart[11]
 
 
 def test_message_passing_is_below_heads_on_the_same_prompts():
