@@ -50,12 +50,14 @@ class FixedPoint(eqx.Module):
     Of several fixed points the one of the largest free entropy is that of the Bayes-optimal estimator. `std_error` is
     that of the risk. It is the scatter, to first order, of the ends that the `SETS` independently scrambled sets of
     points would have, divided by √`SETS`: where the evolution nearly leaves an end, it grows with the time that the
-    evolution takes to come to rest.
+    evolution takes to come to rest. `free_entropies` are those of the single sets at this end. All ends are found on
+    the same sets, so the scatter of differences is the error with which two ends are compared.
     """
 
     end: Evolution
     free_entropy: Float[Array, ""]
     std_error: Float[Array, ""]
+    free_entropies: Float[Array, " sets"]
 
 
 class Average(eqx.Module):
@@ -190,7 +192,8 @@ def fixed_point(
     average = _spiked_average("fixed_point", task, noise_std, alpha, points=points, sets=SETS)
     overlaps = _rest_by_newton(average, as_float(known))
     end = Evolution(overlaps[0], overlaps[1], _risk(average, overlaps))
-    return FixedPoint(end, _entropy(average, overlaps), _std_error(average, overlaps))
+    entropies = _entropies(average, overlaps).reshape(SETS, points).mean(axis=1)
+    return FixedPoint(end, entropies.mean(), _std_error(average, overlaps), entropies)
 
 
 def free_entropy(
@@ -206,7 +209,7 @@ def free_entropy(
     where it is the logarithm of the evidence of all n prompts per dimension, less that of their tokens without a spike.
     The points are those of `fixed_point`.
     """
-    return _entropy(_spiked_average("free_entropy", task, noise_std, alpha, sets=SETS), overlaps)
+    return jnp.mean(_entropies(_spiked_average("free_entropy", task, noise_std, alpha, sets=SETS), overlaps))
 
 
 def require_known(owner: str, known: float | Float[Array, ""]) -> None:
@@ -345,9 +348,10 @@ def _risk(average: Average, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
 
 
 @eqx.filter_jit
-def _entropy(average: SpikedAverage, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+def _entropies(average: SpikedAverage, overlaps: Float[Array, " 2"]) -> Float[Array, " points"]:
+    """Return what every point contributes to the free entropy, which is their mean."""
     q_k, q_v = overlaps
     errors, variance = average.errors(q_v)
     exponents = average.known_scores(q_k) - 0.5 * average.strength**2 * q_k - 0.5 * errors**2 / variance
-    evidence = jnp.mean(logsumexp(exponents, axis=1)) - jnp.log(errors.shape[1]) - 0.5 * jnp.log(2 * jnp.pi * variance)
+    evidence = logsumexp(exponents, axis=1) - jnp.log(errors.shape[1]) - 0.5 * jnp.log(2 * jnp.pi * variance)
     return 0.5 * jnp.sum(overlaps + jnp.log1p(-overlaps)) + average.alpha * evidence

@@ -149,6 +149,7 @@ def test_free_entropy_is_stationary_at_fixed_points_and_nowhere_near(known):
     # which averages over a quarter of the points: its error is about twice as large
     assert abs(fixed.end.risk - bayes_optimal_risk(task, **setting)) < comparison_quantile(2) * 2 * fixed.std_error
     np.testing.assert_allclose(free_entropy(task, at, **setting), fixed.free_entropy, rtol=1e-12)
+    np.testing.assert_allclose(np.mean(fixed.free_entropies), fixed.free_entropy, rtol=1e-12)
 
 
 def test_one_token_has_the_free_entropy_of_linear_regression():
