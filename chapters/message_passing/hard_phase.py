@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from chapters.message_passing.marks import COLOUR, START_MARKERS
 from chapters.message_passing.runs import mean
-from chapters.message_passing.theory import DIFFERENT, Ends
+from chapters.message_passing.theory import DIFFERENT, Ends, Measured
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, label
 
@@ -52,8 +52,10 @@ def _found_claim(ends: Mapping[float, Ends], noisy: Mapping[float, Ends]) -> Cla
     """What message passing leaves unknown, where the phase is hard."""
 
     def hidden(these):
-        return max((both.uninformed.value - both.informed.value) if both.hard else 0.0 for both in these.values())
+        """Return the largest difference of the two risks where the phase is hard, 0 where it never is."""
+        return max((both.gap for both in these.values() if both.hard), default=Measured(0.0, 0.0))
 
+    gap = hidden(ends)
     return Claim(
         id="message-passing-hard-phase",
         statement=(
@@ -62,11 +64,12 @@ def _found_claim(ends: Mapping[float, Ends], noisy: Mapping[float, Ends]) -> Cla
         ),
         source="[D26]",
         box="hard-phase",
-        measured=hidden(ends),
+        measured=gap.value,
         expected=DIFFERENT,
         tolerance=0.0,
+        std_error=gap.std_error,
         relation="≥",
-        alternative=Alternative("the noise were that of the settings above", hidden(noisy)),
+        alternative=Alternative("the noise were that of the settings above", hidden(noisy).value),
     )
 
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from chapters.message_passing.theory import widths
+from chapters.message_passing.theory import is_hard, widths
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, sequence
 
@@ -42,7 +42,7 @@ def numbers(phases: pd.DataFrame) -> Numbers:
     }
     frame["lowest"] /= step
     frame["highest"] *= step
-    claims = (_noise_claim(frame, phases), *_extent_claims(frame))
+    claims = (_noise_claim(frame, phases), _some_noise_claim(phases), *_extent_claims(frame))
     return Numbers(Table(frame.reindex(columns=list(columns)), columns), claims)
 
 
@@ -62,6 +62,27 @@ def _noise_claim(frame: pd.DataFrame, phases: pd.DataFrame) -> Claim:
         expected=0.0,
         tolerance=0.0,
         alternative=Alternative(f"the noise were Δ = {smallest:g}", by_noise[smallest]),
+    )
+
+
+def _some_noise_claim(phases: pd.DataFrame) -> Claim:
+    hard = phases[is_hard(phases)]
+    most = hard["noise_std"].max()
+    lengths = ", ".join(f"{length:g}" for length in sorted(hard.loc[hard["noise_std"] == most, "length"].unique()))
+    none = phases.loc[phases["noise_std"] > most, "noise_std"].min()
+    return Claim(
+        id="message-passing-hard-noise",
+        statement=(
+            f"A hard phase exists at noise Δ = {most:g} too, in prompts of {lengths} tokens: the number of points of "
+            "the grid, with this noise, at which the phase is hard."
+        ),
+        source="measured here",
+        box="hard-phase",
+        measured=(hard["noise_std"] == most).sum(),
+        expected=1.0,
+        tolerance=0.0,
+        relation="≥",
+        alternative=Alternative(f"the noise were Δ = {none:g}", (hard["noise_std"] == none).sum()),
     )
 
 

@@ -43,7 +43,8 @@ def numbers(shown: Shown, evolution) -> Numbers:
 
 def _evolution_claim(shown: Shown, evolution) -> Claim:
     found = {
-        start: [mean(runs.risk[:, i]) for i in range(runs.risk.shape[1])] for start, runs in shown.by_start.items()
+        start: [mean(shown.by_start[start].risk[:, i]) for i in range(len(predicted))]
+        for start, predicted in evolution.items()
     }
     textbook = {start: runs.risk.mean(axis=0) for start, runs in shown.textbook.items()}
 
@@ -74,11 +75,12 @@ def _start_claim(shown: Shown) -> Claim:
         first, second = (shown.by_start[start].risk[:, i] for start in ("uninformed", "informed"))
         return float(np.max(np.abs(first - second)) / np.std(first, ddof=1))
 
+    iterations = shown.by_start["informed"].risk.shape[1]
     return Claim(
         id="message-passing-one-end",
         statement=(
-            "On the same prompts both starts end at the same risk: the largest difference, over the spread between "
-            "sets of prompts."
+            f"On the same prompts both starts have the same risk after {iterations} iterations: the largest "
+            "difference, divided by the standard deviation between sets of prompts."
         ),
         source="measured here",
         measured=apart(-1),

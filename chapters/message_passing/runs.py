@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from chapters.message_passing.settings import COMPARED, Setting, infer
+from chapters.message_passing.settings import COMPARED, ITERATIONS, Setting, infer
 from chapters.message_passing.theory import Measured
 from lib.single_location.message_passing import Inference
 from lib.statistics import endless, standard_error
@@ -16,21 +16,22 @@ SHOWN = COMPARED[1]
 
 @dataclass(frozen=True)
 class Shown:
-    """Runs by start, on the same prompts, and those that start from nothing with the step of the textbook."""
+    """Runs by start, on the same prompts, and those that start from nothing with the step of the textbook.
+
+    The runs of `by_start` have at least `ITERATIONS` iterations, so that nearly all are at rest after the last.
+    """
 
     by_start: dict[str, Inference]
     textbook: dict[str, Inference]
 
 
 def run(*, alpha: float, dimension: int, runs: int, iterations: int, seed: int) -> Shown:
-    """Message passing from both starts, a seed a set of prompts."""
-    how = {
-        "alpha": alpha,
-        "dimension": dimension,
-        "iterations": iterations,
-        "seeds": range(runs * seed, runs * (seed + 1)),
-    }
-    return Shown(infer(SHOWN, **how), infer(SHOWN, **how, stiffness=0.0, starts=["uninformed"]))
+    """Message passing from both starts, one seed per set of prompts."""
+    how = {"alpha": alpha, "dimension": dimension, "seeds": range(runs * seed, runs * (seed + 1))}
+    return Shown(
+        infer(SHOWN, **how, iterations=max(iterations, ITERATIONS)),
+        infer(SHOWN, **how, iterations=iterations, stiffness=0.0, starts=["uninformed"]),
+    )
 
 
 def at_infinity(passed: pd.DataFrame) -> dict[tuple[Setting, float, str], Measured]:

@@ -8,10 +8,12 @@ import pandas as pd
 from jaxtyping import Float
 
 from chapters.message_passing.settings import COMPARED, HARD, HARD_ALPHAS, STARTS, Setting
-from lib.single_location.bayes_optimal import FixedPoint, fixed_point, state_evolution
+from lib.single_location.bayes_optimal import POINTS, FixedPoint, fixed_point, state_evolution
 
 # Risks that differ by more are of different ends; on the grid no difference is between a millionth and this.
 DIFFERENT = 0.01
+# An end whose risk has a larger standard error is computed again on more quasi-random points: near a hard phase.
+LARGEST_ERROR, MORE_POINTS = 5e-4, 4 * POINTS
 # Sample ratios of the curves at the compared settings: those of the runs, and three between any two.
 CURVE = tuple(round(2 ** (step / 4), 3) for step in range(13))
 
@@ -35,9 +37,15 @@ class Ends(NamedTuple):
     entropies: tuple[float, float]
 
     @property
+    def gap(self) -> Measured:
+        """The risk at the uninformed end less that at the informed one."""
+        error = np.hypot(self.uninformed.std_error, self.informed.std_error)
+        return Measured(self.uninformed.value - self.informed.value, float(error))
+
+    @property
     def two(self) -> bool:
         """Whether these are different ends."""
-        return abs(self.uninformed.value - self.informed.value) > DIFFERENT
+        return abs(self.gap.value) > DIFFERENT
 
     @property
     def hard(self) -> bool:
@@ -65,7 +73,11 @@ def ends(setting: Setting, alphas: Iterable[float]) -> dict[float, Ends]:
 
 
 def _end(setting: Setting, alpha: float, start: str) -> FixedPoint:
-    return fixed_point(setting.task, noise_std=setting.noise_std, alpha=alpha, known=STARTS[start])
+    how = {"noise_std": setting.noise_std, "alpha": alpha, "known": STARTS[start]}
+    end = fixed_point(setting.task, **how)
+    if end.std_error > LARGEST_ERROR:
+        end = fixed_point(setting.task, **how, points=MORE_POINTS)
+    return end
 
 
 def _risk(point: FixedPoint) -> Measured:
@@ -89,11 +101,19 @@ def best_risks(alphas: Iterable[float] = CURVE) -> dict[tuple[Setting, float], M
     return {(setting, alpha): _risk(_end(setting, alpha, "uninformed")) for setting in COMPARED for alpha in ratios}
 
 
+def has_two_ends(phases: pd.DataFrame) -> pd.Series:
+    """Return at which points of the grid the two starts come to rest at different ends."""
+    return (phases["risk_uninformed"] - phases["risk_informed"]).abs() > DIFFERENT
+
+
+def is_hard(phases: pd.DataFrame) -> pd.Series:
+    """Return at which points of the grid the end that message passing misses is that of the best estimator."""
+    return has_two_ends(phases) & (phases["free_entropy_informed"] > phases["free_entropy_uninformed"])
+
+
 def widths(phases: pd.DataFrame) -> pd.DataFrame:
     """Of each length, noise and hint on the grid: between which sample ratios the phase is hard, NaN where nowhere."""
-    two = (phases["risk_uninformed"] - phases["risk_informed"]).abs() > DIFFERENT
-    better = phases["free_entropy_informed"] > phases["free_entropy_uninformed"]
-    cells = phases.assign(two=two, hard=phases["alpha"].where(two & better))
+    cells = phases.assign(two=has_two_ends(phases), hard=phases["alpha"].where(is_hard(phases)))
     edges = cells.groupby(["length", "noise_std", "snr"]).agg(
         lowest=("hard", "min"), highest=("hard", "max"), two=("two", "sum")
     )

@@ -4,7 +4,8 @@ Approximate message passing with the priors `k*, v* ~ N(0, I)`. Within each prom
 explain the prompt, `p_l ∝ exp(√ν ω_k - (y - ω_v)²/2T)`; between prompts only two vectors and two variances are kept.
 What is learned answers as a softmax head of key `√ν k̂` and value `v̂`: given the data, with D large, the posterior of
 the hidden token of a fresh prompt is `softmax(√ν Xk̂/√D)`, so the Bayes-optimal predictor is softmax attention, trained
-otherwise (derived here).
+otherwise (derived here). What the data leave unknown of k* adds a Gaussian term to the exponent of every token. Its
+variance, ν V_k, need not be small; it is the same for all tokens, and so the normalisation removes it.
 """
 
 import equinox as eqx

@@ -6,8 +6,11 @@ import jax.random as jr
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.special import ndtri
 from scipy.special import softmax as scipy_softmax
+from scipy.stats import qmc
 
+from lib.single_location import bayes_optimal
 from lib.single_location.bayes_optimal import (
     INFORMED,
     UNINFORMED,
@@ -144,8 +147,10 @@ def test_free_entropy_is_stationary_at_fixed_points_and_nowhere_near(known):
 
     np.testing.assert_allclose(slope(at), 0.0, atol=0.02)
     assert np.abs(slope(0.8 * at)).min() > 0.1
-    np.testing.assert_allclose(fixed.end.risk, bayes_optimal_risk(task, **setting), atol=1e-6)
+    # which averages over a quarter of the points: its error is about twice as large
+    assert abs(fixed.end.risk - bayes_optimal_risk(task, **setting)) < comparison_quantile(2) * 2 * fixed.std_error
     np.testing.assert_allclose(free_entropy(task, at, **setting), fixed.free_entropy, rtol=1e-12)
+    np.testing.assert_allclose(np.mean(fixed.free_entropies), fixed.free_entropy, rtol=1e-12)
 
 
 def test_one_token_has_the_free_entropy_of_linear_regression():
@@ -229,6 +234,84 @@ def test_the_textbook_precision_along_the_spike_lacks_what_the_box_says():
     # beside chance, finite dimension moves the mean by an order 1/D
     bound = comparison_quantile(1) * standard_error(measured) + 2.0 * abs(expected) / dimension
     assert abs(measured.mean() - expected) < bound
+
+
+# Risks at the uninformed end and their standard errors, by 16 scrambles of 16,384 points with the seeds from 999,000
+# on, which `quasi_normals` does not use: at the setting of the book's hard phase, and at two that it does not show.
+ENDS = {
+    (10, 2.0, 0.03, 1.935): (0.89180, 1.9e-4),
+    (10, 2.0, 0.03, 2.239): (0.84134, 4.9e-4),
+    (10, 2.0, 0.03, 2.315): (0.82027, 9.0e-4),
+    (7, 3.0, 0.05, 1.2): (0.79159, 2.0e-4),
+    (15, 0.5, 0.03, 2.5): (0.98552, 1.3e-5),
+}
+
+
+@pytest.mark.parametrize("case", ENDS, ids=str)
+def test_the_standard_error_covers_the_distance_from_ends_on_many_other_points(case):
+    length, snr, noise, alpha = case
+    end = fixed_point(Spiked(length, snr), noise_std=noise, alpha=alpha, known=UNINFORMED)
+    risk, error = ENDS[case]
+    assert abs(end.end.risk - risk) < comparison_quantile(len(ENDS)) * np.hypot(end.std_error, error)
+    assert end.std_error < 3e-3
+
+
+def test_the_standard_error_is_known_well(monkeypatch):
+    """On 24 other groups of scrambles it is the scatter of the risks, and varies by 18 %, as it does for 16 sets."""
+    risks, errors = [], []
+    for group in range(1, 25):
+
+        def other(dimension, points, sets, group=group):
+            uniforms = [qmc.Sobol(dimension, rng=1000 * group + i).random(points) for i in range(sets)]
+            return ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53))
+
+        monkeypatch.setattr(bayes_optimal, "quasi_normals", other)
+        end = fixed_point(Spiked(4, 3.0), noise_std=0.1, alpha=1.2, known=UNINFORMED, points=256)
+        risks.append(float(end.end.risk))
+        errors.append(float(end.std_error))
+    relative = 1 / np.sqrt(2 * (len(risks) - 1))  # of a standard deviation over the groups
+    assert abs(np.std(risks, ddof=1) / np.sqrt(np.mean(np.square(errors))) - 1) < 3 * relative
+    assert np.std(errors, ddof=1) / np.mean(errors) < (1 + 3 * relative) / np.sqrt(2 * (16 - 1))
+
+
+@pytest.mark.parametrize("alpha", [1.25, 2.239, 2.315, 2.391])
+@pytest.mark.parametrize("known", [UNINFORMED, INFORMED])
+def test_newton_finds_the_end_that_plain_passes_find(alpha, known):
+    """Also through the narrow passage just beyond the ratio at which the upper end vanishes (2.391)."""
+    setting = {"noise_std": 0.03, "alpha": alpha}
+    end = fixed_point(Spiked(10, 2.0), **setting, known=known, points=1024).end
+    sets = bayes_optimal.SETS
+    average = bayes_optimal._spiked_average("test", Spiked(10, 2.0), 0.03, alpha, points=1024, sets=sets)
+    np.testing.assert_allclose([end.q_k, end.q_v], bayes_optimal._rest(average, jnp.asarray(known)), atol=3e-6)
+
+
+def test_a_hint_of_strength_zero_has_a_standard_error():
+    end = fixed_point(Spiked(3, 0.0), noise_std=0.3, alpha=2.0, known=UNINFORMED)
+    assert end.end.q_k < 1e-12
+    assert 0 < end.std_error < 1e-2
+
+
+@pytest.mark.parametrize("known", [0.02, 0.4])
+def test_the_hidden_token_has_a_softmax_posterior_also_where_little_is_known(known):
+    """By the Gaussian integral over what is unknown of k*, whose variance is near 1; other tokens would refute it."""
+    task, deviations = Spiked(3, 4.0), []
+    for dimension in (300, 30_000):
+        truth = draw_truth(dimension, key=jr.key(0))
+        tokens = np.asarray(draw_prompts(task, truth, 20, noise_std=0.3, key=jr.key(1)).tokens)
+        mean, variance = np.asarray(told(truth, known, key=jr.key(2)).mean.key), 1.0 - known
+        share = variance / (1.0 + task.snr * variance / dimension)
+
+        def deviation(tokens, mean=mean, share=share, dimension=dimension):
+            hints = np.sqrt(task.snr / dimension) * tokens
+            fields = hints @ mean
+            exact = fields * (1.0 - share * task.snr / dimension) + 0.5 * share * np.sum(hints**2, axis=-1)
+            return float(np.abs(scipy_softmax(exact, axis=1) - scipy_softmax(fields, axis=1)).max())
+
+        lengths = np.sqrt([1.0, 2.0, 0.5])[:, None]
+        deviations.append((deviation(tokens), deviation(tokens * lengths)))
+    (few, other_few), (many, other_many) = deviations
+    assert many < 4 / np.sqrt(30_000) < few
+    assert min(other_few, other_many) > 0.2
 
 
 def test_wrong_settings_are_refused():

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from chapters.message_passing import descents
+from chapters.message_passing import descents, theory
 from chapters.message_passing.settings import (
     ALPHAS,
     COMPARED,
@@ -36,6 +36,7 @@ from lib.single_location.bayes_optimal import fixed_point
 from lib.single_location.erm import informed, simulate_seeds
 from lib.single_location.replica import replica
 from lib.single_location.tasks import Spiked
+from lib.statistics import standard_error
 
 NAME = "message_passing"
 HEADS = {"softmax": softmax, "linear": linear}
@@ -46,11 +47,15 @@ TRAINED_DIMENSION, TRAINED_RUNS = 600, 4
 # Ridges of softmax at the setting with a hard phase, chosen on prompts that nothing else sees.
 DESCENT_KEYS, DESCENT_VALUES = (0.3, 1.0, 3.0), (0.5, 1.5, 5.0)
 CHOSEN_DIMENSION, CHOSEN_SEEDS, CHOSEN_STEPS = 300, (100, 101), 500
-# The grid on which a hard phase is looked for, and its quasi-random points: 2^10 in each of four sets.
+# The grid on which a hard phase is looked for, and the quasi-random points of each set there. The finer sets are for
+# sample ratios at which the evolution has two ends, their neighbours on the grid, and standard errors above the largest
+# that is accepted, half of the difference at which two ends count as two. The finest sets are for errors that are still
+# larger, and for free entropies that differ by fewer standard errors than `DECIDED`.
 LENGTHS, NOISES = (3, 10, 30), (0.3, 0.1, 0.03, 0.01)
 SNRS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 GRID_ALPHAS = np.geomspace(0.8, 10.0, 48).round(4)
-GRID_POINTS = 1024
+GRID_POINTS, FINER_GRID_POINTS, FINEST_GRID_POINTS = 256, 2048, 32768
+LARGEST_ERROR, DECIDED = theory.DIFFERENT / 2, 3.0
 DIGITS = 8
 
 SETTING = {
@@ -91,6 +96,7 @@ ENDS = {
     "q_k": "Overlap with k* where the evolution comes to rest that starts",
     "q_v": "Overlap with v* where the evolution comes to rest that starts",
     "risk": "Excess risk where the evolution comes to rest that starts",
+    "std_error": "Standard error of the excess risk where the evolution comes to rest that starts",
     "free_entropy": "Free entropy per dimension where the evolution comes to rest that starts",
 }
 DESCENDED = {
@@ -111,7 +117,9 @@ DESCENDED = {
 DESCENT_RIDGES = {**SETTING, **{name: DESCENDED[name] for name in ("ridge_k", "ridge_v", "dimension", "seed", "risk")}}
 PHASES = {
     **SETTING,
+    "points": Column("Quasi-random points of one set", "points"),
     **{f"{name}_{start}": Column(f"{words} {start}") for start in STARTS for name, words in ENDS.items()},
+    "entropy_std_error": Column("Standard error of the difference of the two free entropies"),
 }
 
 
@@ -270,21 +278,48 @@ def descended() -> Result:
 def phases() -> Result:
     """Both ends of the evolution over lengths, hints, noises and sample ratios."""
     parts = [Setting(length, snr, noise) for length in LENGTHS for noise in NOISES for snr in SNRS]
-    kept = in_parts(NAME, "phases", parts, _phases, len(GRID_ALPHAS) * len(STARTS) * 4)
+    kept = in_parts(NAME, "phases", parts, _phases, len(GRID_ALPHAS) * (len(PHASES) - 4))
     rows = []
     for setting, part in zip(parts, kept, strict=True):
         numbers = pd.DataFrame(part.reshape(len(GRID_ALPHAS), -1), columns=[*PHASES][4:])
         rows.append(pd.DataFrame({**asdict(setting), "alpha": GRID_ALPHAS}).join(numbers))
-    return Result(Table(pd.concat(rows, ignore_index=True), PHASES), {"points": GRID_POINTS}, digits=5)
+    table = pd.concat(rows, ignore_index=True).astype({"points": int})
+    points = {"points": GRID_POINTS, "finer_points": FINER_GRID_POINTS, "finest_points": FINEST_GRID_POINTS}
+    parameters = {**points, "largest_error": LARGEST_ERROR, "decided": DECIDED}
+    return Result(Table(table, PHASES), parameters, digits=5)
 
 
 def _phases(setting: Setting) -> np.ndarray:
-    found = [
-        fixed_point(setting.task, noise_std=setting.noise_std, alpha=alpha, known=known, points=GRID_POINTS)
-        for alpha in GRID_ALPHAS
-        for known in STARTS.values()
-    ]
-    return np.asarray([[f.end.q_k, f.end.q_v, f.end.risk, f.free_entropy] for f in found]).ravel()
+    """The columns of `PHASES` after those of the setting, one row per sample ratio."""
+    rows = np.stack([_both_ends(setting, alpha, GRID_POINTS) for alpha in GRID_ALPHAS])
+    for choose, points in ((near_two_ends, FINER_GRID_POINTS), (undecided, FINEST_GRID_POINTS)):
+        for i in np.flatnonzero(choose(pd.DataFrame(rows, columns=[*PHASES][4:]))):
+            rows[i] = _both_ends(setting, GRID_ALPHAS[i], points)
+    return rows.ravel()
+
+
+def near_two_ends(ends: pd.DataFrame) -> pd.Series:
+    """Return which rows, along the sample ratios of one setting, are computed again on the finer points."""
+    two = theory.has_two_ends(ends)
+    return two | two.shift(1, fill_value=False) | two.shift(-1, fill_value=False) | _unsure(ends)
+
+
+def undecided(ends: pd.DataFrame) -> pd.Series:
+    """Return which rows are computed again on the finest points: their ends, or which of them counts, may change."""
+    apart = (ends["free_entropy_informed"] - ends["free_entropy_uninformed"]).abs()
+    return _unsure(ends) | (theory.has_two_ends(ends) & (apart < DECIDED * ends["entropy_std_error"]))
+
+
+def _unsure(ends: pd.DataFrame) -> pd.Series:
+    return ends[[f"std_error_{start}" for start in STARTS]].max(axis=1) > LARGEST_ERROR
+
+
+def _both_ends(setting: Setting, alpha: float, points: int) -> np.ndarray:
+    how = {"noise_std": setting.noise_std, "alpha": alpha, "points": points}
+    ends = [fixed_point(setting.task, **how, known=known) for known in STARTS.values()]
+    numbers = [[f.end.q_k, f.end.q_v, f.end.risk, f.std_error, f.free_entropy] for f in ends]
+    uninformed, informed = (np.asarray(f.free_entropies) for f in ends)
+    return np.asarray([points, *np.ravel(numbers), standard_error(informed - uninformed)])
 
 
 if __name__ == "__main__":
