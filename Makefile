@@ -63,6 +63,8 @@ lint: $(VENV)/.installed  ## what CI checks besides the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/codespell
 	$(BIN)/zizmor --offline --quiet --persona=pedantic .github/workflows
 
 lock:  ## resolve the locks anew: requirements, weights, and what a release is packed with (needs uv)
