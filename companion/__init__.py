@@ -43,5 +43,5 @@ def __getattr__(name: str) -> Any:
 
 
 def without(missing: str | None, what: str, extra: str) -> str:
-    """The sentence about a library that is not installed, and the extra of the distribution that asks for it."""
+    """Return the message about a library that is not installed, with the extra that installs it."""
     return f"{what} needs {missing}, which is not installed. The distribution asks for it with its extra `{extra}`."

@@ -22,7 +22,7 @@ from companion.project.paths import Project
 Kind = Literal["function", "class", "method", "property", "attribute", "data"]
 
 DIRECTIVE = re.compile(r"^(`{3,}|:{3,})\{companion-api\}([^\n]*)$", re.MULTILINE)
-# A signature is one line if it is no longer than this, else a line an argument.
+# A longer signature has one line per argument.
 WIDTH = 84
 # Of fields, defaults that only say how a class is made.
 MAKING = ("eqx.field", "field(", "Field(", "dataclasses.field")
@@ -187,7 +187,7 @@ class Library:
 
 
 def listed(project: Project) -> dict[str, list[str]]:
-    """Of every page with a `{companion-api}` the modules that it explains."""
+    """Return the modules that each page with a `{companion-api}` explains."""
     found = {
         page.stem: [name for _, names in DIRECTIVE.findall(page.read_text(encoding="utf-8")) for name in names.split()]
         for page in sorted(project.book.glob("*.md"))

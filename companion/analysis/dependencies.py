@@ -2,8 +2,8 @@
 
 Only what can change a result counts: comments, docstrings and blank lines do not. A figure file is read as two parts:
 what `draw` needs is the picture's, everything else the numbers'. Re-exporting `__init__` files are looked through, not
-followed: `from lib import attend` leads to `lib/attention.py` and to nothing else. Who imports a package as a whole,
-`from lib import icl`, may use all of it, and is led to all that it imports.
+followed: `from lib import attend` leads to `lib/attention.py` and to nothing else. An import of a whole package, `from
+lib import icl`, counts everything that the package imports.
 """
 
 import ast
@@ -58,12 +58,15 @@ class Library:
     def numbers_digests(self, modules: Iterable[str], machine: Sequence[str] = OF_NUMBERS) -> dict[str, str]:
         """For every source file that numbers computed by way of `modules` come from, the digest of its part.
 
-        Of this package, `machine` names the files that count.
+        `machine` lists the files of this package that count.
         """
         return self._digests(self._closure([*modules, *machine], "numbers", machine))
 
     def picture_digest(self, figure: str) -> str:
-        """Of what draws `figure`, a module: its `draw`, its docstring, what they use, the style."""
+        """Return the digest of everything that draws `figure`, a module.
+
+        Its `draw`, its docstring, their imports, the style.
+        """
         parts = self._digests(self._closure([figure, *OF_PICTURES], "picture", machine=OF_PICTURES))
         text = ast.get_docstring(_tree(self._file(figure))) or ""
         return digest("\n".join([*(f"{name} {value}" for name, value in parts.items()), text]).encode())[:16]
@@ -136,7 +139,7 @@ class Library:
         return sorted(seen.items())
 
     def _digests(self, found: list[tuple[Path, Part]]) -> dict[str, str]:
-        # by name: where packages stand on this machine must not matter
+        # by name: the folders of this machine must not matter
         return dict(sorted((self._name(path), _part_digest(_tree(path), path, part)) for path, part in found))
 
     def _imports(self, path: Path, part: Part) -> Iterator[Path]:
@@ -231,7 +234,7 @@ def own_names(program: ast.Module) -> set[str]:
 
 
 def same_code(one: Path, other: Path, part: Part) -> bool:
-    """Whether two versions of a source decide the same, as far as `part` of a figure's file goes, or all of another."""
+    """Return whether two versions of a source are the same code: `part` of a figure's file, or all of another file."""
     if one.read_bytes() == other.read_bytes():
         return True
     trees = [_tree(path) for path in (one, other)]
@@ -368,7 +371,7 @@ Position = tuple[int, int]
 
 
 def _cleaned(source: str, tree: ast.Module) -> list[str | None]:
-    """The lines of a source as far as they are code, None where nothing is left of one."""
+    """Return the lines of a source without comments and docstrings; None for a line of which nothing is left."""
     lines = source.split("\n")
     nodes = list(ast.walk(tree))
     strings = [node for node in nodes if _is_string(node)]

@@ -1,4 +1,4 @@
-"""What a kernel imports of the book, kept as it is then.
+"""Copies of the book's modules as a kernel imports them.
 
 A source that is edited before a kernel imports it, and put back after, leaves its numbers and no other trace. This is
 an extension of IPython, which the runner loads into its kernels before anything of the book.

@@ -59,7 +59,7 @@ def _numbers_parts(
 
 
 def plain_cells(notebook: Notebook) -> list[str]:
-    """Its code cells, as far as they decide numbers."""
+    """Return its code cells without comments, docstrings and magics."""
     return [dependencies.plain_code(slicing.without_magics(cell)) for cell in notebook.code]
 
 
@@ -96,7 +96,7 @@ def book_key(project: Project, profile: str) -> str:
 
 
 def all_made_of(project: Project, profile: str) -> dict[str, dict[str, Any]]:
-    """What every notebook, every picture, and the book, is made of, each worked out once."""
+    """Return what every notebook, every picture and the book are made of."""
     pages = [project.root / "_config.yml", project.root / "_toc.yml", *_files(project.book)]
     shown = [path for package in project.settings.science for path in _files(project.root / package)]
     numbers = {name: _numbers_parts(project, name, profile) for name in project.notebooks()}
@@ -128,12 +128,12 @@ def pictures(project: Project, name: str | None = None) -> list[str]:
 
 
 def picture_target(name: str, figure: str) -> str:
-    """What the picture of a figure is called among targets."""
+    """Return the target name of a figure's picture."""
     return f"{name}-{figure}"
 
 
 def stamp(project: Project, target: str, profile: str) -> Path:
-    """The file that exists exactly when `target` (a notebook, a picture or `BOOK`) was built from what is there now."""
+    """Return the file that exists exactly when `target` (a notebook, a picture or `BOOK`) is up to date."""
     return stamp_of(project, target, profile, made_of(project, target, profile))
 
 
@@ -152,7 +152,7 @@ def stamp_of(project: Project, target: str, profile: str, content: Mapping[str, 
 def run_stamp(
     project: Project, build: Build, name: str, profile: str, overrides: Mapping[str, Any], *, figure: str | None = None
 ) -> Path:
-    """The same for a run of one's own, of all figures or of one, whose numbers and pictures are one target."""
+    """Return the stamp of a custom run, of all figures or of one; its numbers and pictures are one target."""
     library, chapter = _library(project), f"{project.settings.chapters}.{name}"
     figures = [figure] if figure else Notebook.named(project, name).figures
     pictures = [library.picture_digest(f"{chapter}.{one}") for one in figures]
@@ -191,7 +191,7 @@ def forget(build: Build, target: str) -> None:
 def leave_stamp(project: Project, path: Path, files: list[Path], content: Mapping[str, Any] | None = None) -> None:
     """Write the stamp of a target that consists of `files`, and nothing after it.
 
-    Before it, `content`, what the target is made of: so that what has changed since can be told by its name.
+    Before it, `content` is written: what the target is made of, so that a later build can name what changed.
     """
     if content is not None:
         write_text(_memory(path.parent, path.name.partition(".")[0]), dump_json(content))
@@ -212,9 +212,9 @@ def _memory(stamps: Path, target: str) -> Path:
 
 
 def traces(project: Project, name: str) -> dict[str, tuple[int, ...]]:
-    """Of every file of tracked data of notebook `name`: what changes if it is written to, even if it is then as before.
+    """Return inode, size and times of every tracked data file of notebook `name`, which change with every write.
 
-    No key holds this: it only tells whether anything happened during a run.
+    No key contains this: it only shows whether a file was written during a run.
     """
     folder = project.data(name)
     marks = {relative(path, folder): path.stat() for path in _files(folder)}

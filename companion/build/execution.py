@@ -33,10 +33,10 @@ SOCKETS = "lpa-"
 
 @dataclass(frozen=True)
 class Report:
-    """What a run left: how long it took, where its files are, which published figures it replaced.
+    """The outcome of a run: its duration, the folder of its files, and the published figures that it replaced.
 
-    A run with parameters of one's own has a page, which shows its figures beside the published ones. What was `edited`
-    while it ran is stale, and not published.
+    A custom run has a page that compares its figures with the published ones. A result whose sources were `edited`
+    during the run is stale and not published.
     """
 
     name: str
@@ -93,7 +93,7 @@ def run(
 def _locked(name: str, place: Callable[[], Build]) -> Iterator[Build]:
     """Hold the lock of notebook `name` in the folder that `place` says, still when the lock is held.
 
-    Where a run of one's own belongs follows from its values, and a profile may be edited while we wait.
+    The folder of a custom run follows from its values, and a profile may be edited while this process waits.
     """
     while True:
         build = place()
@@ -104,7 +104,7 @@ def _locked(name: str, place: Callable[[], Build]) -> Iterator[Build]:
 
 
 def _clear(project: Project, build: Build) -> None:
-    """Remove what killed runs left half done, in `build` and in those of one's own."""
+    """Remove the unfinished results of killed runs, in `build` and in the folders of custom runs."""
     folders = project.runs.iterdir() if project.runs.is_dir() else ()
     for place in (build, *(project.own_build(folder.name) for folder in folders)):
         for staging in place.staging.glob("*"):
@@ -154,7 +154,7 @@ def _run_for_the_profile(project: Project, name: str, profile: str, build: Build
 def _run_for_oneself(
     project: Project, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None
 ) -> list[dict[str, Any]]:
-    """Accepted whatever its claims say; they are told last, when the page of the run is there."""
+    """Accept the results whether or not the claims hold; report the claims after the page of the run is written."""
     from companion.runs import report
 
     stamp, data = (
@@ -272,14 +272,14 @@ def _execute(
 
 
 def _as_far(executed: Path, failed: Path) -> str:
-    """Where the notebook is as far as it came, if anything of it is there."""
+    """Return a sentence with the path of the partly executed notebook, if it exists."""
     if not executed.exists():
         return ""
     return f" The notebook as far as it came: {_keep(executed, failed / executed.name)}"
 
 
 def _literally(path: Path) -> str:
-    """`path` for papermill, which fills in what stands in braces."""
+    """Return `path` with doubled braces, because papermill formats its paths."""
     return str(path).replace("{", "{{").replace("}", "}}")
 
 
@@ -298,7 +298,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _kernel_manager() -> Iterator[type]:
-    """A kernel manager over UNIX sockets in a short folder of its own, so that parallel runs never race for ports.
+    """Return a kernel manager over UNIX sockets in a short temporary folder; parallel runs never race for ports.
 
     Its kernels end at once where a signal ends this process.
     """

@@ -1,11 +1,11 @@
 """Kernels that need not import what they share: a process that has imported it forks them.
 
 Importing JAX, matplotlib and the rest takes a kernel two seconds, and a build of twenty notebooks pays them twenty
-times. So a build starts this file as a process of its own, which imports the packages that the book's table lists under
-`preload`, and nothing of the book; who runs a notebook meanwhile asks it for a kernel instead of starting one.
+times. So a build starts this file as a separate process. It imports the packages that the book lists under `preload`,
+and nothing of the book; a run of a notebook then asks it for a forked kernel instead of starting one.
 
-It stands on the standard library alone, and imports no module of `companion`: a kernel imports those itself, as they
-are when it runs. Only Linux has it: elsewhere what a library does when it is imported may not survive a fork.
+It uses the standard library alone and imports no module of `companion`: each kernel imports those itself, as they are
+when it runs. It exists on Linux only: elsewhere the state of an imported library may not survive a fork.
 """
 
 import gc
@@ -33,7 +33,10 @@ LONGEST = 2**20
 
 
 class Kernel:
-    """A forked kernel, as far as `subprocess.Popen` is asked for one: it ends when this process ends, at the latest."""
+    """A forked kernel with the part of the interface of `subprocess.Popen` that is needed.
+
+    It ends with this process at the latest.
+    """
 
     stdin = stdout = stderr = None
 
@@ -104,12 +107,12 @@ def can_be() -> bool:
 
 
 def command(where: str, packages: Sequence[str]) -> list[str]:
-    """What starts a fork server that listens at `where`; it ends when its standard input does."""
+    """Return the command of a fork server that listens at `where`; it ends when its standard input is closed."""
     return [sys.executable, "-P", __file__, where, *packages]
 
 
 def main() -> None:
-    """Import, then fork for whoever asks; goes on only as one of the kernels."""
+    """Import the packages, then fork for every request; only the forked kernels return from this function."""
     where, *packages = sys.argv[1:]
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(where)
@@ -174,7 +177,7 @@ def become(connection: socket.socket, request: Mapping[str, Any], handles: list[
 
 
 def _end_with(connection: socket.socket) -> None:
-    """End as soon as whoever asked has ended."""
+    """End as soon as the requesting process has ended."""
     with suppress(OSError):
         connection.recv(1)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Computing the pieces of a chapter beforehand, by processes of their own, for the notebook to find.
+"""Compute the pieces of a chapter beforehand, in separate processes, for the notebook to find.
 
 They lie in a folder that bears the content key of what decides them, and nothing else, in its name: what was computed
 from other parameters or other sources is not found, and what prose, captions and claims say does not matter.

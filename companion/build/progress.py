@@ -1,4 +1,4 @@
-"""How far a build is, and how long it will take: told from the seconds that the last runs took."""
+"""Progress of a build, and its remaining time estimated from the durations of the last runs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ def time_needed(seconds: Iterable[float | None], cores: int) -> str:
 
 @dataclass
 class Progress:
-    """Reads the lines of a build that runs notebooks, and adds to each that ends one how far the build is."""
+    """Reads the output of a build and adds the progress to each line that reports a finished notebook."""
 
     seconds: Mapping[str, float | None]
     cores: int

@@ -54,7 +54,7 @@ def publish_figures(project: Project, name: str, alone: str | None = None) -> li
 
 
 def _committed(project: Project, published: Path, figure: str, folder: Path) -> Path:
-    """`folder`, with the files of a published figure as they are in git's last commit, as far as they are."""
+    """Copy the files of a published figure from git's last commit into `folder`, where they exist, and return it."""
     folder.mkdir(exist_ok=True)
     for path in store.files(published, figure):
         command = ["git", "show", f"HEAD:./{relative(path, project.root)}"]
@@ -88,7 +88,7 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
 
 
 def words(record: Mapping[str, Any]) -> dict[str, Any]:
-    """All that a record says but for what was measured: that may differ between machines."""
+    """Return a record without its measured numbers, which may differ between machines."""
     said = {part: value for part, value in record.items() if part not in ("claims", "files")}
     claims = [
         (*(claim.get(part) for part in ("id", "statement", "source", "box", "relation")), claim["alternative"]["says"])
@@ -102,7 +102,7 @@ def _same_bounds(old: dict[str, Any], new: dict[str, Any]) -> bool:
 
 
 def bounds_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, float]:
-    """How far a claim asks for something else: its bound, in standard errors where it has one, and what it expects.
+    """Return how far the bound of a claim (in standard errors where it has one) and its expected value moved.
 
     Above 1 it does. Some bounds are measured themselves, so what another machine rounds does not count.
     """
@@ -123,7 +123,7 @@ def apart(one: Any, other: Any, allowed: float = 1e-12) -> float:
 
 
 def departures(project: Project, name: str, figure: str) -> list[str]:
-    """How a published figure departs from what the clone says today, as far as that is told without computing it.
+    """Return how a published figure differs from the sources of the clone, without computing it.
 
     Its files, its parameters, the steps of its notebook, what draws it. Not the functions that the steps call.
     """

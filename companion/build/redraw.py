@@ -60,12 +60,12 @@ def draw(project: Project, name: str, figure: str, profile: str = DEFAULT_PROFIL
 
 
 def _same_words(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two records say the same, but for the bytes of the files."""
+    """Return whether two records are equal except for the checksums of the files."""
     return {**one, "files": None} == {**other, "files": None}
 
 
 def _stored(project: Project, name: str, figure: str, profile: str) -> tuple[Path, Path]:
-    """The CSV and what was said of it."""
+    """Return the paths of the CSV and of its record."""
     places = [project.build(profile).tables / name]
     if profile == DEFAULT_PROFILE:
         places.append(project.published / name)

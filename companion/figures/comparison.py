@@ -10,7 +10,7 @@ from companion.io.errors import UserError
 
 
 def differences(old: Path, new: Path) -> dict[str, str | None]:
-    """Of every `notebook/figure` in either build: the first difference in words, None where there is none.
+    """Return the first difference of every `notebook/figure` in either build, None where there is none.
 
     A build is a folder with `tables/`, the unrounded numbers, and `figures/`, or a folder of published figures, with
     which only rounded numbers are compared.
@@ -27,7 +27,7 @@ def differences(old: Path, new: Path) -> dict[str, str | None]:
 
 
 def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
-    """Of every figure: its numbers, unrounded if they are to be `exact`, and its record."""
+    """Return the paths of every figure's numbers (unrounded if `exact`) and record."""
     figures = build / "figures" if (build / "figures").is_dir() else build
     tables = build / "tables" if exact else figures
     records = sorted(figures.glob(f"*/*{store.RECORD}")) if figures.is_dir() else []

@@ -30,7 +30,7 @@ INLINE = "data:image/png;base64,"
 
 
 def unlike(one: bytes, other: bytes, suffix: str) -> str | None:
-    """What distinguishes two pictures, files that end in `suffix`, for an eye; None if nothing does."""
+    """Return a visible difference of two pictures whose file names end in `suffix`, or None."""
     if one == other:
         return None
     try:
@@ -108,7 +108,7 @@ def _between_curves(here: str, there: str) -> float:
 
 
 def _from_path(corners: np.ndarray, path: np.ndarray) -> float:
-    """How far the furthest of `corners` is from a path, given by its corners."""
+    """Return the largest distance of `corners` from a path given by its corners."""
     starts, sides = path[:-1], np.diff(path, axis=0)
     if not len(sides):
         starts, sides = path, np.zeros_like(path)

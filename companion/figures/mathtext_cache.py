@@ -1,7 +1,7 @@
 """Formulas in pictures are parsed once a process, which saves a third of the time that drawing takes.
 
-Matplotlib keeps what it parsed with a renderer, fifty formulas each, and every file of every figure has a renderer of
-its own. What a formula looks like is decided by what its cache asks for, and by no renderer.
+Matplotlib keeps what it parsed with a renderer, fifty formulas each, and every file of every figure has its own
+renderer. The look of a formula depends on the key of its cache, not on the renderer.
 """
 
 from functools import lru_cache

@@ -28,7 +28,7 @@ FORMULA = re.compile(
     rf"(?![{_LETTER}0-9_])"
 )
 FORMULAS = re.compile(r"(\$[^$]+\$)")
-# A role with a title of its own, or with nothing but what it is about.
+# A role with a title, or with its target alone.
 ROLE = re.compile(r"\{[\w:+-]+\}`(?:([^`<]+?)\s*<[^`>]*>|([^`]*))`")
 EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])")
 

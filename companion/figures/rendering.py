@@ -18,7 +18,7 @@ from companion.figures import store, table_io
 from companion.figures.style import Theme, style
 from companion.io import atomic
 
-# Of a PNG: a quarter of the bytes, and no difference to the eye.
+# Colours of a PNG: a quarter of the bytes, without a visible difference.
 COLOURS = 64
 # Of an SVG: where its lengths stand, in points but for glyphs, and what of them is below a hundredth.
 PLACES = re.compile(rb' (?:d|points|x|y|width|height)="[^"]*"|translate\([^)]*\)')
@@ -38,7 +38,7 @@ def write_set(
 ) -> dict[str, Any]:
     """Write the five files of `figure` to `folder`: pictures and data of `table`, then the record, which is returned.
 
-    `said` is what the run said of the numbers: parameters, columns, claims, steps.
+    `said` is the part of the record that the run provides: parameters, columns, claims, steps.
     """
     name = figure.__name__.rpartition(".")[2]
     caption, alt = caption_and_alt(figure)

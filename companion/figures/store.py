@@ -1,4 +1,4 @@
-"""A published figure: five files that belong together, told by the JSON, which is written last."""
+"""The five files of a published figure. The JSON record, which is written last, holds the checksums of the others."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def digests(folder: Path, figure: str) -> dict[str, str]:
 
 
 def require_small(folder: Path, figure: str) -> None:
-    """Raise a `UserError` if a file of the figure is too large to be tracked: what nobody publishes may be any size."""
+    """Raise a `UserError` if a file of the figure is too large to be tracked; unpublished figures may have any size."""
     for path in files(folder, figure):
         if (size := path.stat().st_size) > LARGEST:
             raise UserError(

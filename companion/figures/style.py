@@ -77,7 +77,7 @@ def sequence(n: int) -> list:
     return [ramp(position) for position in (positions[::-1] if dark else positions)]
 
 
-# Told apart in print and by those who see no colours.
+# Distinguishable in print and by colour-blind readers.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 

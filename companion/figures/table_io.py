@@ -16,7 +16,7 @@ EXACT_DIGITS = 17
 
 
 def claim_record(claim: Claim) -> dict[str, Any]:
-    """A claim as JSON: numbers to six digits, the verdict beside them, what is not finite as text."""
+    """Return a claim as JSON: numbers with six digits, the verdict, non-finite numbers as text."""
     record = {**asdict(claim), "holds": claim.holds, "catches_alternative": claim.catches_alternative}
     record["alternative"]["measured"] = _json_number(claim.alternative.measured)
     for name in ("measured", "expected", "tolerance", "std_error"):
@@ -25,7 +25,7 @@ def claim_record(claim: Claim) -> dict[str, Any]:
 
 
 def claim_of(record: Mapping[str, Any]) -> Claim:
-    """The claim that a record tells of, its numbers to six digits."""
+    """Return the claim of a record; its numbers have six digits."""
     said = {name: value for name, value in record.items() if name not in ("holds", "catches_alternative")}
     other = record["alternative"]
     return Claim(**{**said, "alternative": Alternative(other["says"], float(other["measured"]))})

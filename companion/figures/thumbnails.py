@@ -1,4 +1,4 @@
-"""A figure as small as a stamp: its first panel, drawn again for that size, without words that nobody could read."""
+"""Thumbnails: the first panel of a figure, drawn for a small size and without text."""
 
 import io
 from pathlib import Path
@@ -47,7 +47,7 @@ def _drawn(project: Project, folder: Path, name: str, figure: str, theme: Theme)
 
 
 def _shrink(picture: Figure) -> None:
-    """Leave the first panel alone, with thicker lines and without a word."""
+    """Keep only the first panel, with thicker lines and without text."""
     panels = [axes for axes in picture.axes if axes.axison and axes.has_data()]
     kept = panels[0]
     for axes in picture.axes:

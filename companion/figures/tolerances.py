@@ -1,9 +1,9 @@
-"""How far the numbers of a figure are from the published ones, in units of what a rebuild may move them.
+"""Distance of a figure's numbers from the published ones, in units of the publication tolerance.
 
 What is beyond 1 has moved: a rebuild replaces the figure for it. A Monte-Carlo column may move by five of its standard
 errors, an exact one by 1e-6 of its value and by what the column says of zeros. Published numbers are rounded to six
-digits, so half a unit of the sixth is allowed on top. One that moves with another is not compared by itself, but for
-where it is finite.
+digits, so half a unit of the sixth is allowed on top. A column that moves with another is only compared for where it is
+finite.
 """
 
 import math
@@ -21,7 +21,7 @@ from companion.figures.table_io import SIGNIFICANT_DIGITS
 
 @dataclass(frozen=True)
 class ColumnMovement:
-    """One column: how far its furthest number moved, and which that is.
+    """One column: the largest movement of its numbers, and the row where it occurs.
 
     `by` is infinite where a number was finite in one table alone, or a text is another. `row` counts from 1; `old` and
     `new` are the published number and the new one there.
@@ -36,14 +36,14 @@ class ColumnMovement:
 
 @dataclass(frozen=True)
 class Movement:
-    """What moved in one table: its columns, the furthest first, or why its rows are not those published."""
+    """The movement of one table: its columns, the largest first, or why its rows differ from the published ones."""
 
     columns: tuple[ColumnMovement, ...] = ()
     other_rows: str | None = None
 
     @property
     def by(self) -> float:
-        """How far the table moved: as far as its worst column."""
+        """The largest movement of any column."""
         return self.columns[0].by if self.columns else 0.0
 
     @property
@@ -61,7 +61,7 @@ def moved(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str, A
 
 
 def movement(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str, Any]]) -> Movement:
-    """How far the table in `unrounded` moved from the one in `published`; `columns` as the new record declares them.
+    """Return how far the table in `unrounded` moved from the one in `published`; `columns` are those of the new record.
 
     Numbers are compared row by row, which needs the same rows: as many, with the same texts, and in the first column,
     which says what a row is about, the same values.
@@ -101,7 +101,7 @@ def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Column) -> 
 
 
 def _by(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Column) -> np.ndarray:
-    """Of every row: the distance in units of what is allowed there."""
+    """Return the distance in each row in units of the tolerance there."""
     one, other = old[name].to_numpy(float), new[name].to_numpy(float)
     both = np.isfinite(one) & np.isfinite(other)
     by = np.where(both | (one == other) | (np.isnan(one) & np.isnan(other)), 0.0, math.inf)

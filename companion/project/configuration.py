@@ -1,6 +1,6 @@
 """What the machine must know of a book: the `[tool.companion]` table of its `pyproject.toml`.
 
-The table stands in the checkout, and the wheel of a book carries it inside the chapters package, so that a notebook
+The table is in the checkout, and the wheel of a book contains a copy inside the chapters package, so that a notebook
 finds it wherever the wheel is installed.
 """
 
@@ -69,7 +69,7 @@ class Settings:
             function(self.context)()
 
     def device_in_words(self) -> str | None:
-        """What the book's `device` says, if it has one."""
+        """Return the text of the book's `device`, if it has one."""
         return str(function(self.device)()) if self.device else None
 
 

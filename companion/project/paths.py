@@ -104,12 +104,15 @@ class Project:
 
     @property
     def cache(self) -> Path:
-        """What decides no number and is slow to make again: a book's `context` may keep it here."""
+        """Files that decide no number and are slow to make, such as compiled programs.
+
+        A book's `context` may keep them here.
+        """
         return self.generated / "cache"
 
     @property
     def runs(self) -> Path:
-        """`<notebook>[-<figure>]-<digest>/`: runs of one's own, of other parameters or of one figure, a build each."""
+        """`<notebook>[-<figure>]-<digest>/`: custom runs, with other parameters or of one figure; each is a build."""
         return self.generated / "runs"
 
     @property
@@ -198,7 +201,7 @@ class Build:
 
     @property
     def tables(self) -> Path:
-        """`<notebook>/<figure>.{csv,json}`: the numbers of the figures, unrounded, and all that is said of them."""
+        """`<notebook>/<figure>.{csv,json}`: the unrounded numbers of the figures and their records."""
         return self.folder / "tables"
 
     @property
@@ -213,7 +216,7 @@ class Build:
 
     @property
     def page(self) -> Path:
-        """Of a run of one's own: its figures beside the published ones, to be opened in a browser."""
+        """The page of a custom run, which compares its figures with the published ones."""
         return self.folder / "index.html"
 
     @property
@@ -230,7 +233,7 @@ class Build:
     def stamps(self) -> Path:
         """`<target>.<content key>.json`: there exactly when the target was built from what the key names.
 
-        Beside them, in `made_of/<target>.json`, what that was, in full.
+        Next to them, `made_of/<target>.json` contains the complete list.
         """
         return self.folder / "keys"
 

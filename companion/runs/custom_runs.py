@@ -1,4 +1,4 @@
-"""Runs of one's own, with other parameters or of one figure: what each was run with, and what came of it."""
+"""Custom runs, with other parameters or of one figure: their parameters, claims and provenance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def all_runs(project: Project) -> list[Run]:
 
 
 def published_parameters(project: Project, notebook: str) -> Mapping[str, Any]:
-    """What the published figures of a notebook were computed with; its defaults where none is published."""
+    """Return the parameters of a notebook's published figures; its defaults if none is published."""
     folder = project.published / notebook
     for figure in store.names_in(folder):
         if not store.faults(folder, figure):

@@ -1,6 +1,6 @@
-"""The page of a run with parameters of one's own: what is mine beside what is published, figure by figure.
+"""The page of a custom run: its figures, claims and numbers compared with the published ones.
 
-It needs no server and no network, and its folder can be moved: the published pictures are copied beside it.
+It needs no server and no network, and its folder can be moved: it contains copies of the published pictures.
 """
 
 import html
@@ -56,7 +56,7 @@ def _is_published(run: Run, figure: str) -> bool:
 
 
 def _movement(run: Run, figure: str) -> Movement | None:
-    """How far the figure is from the published one, if there is one."""
+    """Return the distance of the figure from the published one, if there is one."""
     if not _is_published(run, figure):
         return None
     name = f"{figure}{store.DATA}"

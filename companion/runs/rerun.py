@@ -1,4 +1,4 @@
-"""One figure rerun from Python, with the notebook's parameters but for those that are given."""
+"""Rerun one figure from Python, with the notebook's parameters except those that are given."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Rerun:
 def rerun(notebook: str, figure: str, /, **parameters: Any) -> Rerun:
     """What `companion run NOTEBOOK --figure FIGURE -p NAME=VALUE` leaves; what is there already is not computed again.
 
-    It runs in a kernel of its own, from the checkout around the working folder, else the one that is installed. Raises
+    It runs in a separate kernel, from the checkout around the working folder, else from the installed one. Raises
     `UserError` for a name or a value that is not allowed.
     """
     project = Project.here()

@@ -1,7 +1,7 @@
 """Sweeps: a notebook run at every combination of several values of its parameters, and what became of its claims.
 
-Each point is a run with parameters of one's own, in a process of its own and kept under `_build/runs/`: a sweep that
-was stopped goes on where it was, and a wider one computes only what is new.
+Each point is a custom run in a separate process, kept under `_build/runs/`: a stopped sweep resumes, and a wider sweep
+computes only its new points.
 """
 
 import itertools
@@ -50,13 +50,13 @@ class Sweep:
         return self.project.sweeps / "-".join([self.name, *self.points[0], *profile])
 
     def is_there(self, point: Mapping[str, Any]) -> bool:
-        """Whether the run at `point` was made from what is there now."""
+        """Return whether the run at `point` is up to date."""
         build = execution.own_build(self.project, self.name, self.profile, point)
         stamp = cache_keys.run_stamp(self.project, build, self.name, self.profile, point)
         return cache_keys.intact(self.project, stamp)
 
     def records(self, point: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Path]]:
-        """Of every figure of the run at `point`: its record, and its unrounded numbers."""
+        """Yield record and unrounded numbers of every figure of the run at `point`."""
         build = execution.own_build(self.project, self.name, self.profile, point)
         for figure in Notebook.named(self.project, self.name).figures:
             table = build.tables / self.name / f"{figure}{store.DATA}"
@@ -114,7 +114,7 @@ def _command(sweep: Sweep, point: Mapping[str, Any]) -> list[str]:
 
 
 def claims(sweep: Sweep) -> pd.DataFrame:
-    """A row a point and claim: what was measured, whether it holds, and how far off it is in tolerances.
+    """Return one row per point and claim: the measured value, whether it holds, and its deviation in tolerances.
 
     `deviation` is 0 where exactly what is expected was measured, at most 1 where the claim holds, below 0 on the safe
     side of a bound.
@@ -169,7 +169,7 @@ def write(sweep: Sweep) -> pd.DataFrame:
 
 
 def _tables(sweep: Sweep) -> dict[str, list[pd.DataFrame]]:
-    """Of every figure the tables of all points, the point before the columns; a name that is taken gets a `*`."""
+    """Return the tables of all points by figure, the point in the first columns; a name that is taken gets a `*`."""
     found: dict[str, list[pd.DataFrame]] = {}
     for point in filter(sweep.is_there, sweep.points):
         for record, table in sweep.records(point):
@@ -181,7 +181,10 @@ def _tables(sweep: Sweep) -> dict[str, list[pd.DataFrame]]:
 
 
 def draw(sweep: Sweep, found: pd.DataFrame) -> Figure:
-    """A row a claim, a dot a point: how far off it is, in tolerances; what does not hold stands out."""
+    """Draw one row per claim and one dot per point.
+
+    The deviation in tolerances; claims that fail have another colour.
+    """
     names = list(dict.fromkeys(found["claim"]))
     colours = {True: PALETTES["light"][0], False: PALETTES["light"][1]}
     figure, axes = plt.subplots(figsize=(8, 1.2 + 0.32 * len(names)))

@@ -1,7 +1,7 @@
 """Proof that the published figures are what the code gives: each is computed again, elsewhere, and compared.
 
-The book is copied to a folder of its own, and its notebooks are run there with the published parameters: nothing of
-what is verified is written to, and nothing that was computed before is trusted.
+The book is copied to another folder, and its notebooks run there with the published parameters: the verified files
+are not written to, and no earlier result is used.
 
 The comparison covers what a rebuild compares (`companion.figures.tolerances`, `companion.build.publication_policy`),
 and also the numbers of claims and whether a picture shows its table. Deviations are given in units of the tolerance.
@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one figure: the number that is furthest from the published one, and all that is not as published.
+    """The verdict on one figure: the number that is furthest from the published one, and every difference.
 
     `furthest` is 0 and its name empty where every number is the published one.
     """
@@ -71,7 +71,9 @@ class Verification:
 
     @classmethod
     def of(cls, published: Path | None) -> "Verification":
-        """Of the book around the working folder, else of the one that came with this package; of its figures or yours.
+        """Return the verification of the book around the working folder, else of the installed one.
+
+        It verifies the figures in `published`, by default those of the book.
 
         Without a checkout, `figures/` and `_build/` are those of the working folder.
         """
@@ -114,7 +116,7 @@ class Verification:
         return sorted({path.name for path in self.published.glob("*/")} - set(project.notebooks()))
 
     def verdicts(self, project: Project, name: str) -> list[Verdict]:
-        """Of every figure that notebook `name` publishes, and of every one published under its name."""
+        """Yield the verdict on every figure that notebook `name` publishes or that is published under its name."""
         figures = Notebook.named(project, name).figures
         published = self.published / name
         strangers = [figure for figure in store.names_in(published) if figure not in figures]
@@ -196,7 +198,7 @@ def _lone(published: Path, here: Path, columns: Mapping[str, Mapping[str, Any]])
 
 
 def claim_moved(old: Mapping[str, Any], new: Mapping[str, Any], *, to_the_digit: bool) -> Iterator[Difference]:
-    """How far the numbers of a claim are from the published ones.
+    """Return the distance of a claim's numbers from the published ones.
 
     Where its table is the published one to the last digit (`to_the_digit`), so must the claim's numbers be, but for
     rounding. Else they may move as those of a table, by five of their standard errors.

@@ -1,7 +1,7 @@
 """Executed notebooks for readers: the prose as it is now, the outputs of the last run, the pictures of today.
 
 Where nothing was run, the published figures can stand for the outputs.
-What a machine and its folders are called is no part of them.
+They contain no names of machines or folders.
 """
 
 import json

@@ -77,7 +77,10 @@ class Page:
 
 
 def print_book(project: Project, profile: str) -> Path:
-    """Print the built site of `profile`; where the PDF is. What does not fit the paper is a mistake."""
+    """Print the built site of `profile` and return the path of the PDF.
+
+    Raise a `UserError` if something does not fit the paper.
+    """
     target = pdf_of(project, profile)
     pages = read_pages(project, profile)
     source = target.with_suffix(".html")
@@ -98,7 +101,7 @@ def print_book(project: Project, profile: str) -> Path:
 
 
 def pdf_of(project: Project, profile: str) -> Path:
-    """Where the PDF of `profile` is left, and beside it what it was printed from."""
+    """Return the path of the PDF of `profile`; the HTML that it is printed from is next to it."""
     return project.build(profile).folder / f"{project.metadata['name']}.pdf"
 
 

@@ -75,7 +75,7 @@ class ApiDirective(SphinxDirective):
         return [self._module(library, library.modules[name]) for name in self.arguments[0].split()]
 
     def note_sources(self, library: Library) -> None:
-        """Everything that decides what stands here, so that the page is read again when it changes."""
+        """Return everything that this page depends on, so that Sphinx reads the page again when it changes."""
         project: Project = self.config.companion_project
         for module in library.modules.values():
             self.env.note_dependency(str(module.path))
@@ -86,7 +86,7 @@ class ApiDirective(SphinxDirective):
 
     @cached_property
     def sources(self) -> str:
-        """Where sources can be read; empty while nobody knows the repository's address."""
+        """The address of the sources; empty while the address of the repository is unset."""
         project: Project = self.config.companion_project
         if not (url := public_address(project)):
             return ""

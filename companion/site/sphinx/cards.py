@@ -1,4 +1,4 @@
-"""What a front page shows of the figures: one as large as it is, and a card a chapter with a small one."""
+"""Directives of the front page: one figure in full size, and one card per chapter with a thumbnail."""
 
 from pathlib import Path
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""`{companion-table}`: a long CSV beside a page as short tables, the values of one column side by side.
+"""`{companion-table}`: a long CSV as short tables, the values of one column side by side.
 
     ```{companion-table} benchmarks.csv
     :of: what = Streaming attention

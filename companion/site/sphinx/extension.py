@@ -1,4 +1,4 @@
-"""What happens when the book is assembled: which source is read, what is copied into the site."""
+"""The Sphinx extension: event handlers that select sources and copy files into the site."""
 
 import glob
 import importlib.metadata

@@ -51,7 +51,7 @@ READ = """<label>Read <select name="read"><option value="">anywhere</option>\
 
 
 class LedgerDirective(SphinxDirective):
-    """`{companion-ledger}`: a fold a chapter, in it a line a claim, and a form that filters them."""
+    """`{companion-ledger}`: one fold per chapter with one line per claim, and a form that filters them."""
 
     def run(self) -> list[nodes.Node]:
         """The form, then the claims in the order of the book."""
@@ -108,7 +108,7 @@ class LedgerDirective(SphinxDirective):
         return called(self, entry, ledger_anchor(claim["id"]))
 
     def _source(self, claim: dict[str, Any], known: set[str]) -> nodes.Node:
-        """What the claim cites, linked to the box that states it if there is one."""
+        """Return the citation of the claim, linked to the box that states it if there is one."""
         if claim["box"] not in known:
             return nodes.Text(claim["source"])
         about = {"refdomain": "prf", "reftype": "ref", "reftarget": claim["box"], "refexplicit": True, "refwarn": True}

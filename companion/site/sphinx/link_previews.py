@@ -16,7 +16,7 @@ LONGEST = 200
 
 
 def hide_dead_ends(app: Sphinx, config: Any) -> None:
-    """While nobody knows the repository's address, show no button that would lead to it."""
+    """Hide the buttons that lead to the repository while its address is unset."""
     if public_address(config.companion_project) is None:
         dead = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
         config.html_theme_options = {**config.html_theme_options, **dead}

@@ -11,7 +11,7 @@ from companion.site.sphinx.inline_text import code, escaped, table
 
 
 class NotebooksDirective(SphinxDirective):
-    """A table a notebook, made from the parameters cell and the chapter's class `Parameters`."""
+    """One table per notebook, made from the parameters cell and the chapter's class `Parameters`."""
 
     def run(self) -> list[nodes.Node]:
         """One fold-out a notebook."""

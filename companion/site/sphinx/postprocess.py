@@ -1,5 +1,4 @@
-"""What a site carries and no reader needs: maps of absent sources, icons nobody sees, dull marks, words that were
-translated when pages were written.
+"""Remove files and markup that no reader needs: source maps, unused icons, redundant highlighting, translations.
 
 All of it is the theme's or the typesetter's. A page asks for the theme's icon font with the icons of this site alone
 in it.

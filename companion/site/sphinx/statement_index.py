@@ -1,4 +1,4 @@
-"""The statement index: one entry a statement, with where it was read; said under boxes and in the ledger too."""
+"""The statement index: one entry per statement with the source that was read; boxes and the ledger show it too."""
 
 from typing import Any
 
