@@ -142,18 +142,6 @@ def test_quick_tests_exist_and_are_named_once():
 SLOW = re.compile(r"^def \w+\([^)]*\b(run_cells|site|browser|wheel)\b", re.MULTILINE)
 
 
-def test_files_can_be_read_in_one_sitting():
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in [*files("lib"), *files("chapters")]}
-    assert {str(path): length for path, length in lengths.items() if length > 350} == {}
-
-
-def test_the_old_floor_is_gone():
-    """Neither code nor prose nor data names it."""
-    words = ["lib." + "experiments", "lib." + "plotting", "lib/" + "experiments", "lib/" + "plotting"]
-    said = [path for path in repository_files() if any(word in read(path) for word in words)]
-    assert [path for path in said if path != "CHANGELOG.md"] == []
-
-
 def test_measures_do_not_know_attention():
     assert reaches(ROOT / "lib/measures.py", ["lib.attention"]) == []
 

@@ -301,8 +301,9 @@ def best_place_of_the_valley_costs_more_than_linear(table):
 def hard_where_prompts_are_long_hints_weak_and_noise_little(table):
     assert table["found"].any()
     for _, by_hint in groups(table, "length", "noise_std"):
-        found = by_hint.sort_values("snr")["found"].to_numpy(int)
-        assert (np.diff(found) <= 0).all()  # once a hint is strong enough, stronger ones are too
+        # once a hint is strong enough, stronger ones are too; the region of a weak hint may begin at the grid's upper edge
+        two_ends = (by_hint.sort_values("snr")["two"] > 0).to_numpy(int)
+        assert (np.diff(two_ends) <= 0).all()
     counts = table.pivot_table(index="length", columns="noise_std", values="found", aggfunc="sum").astype(int)
     assert (np.diff(counts, axis=0) >= 0).all()
     assert (np.diff(counts, axis=1) <= 0).all()
