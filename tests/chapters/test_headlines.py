@@ -301,7 +301,7 @@ def best_place_of_the_valley_costs_more_than_linear(table):
 def hard_where_prompts_are_long_hints_weak_and_noise_little(table):
     assert table["found"].any()
     for _, by_hint in groups(table, "length", "noise_std"):
-        # once a hint is strong enough, stronger ones are too; the region of a weak hint may begin at the grid's upper edge
+        # once a hint is strong enough, stronger ones are too; the region of a weak hint may leave the grid at its upper edge
         two_ends = (by_hint.sort_values("snr")["two"] > 0).to_numpy(int)
         assert (np.diff(two_ends) <= 0).all()
     counts = table.pivot_table(index="length", columns="noise_std", values="found", aggfunc="sum").astype(int)
