@@ -281,6 +281,13 @@ def a_prompt_answers_linearly_well_before_the_line_and_not_beyond(table):
     ratio, lost = long["tau"] / long["top"], np.exp(long["log_participation"])
     assert lost[ratio < 0.5].max() < LITTLE
     assert lost[ratio > 1.5].min() > 4 * LITTLE
+    before_the_line = [
+        np.interp(0.75 * top, prompt["tau"], prompt["log_participation"])
+        for top, prompt in groups(long, "top", by="tau")
+        if 0.75 * top < prompt["tau"].max()
+    ]
+    assert len(before_the_line) > 1
+    assert falls(before_the_line)  # short prompts lose it first
 
 
 def best_place_of_the_valley_costs_more_than_linear(table):
@@ -300,10 +307,10 @@ def best_place_of_the_valley_costs_more_than_linear(table):
 
 def hard_where_prompts_are_long_hints_weak_and_noise_little(table):
     assert table["found"].any()
-    for _, by_hint in groups(table, "length", "noise_std"):
-        # once a hint is strong enough, stronger ones are too; the region of a weak hint may leave the grid at its upper edge
-        two_ends = (by_hint.sort_values("snr")["two"] > 0).to_numpy(int)
-        assert (np.diff(two_ends) <= 0).all()
+    for _, by_hint in groups(table, "length", "noise_std", by="snr"):
+        found, reaches = by_hint["found"].to_numpy(bool), by_hint["reaches"].to_numpy(bool)
+        # weaker hints than those of a hard phase have one, too, unless it has left the grid through its last ratio
+        assert (found[:-1] | ~found[1:] | reaches[1:]).all()
     counts = table.pivot_table(index="length", columns="noise_std", values="found", aggfunc="sum").astype(int)
     assert (np.diff(counts, axis=0) >= 0).all()
     assert (np.diff(counts, axis=1) <= 0).all()
