@@ -142,6 +142,5 @@ def draw(table: pd.DataFrame) -> Figure:
             text = "sigmoid, erf" if name == "sigmoid" else name
             label(panel, table["width"].max(), ends[name], text, colours[name], xytext=(10, 0))
     panels[0].set_ylabel("price of not knowing the length")
-    figure.subplots_adjust(wspace=0.35)
     headline(figure, "Not knowing the length costs linear and element-wise heads, and softmax nothing")
     return figure

@@ -97,8 +97,8 @@ def explained(command: Callable[..., None]) -> Callable[..., None]:
                 raise
             place = f" ({plain(fault.filename)})" if fault.filename else ""
             errors.print(
-                f"[bold red]Error:[/] No space is left on the disk{place}. Nothing is half-written: make room, and the "
-                "same line goes on.",
+                f"[bold red]Error:[/] No space is left on the disk{place}. Nothing is half-written: make room, and "
+                "run the same command to continue.",
                 soft_wrap=True,
             )
             raise typer.Exit(2) from None

@@ -100,7 +100,8 @@ def test_tracked_phases_are_those_of_the_library(float64):
 def test_tracked_phases_have_more_points_where_the_phase_is_hard():
     phases = settings.tracked("phases")
     for _, along in phases.groupby(["length", "snr", "noise_std"], sort=False):
-        assert (along.loc[make.near_two_ends(along), "points"] > make.GRID_POINTS).all()
+        assert (along["points"] >= make.points_needed(along)).all()
+    assert (phases.loc[theory.has_two_ends(phases), "points"] > make.GRID_POINTS).all()
     assert (phases.loc[make.undecided(phases), "points"] == make.FINEST_GRID_POINTS).all()
     assert (phases["points"] == make.GRID_POINTS).mean() > 0.5
     errors = phases[[f"std_error_{start}" for start in settings.STARTS]]
@@ -122,6 +123,9 @@ def test_the_most_points_go_to_free_entropies_that_hardly_differ(apart, error, m
     row = {"risk_uninformed": 0.8, "risk_informed": 0.5, "std_error_uninformed": 0.0, "std_error_informed": 0.0}
     row |= {"free_entropy_uninformed": -1.0, "free_entropy_informed": -1.0 + apart, "entropy_std_error": error}
     assert make.undecided(pd.DataFrame([row])).tolist() == [more]
+    needed = make.points_needed(pd.DataFrame([row | {"points": make.FINER_GRID_POINTS}]))
+    assert needed.tolist() == [make.FINEST_GRID_POINTS if more else make.FINER_GRID_POINTS]
+    assert make.points_needed(pd.DataFrame([row | {"points": make.GRID_POINTS}])).tolist() == [make.FINER_GRID_POINTS]
     assert make.undecided(pd.DataFrame([row | {"risk_informed": 0.8}])).tolist() == [False]
 
 

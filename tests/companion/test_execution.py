@@ -311,7 +311,7 @@ def test_what_is_edited_during_a_run_is_stale_after_it(ran_clone, rerun, old, ne
     [
         ((CODE, "# the 99.9", "# a 99.9"), 1),
         ((CODE, "Points are means", "Points are averages"), 0),
-        (("requirements.lock", "#", "# edited: "), 0),
+        (("requirements.lock", "# Pin", "numpy==2.4\n# Pin"), 0),
     ],
 )
 def test_a_run_of_ones_own_edited_meanwhile_is_not_kept(ran_clone, rerun, edit, kept):

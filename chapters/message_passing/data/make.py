@@ -291,11 +291,25 @@ def phases() -> Result:
 
 def _phases(setting: Setting) -> np.ndarray:
     """The columns of `PHASES` after those of the setting, one row per sample ratio."""
-    rows = np.stack([_both_ends(setting, alpha, GRID_POINTS) for alpha in GRID_ALPHAS])
-    for choose, points in ((near_two_ends, FINER_GRID_POINTS), (undecided, FINEST_GRID_POINTS)):
-        for i in np.flatnonzero(choose(pd.DataFrame(rows, columns=[*PHASES][4:]))):
-            rows[i] = _both_ends(setting, GRID_ALPHAS[i], points)
-    return rows.ravel()
+    return refined(setting, np.stack([_both_ends(setting, alpha, GRID_POINTS) for alpha in GRID_ALPHAS])).ravel()
+
+
+def refined(setting: Setting, rows: np.ndarray) -> np.ndarray:
+    """Compute rows of one setting again until every one has the points that it needs."""
+    while True:
+        needed = points_needed(pd.DataFrame(rows, columns=[*PHASES][4:]))
+        again = np.flatnonzero(needed > rows[:, 0])
+        if not again.size:
+            return rows
+        rows = rows.copy()
+        for i in again:
+            rows[i] = _both_ends(setting, GRID_ALPHAS[i], int(needed[i]))
+
+
+def points_needed(ends: pd.DataFrame) -> np.ndarray:
+    """Return the points of one set that each row needs, along the sample ratios of one setting."""
+    finest = undecided(ends) & (ends["points"] >= FINER_GRID_POINTS)
+    return np.where(finest, FINEST_GRID_POINTS, np.where(near_two_ends(ends), FINER_GRID_POINTS, GRID_POINTS))
 
 
 def near_two_ends(ends: pd.DataFrame) -> pd.Series:
