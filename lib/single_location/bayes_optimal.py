@@ -23,9 +23,10 @@ from lib.single_location.quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, require_setting, static_length
 
 POINTS, REPLICATES = 4096, 4
+# The least known signal strength: at 0 a square root has no finite slope.
+TINY = 1e-300
 # Sets of points of `fixed_point`, whose scatter is its standard error: itself uncertain by 40 % with four sets, and by
 # 18 % with sixteen.
-TINY = 1e-300
 SETS = 16
 # From nothing known, the overlaps grow monotonically; this change of either counts as none.
 TOLERANCE, STEPS = 1e-8, 3000
@@ -103,7 +104,7 @@ class SpikedAverage(Average):
     def risk(self, overlaps):
         """`1 - q_v (1 - E_Bayes(ν q_k))`, by the quadrature of the Bayes risk: never below the Bayes risk at ν."""
         q_k, q_v = overlaps
-        known = jnp.maximum(self.strength**2 * q_k, TINY)  # at 0 the root of ν q_k has no finite slope
+        known = jnp.maximum(self.strength**2 * q_k, TINY)
         bayes = posterior.missed(jnp.asarray(float(self.scores.shape[1])), known)
         return 1.0 - q_v + q_v * bayes
 
