@@ -33,7 +33,7 @@ READING = f"""() => {{
             while (before && !before.matches('p, ul, ol, .proof')) before = before.previousElementSibling;
             return !before;
         }}).map(one => one.id),
-        cited: all("article a[href*='references.html#id']").map(one => one.innerText),
+        cited: all("article a[href*='references.html#id']").map(one => one.textContent.trim()),
         listed: all('.companion-cited li').map(one => [
             one.querySelector('strong').innerText, [...one.querySelectorAll('a')].map(link => link.href),
         ]),
