@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 QUICK := \
+  tests/test_citation.py \
   tests/test_conclusions.py \
   tests/test_headings.py \
   tests/test_house.py \
