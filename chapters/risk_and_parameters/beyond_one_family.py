@@ -2,8 +2,9 @@ r"""No head that was found avoids the price, and noisy labels do not remove it.
 
 Left: mean square error times $L$ at the ends of searches over all heads for $d=1$, from random starts (points), on
 that of the best head $A=uI$ (solid); above them, second minima, whose scores see the label and whose values the
-covariate. Dashed: the best linear head. Right: excess risk of the best block head over that of the best linear head
-and over that of ridge regression, for $L\to\infty$, against the variance of the labels' noise; points found by search.
+covariate. Dashed: the best linear head. Right: risk above the noise of the best block head, divided by that of the
+best linear head and by that of ridge regression, for $L\to\infty$, against the variance of the labels' noise; points
+found by search.
 Dotted: $e$, below which neither ratio falls.
 
 Alt: Two charts. Left, against length on a logarithmic axis, points lie on a solid curve that rises and levels off at
