@@ -66,7 +66,7 @@ def simulate(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> 
 
 
 def numbers(outputs: Outputs, matching: Matching) -> Numbers:
-    """Histograms of the first coordinate; whether the law can be told from the lemma's; the optimal transport."""
+    """Return histograms of the first coordinate, a test against the lemma's distribution, and the optimal transport."""
     return Numbers(_table(outputs), (_law_claim(outputs), transport_claim(matching)))
 
 

@@ -22,9 +22,9 @@ class Matching(NamedTuple):
     """Shares of the pairs (first point, second point) that are kept when the points are matched at the least cost."""
 
     tilts: float
-    """Of tilts Uz and their tilted means ∇Λ(Uz)."""
+    """Share kept when tilts Uz are matched with their tilted means ∇Λ(Uz)."""
     queries: float
-    """Of queries z and the same tilted means."""
+    """Share kept when queries z are matched with the same tilted means."""
 
 
 def match(ray: QueryRay, *, key: PRNGKeyArray) -> Matching:

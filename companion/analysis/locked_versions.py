@@ -25,8 +25,8 @@ def locked_versions(lock: Path, roots: Iterable[str]) -> dict[str, str]:
       roots: names of distributions. A name that the lock does not pin is ignored.
 
     Returns:
-      Versions by canonical name, sorted by name. If the lock has no `# via` notes, its packages cannot be told apart,
-      and all pinned versions are returned.
+      Versions by canonical name, sorted by name. If the lock has no `# via` notes, the packages that compute are
+      unknown, and all pinned versions are returned.
     """
     versions, needed_by = _read(lock, lock.stat().st_mtime_ns)
     if not needed_by:

@@ -11,8 +11,8 @@ name contains the key. The target is fresh if the stamp of the present key exist
 | book    | all of these, prose, configuration, every source that a page shows               | Sphinx runs            |
 | piece   | the parameters that `pieces` takes, its sources, data, context, those versions   | the piece is computed  |
 
-Of the lock file only the versions of the packages that compute, or draw, are part of a key: a new version of a
-documentation tool makes nothing stale.
+A key contains only the locked versions of the packages that compute or draw: a new version of a documentation tool
+makes nothing stale.
 """
 
 import ast

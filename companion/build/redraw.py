@@ -14,7 +14,7 @@ from companion.project.paths import DEFAULT_PROFILE, Project
 
 
 def named(project: Project, names: list[str]) -> list[tuple[str, str]]:
-    """The (notebook, figure) pairs that `names` mean: `notebook/figure`, a figure, or a notebook for all of its own."""
+    """Return the pairs (notebook, figure) of `names`: `notebook/figure`, a figure, or a notebook (all figures)."""
     known = [(name, figure) for name in project.notebooks() for figure in Notebook.named(project, name).figures]
     found = []
     for name in names:

@@ -1,6 +1,6 @@
 """The repository's public address: defined in `_config.yml`, copied to wherever a tool needs it spelled out.
 
-As long as nobody knows it, the definition is empty and no file names an account: not even a placeholder's, because an
+While the address is unset, the definition is empty and no file names an account, not even a placeholder's, because an
 account of that name may exist, and a notebook would install its code.
 """
 

@@ -212,7 +212,7 @@ def test_runs_rest_at_the_optimum_still_fall_or_are_at_the_swapped_solution():
 
 
 def test_prose_names_the_totals_of_its_counts():
-    """A count from a claim stands beside a total that is typed: it is that of the parameters, and of the protocol."""
+    """The totals typed next to counts from claims are those of the parameters and of the protocol."""
     project = Project(Path(__file__).parents[2])
     notebook = Notebook.named(project, "published_experiment")
     prose = "\n".join(cell["source"] for cell in notebook.cells if cell["cell_type"] == "markdown")

@@ -150,7 +150,7 @@ def test_softmax_finds_the_token_in_the_prompt_that_is_shown(run):
 
 
 def test_the_prompt_that_is_shown_is_the_median_one():
-    """Of five prompts with the same errors for both heads; the fourth is nearest to the mean square."""
+    """The median of five prompts with the same errors for both heads; the fourth is nearest to the mean square."""
     errors = np.sqrt([1.0, 100.0, 2.0, 5.0, 3.0])
     values = np.stack([errors, np.zeros(5)], axis=1)  # all weight on a token of value 0, and the label is the other's
     weights = {head: np.tile([0.0, 1.0], (5, 1)) for head in one_token_knows.HEADS}

@@ -10,6 +10,7 @@ from lib import single_location as sl
 from lib.concentration import RadialTable, isotropic_error, radial_table
 from lib.finite_prompt import participation, quadrature_error, score_error, typical_participation
 from lib.icl import LinearRegression, best_blocks, block_head, block_risk, query_average, score_table
+from lib.icl.averages import radial_average
 from lib.icl.blocks import Blocks
 from lib.partition import mean_log_sum, square_given_others
 from lib.single_location.activations import Erf, Relu, Sigmoid
@@ -336,3 +337,15 @@ def test_no_number_of_prompts_beats_the_bayes_risk(alpha):
     task = sl.Spiked(2, 5.0)
     excess = float(bayes_optimal_risk(task, noise_std=0.3, alpha=alpha)) - float(sl.bayes_risk(task))
     assert 0 <= excess < 1.0 / alpha + 2e-8
+
+
+@pytest.mark.parametrize("size", [0.1, 0.6, 2.0])
+@pytest.mark.parametrize("length", [1, 20, 10**8])
+def test_block_risk_of_isotropic_heads_is_resolved_by_the_radial_nodes(length, size):
+    """Three times as many nodes give the same digits, up to the stated norm ‖A‖ = 2."""
+    scores = score_table(np.log(length))
+    for dimension in (1, 5, 16):
+        task = LinearRegression(jnp.eye(dimension), noise_std=0.3)
+        head = Blocks(size * np.eye(dimension), 1 / size)
+        default, fine = (block_risk(task, head, scores, radial_average(dimension, radii=radii)) for radii in (64, 192))
+        np.testing.assert_allclose(default, fine, rtol=1e-9)
