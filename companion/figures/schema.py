@@ -6,9 +6,10 @@ would have to change for a sentence to be wrong; `Numbers` are the two together,
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import pandas as pd
+
+from companion.figures.record import Relation, accepts
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A way for a claim to be wrong, and the value the same measurement takes then."""
+    """A different theory, as text, and the value that the same measurement takes if it holds."""
 
-    says: str
+    theory: str
     measured: float
 
 
@@ -83,9 +84,13 @@ class Claim:
     expected: float
     tolerance: float
     alternative: Alternative
-    relation: Literal["=", "≤", "≥"] = "="
+    relation: Relation = "="
     std_error: float | None = None
     box: str | None = None
+    reason: str | None = None
+    comparisons: int | None = None
+    successes: int | None = None
+    trials: int | None = None
 
     def __post_init__(self):
         for name in ("id", "statement", "source"):
@@ -106,14 +111,7 @@ class Claim:
 
     def accepts(self, measured: float) -> bool:
         """Whether `measured` would satisfy the claim."""
-        excess = measured - self.expected
-        match self.relation:
-            case "=":
-                return bool(abs(excess) <= self.tolerance)
-            case "≤":
-                return bool(excess <= self.tolerance)
-            case "≥":
-                return bool(excess >= -self.tolerance)
+        return accepts(self.relation, self.expected, self.tolerance, measured)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store, thumbnails
+from companion.figures.record import FigureRecord
 from companion.figures.style import Theme
 from companion.io.atomic import write_bytes
 from companion.project.notebooks import Notebook
@@ -24,7 +25,7 @@ class _OfAFigure(SphinxDirective):
     required_arguments = 1
     has_content = True
 
-    def record(self) -> tuple[Path, dict[str, Any]]:
+    def record(self) -> tuple[Path, FigureRecord]:
         """The figure's folder and its record; an error that fails a strict build if it is not whole."""
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
@@ -46,7 +47,7 @@ class PictureDirective(_OfAFigure):
             for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
         }
         shown = nodes.container(classes=["companion-picture"])
-        shown += picture(alt=record["alt"], size=size_of(folder / f"{record['figure']}.svg"), **files)
+        shown += picture(alt=record.alt, size=size_of(folder / f"{record.figure}.svg"), **files)
         shown += self.parse_content_to_nodes()
         return [shown]
 

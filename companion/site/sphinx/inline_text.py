@@ -8,6 +8,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures.plain_math import bound, number, pieces
+from companion.figures.record import ClaimRecord
 
 SET_AS: dict[str, type[nodes.TextElement]] = {
     "variable": nodes.emphasis,
@@ -22,9 +23,9 @@ MARKUP = re.compile(r"[\\`*_{}\[\]()#!<>$&~^]")
 CAPTION_MARKUP = re.compile(r"(\$[^$]+\$|`[^`]*`)")
 
 
-def mark(claim: dict[str, Any]) -> str:
+def mark(claim: ClaimRecord) -> str:
     """The verdict, in one character."""
-    return "✓" if claim["holds"] else "✗"
+    return "✓" if claim.holds else "✗"
 
 
 def typeset(text: str) -> list[nodes.Node]:
@@ -32,17 +33,17 @@ def typeset(text: str) -> list[nodes.Node]:
     return [SET_AS[kind]("", part) if kind in SET_AS else nodes.Text(part) for kind, part in pieces(text) if part]
 
 
-def verdict(claim: dict[str, Any]) -> str:
+def verdict(claim: ClaimRecord) -> str:
     """What was measured, and where the claim would begin to fail."""
-    return f"{number(claim['measured'])} measured; {bound(claim)}"
+    return f"{number(claim.measured)} measured; {bound(claim)}"
 
 
-def catches(claim: dict[str, Any]) -> list[nodes.Node]:
-    """The mistake that the claim would not let pass, and what would be measured then."""
-    error = "" if claim["std_error"] is None else f" The standard error is {number(claim['std_error'])}."
-    other = claim["alternative"]
-    last = nodes.Text(f", which gives {number(other['measured'])}.{error} ")
-    return [nodes.Text("It would catch: "), *typeset(other["says"].rstrip(".")), last]
+def catches(claim: ClaimRecord) -> list[nodes.Node]:
+    """Return the alternative that the claim rejects, what would be measured then, and the standard error."""
+    error = "" if claim.std_error is None else f" The standard error is {number(claim.std_error)}."
+    other = claim.alternative
+    last = nodes.Text(f", which gives {number(other.measured)}.{error} ")
+    return [nodes.Text("It would catch: "), *typeset(other.theory.rstrip(".")), last]
 
 
 def escaped(text: str) -> str:

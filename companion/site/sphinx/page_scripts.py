@@ -115,7 +115,7 @@ def lent(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
         for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
     }
     place = nodes.container(classes=["companion-live-place"], ids=[f"live-{figure.replace('_', '-')}"])
-    place += picture(alt=" ".join(record["alt"].split()), size=size_of(folder / f"{figure}.svg"), **files)
+    place += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
     page = env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{chapter}")
     whole = nodes.paragraph("", "", *carried_table(project, env.docname, folder, figure))
     whole += nodes.reference(
