@@ -3,8 +3,11 @@
 import ast
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -13,6 +16,7 @@ from companion.figures import store
 from companion.figures.record import AlternativeRecord, ClaimRecord, ColumnRecord, FigureRecord, RunRecord
 from companion.figures.schema import Alternative, Claim, Column
 from companion.io.errors import UserError
+from companion.site.sphinx.downloads import copy_files
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIM = ClaimRecord(
@@ -178,6 +182,37 @@ def test_published_records_are_all_read():
     for path in paths:
         record = store.read_record(path.parent, path.stem)
         assert (record.notebook, record.figure) == (path.parent.name, path.stem)
+
+
+def test_the_json_schema_describes_what_is_written():
+    """A validator that knows only the schema accepts every published record, and refuses others."""
+    schema = records.json_schema()
+    for path in sorted((ROOT / "figures").glob("*/*.json")):
+        jsonschema.validate(records.dump(store.read_record(path.parent, path.stem)), schema)
+    unknown, missing = records.dump(RECORD) | {"note": "more"}, records.dump(RECORD)
+    del missing["alt"]
+    for content in (unknown, missing, records.dump(RECORD) | {"schema_version": 2}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(content, schema)
+
+
+def test_the_page_about_the_record_names_every_field():
+    """`docs/figure-record.md` is written from the schema of today."""
+    command = [sys.executable, str(ROOT / "tools/describe_record.py"), "--check"]
+    finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_the_site_offers_the_schema(ran, tmp_path):
+    """Next to the figures; a file that no figure has any more is removed."""
+    left = tmp_path / "figures/toy/gone.csv"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    copy_files(ran.project, "laptop", tmp_path)
+    offered = json.loads((tmp_path / "figures/record.schema.json").read_text(encoding="utf-8"))
+    assert offered == records.json_schema()
+    jsonschema.validate(json.loads((tmp_path / "figures/toy/toy_error.json").read_text(encoding="utf-8")), offered)
+    assert not left.exists()
 
 
 def test_only_the_schema_knows_the_keys():
