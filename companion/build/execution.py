@@ -394,7 +394,8 @@ def _why(claim: ClaimRecord) -> str:
     if not claim.holds:
         return f"{sentence}\n  does not hold: {numbers}."
     other = claim.alternative
-    return f"{sentence}\n  does not catch its alternative, {other.theory} ({other.measured}): {numbers}."
+    words = f", {other.theory} ({other.measured})" if other else ""
+    return f"{sentence}\n  does not catch its alternative{words}: {numbers}."
 
 
 def _keep(executed: Path, kept: Path) -> Path:

@@ -106,7 +106,7 @@ class ClaimRecord(_Part):
     expected: Number = Field(description="The expected value (relation `=`) or the bound (`≤` and `≥`).")
     tolerance: Number = Field(description="Absolute distance that the relation allows on top.")
     reason: str | None = Field(None, description="Why this tolerance or bound; null where the author gave no reason.")
-    alternative: AlternativeRecord = Field(description="A theory that the claim rejects.")
+    alternative: AlternativeRecord | None = Field(description="A theory that the claim rejects; null without one.")
     relation: Relation = Field(description="The relation between measured value and expected value or bound.")
     std_error: Number | None = Field(None, description="Monte-Carlo standard error of the measured value.")
     comparisons: int | None = Field(None, ge=1, description="Number of comparisons of which the largest is measured.")
@@ -114,7 +114,9 @@ class ClaimRecord(_Part):
     trials: int | None = Field(None, ge=1, description="Number of trials, for a measured frequency.")
     box: str | None = Field(None, description="Label of the theorem box that states or derives the claim.")
     holds: bool = Field(description="Whether the claim holds.")
-    catches_alternative: bool = Field(description="Whether the claim fails for the value of its alternative.")
+    catches_alternative: bool | None = Field(
+        description="Whether the claim fails for the value of its alternative; null without one."
+    )
 
     @classmethod
     def of(cls, claim: "Claim") -> "ClaimRecord":
@@ -128,7 +130,8 @@ class ClaimRecord(_Part):
             expected=rounded(claim.expected),
             tolerance=rounded(claim.tolerance),
             reason=claim.reason,
-            alternative=AlternativeRecord(theory=alternative.theory, measured=rounded(alternative.measured)),
+            alternative=alternative
+            and AlternativeRecord(theory=alternative.theory, measured=rounded(alternative.measured)),
             relation=claim.relation,
             std_error=None if claim.std_error is None else rounded(claim.std_error),
             comparisons=claim.comparisons,
@@ -153,15 +156,15 @@ class ClaimRecord(_Part):
 
     def without_numbers(self) -> "ClaimRecord":
         """Return the claim with every number that is computed, and may differ between machines, set to zero."""
-        alternative = self.alternative.model_copy(update={"measured": 0.0})
+        alternative = self.alternative and self.alternative.model_copy(update={"measured": 0.0})
         numbers = dict.fromkeys(("measured", "expected", "tolerance"), 0.0)
-        rest = {"std_error": None, "successes": None, "holds": True, "catches_alternative": True}
+        rest = {"std_error": None, "successes": None, "holds": True, "catches_alternative": alternative and True}
         return self.model_copy(update={**numbers, **rest, "alternative": alternative})
 
     @property
     def is_broken(self) -> bool:
-        """Whether the claim fails, or could not fail."""
-        return not (self.holds and self.catches_alternative)
+        """Whether the claim fails, or would hold for its alternative, too."""
+        return not self.holds or self.catches_alternative is False
 
 
 class PublishedClaim(ClaimRecord):

@@ -167,12 +167,9 @@ def _claims(mine: Iterable[ClaimRecord], published: Iterable[ClaimRecord]) -> st
     for claim in mine:
         before = there.get(claim.id)
         then = f"published {number(before.measured)} {_mark(before.holds)}" if before else "not published"
-        other = claim.alternative
-        caught = (
-            ""
-            if claim.catches_alternative
-            else f" It would hold for its alternative too: {as_html(other.theory)} ({number(other.measured)})."
-        )
+        other, caught = claim.alternative, ""
+        if other and not claim.catches_alternative:
+            caught = f" It would hold for its alternative too: {as_html(other.theory)} ({number(other.measured)})."
         items.append(
             f"<li>{_mark(claim.holds)} {as_html(claim.statement)} <cite>{_text(claim.source)}</cite><br>"
             f"<small>Measured <b>{number(claim.measured)}</b>, {then}; {bound(claim)}.{caught}</small>"

@@ -205,20 +205,23 @@ def claim_moved(old: ClaimRecord, new: ClaimRecord, *, to_the_digit: bool) -> It
     If its table equals the published one to the last digit (`to_the_digit`), the claim's numbers must do so, too,
     except for rounding. Otherwise they may move by five of their standard errors, as the numbers of a table may.
     """
-    has_error = new.std_error is not None and math.isfinite(new.std_error)
-    error = 5 * new.std_error if new.std_error is not None and has_error and not to_the_digit else 0.0
+    error = 0.0
+    if new.std_error is not None and math.isfinite(new.std_error) and not to_the_digit:
+        error = 5 * new.std_error
     # where the bound allows nothing, the round-off of an exact zero is allowed
     floor = min(1e-6, new.tolerance or 1e-12) if math.isfinite(new.tolerance) else 1e-6
     allowed = max(floor, error)
-    one, other = old.alternative.measured, new.alternative.measured
-    finite = math.isfinite(new.measured) and math.isfinite(other)
-    scale = max(1.0, abs(other / (new.measured or 1.0))) if finite else 1.0
+    one, other = (claim.alternative.measured if claim.alternative else None for claim in (old, new))
+    scale = 1.0
+    if other is not None and math.isfinite(other) and math.isfinite(new.measured):
+        scale = max(1.0, abs(other / (new.measured or 1.0)))
     bounds = bounds_moved(old, new)
     expected = max(apart(old.expected, new.expected, allowed), bounds.expected)
     std_error = max(apart(old.std_error, new.std_error) if to_the_digit else 0.0, bounds.std_error)
     # the published verdict must follow from the published numbers
     holds = 0.0 if old.holds == old.accepts(old.measured) else math.inf
-    catches = 0.0 if old.catches_alternative != old.accepts(one) else math.inf
+    must_catch = None if one is None else not old.accepts(one)
+    catches = 0.0 if old.catches_alternative == must_catch else math.inf
     for part, by, was, now in (
         ("measured", apart(old.measured, new.measured, allowed), old.measured, new.measured),
         ("expected", expected, old.expected, new.expected),

@@ -143,6 +143,17 @@ def test_a_claim_is_recorded_with_six_digits_and_its_verdict():
     assert record.catches_alternative
 
 
+def test_a_claim_without_alternative_is_recorded(tmp_path):
+    """Whether it catches one is null; only a claim that is known to catch none is broken."""
+    claim = ClaimRecord.of(Claim.at_most("a", "A.", 0.5, 1.0, because="the lemma", source="derived here"))
+    assert (claim.alternative, claim.catches_alternative, claim.reason) == (None, None, "the lemma")
+    assert not claim.is_broken
+    assert claim.model_copy(update={"catches_alternative": False}).is_broken
+    assert claim.without_numbers().alternative is None
+    store.write_record(tmp_path, RECORD.model_copy(update={"claims": (claim,)}))
+    assert store.read_record(tmp_path, "falling").claims == (claim,)
+
+
 def test_every_number_of_a_claim_may_differ_between_machines():
     """And nothing else: what remains without numbers are words and counts that parameters decide."""
     moved = CLAIM.model_copy(

@@ -18,10 +18,10 @@ from companion.site.sphinx.claim_index import all_claims, note_shown
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import (
     called,
-    catches,
     claim_anchor,
     code,
     escaped,
+    explanation,
     figure_anchor,
     ledger_anchor,
     mark,
@@ -169,7 +169,7 @@ class FigureClaims(SphinxDirective):
             "",
             nodes.strong("", number(claim.measured)),
             nodes.Text(verdict(claim).removeprefix(number(claim.measured)) + ". "),
-            *catches(claim),
+            *explanation(claim),
             nodes.Text(f"Source: {claim.source}. "),
             nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim.id)}", internal=True),
             nodes.Text("."),

@@ -1,5 +1,6 @@
 """Small pieces of pages that several directives write: claims as nodes, and text that is safe in MyST."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -38,12 +39,28 @@ def verdict(claim: ClaimRecord) -> str:
     return f"{number(claim.measured)} measured; {bound(claim)}"
 
 
-def catches(claim: ClaimRecord) -> list[nodes.Node]:
-    """Return the alternative that the claim rejects, what would be measured then, and the standard error."""
-    error = "" if claim.std_error is None else f" The standard error is {number(claim.std_error)}."
-    other = claim.alternative
-    last = nodes.Text(f", which gives {number(other.measured)}.{error} ")
-    return [nodes.Text("It would catch: "), *typeset(other.theory.rstrip(".")), last]
+def explanation(claim: ClaimRecord) -> list[nodes.Node]:
+    """Return the reason for the bound, the alternative with its distance from the bound, and the standard error."""
+    parts: list[nodes.Node] = []
+    if claim.reason is not None:
+        what = "tolerance" if claim.relation == "=" else "bound"
+        parts += [nodes.Text(f"Reason for the {what}: "), *typeset(claim.reason.rstrip(".")), nodes.Text(". ")]
+    if (other := claim.alternative) is not None:
+        distance = _distance(claim, other.measured)
+        last = nodes.Text(f", which gives {number(other.measured)}{distance}. ")
+        parts += [nodes.Text("Alternative: "), *typeset(other.theory.rstrip(".")), last]
+    if claim.std_error is not None:
+        parts.append(nodes.Text(f"The standard error is {number(claim.std_error)}. "))
+    return parts
+
+
+def _distance(claim: ClaimRecord, measured: float) -> str:
+    """Return how far a value that the claim rejects is from what it accepts, in tolerances where it has any."""
+    tolerances = claim.in_tolerances(measured)
+    if not (math.isfinite(tolerances) and math.isfinite(claim.tolerance)):
+        return ""
+    place = "from the expected value" if claim.relation == "=" else "beyond the bound"
+    return f", {number(float(f'{tolerances:.2g}'))} tolerances {place}"
 
 
 def escaped(text: str) -> str:

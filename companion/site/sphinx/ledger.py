@@ -19,8 +19,8 @@ from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.inline_text import (
     called,
-    catches,
     claim_anchor,
+    explanation,
     ledger_anchor,
     mark,
     typeset,
@@ -94,7 +94,7 @@ class LedgerDirective(SphinxDirective):
             nodes.Text(" "),
             nodes.inline("", verdict(claim), classes=["companion-verdict"]),
         )
-        text = nodes.paragraph("", "", *catches(claim), nodes.Text("Source: "))
+        text = nodes.paragraph("", "", *explanation(claim), nodes.Text("Source: "))
         text += self._source(claim, known)
         text += nodes.Text(".")
         where, _ = self.parse_inline(read_where(self.env.app, claim))
