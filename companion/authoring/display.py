@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from companion.figures.record import ClaimRecord, FigureRecord
 from companion.project.paths import MIME
 
@@ -23,7 +25,7 @@ class Published:
     def _repr_mimebundle_(self, **_) -> Mapping[str, Any]:
         return self.bundle()
 
-    def bundle(self) -> Mapping[str, Any]:
+    def bundle(self) -> dict[str, JsonValue]:
         """Return the outputs that a notebook stores: a reference for the site, an HTML fragment, and plain text."""
         name = f"{self.record.notebook}/{self.record.figure}"
         return {MIME: {"figure": name}, "text/html": self._html(), "text/plain": self._text()}

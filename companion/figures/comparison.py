@@ -33,7 +33,7 @@ def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
     records = sorted(figures.glob(f"*/*{store.RECORD}")) if figures.is_dir() else []
     if not records:
         raise UserError(f"{build} holds no figures: a build is a folder such as _build/laptop, or figures/.")
-    found = {}
+    found: dict[str, tuple[Path, Path]] = {}
     for path in records:
         notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)
         found[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{store.DATA}", path

@@ -58,9 +58,10 @@ def bound(claim: ClaimRecord) -> str:
             return f"{fails} above {number(expected + tolerance)}"
         case "≥":
             return f"{fails} below {number(expected - tolerance)}"
-    if not expected:
-        return f"{fails} beyond ±{number(tolerance)}"
-    return f"{fails} more than {number(tolerance)} away from {number(expected)}"
+        case "=":
+            if expected:
+                return f"{fails} more than {number(tolerance)} away from {number(expected)}"
+            return f"{fails} beyond ±{number(tolerance)}"
 
 
 def pieces(text: str) -> Iterator[tuple[Kind, str]]:

@@ -243,7 +243,7 @@ Record = TypeVar("Record", bound=RunRecord)
 
 def parse(text: str, kind: type[Record]) -> Record:
     """Return the record in a JSON text, which may have the form before version 1. Raise `ValueError` otherwise."""
-    content = json.loads(text)
+    content: JsonValue = json.loads(text)
     if isinstance(content, dict) and "schema_version" not in content:
         text = json.dumps(_converted(content))
     return kind.model_validate_json(text)

@@ -1,5 +1,8 @@
 """Drawing one figure: its file's `draw` in both themes, its file's docstring as caption and alt text."""
 
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false
+
 import inspect
 import io
 import re
@@ -55,7 +58,7 @@ def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRec
 
 def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
     """The contents of the picture files, by ending, the same bytes for the same table."""
-    files = {}
+    files: dict[str, bytes] = {}
     for theme, formats in FORMATS.items():
         with style(theme):
             picture = figure.draw(table.copy())

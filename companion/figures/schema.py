@@ -4,6 +4,9 @@ A `Table` describes each column: meaning, unit, and how far a rebuild may move i
 number that checks it. `Numbers` are the table and the claims of one figure.
 """
 
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,9 +137,9 @@ def _rows(
 ) -> pd.DataFrame:
     """Return one group of rows as a data frame, scalars repeated."""
     where = f"`Table.of(groups, columns)`, group {place}"
-    for name in group:
+    for name in map(str, group):
         if name not in declared:
-            raise ValueError(f"{where}: column {name!r} has no description. {did_you_mean(str(name), declared)}")
+            raise ValueError(f"{where}: column {name!r} has no description. {did_you_mean(name, declared)}")
     if isinstance(group, pd.DataFrame):
         return group
     values = {name: np.asarray(value) for name, value in group.items()}

@@ -1,7 +1,10 @@
 """The numbers of a figure on disk: how they are written, and how they are read again."""
 
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +50,17 @@ def _kind(column: pd.Series, where: str) -> Kind:
 
 def _parse(source: Any, kinds: Mapping[str, Kind]) -> pd.DataFrame:
     texts = pd.read_csv(source, dtype=str, keep_default_na=False)
-    readers = {
+    readers: dict[Kind, Callable[[str], object]] = {
         "flag": lambda text: text == "True",
         "integer": int,
         "number": lambda text: float(text or "nan"),
         "text": lambda text: text or None,
     }
+    cells: dict[str, list[str]] = {name: list(texts[name]) for name in kinds}
     types = {"flag": bool, "integer": np.int64, "number": np.float64, "text": object}
     return pd.DataFrame(
         {
-            name: pd.Series([readers[kind](text) for text in texts[name]], dtype=types[kind])
+            name: pd.Series([readers[kind](text) for text in cells[name]], dtype=types[kind])
             for name, kind in kinds.items()
         }
     )

@@ -1,5 +1,8 @@
 """Thumbnails: the first panel of a figure, drawn for a small size and without text."""
 
+# matplotlib's types are incomplete.
+# pyright: reportUnknownMemberType=false
+
 import io
 from pathlib import Path
 

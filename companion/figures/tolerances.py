@@ -6,6 +6,9 @@ digits, so half a unit of the sixth is allowed on top. A column that moves with 
 finite.
 """
 
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

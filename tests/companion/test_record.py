@@ -235,3 +235,15 @@ def test_only_the_schema_knows_the_keys():
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value in fields:
                 looked_up = isinstance(node.value, ast.Name) and names.fullmatch(node.value.id)
                 assert not looked_up, f"{path.name}, line {node.lineno}"
+
+
+@pytest.mark.parametrize("layer", ["figures", "site"])
+def test_the_typed_layers_pass_no_untyped_dictionaries(layer):
+    """No public function takes or returns `dict[str, Any]`: a reader of its signature learns what is in it."""
+    for path in sorted((ROOT / "companion" / layer).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                annotations = [node.returns, *(argument.annotation for argument in arguments)]
+                words = [ast.unparse(annotation) for annotation in annotations if annotation is not None]
+                assert not any("dict[str, Any]" in word for word in words), f"{path.name}, {node.name}"

@@ -87,7 +87,7 @@ def draw_thumbnails(app: Sphinx, out: Path) -> None:
     """The small pictures that cards ask for, in both themes."""
     project: Project = app.config.companion_project
     pages: dict[str, set[str]] = app.env.__dict__.get("companion_thumbnails", {})
-    for place in sorted(set().union(*pages.values())):
+    for place in sorted({place for places in pages.values() for place in places}):
         for theme in THEMES:
             target = out / THUMBNAILS / f"{place.partition('/')[2]}-{theme}.png"
             write_bytes(target, thumbnails.thumbnail(project, app.config.companion_profile, place, theme))

@@ -7,6 +7,8 @@ from companion.build.publication_policy import published_claims
 from companion.figures.record import PublishedClaim
 from companion.project.paths import Project
 
+# By identifier: the box of a claim, and its content.
+Known = dict[str, tuple[str | None, str]]
 # A page that shows all claims there are.
 ALL = "*"
 
@@ -29,14 +31,17 @@ def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     _shown(env).pop(docname, None)
 
 
-def pages_out_of_date(app: Sphinx, env: BuildEnvironment, added, changed, removed) -> list[str]:
+def pages_out_of_date(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
     """The pages that show a claim which changed; all, if the list of statements did, whose marks are everywhere."""
     project: Project = app.config.companion_project
     listed = (
         (project.root / project.settings.statements).read_text(encoding="utf-8") if project.settings.statements else ""
     )
-    now = {claim.id: (claim.box, claim.model_dump_json()) for claim in all_claims(app)}
-    before, listed_before = getattr(env, "companion_known_claims", ({}, None))
+    now: Known = {claim.id: (claim.box, claim.model_dump_json()) for claim in all_claims(app)}
+    known_before: tuple[Known, str | None] = getattr(env, "companion_known_claims", ({}, None))
+    before, listed_before = known_before
     env.companion_known_claims = (now, listed)  # pyright: ignore
     known = env.found_docs - set(added)
     if listed != listed_before:

@@ -1,7 +1,11 @@
 """`{companion-figure}`: the picture, and under it what makes it checkable; `{claim}`: a measured number in prose."""
 
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 import ast
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from docutils import nodes
@@ -234,7 +238,7 @@ def _origin(project: Project, profile: str, record: FigureRecord) -> str:
     if origin is None:
         return f"Profile `{record.profile}`. Made from {sources}."
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
-    commit = origin["git"] or {"commit": "no git", "modified": False}
+    commit: dict[str, Any] = origin["git"] or {"commit": "no git", "modified": False}
     return (
         f"Profile `{record.profile}`, last computed {origin['started']} in {origin['seconds']:.0f} s on "
         f"{origin['device']} ({origin['cores']} cores, Python {origin['python']}), at commit "

@@ -10,6 +10,7 @@ where.
 
 import json
 import shutil
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ def copy_scripts(app: Sphinx) -> None:
                 write_text(place / name / TABLES / f"{figure}.js", _table(folder, figure))
 
 
-def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def load_scripts(
+    app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: Any
+) -> None:
     """On the chapter's own page, and where a figure of it is shown, deferred: in the order of their names."""
     project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")
