@@ -69,8 +69,8 @@ def run(programs: Path, folder: Path, notebook: Notebook, values: dict) -> list[
     if finished.returncode:
         return [finished.stderr[-3000:]]
     left = folder / SCRATCH / notebook.name
-    claims = [claim for name in notebook.figures for claim in store.read_record(left, name)["claims"]]
-    return [f"{claim['id']} does not hold: {claim['measured']}" for claim in claims if not claim["holds"]]
+    claims = [claim for name in notebook.figures for claim in store.read_record(left, name).claims]
+    return [f"{claim.id} does not hold: {claim.measured}" for claim in claims if not claim.holds]
 
 
 def main() -> None:

@@ -97,7 +97,7 @@ def measured(project: Project, name: str, seconds: float) -> dict[str, str]:
 def how_it_ended(project: Project, name: str) -> str:
     """How many figures it left, and how many claims hold: all, or it would have failed."""
     folder = project.build(PROFILE).figures / name
-    claims = [len(store.read_record(folder, figure)["claims"]) for figure in store.names_in(folder)]
+    claims = [len(store.read_record(folder, figure).claims) for figure in store.names_in(folder)]
     return f"{len(claims)} figures, {sum(claims)} claims hold"
 
 

@@ -12,17 +12,21 @@ if TYPE_CHECKING:
     from companion.figures.schema import Alternative as Alternative
     from companion.figures.schema import Claim as Claim
     from companion.figures.schema import Column as Column
+    from companion.figures.schema import Estimate as Estimate
     from companion.figures.schema import Numbers as Numbers
     from companion.figures.schema import Table as Table
     from companion.project.parameters import Parameters as Parameters
+    from companion.project.parameters import Seed as Seed
     from companion.runs.rerun import rerun as rerun
 
 _HOMES = {
     "Alternative": "figures.schema",
     "Claim": "figures.schema",
     "Column": "figures.schema",
+    "Estimate": "figures.schema",
     "Numbers": "figures.schema",
     "Parameters": "project.parameters",
+    "Seed": "project.parameters",
     "Table": "figures.schema",
     "begin": "authoring.publish",
     "gather": "authoring.tasks",

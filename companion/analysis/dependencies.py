@@ -28,6 +28,7 @@ OF_NUMBERS = (
     "companion.authoring.tasks",
     "companion.authoring.publish",
     "companion.figures.schema",
+    "companion.figures.record",
 )
 OF_PICTURES = ("companion.figures.rendering", "companion.figures.style")
 MACHINE = Path(__file__).resolve().parents[1]

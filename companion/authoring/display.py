@@ -10,40 +10,43 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
+from companion.figures.record import ClaimRecord, FigureRecord
 from companion.project.paths import MIME
 
 
 class Published:
     """A published figure as Jupyter shows it: the picture and the verdict on each claim."""
 
-    def __init__(self, folder: Path, record: dict[str, Any]):
+    def __init__(self, folder: Path, record: FigureRecord):
         self.folder, self.record = folder, record
 
     def _repr_mimebundle_(self, **_) -> Mapping[str, Any]:
         return self.bundle()
 
-    def bundle(self) -> Mapping[str, Any]:
+    def bundle(self) -> dict[str, JsonValue]:
         """Return the outputs that a notebook stores: a reference for the site, an HTML fragment, and plain text."""
-        name = f"{self.record['notebook']}/{self.record['figure']}"
+        name = f"{self.record.notebook}/{self.record.figure}"
         return {MIME: {"figure": name}, "text/html": self._html(), "text/plain": self._text()}
 
     def _html(self) -> str:
-        picture = to_webp((self.folder / f"{self.record['figure']}.png").read_bytes())
+        picture = to_webp((self.folder / f"{self.record.figure}.png").read_bytes())
         rows = "".join(
-            f"<li>{_verdict(claim)} <code>{html.escape(claim['id'])}</code> {html.escape(claim['statement'])} "
-            f"<i>{html.escape(claim['source'])}</i>: measured {claim['measured']}, {claim['relation']} "
-            f"{claim['expected']} ± {claim['tolerance']}</li>"
-            for claim in self.record["claims"]
+            f"<li>{_verdict(claim)} <code>{html.escape(claim.id)}</code> {html.escape(claim.statement)} "
+            f"<i>{html.escape(claim.source)}</i>: measured {claim.measured}, {claim.relation} "
+            f"{claim.expected} ± {claim.tolerance}</li>"
+            for claim in self.record.claims
         )
         return (
-            f'<img width="760" alt="{html.escape(self.record["alt"])}" '
+            f'<img width="760" alt="{html.escape(self.record.alt)}" '
             f'src="data:image/webp;base64,{base64.b64encode(picture).decode()}">'
             f'<ul style="list-style: none">{rows}</ul>'
         )
 
     def _text(self) -> str:
-        claims = [f"{_verdict(claim)} {claim['id']}: {claim['measured']}" for claim in self.record["claims"]]
-        return "\n".join([f"{self.record['notebook']}/{self.record['figure']}", *claims])
+        claims = [f"{_verdict(claim)} {claim.id}: {claim.measured}" for claim in self.record.claims]
+        return "\n".join([f"{self.record.notebook}/{self.record.figure}", *claims])
 
 
 def to_webp(png: bytes) -> bytes:
@@ -55,5 +58,5 @@ def to_webp(png: bytes) -> bytes:
     return picture.getvalue()
 
 
-def _verdict(claim: Mapping[str, Any]) -> str:
-    return "✓" if claim["holds"] else "✗"
+def _verdict(claim: ClaimRecord) -> str:
+    return "✓" if claim.holds else "✗"

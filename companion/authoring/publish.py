@@ -7,7 +7,6 @@ inline, writes the same files to `figures-scratch/`, and shows a failed claim as
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 from companion.analysis import dependencies
 from companion.authoring.display import Published
 from companion.figures import mathtext_cache, rendering, store, table_io
+from companion.figures.record import SCHEMA_VERSION, ClaimRecord, ColumnRecord, RunRecord
 from companion.figures.schema import Numbers
 from companion.io import atomic
 from companion.project import slicing
@@ -72,23 +72,24 @@ class Publisher:
         library = dependencies.Library.installed(self.settings.science)
         cells = [cell for cell in self._namespace.get("In", []) if isinstance(cell, str)]
         taken = slicing.behind(cells, name, self.settings.science)
-        values = self.parameters.model_dump()
-        said = {
-            "figure": name,
-            "notebook": self.notebook,
-            "profile": os.environ.get(PROFILE, "by hand"),
-            "parameters": values,
-            "seed": values.get("seed"),
-            "columns": {key: {**asdict(column), "kind": kinds[key]} for key, column in made.table.columns.items()},
-            "claims": [table_io.claim_record(claim) for claim in made.claims],
-            "steps": taken.lines,
-            "functions": library.shown(figure.__name__, taken.functions),
-            "sources": library.files([figure.__name__, *taken.functions]),
-        }
+        values = self.parameters.model_dump(mode="json")
+        run = RunRecord(
+            schema_version=SCHEMA_VERSION,
+            figure=name,
+            notebook=self.notebook,
+            profile=os.environ.get(PROFILE, "by hand"),
+            parameters=values,
+            seed=values.get("seed"),
+            columns={key: ColumnRecord.of(column, kinds[key]) for key, column in made.table.columns.items()},
+            claims=tuple(ClaimRecord.of(claim) for claim in made.claims),
+            steps=tuple(taken.lines),
+            functions=tuple(library.shown(figure.__name__, taken.functions)),
+            sources=tuple(library.files([figure.__name__, *taken.functions])),
+        )
         if out:
-            self._leave_to_runner(Path(out), name, frame, said)
+            self._leave_to_runner(Path(out), run, frame)
         mathtext_cache.parse_once()
-        return Published(folder, rendering.write_set(folder, figure, frame, said, library))
+        return Published(folder, rendering.write_set(folder, figure, frame, run, library))
 
     def _numbers(self, figure: ModuleType, outputs: tuple, named: dict[str, Any]) -> Numbers:
         if not isinstance(figure, ModuleType) or not all(hasattr(figure, part) for part in ("numbers", "draw")):
@@ -101,11 +102,11 @@ class Publisher:
             raise TypeError(f"`{figure.__name__}.numbers` must return `Numbers(table, claims)`. Got {type(made)}.")
         return made
 
-    def _leave_to_runner(self, out: Path, name: str, frame: pd.DataFrame, said: Mapping[str, Any]) -> None:
+    def _leave_to_runner(self, out: Path, run: RunRecord, frame: pd.DataFrame) -> None:
         if not out.is_dir():
             raise FileNotFoundError(f"`{out}` is gone, and with it whoever asked for these results.")
         tables = out / "tables" / self.notebook
         tables.mkdir(parents=True, exist_ok=True)
-        table_io.write_csv(frame, tables / f"{name}{store.DATA}", table_io.EXACT_DIGITS)
-        atomic.write_text(tables / f"{name}{store.RECORD}", atomic.dump_json(said))
+        table_io.write_csv(frame, tables / f"{run.figure}{store.DATA}", table_io.EXACT_DIGITS)
+        store.write_record(tables, run)
         atomic.write_text(out / "device.json", json.dumps(self.settings.device_in_words()))

@@ -19,6 +19,7 @@ from companion.analysis import dependencies, import_recorder
 from companion.authoring.tasks import FOLDER
 from companion.build import cache_keys, fork_server, precompute, publication_policy
 from companion.figures import store
+from companion.figures.record import ClaimRecord
 from companion.io import atomic, signals, startup
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
@@ -128,7 +129,7 @@ def _checked(project: Project, name: str, profile: str, overrides: Mapping[str, 
     return check(project, notebook, resolve(project, notebook, profile, overrides)).model_dump()
 
 
-def _run_for_the_profile(project: Project, name: str, profile: str, build: Build) -> list[dict[str, Any]]:
+def _run_for_the_profile(project: Project, name: str, profile: str, build: Build) -> list[ClaimRecord]:
     """Accepted only if every claim holds; its claims."""
     targets = [name, *cache_keys.pictures(project, name)]
     stamps = {target: cache_keys.stamp(project, target, profile) for target in targets}
@@ -153,7 +154,7 @@ def _run_for_the_profile(project: Project, name: str, profile: str, build: Build
 
 def _run_for_oneself(
     project: Project, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None
-) -> list[dict[str, Any]]:
+) -> list[ClaimRecord]:
     """Accept the results whether or not the claims hold; report the claims after the page of the run is written."""
     from companion.runs import report
 
@@ -378,25 +379,23 @@ def _require_whole(notebook: Notebook, folder: Path) -> None:
         raise UserError(f"{notebook.name} left a mixed set of files: {'; '.join(faults)}.")
 
 
-def _claims(folder: Path) -> list[dict[str, Any]]:
-    names = store.names_in(folder)
-    return [claim for figure in names for claim in store.read_record(folder, figure)["claims"]]
+def _claims(folder: Path) -> list[ClaimRecord]:
+    return [claim for figure in store.names_in(folder) for claim in store.read_record(folder, figure).claims]
 
 
-def broken_claims(claims: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those that do not hold, then those that could not fail."""
-    claims = list(claims)
-    failed = [claim for claim in claims if not claim["holds"]]
-    return failed + [claim for claim in claims if claim["holds"] and not claim["catches_alternative"]]
+def broken_claims(claims: Iterable[ClaimRecord]) -> list[ClaimRecord]:
+    """Return the claims that do not hold, then those that could not fail."""
+    return sorted((claim for claim in claims if claim.is_broken), key=lambda claim: claim.holds)
 
 
-def _why(claim: Mapping[str, Any]) -> str:
-    sentence = f"✗ {claim['id']} {claim['source']}: {claim['statement']}"
-    numbers = f"measured {claim['measured']}, {claim['relation']} {claim['expected']} within {claim['tolerance']}"
-    if not claim["holds"]:
+def _why(claim: ClaimRecord) -> str:
+    sentence = f"✗ {claim.id} {claim.source}: {claim.statement}"
+    numbers = f"measured {claim.measured}, {claim.relation} {claim.expected} within {claim.tolerance}"
+    if not claim.holds:
         return f"{sentence}\n  does not hold: {numbers}."
-    other = claim["alternative"]
-    return f"{sentence}\n  does not catch its alternative, {other['says']} ({other['measured']}): {numbers}."
+    other = claim.alternative
+    words = f", {other.theory} ({other.measured})" if other else ""
+    return f"{sentence}\n  does not catch its alternative{words}: {numbers}."
 
 
 def _keep(executed: Path, kept: Path) -> Path:

@@ -3,12 +3,12 @@
 import math
 import shutil
 import subprocess
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from companion.analysis import dependencies
 from companion.figures import store
+from companion.figures.record import ClaimRecord, PublishedClaim
 from companion.io.atomic import locked, replace_folder, staging_folder
 from companion.project import slicing
 from companion.project.notebooks import Notebook
@@ -76,48 +76,59 @@ def differing(project: Project, name: str) -> tuple[list[str], list[str]]:
 
 
 def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool:
-    if store.faults(published, figure):
+    if store.faults(published, figure) or not store.has_current_form(published, figure):
         return False
     old, new = store.read_record(published, figure), store.read_record(built, figure)
-    if words(old) != words(new) or not all(map(_same_bounds, old["claims"], new["claims"])):
+    if old.without_numbers() != new.without_numbers() or not all(map(_same_bounds, old.claims, new.claims)):
         return False
     from companion.figures.tolerances import moved  # pandas takes a second to import, and most calls end above
 
     table = f"{figure}{store.DATA}"
-    return not moved(published / table, tables / table, new["columns"])
+    return not moved(published / table, tables / table, new.columns)
 
 
-def words(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record without its measured numbers, which may differ between machines."""
-    said = {part: value for part, value in record.items() if part not in ("claims", "files")}
-    claims = [
-        (*(claim.get(part) for part in ("id", "statement", "source", "box", "relation")), claim["alternative"]["says"])
-        for claim in record["claims"]
-    ]
-    return {**said, "claims": claims}
+def _same_bounds(old: ClaimRecord, new: ClaimRecord) -> bool:
+    return bounds_moved(old, new).largest <= 1
 
 
-def _same_bounds(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    return all(by <= 1 for by in bounds_moved(old, new).values())
+@dataclass(frozen=True)
+class BoundsMoved:
+    """The movement of a claim's bounds, in units of what rounding allows: above 1, the bound changed."""
+
+    expected: float = 0.0
+    tolerance: float = 0.0
+    std_error: float = 0.0
+
+    @property
+    def largest(self) -> float:
+        """The largest of the three."""
+        return max(self.expected, self.tolerance, self.std_error)
 
 
-def bounds_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, float]:
-    """Return how far the bound of a claim (in standard errors where it has one) and its expected value moved.
+def bounds_moved(old: ClaimRecord, new: ClaimRecord) -> BoundsMoved:
+    """Return how far the tolerance of a claim (in standard errors where it has one) and its expected value moved.
 
-    Above 1 it does. Some bounds are measured themselves, so what another machine rounds does not count.
+    Some bounds are measured themselves, so the rounding of another machine is allowed.
     """
-    if (old["std_error"] is None) != (new["std_error"] is None):
-        return {"std_error": math.inf}
-    if old["std_error"] and new["std_error"]:  # what is expected may be measured along
-        return {"tolerance": apart(*(claim["tolerance"] / claim["std_error"] for claim in (old, new)))}
-    return {part: apart(old[part], new[part]) for part in ("expected", "tolerance")}
+    if (old.std_error is None) != (new.std_error is None):
+        return BoundsMoved(std_error=math.inf)
+    if old.std_error and new.std_error:  # the expected value may be measured, too
+        return BoundsMoved(tolerance=apart(old.tolerance / old.std_error, new.tolerance / new.std_error))
+    return BoundsMoved(apart(old.expected, new.expected), apart(old.tolerance, new.tolerance))
 
 
-def apart(one: Any, other: Any, allowed: float = 1e-12) -> float:
-    """How far two numbers of a claim are apart: 1 is a thousandth of the larger, or `allowed` where that is more."""
+def apart(one: float | None, other: float | None, allowed: float = 1e-12) -> float:
+    """Return the distance of two numbers of a claim in units of a thousandth of the larger, or of `allowed` if larger.
+
+    It is infinite if only one of the two is a finite number.
+    """
     if one == other:
         return 0.0
-    if not (isinstance(one, float) and isinstance(other, float)):
+    if one is None or other is None:
+        return math.inf
+    if math.isnan(one) and math.isnan(other):
+        return 0.0
+    if not (math.isfinite(one) and math.isfinite(other)):
         return math.inf
     return abs(one - other) / max(1e-3 * max(abs(one), abs(other)), allowed)
 
@@ -135,22 +146,20 @@ def departures(project: Project, name: str, figure: str) -> list[str]:
         f"{project.settings.chapters}.{name}.{figure}"
     )
     found = {
-        "it has other parameters": record["parameters"] != resolve(project, notebook, DEFAULT_PROFILE),
-        "other steps lead to it": record["steps"]
+        "it has other parameters": record.parameters != resolve(project, notebook, DEFAULT_PROFILE),
+        "other steps lead to it": list(record.steps)
         != slicing.behind(notebook.code, figure, project.settings.science).lines,
-        DRAWN_OTHERWISE: record.get("picture") != drawn_by,
+        DRAWN_OTHERWISE: record.picture != drawn_by,
     }
     return [departure for departure, is_so in found.items() if is_so]
 
 
-def published_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[dict[str, Any]]:
+def published_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[PublishedClaim]:
     """Every claim of the figures that the site of `profile` shows, in the order in which its pages show them."""
-    claims = []
+    claims: list[PublishedClaim] = []
     for name in project.notebooks():
         folder, shown = project.shown_figures(profile) / name, Notebook.named(project, name).figures
-        there = {path.name.removesuffix(store.RECORD): path for path in folder.glob(f"*{store.RECORD}")}
-        for figure in [*filter(there.__contains__, shown), *sorted(there.keys() - set(shown))]:
-            record = store.read(there[figure])
-            place = {"notebook": record["notebook"], "figure": record["figure"]}
-            claims += [{**claim, **place} for claim in record["claims"]]
+        there = {path.name.removesuffix(store.RECORD) for path in folder.glob(f"*{store.RECORD}")}
+        for figure in [*filter(there.__contains__, shown), *sorted(there - set(shown))]:
+            claims += PublishedClaim.all_of(store.read_record(folder, figure))
     return claims

@@ -2,11 +2,11 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 from companion.analysis.dependencies import Library
 from companion.build import cache_keys, publication_policy
 from companion.figures import mathtext_cache, rendering, store, table_io
+from companion.figures.record import FigureRecord, RunRecord
 from companion.io import atomic
 from companion.io.errors import UserError, did_you_mean
 from companion.project.notebooks import Notebook
@@ -34,8 +34,7 @@ def draw(project: Project, name: str, figure: str, profile: str = DEFAULT_PROFIL
     """
     build = project.build(profile)
     with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
-        table, record = _stored(project, name, figure, profile)
-        said = store.read(record)
+        table, run = _stored(project, name, figure, profile)
         target = cache_keys.picture_target(name, figure)
         content = cache_keys.made_of(project, target, profile)
         stamp = cache_keys.stamp_of(project, target, profile, content)
@@ -45,10 +44,10 @@ def draw(project: Project, name: str, figure: str, profile: str = DEFAULT_PROFIL
             new = staging / name
             shutil.copytree(shown, new) if shown.is_dir() else new.mkdir()
             library = Library.at(project.root, project.settings.science)
-            frame = table_io.read_csv(table, said["columns"])
+            frame = table_io.read_csv(table, run.columns)
             mathtext_cache.parse_once()
-            drawn = rendering.write_set(new, module, frame, said, library)
-            if shown == project.published / name and _same_words(drawn, said) and not store.faults(shown, figure):
+            drawn = rendering.write_set(new, module, frame, run, library)
+            if shown == project.published / name and _is_up_to_date(shown, figure, drawn):
                 return []
             cache_keys.forget(build, target)
             atomic.replace_folder(new, shown)
@@ -59,20 +58,22 @@ def draw(project: Project, name: str, figure: str, profile: str = DEFAULT_PROFIL
     return publication_policy.publish_figures(project, name, figure) if profile == DEFAULT_PROFILE else []
 
 
-def _same_words(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether two records are equal except for the checksums of the files."""
-    return {**one, "files": None} == {**other, "files": None}
+def _is_up_to_date(published: Path, figure: str, drawn: FigureRecord) -> bool:
+    """Return whether a published set is whole and its record equals `drawn`, except for the files' checksums."""
+    if store.faults(published, figure) or not store.has_current_form(published, figure):
+        return False
+    record = store.read_record(published, figure)
+    return record == drawn.model_copy(update={"files": record.files})
 
 
-def _stored(project: Project, name: str, figure: str, profile: str) -> tuple[Path, Path]:
-    """Return the paths of the CSV and of its record."""
-    places = [project.build(profile).tables / name]
-    if profile == DEFAULT_PROFILE:
-        places.append(project.published / name)
-    for place in places:
-        table, record = place / f"{figure}{store.DATA}", place / f"{figure}{store.RECORD}"
-        if table.is_file() and record.is_file():
-            return table, record
+def _stored(project: Project, name: str, figure: str, profile: str) -> tuple[Path, RunRecord]:
+    """Return the path of the CSV and what is recorded of the run that computed it."""
+    built, published = project.build(profile).tables / name, project.published / name
+    if all((built / f"{figure}{ending}").is_file() for ending in (store.DATA, store.RECORD)):
+        return built / f"{figure}{store.DATA}", store.read_run_record(built, figure)
+    both_published = all((published / f"{figure}{ending}").is_file() for ending in (store.DATA, store.RECORD))
+    if profile == DEFAULT_PROFILE and both_published:
+        return published / f"{figure}{store.DATA}", store.read_record(published, figure)
     raise UserError(
         f"There are no numbers of {name}/{figure} in profile {profile!r} yet. Run `companion run {name} --profile "
         f"{profile}` first."

@@ -53,7 +53,7 @@ def _row(project: Project, profile: str, stamps: dict[str, Path], name: str, fig
     build = project.build(profile)
     state = _state(project, profile, stamps, name, figure)
     folder = project.published / name if state == PUBLISHED else build.figures / name
-    claims = None if store.faults(folder, figure) else store.read_record(folder, figure)["claims"]
+    claims = None if store.faults(folder, figure) else store.read_record(folder, figure).claims
     origin = provenance.read(build.provenance / f"{name}.json")
     return Row(
         name,
@@ -61,7 +61,7 @@ def _row(project: Project, profile: str, stamps: dict[str, Path], name: str, fig
         state,
         origin["seconds"] if origin else None,
         None if claims is None else len(claims),
-        None if claims is None else sum(claim["holds"] for claim in claims),
+        None if claims is None else sum(claim.holds for claim in claims),
     )
 
 

@@ -3,9 +3,9 @@
 import csv
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from companion.figures import store
+from companion.figures.record import ClaimRecord
 from companion.io.errors import UserError
 
 
@@ -33,7 +33,7 @@ def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
     records = sorted(figures.glob(f"*/*{store.RECORD}")) if figures.is_dir() else []
     if not records:
         raise UserError(f"{build} holds no figures: a build is a folder such as _build/laptop, or figures/.")
-    found = {}
+    found: dict[str, tuple[Path, Path]] = {}
     for path in records:
         notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)
         found[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{store.DATA}", path
@@ -46,8 +46,9 @@ def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | N
     return difference or _in_claims(_claims(old[1]), _claims(new[1]))
 
 
-def _claims(record: Path) -> dict[str, Any]:
-    return {claim["id"]: claim for claim in store.read(record)["claims"]}
+def _claims(record: Path) -> dict[str, ClaimRecord]:
+    figure = store.read_record(record.parent, record.name.removesuffix(store.RECORD))
+    return {claim.id: claim for claim in figure.claims}
 
 
 def _in_tables(old: list[list[str]], new: list[list[str]]) -> str | None:
@@ -74,13 +75,12 @@ def _same(value: str, other: str) -> bool:
         return False
 
 
-def _in_claims(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+def _in_claims(old: dict[str, ClaimRecord], new: dict[str, ClaimRecord]) -> str | None:
     for name in dict.fromkeys([*old, *new]):
         if name not in old or name not in new:
             return f"claim {name!r} is only in the {'old' if name in old else 'new'} one"
-        for part, value in old[name].items():
-            if part in new[name] and value != new[name][part]:
-                return f"claim {name!r}, {part}: {value!r} and {new[name][part]!r}"
+        for part, value, other in old[name].differences(new[name]):
+            return f"claim {name!r}, {part}: {value!r} and {other!r}"
     if list(old) != list(new):
         return f"order of claims: {list(old)} and {list(new)}"
     return None

@@ -61,7 +61,7 @@ def _unlike_drawings(one: bytes, other: bytes) -> str | None:
     return None
 
 
-def _drawn(element: ElementTree.Element) -> Iterator[tuple[tuple, dict[str, str]]]:
+def _drawn(element: ElementTree.Element) -> Iterator[tuple[tuple[object, ...], dict[str, str]]]:
     """Every mark in order: what it is, and where."""
     kind = str(element.tag).rpartition("}")[2]
     if kind == "metadata":  # who drew it, and when

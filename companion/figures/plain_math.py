@@ -7,8 +7,10 @@ formula is set as mathematics is, whether the reader is a page of the site or th
 import html
 import math
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Literal
+
+from companion.figures.record import ClaimRecord
 
 Kind = Literal["text", "variable", "superscript", "subscript"]
 
@@ -33,11 +35,10 @@ ROLE = re.compile(r"\{[\w:+-]+\}`(?:([^`<]+?)\s*<[^`>]*>|([^`]*))`")
 EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])")
 
 
-def number(value: float | str | None) -> str:
+def number(value: float | None) -> str:
     """A number as text for readers: `9.4×10⁻¹⁶`. Four digits are enough on a page, two of what is tiny or huge."""
     if value is None:
         return "—"
-    value = float(value)
     if not math.isfinite(value):
         return {math.inf: "∞", -math.inf: "−∞"}.get(value, "not a number")
     text = f"{value:.4g}"
@@ -48,18 +49,19 @@ def number(value: float | str | None) -> str:
     return text.replace("-", "−")
 
 
-def bound(claim: Mapping[str, Any]) -> str:
-    """Where a claim, as its record has it, would begin to fail."""
-    expected, tolerance = float(claim["expected"]), float(claim["tolerance"])
-    fails = "would fail" if claim["holds"] else "fails"
-    match claim["relation"]:
+def bound(claim: ClaimRecord) -> str:
+    """Return in words where a claim would begin to fail."""
+    expected, tolerance = claim.expected, claim.tolerance
+    fails = "would fail" if claim.holds else "fails"
+    match claim.relation:
         case "≤":
             return f"{fails} above {number(expected + tolerance)}"
         case "≥":
             return f"{fails} below {number(expected - tolerance)}"
-    if not expected:
-        return f"{fails} beyond ±{number(tolerance)}"
-    return f"{fails} more than {number(tolerance)} away from {number(expected)}"
+        case "=":
+            if expected:
+                return f"{fails} more than {number(tolerance)} away from {number(expected)}"
+            return f"{fails} beyond ±{number(tolerance)}"
 
 
 def pieces(text: str) -> Iterator[tuple[Kind, str]]:

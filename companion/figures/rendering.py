@@ -1,13 +1,14 @@
 """Drawing one figure: its file's `draw` in both themes, its file's docstring as caption and alt text."""
 
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false
+
 import inspect
 import io
 import re
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,8 +16,8 @@ import pandas as pd
 
 from companion.analysis.dependencies import Library
 from companion.figures import store, table_io
+from companion.figures.record import SIGNIFICANT_DIGITS, FigureRecord, RunRecord
 from companion.figures.style import Theme, style
-from companion.io import atomic
 
 # Colours of a PNG: a quarter of the bytes, without a visible difference.
 COLOURS = 64
@@ -33,33 +34,31 @@ DIGITS = re.compile(rb"-?\d+\.\d{3,}")
 FORMATS: dict[Theme, tuple[str, ...]] = {"light": ("svg", "png"), "dark": ("svg",)}
 
 
-def write_set(
-    folder: Path, figure: ModuleType, table: pd.DataFrame, said: Mapping[str, Any], library: Library
-) -> dict[str, Any]:
+def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRecord, library: Library) -> FigureRecord:
     """Write the five files of `figure` to `folder`: pictures and data of `table`, then the record, which is returned.
 
-    `said` is the part of the record that the run provides: parameters, columns, claims, steps.
+    `run` is the part of the record that the run provides: parameters, columns, claims, steps.
     """
     name = figure.__name__.rpartition(".")[2]
     caption, alt = caption_and_alt(figure)
     folder.mkdir(parents=True, exist_ok=True)
-    table_io.write_csv(table, folder / f"{name}{store.DATA}", table_io.SIGNIFICANT_DIGITS)
+    table_io.write_csv(table, folder / f"{name}{store.DATA}", SIGNIFICANT_DIGITS)
     for suffix, content in pictures(figure, table).items():
         (folder / f"{name}{suffix}").write_bytes(content)
-    record = {
-        **said,
-        "caption": caption,
-        "alt": alt,
-        "picture": library.picture_digest(figure.__name__),
-        "files": store.digests(folder, name),
-    }
-    atomic.write_text(folder / f"{name}{store.RECORD}", atomic.dump_json(record))
+    record = FigureRecord.of_run(
+        run,
+        caption=caption,
+        alt=alt,
+        picture=library.picture_digest(figure.__name__),
+        files=store.digests(folder, name),
+    )
+    store.write_record(folder, record)
     return record
 
 
 def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
     """The contents of the picture files, by ending, the same bytes for the same table."""
-    files = {}
+    files: dict[str, bytes] = {}
     for theme, formats in FORMATS.items():
         with style(theme):
             picture = figure.draw(table.copy())

@@ -1,10 +1,11 @@
 """The five files of a published figure. The JSON record, which is written last, holds the checksums of the others."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from companion.analysis.dependencies import digest
+from companion.figures import record as records
+from companion.figures.record import FigureRecord, Record, RunRecord
+from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
 
 PICTURES = (".svg", ".dark.svg", ".png")
@@ -24,22 +25,33 @@ def files(folder: Path, figure: str) -> list[Path]:
     return [folder / f"{figure}{suffix}" for suffix in SUFFIXES]
 
 
-def read_record(folder: Path, figure: str) -> dict[str, Any]:
-    """What the JSON says of the figure: source, parameters, columns, claims, caption."""
-    return read(folder / f"{figure}{RECORD}")
+def read_record(folder: Path, figure: str) -> FigureRecord:
+    """Return the record of a figure. Raise a `UserError` if its JSON is not one."""
+    return _read(folder / f"{figure}{RECORD}", FigureRecord)
 
 
-def read(path: Path) -> dict[str, Any]:
-    """A record, by its path; a `UserError` if something else is there."""
+def read_run_record(folder: Path, figure: str) -> RunRecord:
+    """Return what a run recorded of a figure next to its unrounded table. Raise a `UserError` if it is not a record."""
+    return _read(folder / f"{figure}{RECORD}", RunRecord)
+
+
+def write_record(folder: Path, record: RunRecord) -> None:
+    """Write the JSON of a record to `folder`."""
+    write_text(folder / f"{record.figure}{RECORD}", dump_json(records.dump(record)))
+
+
+def has_current_form(folder: Path, figure: str) -> bool:
+    """Return whether the record of a figure, which can be read, is written in today's version of the schema."""
+    return records.is_current((folder / f"{figure}{RECORD}").read_text(encoding="utf-8"))
+
+
+def _read(path: Path, kind: type[Record]) -> Record:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        record = None
-    if not (isinstance(record, dict) and isinstance(record.get("claims"), list)):
+        return records.parse(path.read_text(encoding="utf-8"), kind)
+    except ValueError as error:
         raise UserError(
             f"{path} is not the record of a figure. Restore it, or run its notebook: `companion run NOTEBOOK`."
-        )
-    return record
+        ) from error
 
 
 def digests(folder: Path, figure: str) -> dict[str, str]:
@@ -63,10 +75,8 @@ def faults(folder: Path, figure: str) -> list[str]:
     if missing:
         return [f"{figure}{suffix} is missing" for suffix in missing]
     try:
-        expected = read_record(folder, figure).get("files")
+        expected = read_record(folder, figure).files
     except UserError:
-        expected = None
-    if not isinstance(expected, dict):
         return [f"{figure}{RECORD} is not a record"]
     return [
         f"{figure}{suffix} is not the file its record names"

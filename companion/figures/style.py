@@ -1,6 +1,9 @@
 """How every picture looks: one light and one dark sheet, one colour-blind-safe palette, one way to draw a law."""
 
-from collections.abc import Iterator, Mapping
+# matplotlib's types are incomplete.
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -27,7 +30,7 @@ FAINT = {"light": "#d5d9de", "dark": "#3a3f45"}
 
 
 @contextmanager
-def style(theme: Theme) -> Iterator[None]:
+def style(theme: Theme) -> Generator[None]:
     """Draw inside in `theme`. Global settings of matplotlib are restored on leaving."""
     ink, paper, faint = INK[theme], PAPER[theme], FAINT[theme]
     settings: dict[Any, Any] = {
@@ -68,7 +71,7 @@ def ink() -> str:
     return mpl.rcParams["text.color"]
 
 
-def sequence(n: int) -> list:
+def sequence(n: int) -> list[tuple[float, float, float, float]]:
     """`n` colours for an ordered quantity, readable on the sheet in use and in grey."""
     dark = mpl.rcParams["axes.facecolor"] == PAPER["dark"]
     lightest, darkest = (0.92, 0.35) if dark else (0.78, 0.15)

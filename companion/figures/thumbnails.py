@@ -1,5 +1,8 @@
 """Thumbnails: the first panel of a figure, drawn for a small size and without text."""
 
+# matplotlib's types are incomplete.
+# pyright: reportUnknownMemberType=false
+
 import io
 from pathlib import Path
 
@@ -34,7 +37,7 @@ def thumbnail(project: Project, profile: str, place: str, theme: Theme) -> bytes
 
 def _drawn(project: Project, folder: Path, name: str, figure: str, theme: Theme) -> bytes:
     module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
-    table = table_io.read_csv(folder / f"{figure}{store.DATA}", store.read_record(folder, figure)["columns"])
+    table = table_io.read_csv(folder / f"{figure}{store.DATA}", store.read_record(folder, figure).columns)
     with style(theme):
         picture = module.draw(table)
         picture.canvas.draw()

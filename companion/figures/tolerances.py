@@ -6,17 +6,18 @@ digits, so half a unit of the sixth is allowed on top. A column that moves with 
 finite.
 """
 
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from companion.figures.schema import Column
-from companion.figures.table_io import SIGNIFICANT_DIGITS
+from companion.figures.record import SIGNIFICANT_DIGITS, ColumnRecord
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Movement:
         return self.other_rows is None and self.by <= 1
 
 
-def moved(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def moved(published: Path, unrounded: Path, columns: Mapping[str, ColumnRecord]) -> list[str]:
     """The columns in which the table in `unrounded` is further from the one in `published` than a rebuild may be."""
     old, new = pd.read_csv(published), pd.read_csv(unrounded)
     if list(old.columns) != list(new.columns) or len(old) != len(new):
@@ -60,7 +61,7 @@ def moved(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str, A
     return [column.name for column in _columns(old, new, columns) if column.by > 1]
 
 
-def movement(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str, Any]]) -> Movement:
+def movement(published: Path, unrounded: Path, columns: Mapping[str, ColumnRecord]) -> Movement:
     """Return how far the table in `unrounded` moved from the one in `published`; `columns` are those of the new record.
 
     Numbers are compared row by row, which needs the same rows: as many, with the same texts, and in the first column,
@@ -81,15 +82,11 @@ def movement(published: Path, unrounded: Path, columns: Mapping[str, Mapping[str
     return Movement(tuple(sorted(found, key=lambda moved: -moved.by)))
 
 
-def _columns(old: pd.DataFrame, new: pd.DataFrame, columns: Mapping[str, Mapping[str, Any]]) -> list[ColumnMovement]:
-    declared = {
-        name: Column(**{key: value for key, value in column.items() if key != "kind"})
-        for name, column in columns.items()
-    }
-    return [_column(old, new, name, column) for name, column in declared.items()]
+def _columns(old: pd.DataFrame, new: pd.DataFrame, columns: Mapping[str, ColumnRecord]) -> list[ColumnMovement]:
+    return [_column(old, new, name, column) for name, column in columns.items()]
 
 
-def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Column) -> ColumnMovement:
+def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: ColumnRecord) -> ColumnMovement:
     numeric = all(pd.api.types.is_numeric_dtype(frame[name]) for frame in (old, new))
     kind = float if numeric else str
     one, other = ([kind(value) for value in frame[name].tolist()] for frame in (old, new))
@@ -100,7 +97,7 @@ def _column(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Column) -> 
     return ColumnMovement(name, float(by[row]), row + 1, one[row], other[row])
 
 
-def _by(old: pd.DataFrame, new: pd.DataFrame, name: str, column: Column) -> np.ndarray:
+def _by(old: pd.DataFrame, new: pd.DataFrame, name: str, column: ColumnRecord) -> np.ndarray:
     """Return the distance in each row in units of the tolerance there."""
     one, other = old[name].to_numpy(float), new[name].to_numpy(float)
     both = np.isfinite(one) & np.isfinite(other)

@@ -1,4 +1,4 @@
-"""What the machine must know of a book: the `[tool.companion]` table of its `pyproject.toml`.
+"""The configuration of a book: the table `[tool.companion]` of its `pyproject.toml`.
 
 The table is in the checkout, and the wheel of a book contains a copy inside the chapters package, so that a notebook
 finds it wherever the wheel is installed.
@@ -8,47 +8,47 @@ import functools
 import importlib
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from companion.io.errors import UserError, did_you_mean
 
 FILE = "pyproject.toml"
 TABLE = "[tool.companion]"
 
+# TOML has lists, and a frozen table has none.
+Texts = Annotated[tuple[str, ...], Field(strict=False)]
 
-@dataclass(frozen=True)
-class Settings:
-    """One book's table. Functions are named as `module:function`.
 
-    `chapters`: the package with a folder a notebook. `science`: the packages whose sources decide numbers, chapters
-    among them. `context`: called once before anything is computed, for example to open double precision. `device`:
-    says in words what computes. `report`: the distributions whose versions are recorded with every run. `statements`:
-    the file that lists the statements of the papers and where each was read, for a book that keeps such a list.
-    `hours_a_step`: how long one cell of a notebook may take before its run is ended, for one that hangs. `live`: under
-    which figures stands which one that moves, as `notebook/figure`, from a chapter with scripts. `api`: the packages,
-    or modules, of which every public name is explained on some page by `{companion-api}`; a build misses what is not.
-    `preload`: packages of others that a build of several notebooks imports once for all their kernels. `compute`:
-    distributions whose versions can change a number, besides the needs of the book's `[project.dependencies]`.
-    """
+class Settings(BaseModel):
+    """The table of one book. Functions are named as `module:function`."""
 
-    chapters: str
-    science: tuple[str, ...]
-    context: str | None = None
-    device: str | None = None
-    report: tuple[str, ...] = ()
-    statements: str | None = None
-    hours_a_step: float = 24.0
-    live: Mapping[str, str] = field(default_factory=dict)
-    api: tuple[str, ...] = ()
-    preload: tuple[str, ...] = ()
-    compute: tuple[str, ...] = ("pandas",)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    chapters: str = Field(description="the package with one folder per notebook")
+    science: Texts = Field((), description="the packages whose sources decide numbers; the chapters are added")
+    context: str | None = Field(None, description="a function that is called once before anything is computed")
+    device: str | None = Field(None, description="a function that returns in words what computes")
+    report: Texts = Field((), description="the distributions whose versions are recorded with every run")
+    statements: str | None = Field(None, description="the file that lists the statements of the papers")
+    hours_a_step: float = Field(24.0, gt=0, description="the hours after which a cell is taken to hang, and ended")
+    live: dict[str, str] = Field(
+        default_factory=dict,
+        description="for `notebook/figure`, the interactive figure, of a chapter with scripts, that is shown there",
+    )
+    api: Texts = Field((), description="the packages or modules whose public names `{companion-api}` must explain")
+    preload: Texts = Field((), description="packages that a build of several notebooks imports once for all kernels")
+    compute: Texts = Field(
+        ("pandas",),
+        description="distributions whose versions can change a number, besides the needs of `[project.dependencies]`",
+    )
 
     @classmethod
     def read(cls, path: Path) -> "Settings":
-        """The table in `path`, or a `UserError` that says what is wrong with it."""
+        """Return the table in `path`. Raise a `UserError` that names the first wrong entry."""
         return _read(path, path.stat().st_mtime_ns)
 
     @classmethod
@@ -90,31 +90,22 @@ def _read(path: Path, _modified: int) -> Settings:
         table = tomllib.loads(path.read_text(encoding="utf-8"))["tool"]["companion"]
     except (tomllib.TOMLDecodeError, KeyError) as error:
         raise UserError(f"{path} needs a table {TABLE} that says what the book is made of ({error!r}).") from error
-    known = {
-        "chapters": str,
-        "science": list,
-        "context": str,
-        "device": str,
-        "report": list,
-        "statements": str,
-        "hours_a_step": (int, float),
-        "live": dict,
-        "api": list,
-        "preload": list,
-        "compute": list,
-    }
-    for name, value in table.items():
-        if name not in known:
-            raise UserError(f"{path}: {TABLE} has no entry {name!r}. {did_you_mean(name, known)}")
-        if not isinstance(value, known[name]):
-            kind = {str: "text", list: "a list of texts", dict: "a table of figures"}.get(known[name], "a number")
-            raise UserError(f"{path}: `{name}` in {TABLE} is {kind}. Got {value!r}.")
-    if table.get("hours_a_step", 1) <= 0:
-        raise UserError(f"{path}: `hours_a_step` in {TABLE} is above 0. Got {table['hours_a_step']!r}.")
-    if "chapters" not in table:
-        raise UserError(f"{path}: {TABLE} needs `chapters`, the package with a folder a notebook.")
-    science = tuple(dict.fromkeys([*table.get("science", []), table["chapters"]]))
-    lists = {"science": science, **{name: tuple(table.get(name, [])) for name in ("report", "api", "preload")}}
-    if "compute" in table:
-        lists["compute"] = tuple(table["compute"])
-    return Settings(**{**table, **lists})
+    try:
+        settings = Settings.model_validate(table)
+    except ValidationError as error:
+        raise UserError(f"{path}: {_explain(error)}") from error
+    return settings.model_copy(update={"science": tuple(dict.fromkeys([*settings.science, settings.chapters]))})
+
+
+def _explain(error: ValidationError) -> str:
+    """Return a sentence about an entry that is unknown, else about the first wrong one: its name, what it must be."""
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    name = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        return f"{TABLE} has no entry {name!r}. {did_you_mean(name, Settings.model_fields)}"
+    field = Settings.model_fields[name]
+    if first["type"] == "missing":
+        return f"{TABLE} needs `{name}`, {field.description}."
+    kinds = {tuple: "a list of texts", dict: "a table of texts", float: "a number above 0"}
+    kind = kinds.get(get_origin(field.annotation) or field.annotation, "text")
+    return f"`{name}` in {TABLE} must be {kind}: {field.description}. Got {first['input']!r}."

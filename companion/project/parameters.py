@@ -6,16 +6,19 @@ types, ranges and meanings come from the class `Parameters` of the chapter, whos
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import annotated_types
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import parse_yaml, read_yaml
 from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
+
+# A parameter that chapters share; `Annotated[Seed, Field(description=...)]` gives it another meaning.
+Seed = Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
 
 
 class Parameters(BaseModel):

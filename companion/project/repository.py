@@ -6,8 +6,9 @@ account of that name may exist, and a notebook would install its code.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from companion.io.atomic import write_text
 from companion.io.errors import UserError
@@ -192,7 +193,7 @@ def _badges(project: Project, url: str) -> str:
     return badges
 
 
-def dump_notebook(notebook: dict) -> str:
+def dump_notebook(notebook: Mapping[str, Any]) -> str:
     """The one way notebook sources are written here, which is also nbstripout's."""
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -91,14 +91,41 @@ class Index(_Strict):
         return f"{', '.join(most)} and {last}" if most else last
 
 
-class Statements:
+class Claim(Protocol):
+    """What the index uses of a claim."""
+
+    @property
+    def id(self) -> str:
+        """Return its identifier."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Return its citation."""
+        ...
+
+    @property
+    def box(self) -> str | None:
+        """Return the label of the box that states it."""
+        ...
+
+    @property
+    def figure(self) -> str:
+        """Return the figure that publishes it."""
+        ...
+
+
+AnyClaim = TypeVar("AnyClaim", bound=Claim)
+
+
+class Statements(Generic[AnyClaim]):
     """The index joined with the boxes on the pages and the claims of the figures."""
 
-    def __init__(self, index: Index, found: Sequence[Box], claims: Sequence[dict[str, Any]]):
+    def __init__(self, index: Index, found: Sequence[Box], claims: Sequence[AnyClaim]):
         self.index, self.boxes, self.claims = index, {box.label: box for box in found}, list(claims)
 
     @classmethod
-    def of(cls, project: Project, claims: Sequence[dict[str, Any]]) -> "Statements | None":
+    def of(cls, project: Project, claims: Sequence[AnyClaim]) -> "Statements[AnyClaim] | None":
         """Those of the book, or None if it lists none."""
         place = project.settings.statements
         return cls(read_index(project.root / place), boxes(project), claims) if place else None
@@ -115,13 +142,13 @@ class Statements:
         """The labels of the boxes that state it."""
         return [label for label in self.boxes if row in self.rows_of_box(label)]
 
-    def claims_of(self, row: Statement) -> list[dict[str, Any]]:
+    def claims_of(self, row: Statement) -> list[AnyClaim]:
         """The claims that check it, in the order of the book."""
-        return [claim for claim in self.claims if row in self.rows_of_claim(claim["id"])]
+        return [claim for claim in self.claims if row in self.rows_of_claim(claim.id)]
 
     def figures_of(self, row: Statement) -> list[str]:
         """The figures that show it: those it names, and those its claims belong to."""
-        return list(dict.fromkeys([*row.figures, *(claim["figure"] for claim in self.claims_of(row))]))
+        return list(dict.fromkeys([*row.figures, *(claim.figure for claim in self.claims_of(row))]))
 
     def box_cited(self, citation: str) -> str | None:
         """The label of the box that states what `[PAPER, Lemma 2.1]` cites; None if none does."""
@@ -140,9 +167,9 @@ class Statements:
             return None
         return next((row for row in self.rows_of_box(label) if row.paper == named and row.number), None)
 
-    def cites_paper(self, claim: dict[str, Any]) -> bool:
+    def cites_paper(self, claim: Claim) -> bool:
         """Whether a claim's source is a listed paper."""
-        return _source(claim["source"])[0] in self.index.papers
+        return _source(claim.source)[0] in self.index.papers
 
     @cached_property
     def _rows_by_box(self) -> dict[str, list[Statement]]:
@@ -157,12 +184,12 @@ class Statements:
     def _rows_by_claim(self) -> dict[str, list[Statement]]:
         rows: dict[str, list[Statement]] = {}
         for claim in self.claims:
-            named = [row for row in self.index.statements if claim["id"] in row.claims]
-            paper, numbers = _source(claim["source"])
+            named = [row for row in self.index.statements if claim.id in row.claims]
+            paper, numbers = _source(claim.source)
             found = named or self._numbered(paper, numbers)
             if not found and paper in self.index.papers and not numbers:
-                found = [row for row in self.rows_of_box(claim["box"] or "") if row.paper == paper][:1]
-            rows[claim["id"]] = found
+                found = [row for row in self.rows_of_box(claim.box or "") if row.paper == paper][:1]
+            rows[claim.id] = found
         return rows
 
     def _numbered(self, paper: str, numbers: Iterable[tuple[str, str]]) -> list[Statement]:
@@ -179,7 +206,7 @@ class Statements:
         figures = {figure for name in project.notebooks() for figure in Notebook.named(project, name).figures}
         pages = {path.stem for path in project.book.glob("*.*")}
         known = {"boxes": set(self.boxes), "figures": figures, "pages": pages}
-        known["claims"] = {claim["id"] for claim in self.claims}
+        known["claims"] = {claim.id for claim in self.claims}
         wrong = []
         for row in self.index.statements:
             place = f"Statement {row.item} of {row.paper} ({row.called})"
@@ -197,8 +224,8 @@ class Statements:
             if cited and not self.rows_of_box(box.label):
                 wrong.append(f"Box {box.label!r} on {box.page} cites {', '.join(cited)} and has no row: {need}")
         for claim in self.claims:
-            if self.cites_paper(claim) and not self.rows_of_claim(claim["id"]):
-                wrong.append(f"Claim {claim['id']!r} has the source {claim['source']} and no row: {need}")
+            if self.cites_paper(claim) and not self.rows_of_claim(claim.id):
+                wrong.append(f"Claim {claim.id!r} has the source {claim.source} and no row: {need}")
         return wrong
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from companion.figures import store
+from companion.figures.record import ClaimRecord, FigureRecord
 from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.paths import Build, Project
@@ -29,7 +30,7 @@ class Run:
         return self.project.own_build(self.name)
 
     @cached_property
-    def records(self) -> dict[str, dict[str, Any]]:
+    def records(self) -> dict[str, FigureRecord]:
         """The record of each of its figures that is there with all its files, in the order of the notebook."""
         folder = self.build.figures / self.notebook
         names = [name for name in store.names_in(folder) if not store.faults(folder, name)]
@@ -39,15 +40,15 @@ class Run:
         return {name: store.read_record(folder, name) for name in names}
 
     @property
-    def claims(self) -> list[dict[str, Any]]:
+    def claims(self) -> list[ClaimRecord]:
         """Those of all its figures."""
-        return [claim for record in self.records.values() for claim in record["claims"]]
+        return [claim for record in self.records.values() for claim in record.claims]
 
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:
         """Which parameters are not those of the published figures: what they are there, and here."""
         published = published_parameters(self.project, self.notebook)
-        mine = next((record["parameters"] for record in self.records.values()), {})
+        mine = next((record.parameters for record in self.records.values()), {})
         return {name: (published.get(name), value) for name, value in mine.items() if published.get(name, ...) != value}
 
     @property
@@ -65,7 +66,7 @@ class Run:
             "started": origin.get("started"),
             "seconds": origin.get("seconds"),
             "claims": len(self.claims),
-            "hold": sum(claim["holds"] for claim in self.claims),
+            "hold": sum(claim.holds for claim in self.claims),
             "page": str(self.build.page),
         }
 
@@ -82,5 +83,5 @@ def published_parameters(project: Project, notebook: str) -> Mapping[str, Any]:
     folder = project.published / notebook
     for figure in store.names_in(folder):
         if not store.faults(folder, figure):
-            return store.read_record(folder, figure)["parameters"]
+            return store.read_record(folder, figure).parameters
     return Notebook.named(project, notebook).defaults if notebook in project.notebooks() else {}

@@ -13,6 +13,7 @@ from typing import Any
 
 from companion.figures import store
 from companion.figures.plain_math import as_html, bound, caption_as_html, number
+from companion.figures.record import ClaimRecord, ColumnRecord
 from companion.figures.tolerances import ColumnMovement, Movement, movement
 from companion.io import atomic
 from companion.project.paths import Project
@@ -61,7 +62,7 @@ def _movement(run: Run, figure: str) -> Movement | None:
         return None
     name = f"{figure}{store.DATA}"
     unrounded = run.build.tables / run.notebook / name
-    return movement(run.project.published / run.notebook / name, unrounded, run.records[figure]["columns"])
+    return movement(run.project.published / run.notebook / name, unrounded, run.records[figure].columns)
 
 
 def _changed(run: Run) -> str:
@@ -77,7 +78,7 @@ def _origin(run: Run) -> str:
         return "<p>When and where it ran was not recorded.</p>"
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
     device = f" on {origin['device']}" if origin["device"] else ""
-    profile = next(iter(run.records.values()))["profile"]
+    profile = next(iter(run.records.values())).profile
     commit = origin["git"]
     state = ""
     if commit:
@@ -92,7 +93,7 @@ def _origin(run: Run) -> str:
 def _summary(run: Run) -> str:
     rows = []
     for figure, record in run.records.items():
-        held, claims = sum(claim["holds"] for claim in record["claims"]), len(record["claims"])
+        held, claims = sum(claim.holds for claim in record.claims), len(record.claims)
         mark = "" if not claims else _mark(held == claims) + " "
         link = f'<a href="#{_text(figure)}">{_text(figure)}</a>'
         rows.append((link, f"{mark}{held} of {claims}", _in_short(_movement(run, figure))))
@@ -113,16 +114,14 @@ def _figure(run: Run, figure: str) -> str:
     record, mine = run.records[figure], f"figures/{run.notebook}/{figure}"
     published = run.project.published / run.notebook
     other = store.read_record(published, figure) if _is_published(run, figure) else None
-    beside = (
-        _panel("published", f"published/{figure}", other["alt"]) if other else "<p>This figure is not published.</p>"
-    )
+    beside = _panel("published", f"published/{figure}", other.alt) if other else "<p>This figure is not published.</p>"
     return FIGURE.format(
         id=_text(figure),
-        caption=caption_as_html(" ".join(record["caption"].split("\n\n")[0].split())),
-        mine=_panel("here", mine, record["alt"]),
+        caption=caption_as_html(" ".join(record.caption.split("\n\n")[0].split())),
+        mine=_panel("here", mine, record.alt),
         published=beside,
-        moved=_moved(_movement(run, figure), record["columns"]),
-        claims=_claims(record["claims"], other["claims"] if other else []),
+        moved=_moved(_movement(run, figure), record.columns),
+        claims=_claims(record.claims, other.claims if other else ()),
         csv=_text(f"{mine}{store.DATA}"),
         unrounded=_text(f"tables/{run.notebook}/{figure}{store.DATA}"),
         png=_text(f"{mine}.png"),
@@ -138,7 +137,7 @@ def _panel(label: str, base: str, alt: str) -> str:
     )
 
 
-def _moved(moved: Movement | None, columns: Mapping[str, Mapping[str, Any]]) -> str:
+def _moved(moved: Movement | None, columns: Mapping[str, ColumnRecord]) -> str:
     if moved is None:
         return ""
     if moved.other_rows:
@@ -155,28 +154,25 @@ def _moved(moved: Movement | None, columns: Mapping[str, Mapping[str, Any]]) -> 
     )
 
 
-def _row(column: ColumnMovement, columns: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    said = columns[column.name]
+def _row(column: ColumnMovement, columns: Mapping[str, ColumnRecord]) -> tuple[str, ...]:
+    declared = columns[column.name]
     place = (str(column.row), _value(column.old), _value(column.new)) if column.by else ("", "", "")
-    together = f"with {_code(said['moves_with'])}" if said["moves_with"] and not column.by else _times(column.by)
-    return _code(column.name), together, *place, _text(said["meaning"])
+    together = f"with {_code(declared.moves_with)}" if declared.moves_with and not column.by else _times(column.by)
+    return _code(column.name), together, *place, _text(declared.meaning)
 
 
-def _claims(mine: Iterable[Mapping[str, Any]], published: Iterable[Mapping[str, Any]]) -> str:
-    there = {claim["id"]: claim for claim in published}
+def _claims(mine: Iterable[ClaimRecord], published: Iterable[ClaimRecord]) -> str:
+    there = {claim.id: claim for claim in published}
     items = []
     for claim in mine:
-        before = there.get(claim["id"])
-        then = f"published {number(before['measured'])} {_mark(before['holds'])}" if before else "not published"
-        other = claim["alternative"]
-        caught = (
-            ""
-            if claim["catches_alternative"]
-            else f" It would hold for its alternative too: {as_html(other['says'])} ({number(other['measured'])})."
-        )
+        before = there.get(claim.id)
+        then = f"published {number(before.measured)} {_mark(before.holds)}" if before else "not published"
+        other, caught = claim.alternative, ""
+        if other and not claim.catches_alternative:
+            caught = f" It would hold for its alternative too: {as_html(other.theory)} ({number(other.measured)})."
         items.append(
-            f"<li>{_mark(claim['holds'])} {as_html(claim['statement'])} <cite>{_text(claim['source'])}</cite><br>"
-            f"<small>Measured <b>{number(claim['measured'])}</b>, {then}; {bound(claim)}.{caught}</small>"
+            f"<li>{_mark(claim.holds)} {as_html(claim.statement)} <cite>{_text(claim.source)}</cite><br>"
+            f"<small>Measured <b>{number(claim.measured)}</b>, {then}; {bound(claim)}.{caught}</small>"
             "</li>"
         )
     return f'<ul class="claims">{"".join(items)}</ul>' if items else "<p>This picture makes no claim.</p>"

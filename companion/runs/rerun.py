@@ -9,6 +9,7 @@ import pandas as pd
 
 from companion.build import execution
 from companion.figures import store, table_io
+from companion.figures.record import ClaimRecord
 from companion.io.errors import ClaimsFailed
 from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
@@ -19,7 +20,7 @@ class Rerun:
     """What came of it: the numbers drawn, unrounded; the claims, whether they hold or not; the run's page."""
 
     table: pd.DataFrame
-    claims: list[dict[str, Any]]
+    claims: tuple[ClaimRecord, ...]
     page: Path
 
 
@@ -35,5 +36,5 @@ def rerun(notebook: str, figure: str, /, **parameters: Any) -> Rerun:
         execution.run(project, notebook, DEFAULT_PROFILE, parameters, figure)
     build = execution.own_build(project, notebook, DEFAULT_PROFILE, parameters, figure)
     record = store.read_record(build.figures / notebook, figure)
-    table = table_io.read_csv(build.tables / notebook / f"{figure}{store.DATA}", record["columns"])
-    return Rerun(table, record["claims"], build.page)
+    table = table_io.read_csv(build.tables / notebook / f"{figure}{store.DATA}", record.columns)
+    return Rerun(table, record.claims, build.page)

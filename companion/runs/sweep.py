@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
 from companion.build import cache_keys, execution
 from companion.figures import store, table_io
+from companion.figures.record import ClaimRecord, FigureRecord
 from companion.figures.style import INK, PALETTES, style
 from companion.io import atomic, processes
 from companion.io.errors import UserError
@@ -55,7 +55,7 @@ class Sweep:
         stamp = cache_keys.run_stamp(self.project, build, self.name, self.profile, point)
         return cache_keys.intact(self.project, stamp)
 
-    def records(self, point: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Path]]:
+    def records(self, point: Mapping[str, Any]) -> Iterator[tuple[FigureRecord, Path]]:
         """Yield record and unrounded numbers of every figure of the run at `point`."""
         build = execution.own_build(self.project, self.name, self.profile, point)
         for figure in Notebook.named(self.project, self.name).figures:
@@ -120,11 +120,11 @@ def claims(sweep: Sweep) -> pd.DataFrame:
     side of a bound.
     """
     rows = [
-        {**_shown(point), "figure": record["figure"], "claim": claim["id"], **_outcome(claim)}
+        {**_shown(point), "figure": record.figure, "claim": claim.id, **_outcome(claim)}
         for point in sweep.points
         if sweep.is_there(point)
         for record, _ in sweep.records(point)
-        for claim in record["claims"]
+        for claim in record.claims
     ]
     return pd.DataFrame(rows)
 
@@ -134,19 +134,14 @@ def _shown(point: Mapping[str, Any]) -> dict[str, Any]:
     return {name: json.dumps(value) if isinstance(value, list) else value for name, value in point.items()}
 
 
-def _outcome(claim: Mapping[str, Any]) -> dict[str, Any]:
-    measured, expected, tolerance = (float(claim[part]) for part in ("measured", "expected", "tolerance"))
-    excess = measured - expected
-    off = {"=": abs(excess), "≤": excess, "≥": -excess}[claim["relation"]]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        deviation = float(np.divide(off, tolerance)) if off else 0.0
+def _outcome(claim: ClaimRecord) -> dict[str, Any]:
     return {
-        "measured": measured,
-        "relation": claim["relation"],
-        "expected": expected,
-        "tolerance": tolerance,
-        "deviation": deviation,
-        "holds": not execution.broken_claims([claim]),
+        "measured": claim.measured,
+        "relation": claim.relation,
+        "expected": claim.expected,
+        "tolerance": claim.tolerance,
+        "deviation": claim.in_tolerances(claim.measured),
+        "holds": not claim.is_broken,
     }
 
 
@@ -173,10 +168,10 @@ def _tables(sweep: Sweep) -> dict[str, list[pd.DataFrame]]:
     found: dict[str, list[pd.DataFrame]] = {}
     for point in filter(sweep.is_there, sweep.points):
         for record, table in sweep.records(point):
-            frame = table_io.read_csv(table, record["columns"])
+            frame = table_io.read_csv(table, record.columns)
             for place, (name, value) in enumerate(_shown(point).items()):
                 frame.insert(place, f"{name}*" if name in frame else name, value)
-            found.setdefault(record["figure"], []).append(frame)
+            found.setdefault(record.figure, []).append(frame)
     return found
 
 

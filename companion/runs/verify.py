@@ -20,9 +20,10 @@ from typing import Any
 
 from companion.analysis.dependencies import MACHINE
 from companion.build import execution
-from companion.build.publication_policy import apart, bounds_moved, words
+from companion.build.publication_policy import apart, bounds_moved
 from companion.figures import rendering, store, table_io
 from companion.figures.image_comparison import unlike
+from companion.figures.record import SIGNIFICANT_DIGITS, ClaimRecord, ColumnRecord, FigureRecord
 from companion.figures.tolerances import movement
 from companion.io import processes
 from companion.io.errors import UserError
@@ -133,8 +134,8 @@ class Verification:
             return Verdict(f"{name}/{figure}", math.inf, "", found)
         try:
             moved = list(self._moved(project, name, figure))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            moved = [Difference("the record", math.inf, f"is not one of a figure ({error!r})", "")]
+        except ValueError as error:
+            moved = [Difference("the table", math.inf, f"cannot be read ({error})", "")]
         worst = max(moved, key=lambda found: found.by, default=Difference("", 0.0, "", ""))
         differing = tuple(found for found in moved if found.by > 1)
         return Verdict(f"{name}/{figure}", worst.by, worst.what if worst.by else "", differing)
@@ -144,26 +145,27 @@ class Verification:
         build, published = execution.own_build(project, name, DEFAULT_PROFILE, {}), self.published / name
         old = store.read_record(published, figure)
         new = store.read_record(build.figures / name, figure)
-        yield from _words_moved(words(old), words(new))
+        yield from _words_moved(old, new)
         table = f"{figure}{store.DATA}"
-        moved = movement(published / table, build.tables / name / table, new["columns"])
+        moved = movement(published / table, build.tables / name / table, new.columns)
         if moved.other_rows:
             yield Difference("the table", math.inf, "", moved.other_rows)
         for column in moved.columns:
             yield Difference(f"{column.name}, row {column.row}", column.by, _short(column.old), _short(column.new))
-        yield from _lone(published / table, build.figures / name / table, new["columns"])
+        if not moved.other_rows:
+            yield from _lone(published / table, build.figures / name / table, new.columns)
         to_the_digit = (published / table).read_bytes() == (build.figures / name / table).read_bytes()
-        was = {claim["id"]: claim for claim in old["claims"]}
-        for claim in new["claims"]:
-            if claim["id"] in was:
-                yield from claim_moved(was[claim["id"]], claim, to_the_digit=to_the_digit)
-        for claim in execution.broken_claims(new["claims"]):
-            fault = "does not hold" if not claim["holds"] else "does not catch its alternative"
-            yield Difference(f"claim {claim['id']}", math.inf, "", f"{fault}: measured {claim['measured']}")
+        was = {claim.id: claim for claim in old.claims}
+        for claim in new.claims:
+            if claim.id in was:
+                yield from claim_moved(was[claim.id], claim, to_the_digit=to_the_digit)
+        for claim in execution.broken_claims(new.claims):
+            fault = "does not hold" if not claim.holds else "does not catch its alternative"
+            yield Difference(f"claim {claim.id}", math.inf, "", f"{fault}: measured {claim.measured}")
         if not moved.other_rows:
             yield from self._pictures(project, name, figure, new)
 
-    def _pictures(self, project: Project, name: str, figure: str, record: Mapping[str, Any]) -> Iterator[Difference]:
+    def _pictures(self, project: Project, name: str, figure: str, record: FigureRecord) -> Iterator[Difference]:
         """The published pictures that do not show the published table."""
         build, published = execution.own_build(project, name, DEFAULT_PROFILE, {}), self.published / name
         redrawn = None
@@ -172,14 +174,14 @@ class Verification:
             if all((published / file).read_bytes() == (build.figures / name / file).read_bytes() for file in files):
                 continue
             if redrawn is None:
-                frame = table_io.read_csv(published / files[1], record["columns"])
+                frame = table_io.read_csv(published / files[1], record.columns)
                 module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
                 redrawn = rendering.pictures(module, frame)
             if fault := unlike((published / files[0]).read_bytes(), redrawn[suffix], suffix):
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")
 
 
-def _lone(published: Path, here: Path, columns: Mapping[str, Mapping[str, Any]]) -> Iterator[Difference]:
+def _lone(published: Path, here: Path, columns: Mapping[str, ColumnRecord]) -> Iterator[Difference]:
     """The number that alone is another where all others of the table are the published ones to the last digit.
 
     The same draws give the same numbers, so five standard errors are no excuse for one.
@@ -191,52 +193,54 @@ def _lone(published: Path, here: Path, columns: Mapping[str, Mapping[str, Any]])
         for name, was, now in zip(names, before, after, strict=False)
         if was != now
     ]
-    if len(others) == 1 and len(old) == len(new) and columns[others[0][0]]["kind"] in ("number", "integer"):
+    if len(others) == 1 and len(old) == len(new) and columns[others[0][0]].kind in ("number", "integer"):
         name, row, was, now = others[0]
-        by = apart(float(was or "nan"), float(now or "nan"), max(1e-12, columns[name]["absolute"]))
+        by = apart(float(was or "nan"), float(now or "nan"), max(1e-12, columns[name].absolute))
         yield Difference(f"{name}, row {row}, alone", by, was, now)
 
 
-def claim_moved(old: Mapping[str, Any], new: Mapping[str, Any], *, to_the_digit: bool) -> Iterator[Difference]:
-    """Return the distance of a claim's numbers from the published ones.
+def claim_moved(old: ClaimRecord, new: ClaimRecord, *, to_the_digit: bool) -> Iterator[Difference]:
+    """Yield the distance of every number of a claim from the published one.
 
-    Where its table is the published one to the last digit (`to_the_digit`), so must the claim's numbers be, but for
-    rounding. Else they may move as those of a table, by five of their standard errors.
+    If its table equals the published one to the last digit (`to_the_digit`), the claim's numbers must do so, too,
+    except for rounding. Otherwise they may move by five of their standard errors, as the numbers of a table may.
     """
-    error = 0.0 if to_the_digit or not isinstance(new["std_error"], float) else 5 * new["std_error"]
-    # a bound that allows nothing is not missed by the rounding of what is zero
-    floor = min(1e-6, new["tolerance"] or 1e-12) if isinstance(new["tolerance"], float) else 1e-6
-    found = {part: apart(old[part], new[part], max(floor, error)) for part in ("measured", "expected")}
+    error = 0.0
+    if new.std_error is not None and math.isfinite(new.std_error) and not to_the_digit:
+        error = 5 * new.std_error
+    # where the bound allows nothing, the round-off of an exact zero is allowed
+    floor = min(1e-6, new.tolerance or 1e-12) if math.isfinite(new.tolerance) else 1e-6
+    allowed = max(floor, error)
+    one, other = (claim.alternative.measured if claim.alternative else None for claim in (old, new))
     scale = 1.0
-    if isinstance(new["measured"], float) and isinstance(new["alternative"]["measured"], float):
-        scale = max(1.0, abs(new["alternative"]["measured"] / (new["measured"] or 1.0)))
-    found["alternative"] = apart(
-        old["alternative"]["measured"], new["alternative"]["measured"], max(floor, scale * error)
-    )
-    if to_the_digit:
-        found["std_error"] = apart(old["std_error"], new["std_error"])
+    if other is not None and math.isfinite(other) and math.isfinite(new.measured):
+        scale = max(1.0, abs(other / (new.measured or 1.0)))
     bounds = bounds_moved(old, new)
-    found |= {part: max(found.get(part, 0.0), by) for part, by in bounds.items()}
-    for part in ("holds", "catches_alternative"):
-        found[part] = 0.0 if old[part] == _numbers_say(old, part) else math.inf
-    for part, by in found.items():
-        was, now = (claim["alternative"]["measured"] if part == "alternative" else claim[part] for claim in (old, new))
-        yield Difference(f"claim {new['id']}: {part}", by, _short(was), _short(now))
+    expected = max(apart(old.expected, new.expected, allowed), bounds.expected)
+    std_error = max(apart(old.std_error, new.std_error) if to_the_digit else 0.0, bounds.std_error)
+    # the published verdict must follow from the published numbers
+    holds = 0.0 if old.holds == old.accepts(old.measured) else math.inf
+    must_catch = None if one is None else not old.accepts(one)
+    catches = 0.0 if old.catches_alternative == must_catch else math.inf
+    for part, by, was, now in (
+        ("measured", apart(old.measured, new.measured, allowed), old.measured, new.measured),
+        ("expected", expected, old.expected, new.expected),
+        ("alternative", apart(one, other, max(floor, scale * error)), one, other),
+        ("std_error", std_error, old.std_error, new.std_error),
+        ("tolerance", bounds.tolerance, old.tolerance, new.tolerance),
+        ("holds", holds, old.holds, new.holds),
+        ("catches_alternative", catches, old.catches_alternative, new.catches_alternative),
+    ):
+        yield Difference(f"claim {new.id}: {part}", by, _short(was), _short(now))
 
 
-def _numbers_say(claim: Mapping[str, Any], part: str) -> bool:
-    """Whether a recorded claim holds, or catches its alternative, by its own numbers."""
-    return getattr(table_io.claim_of(claim), part)
-
-
-def _words_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
-    """What a record says, but for what was measured; of claims, which say something else."""
-    for part in dict.fromkeys([*old, *new]):
-        was, now = old.get(part), new.get(part)
-        if was == now:
-            continue
-        if part == "claims" and was and now:
-            names = {claim[0] for claim in (*was, *now) if (claim in was) != (claim in now)}
+def _words_moved(old: FigureRecord, new: FigureRecord) -> Iterator[Difference]:
+    """Yield the parts of two records that differ in more than computed numbers; of claims, their identifiers."""
+    one, other = old.without_numbers(), new.without_numbers()
+    for part, was, now in one.differences(other):
+        if was and now and one.claims != other.claims and part == "claims":
+            both = (*one.claims, *other.claims)
+            names = {claim.id for claim in both if (claim in one.claims) != (claim in other.claims)}
             yield Difference(f"claims: {', '.join(sorted(names)) or 'their order'}", math.inf, "other words", "")
         else:
             yield Difference(part, math.inf, _short(was), _short(now))
@@ -244,7 +248,7 @@ def _words_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Dif
 
 def _short(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.{table_io.SIGNIFICANT_DIGITS}g}"
+        return f"{value:.{SIGNIFICANT_DIGITS}g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 

@@ -4,10 +4,11 @@ Where nothing was run, the published figures can stand for the outputs.
 They contain no names of machines or folders.
 """
 
-import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import cast
+
+from pydantic import JsonValue
 
 from companion.build import publication_policy
 from companion.build.cache_keys import plain_cells
@@ -18,8 +19,8 @@ from companion.project import slicing
 from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, PARAMETERS_TAG, Notebook
 from companion.project.paths import DEFAULT_PROFILE, MIME, Project
 from companion.project.repository import dump_notebook
-
-Cell = dict[str, Any]
+from companion.site import notebook_content
+from companion.site.notebook_content import Cell, Content, Output
 
 
 def weave(project: Project, name: str, profile: str) -> Path:
@@ -34,9 +35,9 @@ def weave(project: Project, name: str, profile: str) -> Path:
             f"{name} has other code than when it was run in profile {profile!r}. Run `companion run {name} --profile "
             f"{profile}` first."
         )
-    source, executed = (json.loads(notebook.path.read_text(encoding="utf-8")) for notebook in (today, last))
+    source, executed = (notebook_content.read(notebook.path) for notebook in (today, last))
     figures = project.shown_figures(profile)
-    woven = {
+    woven: Content = {
         **executed,
         "metadata": {part: value for part, value in executed["metadata"].items() if part != "papermill"},
         "cells": [_refreshed(cell, project, figures) for cell in _cells(source["cells"], executed["cells"])],
@@ -50,7 +51,7 @@ def weave_published(project: Project, name: str) -> Path:
     Raises a `UserError` if one is not whole, or known to be of another notebook than today's.
     """
     notebook = Notebook.named(project, name)
-    sentences = []
+    sentences: list[str] = []
     for figure in notebook.figures:
         if faults := publication_policy.departures(project, name, figure):
             enough = faults == [publication_policy.DRAWN_OTHERWISE]
@@ -58,7 +59,7 @@ def weave_published(project: Project, name: str) -> Path:
             sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
     if sentences:
         raise UserError("\n".join(sentences))
-    source = json.loads(notebook.path.read_text(encoding="utf-8"))
+    source = notebook_content.read(notebook.path)
     cells = [_refreshed(_with_figure(cell, name), project, project.published) for cell in source["cells"]]
     return _write(project.build(DEFAULT_PROFILE).notebooks / f"{name}.ipynb", {**source, "cells": cells})
 
@@ -68,14 +69,14 @@ def _with_figure(cell: Cell, name: str) -> Cell:
     if cell["cell_type"] != "code":
         return cell
     shown = slicing.published(["".join(cell["source"])])[-1:]
-    outputs = [
+    outputs: list[Output] = [
         {"output_type": "execute_result", "metadata": {}, "execution_count": None, "data": {MIME: {"figure": place}}}
         for place in (f"{name}/{figure}" for figure in shown)
     ]
     return {**cell, "outputs": outputs}
 
 
-def _write(target: Path, woven: dict[str, Any]) -> Path:
+def _write(target: Path, woven: Content) -> Path:
     text = dump_notebook(woven)
     if not target.is_file() or target.read_text(encoding="utf-8") != text:
         atomic.write_text(target, text)
@@ -87,14 +88,14 @@ def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
     ran = [cell for cell in executed if cell["cell_type"] == "code"]
     ran_steps = iter([cell for cell in ran if _tag(cell) is None])
     others = {_tag(cell): cell for cell in ran if _tag(cell)}
-    nothing = {"outputs": [], "execution_count": None}
-    cells = []
+    cells: list[Cell] = []
     for cell in source:
         if cell["cell_type"] != "code":
             cells.append(cell)
             continue
-        gave = others.get(_tag(cell), nothing) if _tag(cell) else next(ran_steps)
-        cells.append({**cell, "outputs": gave["outputs"], "execution_count": gave["execution_count"]})
+        gave = others.get(_tag(cell)) if _tag(cell) else next(ran_steps)
+        outputs = gave.get("outputs", []) if gave else []
+        cells.append({**cell, "outputs": outputs, "execution_count": gave.get("execution_count") if gave else None})
         if _tag(cell) == PARAMETERS_TAG and INJECTED_TAG in others:
             cells.append(others[INJECTED_TAG])
     return cells
@@ -102,30 +103,31 @@ def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
 
 def _tag(cell: Cell) -> str | None:
     """What the cell is, if it is no step of the computation."""
-    tags = cell["metadata"].get("tags", [])
+    tags = notebook_content.tags(cell)
     return next((tag for tag in (PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG) if tag in tags), None)
 
 
 def _refreshed(cell: Cell, project: Project, figures: Path) -> Cell:
     if cell["cell_type"] != "code":
         return cell
-    return {**cell, "outputs": [_shown(output, project, figures) for output in cell["outputs"]]}
+    return {**cell, "outputs": [_shown(output, project, figures) for output in cell.get("outputs", [])]}
 
 
-def _shown(output: dict[str, Any], project: Project, figures: Path) -> dict[str, Any]:
+def _shown(output: Output, project: Project, figures: Path) -> Output:
     """A published output with the picture and the claims as they are in `figures`; any other without folders."""
-    if MIME not in output.get("data", {}):
-        return _without_folders(output, project)
+    place = notebook_content.figure_shown(output)
+    if place is None:
+        return cast("Output", _without_folders(cast("JsonValue", output), project))
     from companion.authoring.publish import Published  # matplotlib takes a second to import
 
-    notebook, _, figure = output["data"][MIME]["figure"].partition("/")
+    notebook, _, figure = place.partition("/")
     if store.faults(figures / notebook, figure):  # the site says which, and is not built
         return output
     record = store.read_record(figures / notebook, figure)
     return {**output, "data": dict(Published(figures / notebook, record).bundle())}
 
 
-def _without_folders(output: Any, project: Project) -> Any:
+def _without_folders(output: JsonValue, project: Project) -> JsonValue:
     """The same, its texts naming no folder above the book, above the environment, or of a person."""
     match output:
         case str():
@@ -140,4 +142,5 @@ def _without_folders(output: Any, project: Project) -> Any:
                 kind: part if kind.startswith("image/") else _without_folders(part, project)
                 for kind, part in output.items()
             }
-    return output
+        case _:
+            return output

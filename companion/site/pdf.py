@@ -7,7 +7,7 @@ data, parameters and origin, which the site and the repository have. Links lead 
 import html
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,7 +113,7 @@ def numbers(pdf: Path, names: list[str]) -> dict[str, int]:
 
 
 @contextmanager
-def opened(source: Path) -> Iterator[Tab]:
+def opened(source: Path) -> Generator[Tab]:
     """What will be printed, in a browser, laid out as on paper and at rest."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=FLAGS)
@@ -143,7 +143,7 @@ def read_pages(project: Project, profile: str) -> list[Page]:
         for part in contents.get("parts", [contents])
         for place, file in enumerate(_files(part))
     ]
-    pages = []
+    pages: list[Page] = []
     for part, file in named:
         soup = BeautifulSoup((site / f"{file}.html").read_text(encoding="utf-8"), "html.parser")
         article = soup.select_one("article")

@@ -12,7 +12,8 @@ import pytest
 from companion.authoring.publish import Publisher
 from companion.build import cache_keys, execution
 from companion.figures import store, table_io
-from companion.figures.schema import Claim, Column, Table
+from companion.figures.record import ClaimRecord
+from companion.figures.schema import Column, Table
 from companion.project.configuration import Settings
 from companion.project.notebooks import PARAMETERS_TAG, Notebook
 from companion.project.parameters import resolve
@@ -26,13 +27,17 @@ class Run:
     """What the cells of one notebook left: tables by figure, claims by id; its parameters, and names they defined."""
 
     tables: dict[str, Table] = field(default_factory=dict)
-    claims: dict[str, Claim] = field(default_factory=dict)
+    claims: dict[str, ClaimRecord] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
 
     @property
     def broken(self) -> list[str]:
         """Claims that do not hold, or would hold if their alternative were true."""
-        return [name for name, claim in self.claims.items() if not (claim.holds and claim.catches_alternative)]
+        return [
+            name
+            for name, claim in self.claims.items()
+            if not claim.accepts(claim.measured) or claim.accepts(claim.alternative.measured)
+        ]
 
     def assert_sound(self) -> None:
         """All claims hold and could fail, and every cell of every table is filled, with a finite number if any."""
@@ -51,7 +56,7 @@ def _run_cells(name: str, **overrides: Any) -> Run:
     def keep(self, figure, *outputs, **named):
         made, name = self._numbers(figure, outputs, named), figure.__name__.rpartition(".")[2]
         run.tables[name] = Table(table_io.plain(made.table.frame, name)[0], made.table.columns)
-        run.claims |= {claim.id: table_io.claim_of(table_io.claim_record(claim)) for claim in made.claims}
+        run.claims |= {claim.id: ClaimRecord.of(claim) for claim in made.claims}
 
     with (
         patch.object(Publisher, "__call__", keep),
@@ -72,12 +77,14 @@ def _built(name: str) -> Run:
         execution.run(PROJECT, name, "smoke")
     build, run = PROJECT.build("smoke"), Run(names=dict(resolve(PROJECT, Notebook.named(PROJECT, name), "smoke")))
     for figure in Notebook.named(PROJECT, name).figures:
-        table, said = (build.tables / name / f"{figure}{ending}" for ending in (store.DATA, store.RECORD))
-        columns = store.read(said)["columns"]
-        plain = {column: {key: value for key, value in one.items() if key != "kind"} for column, one in columns.items()}
-        meanings = {column: Column(**one) for column, one in plain.items()}
-        run.tables[figure] = Table(table_io.read_csv(table, columns), meanings)
-        run.claims |= {claim["id"]: table_io.claim_of(claim) for claim in store.read(said)["claims"]}
+        record = store.read_run_record(build.tables / name, figure)
+        meanings = {
+            column: Column(one.meaning, one.unit, one.std_error, one.absolute, one.moves_with)
+            for column, one in record.columns.items()
+        }
+        table = table_io.read_csv(build.tables / name / f"{figure}{store.DATA}", record.columns)
+        run.tables[figure] = Table(table, meanings)
+        run.claims |= {claim.id: claim for claim in record.claims}
     return run
 
 

@@ -205,8 +205,8 @@ def test_runs_rest_at_the_optimum_still_fall_or_are_at_the_swapped_solution():
     }
     assert (groups["runs-at-rest"] - 1).abs().max() < CLOSE
     assert 1 < groups["runs-falling"].min() <= groups["runs-falling"].max() < groups["runs-swapped"].min()
-    claims = store.read_record(project.published / "published_experiment", "every_length")["claims"]
-    measured = {claim["id"].removeprefix("published-experiment-"): claim["measured"] for claim in claims}
+    claims = store.read_record(project.published / "published_experiment", "every_length").claims
+    measured = {claim.id.removeprefix("published-experiment-"): claim.measured for claim in claims}
     assert {name: measured[name] for name in groups} == {name: len(group) for name, group in groups.items()}
     assert measured["runs"] == len(runs)
 

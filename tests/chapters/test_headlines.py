@@ -6,7 +6,6 @@ functions follow from the words of the headline, such as "falls", "far" or "most
 errors. A change of a headline needs a look at its entry here.
 """
 
-import json
 import math
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
+from companion.figures import store
+from companion.figures.record import ClaimRecord
 
 FIGURES = Path(__file__).parents[2] / "figures"
 # So many standard errors are more than chance, also where a hundred values are compared.
@@ -916,9 +918,9 @@ def published() -> list[str]:
 
 
 @cache
-def claims() -> dict[str, dict]:
-    records = [json.loads(record.read_text(encoding="utf-8")) for record in FIGURES.glob("*/*.json")]
-    return {claim["id"]: claim for record in records for claim in record["claims"]}
+def claims() -> dict[str, ClaimRecord]:
+    records = [store.read_record(path.parent, path.stem) for path in FIGURES.glob("*/*.json")]
+    return {claim.id: claim for record in records for claim in record.claims}
 
 
 def table_of(figure: str) -> pd.DataFrame:
@@ -936,8 +938,8 @@ def test_headlines_agree_with_claims_and_table(figure):
     for guard in GUARDS[figure]:
         if isinstance(guard, str):
             assert guard in claims()
-            assert claims()[guard]["holds"], guard
-            assert claims()[guard]["catches_alternative"], guard
+            assert claims()[guard].holds, guard
+            assert claims()[guard].catches_alternative, guard
         else:
             guard(table_of(figure))
 

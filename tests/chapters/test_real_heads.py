@@ -321,6 +321,6 @@ def test_fewer_than_half_of_the_heads_lie_near_the_curve_of_gaussian_scores():
         counts[length] = int(np.sum(np.abs(np.log(these["participation"] / curve)) <= np.log(1.5)))
         assert counts[length] < len(these) / 2
     record = store.read_record(ROOT / "figures/real_heads", "heads_in_the_plane")
-    measured = {claim["id"]: claim["measured"] for claim in record["claims"]}
+    measured = {claim.id: claim.measured for claim in record.claims}
     assert measured["real-heads-near-fewest"] == min(counts.values())
     assert measured["real-heads-near-most"] == max(counts.values())

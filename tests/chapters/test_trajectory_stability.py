@@ -333,8 +333,8 @@ def test_the_distance_opens_in_the_passage_and_the_risk_forgets_it():
 def test_the_measured_exponent_stands_beside_the_heuristic_one():
     """A number without its yardstick says nothing: the page shows both, and they are those of one claim."""
     record = store.read_record(PROJECT / "figures/trajectory_stability", "from_a_balanced_start")
-    claims = {claim["id"]: claim for claim in record["claims"]}
-    assert claims["trajectory-stability-passage"]["expected"] == claims["trajectory-stability-passage-rate"]["measured"]
+    claims = {claim.id: claim for claim in record.claims}
+    assert claims["trajectory-stability-passage"].expected == claims["trajectory-stability-passage-rate"].measured
     text = (PROJECT / "book/trajectory_stability.ipynb").read_text(encoding="utf-8")
     both = r"\{claim\}`trajectory-stability-passage`[^.]*\{claim\}`trajectory-stability-passage-rate`"
     assert re.search(both, text)

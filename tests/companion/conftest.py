@@ -337,7 +337,7 @@ def _unpublished(project: Project) -> Iterator[str]:
             for fault in faults:
                 yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
             drawn_by = library.picture_digest(f"{project.settings.chapters}.{name}.{figure}")
-            if not faults and store.read_record(folder, figure).get("picture") != drawn_by:
+            if not faults and store.read_record(folder, figure).picture != drawn_by:
                 yield f"figures/{name}/{figure}: drawn by other code. Run `companion draw {name}/{figure}` and commit."
         for extra in sorted(set(store.names_in(folder)) - set(figures)):
             yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."

@@ -1,5 +1,6 @@
 """Two builds side by side: the first difference of each figure is named, to the last digit; spelling does not count."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,25 @@ CLAIM = {
     "source": "derived here",
     "measured": 1.0,
     "expected": 1.0,
-    "alternative": {"says": "it rises", "measured": 2.0},
+    "tolerance": 0.3,
+    "relation": "=",
+    "alternative": {"theory": "it rises", "measured": 2.0},
     "holds": True,
+    "catches_alternative": True,
+}
+RECORD = {
+    "schema_version": 1,
+    "figure": "toy_error",
+    "notebook": "toy",
+    "profile": "laptop",
+    "parameters": {},
+    "columns": {},
+    "steps": [],
+    "functions": [],
+    "sources": [],
+    "alt": "A line.",
+    "picture": "1234",
+    "files": {},
 }
 OTHER = CLAIM | {"id": "toy-other"}
 
@@ -29,7 +47,7 @@ def build(folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", roun
         path = folder / kind / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    record = atomic.dump_json({"claims": list(claims), "caption": folder.name})
+    record = atomic.dump_json({**RECORD, "claims": list(claims), "caption": folder.name})
     (folder / "figures" / f"{name}.json").write_text(record, encoding="utf-8")
     return folder
 
@@ -98,7 +116,10 @@ def test_spelling_of_what_is_no_number_counts(tmp_path, one, other):
         ([CLAIM | {"measured": 1.00001}], "claim 'toy-rate', measured: 1.0 and 1.00001"),
         ([CLAIM | {"holds": False}], "claim 'toy-rate', holds: True and False"),
         ([CLAIM | {"statement": "It stays."}], "claim 'toy-rate', statement: 'It falls.' and 'It stays.'"),
-        ([CLAIM | {"alternative": {"says": "it rises", "measured": 3.0}}], "claim 'toy-rate', alternative: {'says': "),
+        (
+            [CLAIM | {"alternative": {"theory": "it rises", "measured": 3.0}}],
+            "claim 'toy-rate', alternative: {'theory'",
+        ),
     ],
     ids=["gone", "new", "measured", "verdict", "statement", "alternative"],
 )
@@ -114,9 +135,19 @@ def test_order_of_claims_counts(tmp_path):
     assert differences(old, new) == {"toy/toy_error": order}
 
 
-def test_part_of_a_claim_that_older_records_have_not_is_passed_over(compared):
-    """It cannot differ from what was not said."""
-    assert compared(claims=[CLAIM | {"box": "lemma"}]) is None
+def test_a_record_of_the_earlier_form_is_compared(tmp_path):
+    """Records had no version, and named the theory of an alternative `says`."""
+    old, new = build(tmp_path / "old"), build(tmp_path / "new")
+    path = old / "figures/toy/toy_error.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    del record["schema_version"]
+    (claim,) = record["claims"]
+    claim["alternative"] = {"says": "it rises", "measured": 2.0}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert differences(old, new) == {"toy/toy_error": None}
+    claim["measured"] = 1.5
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert differences(old, new) == {"toy/toy_error": "claim 'toy-rate', measured: 1.5 and 1.0"}
 
 
 def test_figure_of_one_build_alone_is_named(tmp_path):

@@ -86,7 +86,7 @@ def test_run_of_a_notebook_that_is_gone_is_listed(listed, tmp_path):
     shutil.rmtree(clone.project.published)
     newer = all_runs(clone.project)[-1]
     record = store.read_record(newer.build.figures / "toy", FIGURE)
-    assert newer.changed == {name: (None, value) for name, value in record["parameters"].items()}
+    assert newer.changed == {name: (None, value) for name, value in record.parameters.items()}
 
 
 def test_runs_are_compared_by_name(listed):
@@ -136,8 +136,8 @@ def test_record_of_one_figure_names_the_same_steps(ran, one_figure):
     """As if all had been run."""
     mine = store.read_record(one_figure.own / "figures/toy", FIGURE)
     published = store.read_record(ran.project.published / "toy", FIGURE)
-    assert mine["steps"] == published["steps"]
-    assert mine["sources"] == published["sources"]
+    assert mine.steps == published.steps
+    assert mine.sources == published.sources
 
 
 def test_run_of_one_figure_has_a_page_and_is_listed(one_figure):
@@ -169,7 +169,7 @@ def test_unknown_figure_is_refused(pristine):
 CALL = """\
 from companion import rerun
 mine = rerun("toy", "toy_error", seed=3, lengths=[5, 50])
-print(len(mine.table), [claim["holds"] for claim in mine.claims], mine.page.is_file())
+print(len(mine.table), [claim.holds for claim in mine.claims], mine.page.is_file())
 """
 
 
@@ -183,7 +183,7 @@ def test_figure_is_rerun_from_python(ran, tmp_path):
     assert clone.tree("figures") == before
     (name,) = [run.name for run in all_runs(clone.project)]
     record = store.read_record(clone.project.own_build(name).figures / "toy", FIGURE)
-    assert record["parameters"] == {"seed": 3, "lengths": [5, 50], "repeats": 500}
+    assert record.parameters == {"seed": 3, "lengths": [5, 50], "repeats": 500}
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def waiting(clone, lock, *command):
 
 
 def parameters(build) -> dict:
-    return store.read_record(build.figures / "toy", FIGURE)["parameters"]
+    return store.read_record(build.figures / "toy", FIGURE).parameters
 
 
 def test_parameters_are_those_of_when_the_wait_is_over(clone):
@@ -75,7 +75,7 @@ def test_a_picture_is_that_of_when_the_wait_is_over(ran_clone):
     """A drawing waits for a run, or it would draw half of what that leaves."""
     with waiting(ran_clone, ran_clone.project.build("laptop").locks / "toy", "draw", "toy/toy_error"):
         ran_clone.replace(CODE, "Points are means", "Points are averages")
-    assert "Points are averages" in store.read_record(ran_clone.project.published / "toy", FIGURE)["caption"]
+    assert "Points are averages" in store.read_record(ran_clone.project.published / "toy", FIGURE).caption
     assert all(cache_keys.is_fresh(ran_clone.project, target, "laptop") for target in TARGETS)
 
 

@@ -53,13 +53,13 @@ def test_run_leaves_no_staging(ran):
 def test_record_names_profile_and_sources(ran):
     """The default profile, the steps of the notebook, and the science it was computed with, not the machine."""
     record = store.read_record(ran.project.published / "toy", FIGURE)
-    assert record["profile"] == "laptop"
-    assert record["sources"] == ["clone/toy/parameters.py", CODE]
-    assert record["steps"][-2:] == [
+    assert record.profile == "laptop"
+    assert list(record.sources) == ["clone/toy/parameters.py", CODE]
+    assert list(record.steps[-2:]) == [
         "errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)",
         "publish(toy_error, errors)",
     ]
-    own = [name.removeprefix("clone.toy.toy_error.") for name in record["functions"]]
+    own = [name.removeprefix("clone.toy.toy_error.") for name in record.functions]
     assert own == ["simulate", "numbers", "_claim", "draw"]
 
 
@@ -122,7 +122,7 @@ def test_run_with_own_parameters_goes_to_its_own_folder(varied):
     assert folder.name.startswith("toy-")
     assert str(folder) in varied.finished.stdout
     assert store.faults(folder / "figures/toy", FIGURE) == []
-    assert store.read_record(folder / "figures/toy", FIGURE)["parameters"]["seed"] == 1
+    assert store.read_record(folder / "figures/toy", FIGURE).parameters["seed"] == 1
 
 
 def test_run_with_own_parameters_changes_nothing_else(ran, varied):
@@ -175,16 +175,16 @@ def test_notebook_runs_with_plain_papermill_from_any_folder(by_hand):
     assert {path.name for path in (by_hand / "figures-scratch/toy").iterdir()} == SET
     assert store.faults(by_hand / "figures-scratch/toy", FIGURE) == []
     record = store.read_record(by_hand / "figures-scratch/toy", FIGURE)
-    assert record["profile"] == "by hand"
-    assert record["parameters"]["seed"] == 1
+    assert record.profile == "by hand"
+    assert record.parameters["seed"] == 1
 
 
 def test_failing_claim_is_a_cross_by_hand(by_hand):
     """The notebook goes to its end all the same, and shows it."""
     (output,) = json.loads((by_hand / "out.ipynb").read_text())["cells"][-1]["outputs"]
     assert "✗ toy-rate" in "".join(output["data"]["text/plain"])
-    (claim,) = store.read_record(by_hand / "figures-scratch/toy", FIGURE)["claims"]
-    assert not claim["holds"]
+    (claim,) = store.read_record(by_hand / "figures-scratch/toy", FIGURE).claims
+    assert not claim.holds
 
 
 def test_claim_that_its_alternative_would_pass_stops_the_run(ran_clone):
@@ -244,8 +244,8 @@ def test_other_profile_leaves_published_figures_alone(ran_clone):
     assert finished.returncode == 0, finished.stderr
     assert ran_clone.tree("figures", "_build/laptop") == before
     record = store.read_record(ran_clone.project.build("smoke").figures / "toy", FIGURE)
-    assert record["profile"] == "smoke"
-    assert record["parameters"] == resolve(ran_clone.project, Notebook.named(ran_clone.project, "toy"), "smoke")
+    assert record.profile == "smoke"
+    assert record.parameters == resolve(ran_clone.project, Notebook.named(ran_clone.project, "toy"), "smoke")
 
 
 @pytest.fixture

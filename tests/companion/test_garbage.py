@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from companion.build import cache_keys
 from companion.cli import app
 from companion.figures import store
-from companion.io import atomic, yaml
+from companion.io import yaml
 from companion.io.errors import UserError
 from companion.project import provenance
 
@@ -146,13 +146,3 @@ def test_nested_aliases_on_the_command_line_are_refused():
 def test_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError, match="cannot be read: No such file or directory"):
         yaml.read_yaml(tmp_path / "index.yml")
-
-
-def test_record_must_be_a_mapping_with_claims(tmp_path):
-    """As every record is that was ever written."""
-    path = tmp_path / "one.json"
-    path.write_text(atomic.dump_json({"claims": []}))
-    assert store.read(path) == {"claims": []}
-    path.write_text(atomic.dump_json({"claims": 1}))
-    with pytest.raises(UserError, match="is not the record of a figure"):
-        store.read(path)

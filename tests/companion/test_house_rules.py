@@ -58,10 +58,10 @@ def test_names_in_the_code_are_importable(name):
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_claims_hold_and_could_fail(name, figure):
     """Each one, with its alternative."""
-    for claim in store.read_record(PROJECT.published / name, figure)["claims"]:
-        assert claim["holds"], claim
-        assert claim["catches_alternative"], claim
-        assert claim["alternative"]["says"].strip(), claim
+    for claim in store.read_record(PROJECT.published / name, figure).claims:
+        assert claim.holds, claim
+        assert claim.catches_alternative, claim
+        assert claim.alternative.theory.strip(), claim
 
 
 @needs_figures
@@ -70,12 +70,12 @@ def test_published_claims_have_a_source(name, figure):
     """A key of the bibliography, in square brackets; or derived in a box of the book; or measured; or a heuristic."""
     keys = re.findall(r"^@\w+\{(\w+),", (PROJECT.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
     assert keys
-    for claim in store.read_record(PROJECT.published / name, figure)["claims"]:
-        cited = re.findall(r"\[(\w+)(?:, [^\]]+)?\]", claim["source"])
-        assert cited or claim["source"] in ("derived here", "measured here", "heuristic"), claim
+    for claim in store.read_record(PROJECT.published / name, figure).claims:
+        cited = re.findall(r"\[(\w+)(?:, [^\]]+)?\]", claim.source)
+        assert cited or claim.source in ("derived here", "measured here", "heuristic"), claim
         assert set(cited) <= set(keys), claim
-        assert claim["box"] or claim["source"] != "derived here", claim
-        assert claim["box"] is None or claim["box"] in theorem_labels(PROJECT), claim
+        assert claim.box or claim.source != "derived here", claim
+        assert claim.box is None or claim.box in theorem_labels(PROJECT), claim
 
 
 @needs_figures
@@ -83,9 +83,9 @@ def test_published_claims_have_a_source(name, figure):
 def test_published_figure_has_caption_and_alt(name, figure):
     """Neither is empty, and the alt text is no copy of the caption."""
     record = store.read_record(PROJECT.published / name, figure)
-    assert record["caption"].strip()
-    assert len(record["alt"].split()) >= 8, "an alt text describes the picture"
-    assert record["alt"] != record["caption"]
+    assert record.caption.strip()
+    assert len(record.alt.split()) >= 8, "an alt text describes the picture"
+    assert record.alt != record.caption
 
 
 @needs_figures
@@ -101,15 +101,15 @@ def test_published_files_are_small(name, figure):
 def test_published_by_the_default_profile(name, figure):
     """With the parameters of the notebook as it stands, its columns being those of the CSV."""
     record = store.read_record(PROJECT.published / name, figure)
-    assert record["profile"] == "laptop"
-    assert record["parameters"] == Notebook.named(PROJECT, name).defaults
+    assert record.profile == "laptop"
+    assert record.parameters == Notebook.named(PROJECT, name).defaults
     header = (PROJECT.published / name / f"{figure}.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert set(header.split(",")) == set(record["columns"])
+    assert set(header.split(",")) == set(record.columns)
 
 
 def test_claims_of_the_house_have_different_names():
     """Pages link to them by name alone."""
-    ids = [claim["id"] for claim in publication_policy.published_claims(PROJECT)]
+    ids = [claim.id for claim in publication_policy.published_claims(PROJECT)]
     assert sorted(ids) == sorted(set(ids))
 
 

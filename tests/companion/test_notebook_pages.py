@@ -14,7 +14,6 @@ from PIL import Image
 from companion.build import cache_keys
 from companion.build.status import Listing
 from companion.figures import store
-from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import MIME
 from companion.site.jupyter_book import is_built
@@ -54,8 +53,8 @@ def edit_shown(folder, **changes):
     """Other words in the record of the figure, and another picture, in the one colour of today."""
     Image.new("RGB", (3, 2), TODAY).save(folder / "toy_error.png")
     record = store.read_record(folder, "toy_error")
-    files = record["files"] | {".png": store.digest((folder / "toy_error.png").read_bytes())}
-    (folder / "toy_error.json").write_text(atomic.dump_json({**record, **changes, "files": files}), encoding="utf-8")
+    files = record.files | {".png": store.digest((folder / "toy_error.png").read_bytes())}
+    store.write_record(folder, record.model_copy(update={**changes, "files": files}))
 
 
 def test_what_was_run_is_woven_as_it_is(ran_clone, woven):
@@ -96,8 +95,10 @@ def test_pages_of_prose_come_and_go(ran_clone, woven):
 def test_picture_claims_and_alt_text_are_those_shown_today(ran_clone, woven):
     """As published; what the kernel drew is in no page."""
     published = ran_clone.project.published / "toy"
-    (claim,) = store.read_record(published, "toy_error")["claims"]
-    edit_shown(published, alt="A line, redrawn.", claims=[claim | {"statement": "Reworded & <short>."}])
+    (claim,) = store.read_record(published, "toy_error").claims
+    edit_shown(
+        published, alt="A line, redrawn.", claims=(claim.model_copy(update={"statement": "Reworded & <short>."}),)
+    )
     html = shown(woven())["text/html"]
     (embedded,) = re.findall(r'src="data:image/webp;base64,([^"]*)"', html)
     assert Image.open(io.BytesIO(base64.b64decode(embedded))).getcolors() == [(6, TODAY)]

@@ -15,7 +15,7 @@ from companion import cli
 from companion.build import execution
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
-from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve
+from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve, rule
 from companion.project.provenance import RECORDED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,6 +142,22 @@ def rate(toy):
         return check(toy.project, notebook, resolve(toy.project, notebook, profile, overrides)).model_dump()
 
     return read
+
+
+def test_a_seed_is_a_type_that_chapters_share():
+    """Whole and not negative; a chapter may give it another meaning, which keeps type and range."""
+
+    class Drawn(companion.Parameters):
+        seed: companion.Seed
+        starts: Annotated[companion.Seed, Field(description="Starts are drawn from it.")]
+
+    assert [rule(field) for field in Drawn.model_fields.values()] == ["a whole number, ≥ 0"] * 2
+    meanings = [field.description for field in Drawn.model_fields.values()]
+    assert meanings == ["Seed of all random numbers.", "Starts are drawn from it."]
+    assert Drawn(seed=1, starts=0).seed == 1
+    for wrong in (-1, 0.5, "1"):
+        with pytest.raises(ValidationError):
+            Drawn(seed=1, starts=wrong)
 
 
 def test_scientific_notation_is_a_float_in_a_profile(rate, toy):

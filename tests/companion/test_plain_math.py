@@ -6,6 +6,8 @@ import re
 import pytest
 
 from companion.figures.plain_math import as_html, bound, caption_as_html, number, pieces
+from companion.figures.record import ClaimRecord
+from companion.figures.schema import Alternative, Claim
 
 ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | # n ~o~ 'p' "q" snake_case <b"""
 
@@ -21,9 +23,9 @@ ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ 
         (0.00025, "0.00025"),
         (0.93904, "0.939"),
         (0.0, "0"),
-        ("inf", "∞"),
-        ("-inf", "−∞"),
-        ("nan", "not a number"),
+        (float("inf"), "∞"),
+        (-float("inf"), "−∞"),
+        (float("nan"), "not a number"),
         (None, "—"),
     ],
 )
@@ -42,9 +44,11 @@ def test_numbers_are_written_as_in_print(value, text):
     ],
 )
 def test_a_verdict_says_where_it_would_turn(relation, expected, sentence):
-    claim = {"relation": relation, "expected": expected, "tolerance": 3.77, "holds": True}
+    claim = ClaimRecord.of(
+        Claim("a", "A.", "ours", expected, expected, 3.77, Alternative("b", 99.0), relation=relation)
+    )
     assert bound(claim) == f"would fail {sentence}"
-    assert bound({**claim, "holds": False}) == f"fails {sentence}"
+    assert bound(claim.model_copy(update={"holds": False})) == f"fails {sentence}"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from companion.io.errors import UserError
 from companion.project.paths import Project
 
 COLUMNS = {
-    name: {"meaning": name, "unit": "1", "std_error": error, "absolute": 0.0, "kind": kind}
+    name: {"meaning": name, "unit": "1", "std_error": error, "absolute": 0.0, "moves_with": None, "kind": kind}
     for name, error, kind in [
         ("length", None, "integer"),
         ("x", "se", "number"),
@@ -40,8 +40,9 @@ CLAIM = {
     "expected": 1.0,
     "tolerance": 0.3,
     "std_error": 0.1,
-    "alternative": {"says": "it rises", "measured": 2.0},
+    "alternative": {"theory": "it rises", "measured": 2.0},
     "holds": True,
+    "catches_alternative": True,
 }
 
 
@@ -52,6 +53,7 @@ def write_set(folder: Path, figure: str, pixels="<svg/>", **changes) -> None:
         (folder / f"{figure}{suffix}").write_text(pixels, encoding="utf-8")
     (folder / f"{figure}.csv").write_text(changes.pop("csv", CSV), encoding="utf-8")
     record = {
+        "schema_version": 1,
         "figure": figure,
         "notebook": "demo",
         "profile": "laptop",
@@ -132,7 +134,7 @@ def test_reproduced_figure_is_left_alone_to_the_byte(desk):
         {"claims": [CLAIM | {"source": "[BB26, Lemma 2.1]"}]},
         {"claims": [CLAIM | {"relation": "≤"}]},
         {"claims": [CLAIM | {"box": "lemma-rate"}]},
-        {"claims": [CLAIM | {"alternative": {"says": "it stays", "measured": 2.0}}]},
+        {"claims": [CLAIM | {"alternative": {"theory": "it stays", "measured": 2.0}}]},
         {"claims": [CLAIM | {"tolerance": 0.4}]},
         {"claims": [CLAIM | {"std_error": None}]},
         {"claims": []},
@@ -140,7 +142,9 @@ def test_reproduced_figure_is_left_alone_to_the_byte(desk):
         {"alt": "Two lines."},
         {"picture": "5678"},
         {"profile": "full"},
-        {"more": "a key that older records have not"},
+        {"seed": 0},
+        {"claims": [CLAIM | {"reason": "measured on other draws"}]},
+        {"claims": [CLAIM | {"comparisons": 5}]},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -151,6 +155,18 @@ def test_figure_that_changed_is_replaced(desk, change):
     assert desk.publish() == ["one"]
     assert desk.bytes(desk.published, "one") == desk.bytes(desk.built, "one")
     assert desk.bytes(desk.published, "two") == other
+
+
+def test_a_record_of_the_earlier_form_is_replaced(desk):
+    """Though no number and no word differs: readers find one form of the record."""
+    path = desk.published / "one.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    del record["schema_version"]
+    record["claims"][0]["alternative"] = {"says": "it rises", "measured": 2.0}
+    path.write_text(atomic.dump_json(record), encoding="utf-8")
+    assert store.faults(desk.published, "one") == []
+    assert desk.publish() == ["one"]
+    assert desk.publish() == []
 
 
 # What another machine makes of the same figure.

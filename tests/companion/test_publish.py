@@ -18,6 +18,7 @@ from PIL import Image
 
 from companion import begin
 from companion.figures import store
+from companion.figures.record import AlternativeRecord, ClaimRecord, ColumnRecord, FigureRecord
 from companion.figures.rendering import caption_and_alt
 from companion.figures.schema import Claim
 from companion.io.errors import UserError
@@ -200,7 +201,7 @@ def test_record_says_everything(demo):
     demo.publish()
     record = json.loads((demo.folder / "falling_line.json").read_text())
     assert set(record) == {
-        *("figure", "notebook", "profile", "parameters", "seed", "caption", "alt"),
+        *("schema_version", "figure", "notebook", "profile", "parameters", "seed", "caption", "alt"),
         *("columns", "claims", "steps", "functions", "sources", "picture", "files"),
     }
     assert (record["figure"], record["notebook"], record["profile"]) == ("falling_line", "demo", "by hand")
@@ -213,45 +214,45 @@ def test_record_says_everything(demo):
 def test_record_says_how_the_notebook_got_there(demo):
     """The steps, the functions behind them and the figure's own, the files of both."""
     record = demo.publish(cells=[*CELLS, "%timeit up", "nonsense ("]).record
-    assert record["steps"] == ["up = lengths.up_to(3)", "publish(falling_line, up)"]
+    assert list(record.steps) == ["up = lengths.up_to(3)", "publish(falling_line, up)"]
     own = [f"papers.demo.falling_line.{name}" for name in ("numbers", "_claim", "draw")]
-    assert record["functions"] == ["papers.demo.lengths.up_to", *own]
-    assert record["sources"] == ["papers/demo/falling_line.py", "papers/demo/lengths.py"]
+    assert list(record.functions) == ["papers.demo.lengths.up_to", *own]
+    assert list(record.sources) == ["papers/demo/falling_line.py", "papers/demo/lengths.py"]
 
 
 def test_record_says_its_own_functions_without_a_notebook(demo):
     """Where no cells are known there are no steps."""
     record = demo.publish().record
-    assert record["steps"] == []
-    assert record["functions"][0] == "papers.demo.falling_line.numbers"
+    assert record.steps == ()
+    assert record.functions[0] == "papers.demo.falling_line.numbers"
 
 
 def test_record_says_what_columns_mean(demo):
     """Each one, so that the data is read without the code."""
-    columns = demo.publish().record["columns"]
+    columns = demo.publish().record.columns
     header = (demo.folder / "falling_line.csv").read_text().splitlines()[0]
     assert header.split(",") == list(columns)
-    assert columns["error"] == {
-        **{"meaning": "squared error", "unit": "1", "kind": "number"},
-        **{"std_error": None, "moves_with": None, "absolute": 1e-9},
-    }
-    assert columns["length"]["kind"] == "integer"
+    assert columns["error"] == ColumnRecord(meaning="squared error", kind="number", absolute=1e-9)
+    assert columns["length"].kind == "integer"
 
 
 def test_record_says_what_is_claimed(demo):
     """With the alternative it would catch and the verdict."""
-    (claim,) = demo.publish().record["claims"]
-    assert set(claim) == {"holds", "catches_alternative", *(part.name for part in dataclasses.fields(Claim))}
-    assert (claim["id"], claim["source"]) == ("demo-rate", "[BB26, Lemma 2.1]")
-    assert claim["alternative"] == {"says": "the rate were twice as large", "measured": 2.0}
-    assert claim["holds"]
-    assert claim["catches_alternative"]
+    (claim,) = demo.publish().record.claims
+    assert set(ClaimRecord.model_fields) == {
+        *("holds", "catches_alternative"),
+        *(part.name for part in dataclasses.fields(Claim)),
+    }
+    assert (claim.id, claim.source) == ("demo-rate", "[BB26, Lemma 2.1]")
+    assert claim.alternative == AlternativeRecord(theory="the rate were twice as large", measured=2.0)
+    assert claim.holds
+    assert claim.catches_alternative
 
 
 def test_record_names_its_siblings_by_sha256(demo):
     """So that a mixed set is seen."""
     record = demo.publish().record
-    assert record["files"] == {
+    assert record.files == {
         suffix: hashlib.sha256((demo.folder / f"falling_line{suffix}").read_bytes()).hexdigest()
         for suffix in (".svg", ".dark.svg", ".png", ".csv")
     }
@@ -304,7 +305,7 @@ def test_builder_says_where_to_publish(demo, by_hand, monkeypatch):
     monkeypatch.setenv(OUT, str(out))
     monkeypatch.setenv(PROFILE, "smoke")
     record = demo.publish().record
-    assert record["profile"] == "smoke"
+    assert record.profile == "smoke"
     assert store.faults(out / "figures/demo", "falling_line") == []
     assert "0.33333333333333331" in (out / "tables/demo/falling_line.csv").read_text()
     assert json.loads((out / "device.json").read_text()) == "an abacus"
@@ -324,9 +325,9 @@ def test_what_was_said_of_the_unrounded_numbers_lies_beside_them(demo, by_hand, 
     (by_hand / "elsewhere").mkdir()
     monkeypatch.setenv(OUT, str(by_hand / "elsewhere"))
     record = demo.publish(cells=CELLS).record
-    said = json.loads((by_hand / "elsewhere/tables/demo/falling_line.json").read_text())
-    added = {"caption", "alt", "picture", "files"}
-    assert said == {part: value for part, value in record.items() if part not in added}
+    run = store.read_run_record(by_hand / "elsewhere/tables/demo", "falling_line")
+    added = {"caption": record.caption, "alt": record.alt, "picture": record.picture, "files": record.files}
+    assert FigureRecord.of_run(run, **added) == record
 
 
 WRONG_DOCSTRINGS = {

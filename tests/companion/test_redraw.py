@@ -67,7 +67,7 @@ def test_a_caption_costs_a_record(desk):
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD)
     record = store.read_record(desk.clone.project.published / "toy", "toy_error")
-    assert record["caption"].endswith("Points are averages over repeats; bars are two standard errors.")
+    assert record.caption.endswith("Points are averages over repeats; bars are two standard errors.")
 
 
 def test_a_colour_costs_the_pictures(desk):

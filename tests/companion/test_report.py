@@ -72,10 +72,10 @@ def test_page_says_what_was_changed_and_by_what_it_was_computed(page, disproved)
 
 def test_page_has_both_verdicts_and_both_numbers(page, disproved):
     """Mine fails, the published one held."""
-    (mine,) = store.read_record(disproved.own / "figures/toy", FIGURE)["claims"]
-    (published,) = store.read_record(disproved.project.published / "toy", FIGURE)["claims"]
-    assert f"✗ {mine['statement']}" in page.text
-    assert f"Measured {mine['measured']:.4g}, published {published['measured']:.4g} ✓" in page.text
+    (mine,) = store.read_record(disproved.own / "figures/toy", FIGURE).claims
+    (published,) = store.read_record(disproved.project.published / "toy", FIGURE).claims
+    assert f"✗ {mine.statement}" in page.text
+    assert f"Measured {mine.measured:.4g}, published {published.measured:.4g} ✓" in page.text
     assert "✗ 0 of 1" in page.text
 
 
@@ -145,7 +145,7 @@ def test_what_records_say_is_text_not_markup(own_run):
         said["columns"]["squared_error"]["meaning"] = odd
         (claim,) = said["claims"]
         claim["statement"], claim["source"], claim["catches_alternative"] = odd, f"[{odd}]", False
-        claim["alternative"]["says"] = odd
+        claim["alternative"]["theory"] = odd
 
     page = own_run(record, lambda text: re.sub(r"\n(\d+),", r"\n\1,9", text, count=1))
     assert page.text.count(odd) == 4  # meaning, statement, source, alternative

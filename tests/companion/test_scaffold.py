@@ -50,7 +50,9 @@ def test_book_bears_the_name_of_its_folder(tmp_path):
     """As a package, as a distribution and in words; no mark of the template is left."""
     folder = tmp_path / "Random walks"
     scaffold.lay_out_book(folder)
-    assert Project(folder).settings == Settings("random_walks", ("random_walks",), report=("numpy", "matplotlib"))
+    assert Project(folder).settings == Settings(
+        chapters="random_walks", science=("random_walks",), report=("numpy", "matplotlib")
+    )
     assert Project(folder).metadata["name"] == "random_walks"
     assert (folder / "README.md").read_text().startswith("# Random walks\n")
     marks = re.compile(r"\$\{?(package|words|name|chapters|figure|dashes|imports)\b")

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Estimate, Numbers, Table
+from companion.figures.schema import comparison_quantile
 
 nan = float("nan")
 
@@ -125,3 +127,159 @@ def test_a_column_moves_with_one_that_is_compared():
         columns = {"x": Column("a", moves_with=other), "y": Column("b", moves_with="x" if other == "y" else None)}
         with pytest.raises(ValueError, match="compared by itself"):
             table(frame=TWO, columns=columns)
+
+
+TWICE = Alternative("the slope is two", 2.0)
+
+
+def test_an_equality_states_the_reason_of_its_tolerance():
+    """Every field of the record is that which was given."""
+    made = Claim.equal(
+        "slope",
+        "the slope is one",
+        1.02,
+        1.0,
+        within=0.1,
+        because="five standard errors",
+        source="derived here",
+        std_error=0.02,
+        alternative=TWICE,
+        box="slopes",
+    )
+    expected = claim(1.02, std_error=0.02, box="slopes", reason="five standard errors")
+    assert made == expected
+    assert made.holds
+    assert made.catches_alternative
+
+
+@pytest.mark.parametrize(
+    ("constructor", "relation", "value"), [(Claim.at_most, "≤", 0.9), (Claim.at_least, "≥", 1.1)], ids=["most", "least"]
+)
+def test_a_bound_states_its_reason(constructor, relation, value):
+    """The bound itself is exact, unless an allowance is given."""
+    wrong = Alternative("the other way", 2.0 - value)
+    made = constructor("slope", "it is", value, 1.0, because="the lemma", source="ours", alternative=wrong)
+    assert (made.relation, made.expected, made.tolerance, made.reason) == (relation, 1.0, 0.0, "the lemma")
+    assert made.holds
+    assert made.catches_alternative
+    beyond = constructor("slope", "it is", 2.0 - value, 1.0, because="the lemma", source="ours")
+    assert not beyond.holds
+    assert constructor("slope", "it is", 2.0 - value, 1.0, within=0.11, because="noise", source="ours").holds
+
+
+@pytest.mark.parametrize("comparisons", [1, 2, 61, 10**6, 10**12])
+def test_many_comparisons_are_consistent_up_to_a_quantile(comparisons):
+    """The 99.9 % quantile of the largest of as many normal deviations, of which the record states the number."""
+    quantile = norm.isf(-np.expm1(np.log(0.999) / comparisons) / 2)
+    assert comparison_quantile(comparisons) == pytest.approx(quantile, rel=1e-12)
+    for share, holds in ((0.999, True), (1.001, False)):
+        made = Claim.consistent("all", "they agree", share * quantile, comparisons=comparisons, source="ours")
+        assert made.holds is holds
+        assert made.comparisons == comparisons
+        assert f"{comparisons} standard" in str(made.reason) or comparisons == 1
+
+
+def test_the_quantile_is_that_of_the_library():
+    """Chapters that use `lib` and those that use the constructor have one bound."""
+    statistics = pytest.importorskip("lib.statistics")
+    for comparisons in (1, 7, 4000):
+        assert comparison_quantile(comparisons) == pytest.approx(statistics.comparison_quantile(comparisons), rel=1e-9)
+
+
+def test_a_claim_need_not_have_an_alternative():
+    """Whether it catches one is then unknown, and a book may require that it is known."""
+    made = Claim.at_most("slope", "it is small", 0.5, 1.0, because="the lemma", source="ours")
+    assert made.alternative is None
+    assert made.catches_alternative is None
+
+
+def test_a_frequency_has_its_counts():
+    made = Claim.at_least(
+        "most", "most do", 0.75, 0.5, because="a majority", source="ours", successes=np.int64(3), trials=4
+    )
+    assert (made.successes, made.trials) == (3, 4)
+    assert type(made.successes) is int
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"within": -0.1}, r"`Claim\.equal\(within=\.\.\.\)` must be at least 0\. Got -0\.1"),
+        ({"within": nan}, r"must be at least 0\. Got nan"),
+        ({"because": " "}, "`because` must not be empty"),
+        ({"successes": 5, "trials": 4}, "between 0 and `trials`. Got 5 of 4"),
+        ({"successes": 5}, "belong together"),
+    ],
+)
+def test_wrong_arguments_of_a_claim_are_named(wrong, words):
+    about = {"within": 0.1, "because": "so", "source": "ours"}
+    with pytest.raises(ValueError, match=words):
+        Claim.equal("slope", "the slope is one", 1.0, 1.0, **{**about, **wrong})
+
+
+def test_no_comparison_has_no_quantile():
+    with pytest.raises(ValueError, match="`comparisons` must be at least 1"):
+        Claim.consistent("none", "they agree", 0.0, comparisons=0, source="ours")
+
+
+def test_an_estimate_declares_two_columns():
+    """The standard error moves with its column, and has the same unit."""
+    frame = pd.DataFrame({"x": [1.0], "y": [2.0], "y_std_error": [0.1], "z": [3.0], "error": [0.1]})
+    columns = {"x": Column("abscissa"), "y": Estimate("mean output", "bits"), "z": Estimate("other", std_error="error")}
+    assert Table(frame, columns).columns == {
+        "x": Column("abscissa"),
+        "y": Column("mean output", "bits", std_error="y_std_error"),
+        "y_std_error": Column("Standard error of y", "bits", moves_with="y"),
+        "z": Column("other", std_error="error"),
+        "error": Column("Standard error of z", moves_with="z"),
+    }
+
+
+def test_a_column_is_declared_once():
+    columns = {"y": Estimate("mean output"), "y_std_error": Column("its error")}
+    with pytest.raises(ValueError, match="'y_std_error' is declared twice"):
+        Table(pd.DataFrame({"y": [1.0], "y_std_error": [0.1]}), columns)
+
+
+COLUMNS = {"name": Column("which"), "length": Column("how long"), "y": Estimate("mean output")}
+
+
+def test_groups_of_rows_become_one_table():
+    """Scalars hold for all rows of their group, in whatever order the columns are given; kinds are kept."""
+    groups = [
+        {"y": np.array([1.0, 2.0]), "length": np.array([1, 2]), "name": "exact", "y_std_error": 0.0},
+        {"name": "one", "length": 3, "y": 3.0, "y_std_error": 0.1},
+        pd.DataFrame({"name": ["frame"], "length": [4], "y": [4.0], "y_std_error": [0.2]}),
+    ]
+    made = Table.of(groups, COLUMNS)
+    expected = pd.DataFrame(
+        {
+            "name": ["exact", "exact", "one", "frame"],
+            "length": [1, 2, 3, 4],
+            "y": [1.0, 2.0, 3.0, 4.0],
+            "y_std_error": [0.0, 0.0, 0.1, 0.2],
+        }
+    )
+    pd.testing.assert_frame_equal(made.frame, expected)
+    assert made.columns == Table(expected, COLUMNS).columns
+
+
+def test_a_column_that_a_group_lacks_is_empty_there():
+    made = Table.of([{"name": "a", "length": 1, "y": 1.0}, {"name": "b", "length": 2, "y_std_error": 0.1}], COLUMNS)
+    assert made.frame["y"].isna().tolist() == [False, True]
+    assert made.frame["y_std_error"].isna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([], "at least one group"),
+        ([{"name": "a", "lenght": 1}], r"group 0: column 'lenght' has no description\. Did you mean 'length'"),
+        ([{"name": "a", "length": [1, 2], "y": [1.0, 2.0, 3.0]}], r"one length\. Got \{'length': 2, 'y': 3\}"),
+        ([{"name": "a", "length": [[1, 2]]}], r"'length' must be a vector or a scalar\. Got shape \(1, 2\)"),
+        ([{"name": "a", "length": 1, "y": 1.0}], "no group has the column 'y_std_error'"),
+    ],
+)
+def test_wrong_groups_are_named(groups, words):
+    with pytest.raises(ValueError, match=words):
+        Table.of(groups, COLUMNS)

@@ -36,8 +36,14 @@ def table(tmp_path):
 def test_table_is_read(table):
     """The chapters are part of the science, named or not, and stand there once."""
     settings = table(FULL)
-    assert settings == Settings("episodes", ("walkers", "episodes"), "episodes:quiet", "episodes:device", ("numpy",))
-    assert table('[tool.companion]\nchapters = "episodes"\n') == Settings("episodes", ("episodes",))
+    assert settings == Settings(
+        chapters="episodes",
+        science=("walkers", "episodes"),
+        context="episodes:quiet",
+        device="episodes:device",
+        report=("numpy",),
+    )
+    assert table('[tool.companion]\nchapters = "episodes"\n') == Settings(chapters="episodes", science=("episodes",))
     assert table(f'{FULL}statements = "book/list.yml"\n').statements == "book/list.yml"
     assert table(f'{FULL}api = ["walkers"]\n').api == ("walkers",)
 
@@ -47,13 +53,20 @@ def test_table_is_read(table):
     [
         ("[project]\n", r"needs a table \[tool\.companion\]"),
         ("[tool.companion\n", r"needs a table \[tool\.companion\]"),
-        ("[tool.companion]\nscience = []\n", r"needs `chapters`, the package with a folder a notebook"),
+        ("[tool.companion]\nscience = []\n", r"needs `chapters`, the package with one folder per notebook"),
         ('[tool.companion]\nchapter = "episodes"\n', r"no entry 'chapter'\. Did you mean 'chapters'\?"),
-        ("[tool.companion]\nchapters = 1\n", r"`chapters` in \[tool\.companion\] is text\. Got 1"),
-        ('[tool.companion]\nchapters = "a"\nscience = "b"\n', r"`science` .* is a list of texts\. Got 'b'"),
-        ('[tool.companion]\nchapters = "a"\nlive = "b/c"\n', r"`live` .* is a table of figures\. Got 'b/c'"),
+        ("[tool.companion]\nchapters = 1\n", r"`chapters` in \[tool\.companion\] must be text: .*\. Got 1"),
+        ('[tool.companion]\nchapters = "a"\nscience = "b"\n', r"`science` .* must be a list of texts: .*\. Got 'b'"),
+        ('[tool.companion]\nchapters = "a"\nscience = ["b", 1]\n', r"`science` .* must be a list of texts: .*\. Got 1"),
+        ('[tool.companion]\nchapters = "a"\nlive = "b/c"\n', r"`live` .* must be a table of texts: .*\. Got 'b/c'"),
+        ('[tool.companion]\nchapters = "a"\nlive = {"b/c" = 1}\n', r"`live` .* must be a table of texts: .*\. Got 1"),
+        ('[tool.companion]\nchapters = "a"\nhours_a_step = 0\n', r"must be a number above 0: .*hang.*\. Got 0"),
+        ('[tool.companion]\nchapters = "a"\nhours_a_step = "1"\n', r"must be a number above 0: .*hang.*\. Got '1'"),
     ],
-    ids=["no table", "no toml", "no chapters", "misspelt", "no text", "no list", "no figures"],
+    ids=[
+        *("no table", "no toml", "no chapters", "misspelt", "no text", "no list", "a number in a list"),
+        *("no figures", "a number for a figure", "no hours", "hours as text"),
+    ],
 )
 def test_wrong_table_is_told_in_a_sentence(table, text, words):
     """Which file, which entry, what it should be."""

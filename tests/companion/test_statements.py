@@ -1,6 +1,7 @@
 """What a row does not say is found by its number; what has no row, or names what does not exist, is a fault."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +26,7 @@ RECURRENCE = ":::{prf:theorem}\n:label: recurrence\n\nIt returns.\n:::\n"
 
 
 def claim(identifier, source, box=None):
-    return {"id": identifier, "source": source, "box": box, "figure": "returns", "notebook": "walks", "holds": True}
+    return SimpleNamespace(id=identifier, source=source, box=box, figure="returns")
 
 
 CLAIMS = [
@@ -55,7 +56,7 @@ def test_rows_find_their_boxes_and_claims(project):
     statements = joined(project)
     _, first, second, third = statements.index.statements
     assert [statements.boxes_of(row) for row in (first, second, third)] == [["a-lemma"], [], ["recurrence"]]
-    found = [[claim["id"] for claim in statements.claims_of(row)] for row in (first, second, third)]
+    found = [[claim.id for claim in statements.claims_of(row)] for row in (first, second, third)]
     assert found == [["first-half"], ["second-half"], ["returns"]]
     assert statements.figures_of(third) == ["returns"]
     assert statements.faults(project) == []

@@ -5,6 +5,8 @@ import pytest
 
 from companion.cli import figures
 from companion.figures import store
+from companion.figures.record import ClaimRecord
+from companion.figures.schema import Alternative, Claim
 from companion.io.errors import UserError
 from companion.runs import sweep as sweeping
 
@@ -38,8 +40,8 @@ def test_run_whose_claim_fails_keeps_its_results(swept):
     assert len(runs) == 3
     for run in runs:
         assert store.faults(run / "figures/toy", FIGURE) == []
-        (claim,) = store.read_record(run / "figures/toy", FIGURE)["claims"]
-        assert not claim["holds"]
+        (claim,) = store.read_record(run / "figures/toy", FIGURE).claims
+        assert not claim.holds
 
 
 def test_wider_sweep_computes_only_what_is_new(swept):
@@ -121,12 +123,16 @@ def test_mistaken_sweep_starts_nothing(pristine, names, values, says):
 
 def test_deviation_counts_in_tolerances():
     """Two-sided for an equality, signed for a bound; 1 is where a claim ends to hold."""
-    claim = {"measured": 3.0, "expected": 2.0, "tolerance": 0.5, "holds": False, "catches_alternative": True}
-    assert sweeping._outcome({**claim, "relation": "="})["deviation"] == 2.0
-    assert sweeping._outcome({**claim, "relation": "≤"})["deviation"] == 2.0
-    assert sweeping._outcome({**claim, "relation": "≥"})["deviation"] == -2.0
-    assert sweeping._outcome({**claim, "relation": "=", "tolerance": 0.0})["deviation"] == float("inf")
-    assert not sweeping._outcome({**claim, "relation": "="})["holds"]
+
+    def outcome(relation, tolerance):
+        claim = Claim("a", "A.", "ours", 3.0, 2.0, tolerance, Alternative("b", 5.0), relation=relation)
+        return sweeping._outcome(ClaimRecord.of(claim))
+
+    assert outcome("=", 0.5)["deviation"] == 2.0
+    assert outcome("≤", 0.5)["deviation"] == 2.0
+    assert outcome("≥", 0.5)["deviation"] == -2.0
+    assert outcome("=", 0.0)["deviation"] == float("inf")
+    assert not outcome("=", 0.5)["holds"]
 
 
 def test_a_bound_without_tolerance_is_kept_or_broken():

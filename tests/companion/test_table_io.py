@@ -1,13 +1,12 @@
 """The numbers of a figure on disk: six digits, the same bytes, and a rule for when a rebuild has moved them."""
 
-from dataclasses import asdict
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from companion.figures import table_io, tolerances
-from companion.figures.schema import Alternative, Claim, Column
+from companion.figures.record import SIGNIFICANT_DIGITS, ColumnRecord
+from companion.figures.schema import Column
 
 
 @pytest.fixture
@@ -16,9 +15,9 @@ def moved(tmp_path):
 
     def compare(old, new, **columns):
         published, unrounded = tmp_path / "published.csv", tmp_path / "unrounded.csv"
-        table_io.write_csv(pd.DataFrame(old), published, table_io.SIGNIFICANT_DIGITS)
+        table_io.write_csv(pd.DataFrame(old), published, SIGNIFICANT_DIGITS)
         table_io.write_csv(pd.DataFrame(new), unrounded, table_io.EXACT_DIGITS)
-        declared = {name: asdict(columns.get(name, Column("x"))) | {"kind": "number"} for name in new}
+        declared = {name: ColumnRecord.of(columns.get(name, Column("x")), "number") for name in new}
         return tolerances.moved(published, unrounded, declared)
 
     return compare
@@ -128,7 +127,7 @@ def test_csv_is_the_same_bytes_for_the_same_numbers(tmp_path):
     """Six digits, no index, one kind of line end: the published form, to the byte."""
     frame = pd.DataFrame({"L": [10, 1_000_000_007], "x": [1 / 3, 2e-300], "law": ["a", "b"], "z": [np.nan, np.inf]})
     for _ in range(2):
-        table_io.write_csv(frame, tmp_path / "x.csv", table_io.SIGNIFICANT_DIGITS)
+        table_io.write_csv(frame, tmp_path / "x.csv", SIGNIFICANT_DIGITS)
         assert (tmp_path / "x.csv").read_bytes() == b"L,x,law,z\n10,0.333333,a,\n1000000007,2e-300,b,inf\n"
 
 
@@ -178,7 +177,7 @@ def test_plain_table_keeps_every_bit():
 def test_plain_table_is_what_anyone_reads_from_its_file(tmp_path):
     """So that what is drawn at once and what is drawn later are the same picture; again and again."""
     frame, kinds = table_io.plain(FRAME, "here")
-    columns = {name: {"meaning": "x", "kind": kind} for name, kind in kinds.items()}
+    columns = {name: ColumnRecord(meaning="x", kind=kind) for name, kind in kinds.items()}
     for _ in range(2):
         table_io.write_csv(frame, tmp_path / "x.csv", table_io.EXACT_DIGITS)
         read = table_io.read_csv(tmp_path / "x.csv", columns)
@@ -189,8 +188,9 @@ def test_plain_table_is_what_anyone_reads_from_its_file(tmp_path):
 def test_published_table_is_read_as_it_was_rounded(tmp_path):
     """Its six digits, its whole numbers, its gaps."""
     frame, kinds = table_io.plain(FRAME, "here")
-    table_io.write_csv(frame, tmp_path / "x.csv", table_io.SIGNIFICANT_DIGITS)
-    read = table_io.read_csv(tmp_path / "x.csv", {name: {"kind": kind} for name, kind in kinds.items()})
+    columns = {name: ColumnRecord(meaning="x", kind=kind) for name, kind in kinds.items()}
+    table_io.write_csv(frame, tmp_path / "x.csv", SIGNIFICANT_DIGITS)
+    read = table_io.read_csv(tmp_path / "x.csv", columns)
     assert read["number"][0] == 0.333333
     pd.testing.assert_frame_equal(read.drop(columns="number"), frame.drop(columns="number"))
 
@@ -212,14 +212,3 @@ def test_what_no_csv_holds_is_refused(odd):
     column = pd.Series(["a", odd], dtype=object)
     with pytest.raises(TypeError, match=r"here: column 'x' must hold numbers.*Got "):
         table_io.plain(pd.DataFrame({"x": column}), "here")
-
-
-def test_claim_record_holds_six_digits_and_the_verdict():
-    """What is not finite becomes text, because JSON has no word for it."""
-    claim = Claim("a", "A.", "derived here", 1 / 3, np.inf, 0.1, Alternative("b", 2 / 3), std_error=1e-9 / 3)
-    record = table_io.claim_record(claim)
-    assert record["measured"] == 0.333333
-    assert record["expected"] == "inf"
-    assert record["std_error"] == 3.33333e-10
-    assert record["alternative"] == {"says": "b", "measured": 0.666667}
-    assert record["holds"] is False

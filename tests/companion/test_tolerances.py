@@ -4,15 +4,15 @@ import math
 
 import pytest
 
+from companion.figures.record import ColumnRecord
 from companion.figures.tolerances import moved, movement
 
-EXACT = {"meaning": "", "unit": "1", "std_error": None, "absolute": 0.0, "moves_with": None}
 COLUMNS = {
-    "law": EXACT,
-    "length": EXACT,
-    "error": EXACT | {"std_error": "std_error"},
-    "std_error": EXACT | {"moves_with": "error"},
-    "bound": EXACT | {"absolute": 1e-9},
+    "law": ColumnRecord(meaning="", kind="text"),
+    "length": ColumnRecord(meaning="", kind="integer"),
+    "error": ColumnRecord(meaning="", kind="number", std_error="std_error"),
+    "std_error": ColumnRecord(meaning="", kind="number", moves_with="error"),
+    "bound": ColumnRecord(meaning="", kind="number", absolute=1e-9),
 }
 TABLE = "law,length,error,std_error,bound\na,10,0.5,0.02,0\nb,100,0.25,0.01,3.14159\n"
 

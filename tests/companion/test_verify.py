@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from companion.figures import store
+from companion.figures.record import ClaimRecord
+from companion.figures.schema import Alternative, Claim
 from companion.project.paths import Project
 from companion.runs import verify
 from companion.runs.verify import Verification
@@ -186,26 +188,26 @@ def test_a_bound_loosened_with_its_error_is_seen(figures, told):
 
 
 # What a claim with a bound of no tolerance says of an alternative that is zero but for rounding.
-OF_A_ZERO = {
-    "id": "an-excess",
-    "statement": "A number is above another.",
-    "source": "[ours]",
-    "measured": 0.00028,
-    "expected": 0.0001,
-    "tolerance": 0.0,
-    "relation": "≥",
-    "std_error": None,
-    "alternative": {"says": "none", "measured": -6.98747e-15},
-    "holds": True,
-    "catches_alternative": True,
-}
+def of_a_zero(alternative):
+    return ClaimRecord.of(
+        Claim(
+            "an-excess",
+            "A number is above another.",
+            "[ours]",
+            0.00028,
+            1e-4,
+            0.0,
+            Alternative("none", alternative),
+            "≥",
+        )
+    )
 
 
 @pytest.mark.parametrize(("now", "differs"), [(-7.1e-15, False), (3e-16, False), (-6e-10, True), (2e-5, True)])
 def test_the_rounding_of_a_zero_is_no_difference(now, differs):
     """Of a claim whose bound allows nothing; what is more than rounding is one."""
-    other = {**OF_A_ZERO, "alternative": {"says": "none", "measured": now}}
-    found = {one.what for one in verify.claim_moved(OF_A_ZERO, other, to_the_digit=False) if one.by > 1}
+    old, new = of_a_zero(-6.98747e-15), of_a_zero(now)
+    found = {one.what for one in verify.claim_moved(old, new, to_the_digit=False) if one.by > 1}
     assert found == ({"claim an-excess: alternative"} if differs else set())
 
 
@@ -222,14 +224,35 @@ def test_the_number_of_an_alternative_is_seen(figures, told):
         (lambda record: record["claims"].clear(), "claims"),
         (lambda record: record["parameters"].update(seed=1), "parameters"),
         (lambda record: record.update(caption="Another."), "caption"),
-        (lambda record: record.update(note="More."), "note"),
+        (lambda record: record.update(note="More."), "files"),
         (lambda record: record.pop("claims"), "files"),
-        (lambda record: record.update(claims=[{}]), "the record"),
+        (lambda record: record.update(claims=[{}]), "files"),
     ],
 )
 def test_a_tampered_record_is_seen(figures, told, change, seen):
     edit(figures / "walks" / RECORD, change)
     assert f"walks/spread: {seen}" in told()
+
+
+def test_a_record_of_the_earlier_form_is_verified(figures, told):
+    """Its numbers and words are compared as those of a record of today."""
+
+    def convert(record):
+        del record["schema_version"]
+        for claim in record["claims"]:
+            claim["alternative"] = {"says": claim["alternative"]["theory"], **claim["alternative"]}
+            del claim["alternative"]["theory"], claim["reason"], claim["comparisons"]
+
+    edit(figures / "walks" / RECORD, convert)
+    assert told() == {}
+    edit(figures / "walks" / RECORD, lambda record: record["claims"][0].update(statement="The distance is n."))
+    assert list(told()) == ["walks/spread: claims: walks-spread"]
+
+
+def test_a_table_that_cannot_be_read_is_seen(figures, told):
+    (figures / "walks" / TABLE).write_text('a,b\n1,2\n1,2,3\n"', encoding="utf-8")
+    name_anew(figures / "walks", "spread")
+    assert "walks/spread: the table" in told()
 
 
 def test_figures_that_nobody_computes_are_seen(verified, figures, told):

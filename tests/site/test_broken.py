@@ -179,7 +179,7 @@ def test_what_a_record_says_comes_out_as_it_is_written(book: Project):
         record["caption"] = ODD_CAPTION
         record["alt"] = record["columns"]["length"]["meaning"] = record["columns"]["length"]["unit"] = ODD
         (claim,) = record["claims"]
-        claim["statement"] = claim["alternative"]["says"] = claim["source"] = ODD
+        claim["statement"] = claim["alternative"]["theory"] = claim["source"] = ODD
 
     list_statements(book, STATEMENTS.replace("title: Slow,", f"title: {json.dumps(ODD)}, remark: {json.dumps(ODD)},"))
     edit_record(book, change)

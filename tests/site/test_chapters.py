@@ -23,10 +23,9 @@ def folder(site, request) -> Path:
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
 def test_claims_hold_and_fail_with_the_number_of_their_alternative(folder, figure):
     """What the record says of itself is not believed, but worked out again."""
-    for record in store.read_record(folder, figure)["claims"]:
-        claim = table_io.claim_of(record)
-        assert claim.holds, record
-        assert not claim.accepts(claim.alternative.measured), record
+    for claim in store.read_record(folder, figure).claims:
+        assert claim.accepts(claim.measured), claim
+        assert not claim.accepts(claim.alternative.measured), claim
 
 
 @pytest.mark.parametrize("name", PROJECT.notebooks())
@@ -40,8 +39,8 @@ def test_no_cell_prints_a_warning(site, name):
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
 def test_captions_say_what_to_see_and_alt_texts_what_is_drawn(folder, figure):
     record = store.read_record(folder, figure)
-    assert len(record["caption"]) > 200
-    assert 100 < len(record["alt"]) < 600
+    assert len(record.caption) > 200
+    assert 100 < len(record.alt) < 600
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -51,7 +50,7 @@ def test_picture_can_be_drawn_from_what_a_reader_downloads(folder, figure, theme
     record = store.read_record(folder, figure)
     module = PROJECT.import_module(f"chapters.{folder.name}.{figure}")
     with style(theme):
-        drawn = module.draw(table_io.read_csv(folder / f"{figure}.csv", record["columns"]))
+        drawn = module.draw(table_io.read_csv(folder / f"{figure}.csv", record.columns))
         drawn.canvas.draw()
         plt.close(drawn)
     assert drawn.axes

@@ -56,17 +56,17 @@ def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
     assert ledger.locator(".companion-entry").count() == len(claims) > 0
     rows = dict(ledger.locator(".companion-entry").evaluate_all("all => all.map(one => [one.id, one.textContent])"))
     for claim in claims:
-        row = rows[ledger_anchor(claim["id"])].replace("’", "'")
-        assert "".join(part for _, part in pieces(claim["statement"])) in row
-        assert f"{number(claim['measured'])} measured; {bound(claim)}" in row
+        row = rows[ledger_anchor(claim.id)].replace("’", "'")
+        assert "".join(part for _, part in pieces(claim.statement)) in row
+        assert f"{number(claim.measured)} measured; {bound(claim)}" in row
         assert not re.search(r"\de[-+]\d", row), "a power of ten is written as one"
 
 
 def test_claims_stand_by_chapter_in_the_order_of_figures(ledger: Page, claims: list[dict], project: Project):
     """As a reader of the book meets them; chapters are folded, and the whole is short."""
     rows = ledger.locator(".companion-entry").evaluate_all("all => all.map(one => one.id)")
-    assert rows == [ledger_anchor(claim["id"]) for claim in claims]
-    places = list(dict.fromkeys((claim["notebook"], claim["figure"]) for claim in claims))
+    assert rows == [ledger_anchor(claim.id) for claim in claims]
+    places = list(dict.fromkeys((claim.notebook, claim.figure) for claim in claims))
     order = [(name, figure) for name in project.notebooks() for figure in Notebook.named(project, name).figures]
     assert places == [place for place in order if place in places]
     assert ledger.locator(".companion-chapter").count() == len({name for name, _ in places})
@@ -78,7 +78,7 @@ def test_claims_stand_by_chapter_in_the_order_of_figures(ledger: Page, claims: l
 
 def test_filters_by_words_source_and_verdict(ledger: Page, claims: list[dict]):
     """Choosing a source shows its claims only; no published claim fails, so that choice shows none."""
-    mine = [claim for claim in claims if claim["source"].startswith("[BB26")]
+    mine = [claim for claim in claims if claim.source.startswith("[BB26")]
     assert 0 < len(mine) < len(claims)
     ledger.select_option("select[name=source]", "bb26")
     assert shown(ledger) == len(mine)
@@ -123,10 +123,10 @@ def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, led
     boxes: dict[str, list[tuple[str, str]]] = {}
     links = ledger.evaluate(LINKS, ".companion-entry")
     for claim in claims:
-        if claim["box"]:
-            row = ledger_anchor(claim["id"])
-            target = next(link for link in links[row] if link.endswith(f"#{claim['box']}"))
-            boxes.setdefault(target, []).append((claim["box"], row))
+        if claim.box:
+            row = ledger_anchor(claim.id)
+            target = next(link for link in links[row] if link.endswith(f"#{claim.box}"))
+            boxes.setdefault(target, []).append((claim.box, row))
     assert boxes
     context = browser.new_context(java_script_enabled=False)  # what links is there before any script runs
     page = context.new_page()

@@ -43,7 +43,7 @@ def test_every_statement_has_its_entry(browser: Browser, address: str, statement
         assert statements.index.origins[row.read[0]].name.replace("'", "’") in text
         assert (SECOND_HAND in text) == statements.index.second_hand(row)
         for claim in statements.claims_of(row):
-            assert links.count(ledger_anchor(claim["id"])) == 1
+            assert links.count(ledger_anchor(claim.id)) == 1
     page.close()
 
 
@@ -71,8 +71,8 @@ def test_the_ledger_says_where_they_were_read(browser: Browser, address: str, st
     page.goto(f"{address}/book/claims.html")
     entries = {anchor: entry["content"] for entry in page.evaluate(TOLD, ".companion-entry") for anchor in entry["ids"]}
     for claim in statements.claims:
-        said = entries[ledger_anchor(claim["id"])]
-        assert ("Read in:" in said) == statements.cites_paper(claim), claim["id"]
+        said = entries[ledger_anchor(claim.id)]
+        assert ("Read in:" in said) == statements.cites_paper(claim), claim.id
     page.select_option("select[name=read]", SECOND_HAND)
     left = page.locator(".companion-entry:visible")
     assert 0 < left.count() < len(statements.claims)

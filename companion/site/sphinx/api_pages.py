@@ -5,6 +5,9 @@ in a signature leads to where it is explained, a citation `[PAPER, Lemma 2.1]` t
 work, `book/page` to that page.
 """
 
+# pygments has no types.
+# pyright: reportMissingTypeStubs=false
+
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property

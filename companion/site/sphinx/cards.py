@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store, thumbnails
+from companion.figures.record import FigureRecord
 from companion.figures.style import Theme
 from companion.io.atomic import write_bytes
 from companion.project.notebooks import Notebook
@@ -24,7 +25,7 @@ class _OfAFigure(SphinxDirective):
     required_arguments = 1
     has_content = True
 
-    def record(self) -> tuple[Path, dict[str, Any]]:
+    def record(self) -> tuple[Path, FigureRecord]:
         """The figure's folder and its record; an error that fails a strict build if it is not whole."""
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
@@ -46,7 +47,7 @@ class PictureDirective(_OfAFigure):
             for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
         }
         shown = nodes.container(classes=["companion-picture"])
-        shown += picture(alt=record["alt"], size=size_of(folder / f"{record['figure']}.svg"), **files)
+        shown += picture(alt=record.alt, size=size_of(folder / f"{record.figure}.svg"), **files)
         shown += self.parse_content_to_nodes()
         return [shown]
 
@@ -86,7 +87,7 @@ def draw_thumbnails(app: Sphinx, out: Path) -> None:
     """The small pictures that cards ask for, in both themes."""
     project: Project = app.config.companion_project
     pages: dict[str, set[str]] = app.env.__dict__.get("companion_thumbnails", {})
-    for place in sorted(set().union(*pages.values())):
+    for place in sorted({place for places in pages.values() for place in places}):
         for theme in THEMES:
             target = out / THUMBNAILS / f"{place.partition('/')[2]}-{theme}.png"
             write_bytes(target, thumbnails.thumbnail(project, app.config.companion_profile, place, theme))

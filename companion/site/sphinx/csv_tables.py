@@ -41,7 +41,7 @@ class TableDirective(SphinxDirective):
         with Path(path).open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         column, _, begins = (part.strip() for part in self.options.get("of", "").partition("="))
-        tables = []
+        tables: list[str] = []
         for value in dict.fromkeys(row[column] for row in rows) if column else [""]:
             if value.startswith(begins):
                 mine = [row for row in rows if not column or row[column] == value]

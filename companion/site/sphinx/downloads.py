@@ -1,6 +1,7 @@
-"""The files that the site offers: the five of every figure, and the executed notebooks, each once, under its own name.
+"""The files that the site offers, each once: the five of every figure, the schema of records, executed notebooks.
 
-`figures/<notebook>/<figure>.csv` and `notebooks/<notebook>.ipynb` stay what they are called from build to build.
+`figures/<notebook>/<figure>.csv`, `figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address
+in every build.
 """
 
 import shutil
@@ -9,10 +10,12 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
-from companion.figures import store
+from companion.figures import record, store
+from companion.io.atomic import dump_json, write_text
 from companion.project.paths import Project
 
 FIGURES, NOTEBOOKS = "figures", "notebooks"
+SCHEMA = "record.schema.json"
 
 
 def place_of(docname: str, file: str) -> str:
@@ -34,8 +37,9 @@ class FileRole(SphinxRole):
 
 
 def copy_files(project: Project, profile: str, out: Path) -> None:
-    """Give the site what `place_of` promises, and nothing that was there before and no figure has any more."""
-    wanted: set[Path] = set()
+    """Copy the files that `place_of` links to, and remove those that no figure has any more."""
+    wanted = {out / FIGURES / SCHEMA}
+    write_text(out / FIGURES / SCHEMA, dump_json(record.json_schema()))
     for name in project.notebooks():
         folder = project.shown_figures(profile) / name
         for figure in store.names_in(folder):

@@ -1,24 +1,32 @@
 """The Sphinx extension: event handlers that select sources and copy files into the site."""
 
+# Sphinx types its events incompletely.
+# pyright: reportUnknownMemberType=false
+
 import glob
 import importlib.metadata
 import json
 import os
 import shutil
+from collections.abc import MutableMapping
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from docutils import nodes
+from pydantic import JsonValue
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinx.util.typing import ExtensionMetadata
 
 from companion.analysis.dependencies import MACHINE
 from companion.build.cache_keys import tree_digests
 from companion.io.atomic import dump_json
 from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
-from companion.project.paths import DEFAULT_PROFILE, MIME, PROFILE, Project
+from companion.project.paths import DEFAULT_PROFILE, PROFILE, Project
 from companion.project.repository import site_address
+from companion.site import notebook_content
+from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, tell_unexplained
 from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
 from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
@@ -44,7 +52,7 @@ REPEATED = {"proof", "proof-content"}
 MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: Sphinx) -> ExtensionMetadata:
     """Register directive, role and events."""
     register()
     add_nodes(app)
@@ -93,7 +101,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": False, "parallel_write_safe": True}
 
 
-def _leave_out_strangers(app: Sphinx, config) -> None:
+def _leave_out_strangers(app: Sphinx, config: Any) -> None:
     """Pages that the table of contents does not name, as `only_build_toc_files` says.
 
     The extension that reads it looks for them by a pattern that holds the book's folder, and a `[` there is one too.
@@ -110,7 +118,7 @@ def _leave_out_strangers(app: Sphinx, config) -> None:
     config.exclude_patterns = [*config.exclude_patterns, *strangers]
 
 
-def _choose_profile(app: Sphinx, config) -> None:
+def _choose_profile(app: Sphinx, config: Any) -> None:
     config.html_static_path = [*config.html_static_path, str(ASSETS)]
     config.companion_project = Project(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
@@ -119,7 +127,9 @@ def _choose_profile(app: Sphinx, config) -> None:
     config.mathjax3_config = {**keyboard, **(config.mathjax3_config or {})}
 
 
-def _mend_page(app: Sphinx, pagename: str, templatename: str, context, doctree) -> None:
+def _mend_page(
+    app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: nodes.document | None
+) -> None:
     if pagename == f"{app.config.companion_project.book.name}/{LEDGER}":
         app.add_js_file("ledger.js")
     if doctree is not None and not any(isinstance(node, (nodes.math, nodes.math_block)) for node in doctree.findall()):
@@ -164,16 +174,16 @@ def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
             docname, profile, name, profile, location=docname,
         )  # fmt: skip
         return
-    source[0] = json.dumps(fold_code(show_figures(json.loads(executed.read_text(encoding="utf-8")))))
+    source[0] = json.dumps(fold_code(show_figures(notebook_content.read(executed))))
 
 
-def fold_code(notebook: dict[str, Any]) -> dict[str, Any]:
+def fold_code(notebook: Content) -> Content:
     """The notebook with every code cell folded, under what its first line says that it does."""
     return {**notebook, "cells": [_folded(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]}
 
 
-def _folded(cell: dict[str, Any]) -> dict[str, Any]:
-    tags = cell["metadata"].get("tags", [])
+def _folded(cell: Cell) -> Cell:
+    tags = notebook_content.tags(cell)
     if BOOTSTRAP_TAG in tags:
         return cell
     first = "".join(cell["source"]).partition("\n")[0]
@@ -181,20 +191,20 @@ def _folded(cell: dict[str, Any]) -> dict[str, Any]:
     if INJECTED_TAG in tags:
         says = "parameters of this run"
     title = says[:1].upper() + says[1:]
-    prompts = {"code_prompt_show": title, "code_prompt_hide": title}
+    prompts: JsonValue = {"code_prompt_show": title, "code_prompt_hide": title}
     return {**cell, "metadata": {**cell["metadata"], "tags": [*tags, "hide-input"], "mystnb": prompts}}
 
 
-def show_figures(notebook: dict[str, Any]) -> dict[str, Any]:
+def show_figures(notebook: Content) -> Content:
     """The notebook with each published output replaced by the directive that shows the figure and its data."""
-    cells = []
+    cells: list[Cell] = []
     for cell in notebook["cells"]:
         outputs = cell.get("outputs", [])
-        shown = [output["data"][MIME]["figure"] for output in outputs if MIME in output.get("data", {})]
+        shown = [figure for figure in map(figure_shown, outputs) if figure is not None]
         if not shown:
             cells.append(cell)
             continue
-        cells.append({**cell, "outputs": [output for output in outputs if MIME not in output.get("data", {})]})
+        cells.append({**cell, "outputs": [output for output in outputs if figure_shown(output) is None]})
         for index, figure in enumerate(shown):
             directive = f"```{{companion-figure}} {figure}\n```"
             cells.append({"cell_type": "markdown", "id": f"{cell['id']}-{index}", "metadata": {}, "source": directive})

@@ -1,5 +1,8 @@
 """`{companion-figure}`: the picture, and under it what makes it checkable; `{claim}`: a measured number in prose."""
 
+# pandas has no complete types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 import ast
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.figures import store
 from companion.figures.plain_math import number
+from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord
 from companion.io.errors import did_you_mean
 from companion.project import provenance
 from companion.project.parameters import parameters_of
@@ -18,10 +22,10 @@ from companion.site.sphinx.claim_index import all_claims, note_shown
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import (
     called,
-    catches,
     claim_anchor,
     code,
     escaped,
+    explanation,
     figure_anchor,
     ledger_anchor,
     mark,
@@ -53,23 +57,23 @@ class FigureDirective(SphinxDirective):
         if faults := store.faults(folder, figure):
             raise self.error(f"Figure {self.arguments[0]!r} cannot be shown: {'; '.join(faults)}.")
         record = store.read_record(folder, figure)
-        if not record["alt"].strip() or not record["caption"].strip():
+        if not record.alt.strip() or not record.caption.strip():
             raise self.error(f"Figure {self.arguments[0]!r} needs a caption and an alt text.")
-        for claim in record["claims"]:
-            if not claim["source"].strip():
-                raise self.error(f"Claim {claim['id']!r} of figure {self.arguments[0]!r} needs a source.")
+        for claim in record.claims:
+            if not claim.source.strip():
+                raise self.error(f"Claim {claim.id!r} of figure {self.arguments[0]!r} needs a source.")
         table = carried_table(project, self.env.docname, folder, figure)
         live = lent(self, shown)
         return [self._picture(folder, figure, record), *table, *live, *self._details(project, folder, figure, record)]
 
-    def _picture(self, folder: Path, figure: str, record: dict[str, Any]) -> nodes.Node:
+    def _picture(self, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
         shown = nodes.figure(classes=["companion-figure"])
         files = {
             theme: place_of(self.env.docname, f"{folder.name}/{figure}{suffix}")
             for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
         }
-        shown += picture(alt=" ".join(record["alt"].split()), size=size_of(folder / f"{figure}.svg"), **files)
-        first, *rest = without_html(record["caption"]).split("\n\n")
+        shown += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
+        first, *rest = without_html(record.caption).split("\n\n")
         text, messages = self.parse_inline(" ".join(first.split()))
         shown += nodes.caption("", "", *text)
         shown += messages
@@ -78,19 +82,19 @@ class FigureDirective(SphinxDirective):
         self.set_source_info(shown)
         return called(self, shown, figure_anchor(figure))
 
-    def _details(self, project: Project, folder: Path, figure: str, record: dict[str, Any]) -> list[nodes.Node]:
-        held = sum(claim["holds"] for claim in record["claims"])
+    def _details(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> list[nodes.Node]:
+        held = sum(claim.holds for claim in record.claims)
         files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
         text = DETAILS.format(
-            verdict=_verdict(held, len(record["claims"])),
+            verdict=_verdict(held, len(record.claims)),
             figure=f"{folder.name}/{figure}",
             code=_code(project, record),
             files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
-            columns="\n".join(_column(name, column) for name, column in record["columns"].items()),
+            columns="\n".join(_column(name, column) for name, column in record.columns.items()),
             head=_head(folder / f"{figure}{store.DATA}"),
             rows=ROWS_SHOWN,
             parameters=_parameters(project, record),
-            notebook=record["notebook"],
+            notebook=record.notebook,
             origin=_origin(project, self.config.companion_profile, record),
         )
         return self.parse_text_to_nodes(text)
@@ -154,35 +158,35 @@ class FigureClaims(SphinxDirective):
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
         record = store.read_record(project.shown_figures(self.config.companion_profile) / notebook, figure)
-        if not record["claims"]:
+        if not record.claims:
             return [nodes.paragraph("", "This picture makes no claim.")]
-        return [self._claim(claim) for claim in record["claims"]]
+        return [self._claim(claim) for claim in record.claims]
 
-    def _claim(self, claim: dict[str, Any]) -> nodes.Node:
+    def _claim(self, claim: ClaimRecord) -> nodes.Node:
         ledger = self.env.app.builder.get_relative_uri(
             self.env.docname, f"{self.config.companion_project.book.name}/{LEDGER}"
         )
         said = nodes.container(classes=["companion-statement-of"])
-        said += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim["statement"])))
+        said += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim.statement)))
         said += nodes.paragraph(
             "",
             "",
-            nodes.strong("", number(claim["measured"])),
-            nodes.Text(verdict(claim).removeprefix(number(claim["measured"])) + ". "),
-            *catches(claim),
-            nodes.Text(f"Source: {claim['source']}. "),
-            nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim['id'])}", internal=True),
+            nodes.strong("", number(claim.measured)),
+            nodes.Text(verdict(claim).removeprefix(number(claim.measured)) + ". "),
+            *explanation(claim),
+            nodes.Text(f"Source: {claim.source}. "),
+            nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim.id)}", internal=True),
             nodes.Text("."),
         )
-        return called(self, said, claim_anchor(claim["id"]))
+        return called(self, said, claim_anchor(claim.id))
 
 
-def _code(project: Project, record: dict[str, Any]) -> str:
+def _code(project: Project, record: FigureRecord) -> str:
     """The steps of the notebook, the chapter's shared functions behind them, the figure's own file without caption."""
-    chapter = f"{project.settings.chapters}.{record['notebook']}"
-    own = f"{chapter}.{record['figure']}"
-    shared = [name for name in record["functions"] if not name.startswith(f"{own}.")]
-    steps = "\n".join(record["steps"])
+    chapter = f"{project.settings.chapters}.{record.notebook}"
+    own = f"{chapter}.{record.figure}"
+    shared = [name for name in record.functions if not name.startswith(f"{own}.")]
+    steps = "\n".join(record.steps)
     return "\n".join(
         [
             f"In the notebook:\n```python\n{steps}\n```",
@@ -206,11 +210,11 @@ def _file(project: Project, module: str) -> str:
     return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
 
 
-def _column(name: str, column: dict[str, Any]) -> str:
-    unit = "" if column["unit"] == "1" else f" ({column['unit']})"
-    error = f"; standard error in `{column['std_error']}`" if column["std_error"] not in (None, name) else ""
-    together = f"; moves with `{column['moves_with']}`" if column["moves_with"] else ""
-    return f"- `{name}`: {escaped(column['meaning'] + unit)}{error}{together}"
+def _column(name: str, column: ColumnRecord) -> str:
+    unit = "" if column.unit == "1" else f" ({column.unit})"
+    error = f"; standard error in `{column.std_error}`" if column.std_error not in (None, name) else ""
+    together = f"; moves with `{column.moves_with}`" if column.moves_with else ""
+    return f"- `{name}`: {escaped(column.meaning + unit)}{error}{together}"
 
 
 def _head(path: Path) -> str:
@@ -218,25 +222,25 @@ def _head(path: Path) -> str:
     return table(list(map(escaped, frame.columns)), frame.to_numpy().tolist())
 
 
-def _parameters(project: Project, record: dict[str, Any]) -> str:
-    fields = parameters_of(project, record["notebook"]).model_fields
+def _parameters(project: Project, record: FigureRecord) -> str:
+    fields = parameters_of(project, record.notebook).model_fields
     rows = [
         (f"`{name}`", code(f"{value}"), escaped(fields[name].description or ""))
-        for name, value in record["parameters"].items()
+        for name, value in record.parameters.items()
     ]
     return table(("parameter", "value", "meaning"), rows)
 
 
-def _origin(project: Project, profile: str, record: dict[str, Any]) -> str:
+def _origin(project: Project, profile: str, record: FigureRecord) -> str:
     build = project.build(profile)
-    origin = provenance.read(build.provenance / f"{record['notebook']}.json")
-    sources = ", ".join(f"`{path}`" for path in record["sources"])
+    origin = provenance.read(build.provenance / f"{record.notebook}.json")
+    sources = ", ".join(f"`{path}`" for path in record.sources)
     if origin is None:
-        return f"Profile `{record['profile']}`. Made from {sources}."
+        return f"Profile `{record.profile}`. Made from {sources}."
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
-    commit = origin["git"] or {"commit": "no git", "modified": False}
+    commit: dict[str, Any] = origin["git"] or {"commit": "no git", "modified": False}
     return (
-        f"Profile `{record['profile']}`, last computed {origin['started']} in {origin['seconds']:.0f} s on "
+        f"Profile `{record.profile}`, last computed {origin['started']} in {origin['seconds']:.0f} s on "
         f"{origin['device']} ({origin['cores']} cores, Python {origin['python']}), at commit "
         f"`{commit['commit'][:12]}`{' with local changes' if commit['modified'] else ''}.\n\n"
         f"Versions: {versions}.\n\nMade from {sources}."
@@ -249,14 +253,14 @@ class ClaimRole(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """A link, or an error that fails a strict build."""
         note_shown(self.env, self.text)
-        claims = {claim["id"]: claim for claim in all_claims(self.env.app)}
+        claims = {claim.id: claim for claim in all_claims(self.env.app)}
         if self.text not in claims:
             message = self.inliner.reporter.error(f"There is no claim {self.text!r}. {did_you_mean(self.text, claims)}")
             return [nodes.problematic(self.rawtext, self.rawtext, refid=message)], [message]
         claim = claims[self.text]
-        label = f"{number(claim['measured'])} {mark(claim)}"
-        target = self.config.companion_project.book.name + "/" + claim["notebook"]
-        uri = f"{self._relative_uri(target)}#{claim_anchor(claim['id'])}"
+        label = f"{number(claim.measured)} {mark(claim)}"
+        target = self.config.companion_project.book.name + "/" + claim.notebook
+        uri = f"{self._relative_uri(target)}#{claim_anchor(claim.id)}"
         return [nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])], []
 
     def _relative_uri(self, target: str) -> str:

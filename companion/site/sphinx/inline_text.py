@@ -1,5 +1,6 @@
 """Small pieces of pages that several directives write: claims as nodes, and text that is safe in MyST."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -8,6 +9,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures.plain_math import bound, number, pieces
+from companion.figures.record import ClaimRecord
 
 SET_AS: dict[str, type[nodes.TextElement]] = {
     "variable": nodes.emphasis,
@@ -22,9 +24,9 @@ MARKUP = re.compile(r"[\\`*_{}\[\]()#!<>$&~^]")
 CAPTION_MARKUP = re.compile(r"(\$[^$]+\$|`[^`]*`)")
 
 
-def mark(claim: dict[str, Any]) -> str:
+def mark(claim: ClaimRecord) -> str:
     """The verdict, in one character."""
-    return "✓" if claim["holds"] else "✗"
+    return "✓" if claim.holds else "✗"
 
 
 def typeset(text: str) -> list[nodes.Node]:
@@ -32,17 +34,33 @@ def typeset(text: str) -> list[nodes.Node]:
     return [SET_AS[kind]("", part) if kind in SET_AS else nodes.Text(part) for kind, part in pieces(text) if part]
 
 
-def verdict(claim: dict[str, Any]) -> str:
+def verdict(claim: ClaimRecord) -> str:
     """What was measured, and where the claim would begin to fail."""
-    return f"{number(claim['measured'])} measured; {bound(claim)}"
+    return f"{number(claim.measured)} measured; {bound(claim)}"
 
 
-def catches(claim: dict[str, Any]) -> list[nodes.Node]:
-    """The mistake that the claim would not let pass, and what would be measured then."""
-    error = "" if claim["std_error"] is None else f" The standard error is {number(claim['std_error'])}."
-    other = claim["alternative"]
-    last = nodes.Text(f", which gives {number(other['measured'])}.{error} ")
-    return [nodes.Text("It would catch: "), *typeset(other["says"].rstrip(".")), last]
+def explanation(claim: ClaimRecord) -> list[nodes.Node]:
+    """Return the reason for the bound, the alternative with its distance from the bound, and the standard error."""
+    parts: list[nodes.Node] = []
+    if claim.reason is not None:
+        what = "tolerance" if claim.relation == "=" else "bound"
+        parts += [nodes.Text(f"Reason for the {what}: "), *typeset(claim.reason.rstrip(".")), nodes.Text(". ")]
+    if (other := claim.alternative) is not None:
+        distance = _distance(claim, other.measured)
+        last = nodes.Text(f", which gives {number(other.measured)}{distance}. ")
+        parts += [nodes.Text("Alternative: "), *typeset(other.theory.rstrip(".")), last]
+    if claim.std_error is not None:
+        parts.append(nodes.Text(f"The standard error is {number(claim.std_error)}. "))
+    return parts
+
+
+def _distance(claim: ClaimRecord, measured: float) -> str:
+    """Return how far a value that the claim rejects is from what it accepts, in tolerances where it has any."""
+    tolerances = claim.in_tolerances(measured)
+    if not (math.isfinite(tolerances) and math.isfinite(claim.tolerance)):
+        return ""
+    place = "from the expected value" if claim.relation == "=" else "beyond the bound"
+    return f", {number(float(f'{tolerances:.2g}'))} tolerances {place}"
 
 
 def escaped(text: str) -> str:

@@ -3,7 +3,6 @@
 import html
 import re
 from itertools import groupby
-from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
@@ -11,6 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from companion.figures.record import PublishedClaim
 from companion.io.errors import did_you_mean
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
@@ -19,8 +19,8 @@ from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.inline_text import (
     called,
-    catches,
     claim_anchor,
+    explanation,
     ledger_anchor,
     mark,
     typeset,
@@ -59,67 +59,67 @@ class LedgerDirective(SphinxDirective):
         note_shown(self.env, ALL)
         known = theorem_labels(self.config.companion_project)
         for claim in claims:
-            if claim["box"] and claim["box"] not in known:
-                guess = did_you_mean(claim["box"], known)
-                logger.warning("Claim %r names a theorem box %r that no page has. %s", claim["id"], claim["box"], guess)
+            if claim.box and claim.box not in known:
+                guess = did_you_mean(claim.box, known)
+                logger.warning("Claim %r names a theorem box %r that no page has. %s", claim.id, claim.box, guess)
         sources = sorted({_origin(claim) for claim in claims})
         options = "".join(f'<option value="{_slug(source)}">{html.escape(source)}</option>' for source in sources)
         read = READ if statements_of(self.env.app) else ""
         ledger = nodes.container(classes=["companion-ledger"])
-        for name, mine in groupby(claims, key=lambda claim: claim["notebook"]):
+        for name, mine in groupby(claims, key=lambda claim: claim.notebook):
             ledger += self._chapter(name, list(mine), known)
         return [nodes.raw("", FILTER.format(sources=options, read=read), format="html"), ledger]
 
-    def _chapter(self, name: str, claims: list[dict[str, Any]], known: set[str]) -> nodes.Node:
-        held = sum(claim["holds"] for claim in claims)
+    def _chapter(self, name: str, claims: list[PublishedClaim], known: set[str]) -> nodes.Node:
+        held = sum(claim.holds for claim in claims)
         title = Notebook.named(self.config.companion_project, name).title
         chapter = details(classes=["companion-chapter"])
         heading, _ = self.parse_inline(title)
         count = f"{held} of {len(claims)} hold"
         chapter += summary("", "", *heading, nodes.inline("", count, classes=["companion-count"]))
-        for figure, mine in groupby(claims, key=lambda claim: claim["figure"]):
+        for figure, mine in groupby(claims, key=lambda claim: claim.figure):
             place = nodes.paragraph(classes=["companion-shown-in"])
             place += figure_link(self.env, figure)
             chapter += place
             chapter += [self._entry(claim, known) for claim in mine]
         return chapter
 
-    def _entry(self, claim: dict[str, Any], known: set[str]) -> nodes.Node:
-        sorts = [f"verdict-{'holds' if claim['holds'] else 'fails'}", f"source-{_slug(_origin(claim))}"]
+    def _entry(self, claim: PublishedClaim, known: set[str]) -> nodes.Node:
+        sorts = [f"verdict-{'holds' if claim.holds else 'fails'}", f"source-{_slug(_origin(claim))}"]
         entry = details(classes=["companion-entry", *sorts, *read_hand(self.env.app, claim)])
         entry += summary(
             "",
             f"{mark(claim)} ",
-            nodes.inline("", "", *typeset(claim["statement"]), classes=["companion-says"]),
+            nodes.inline("", "", *typeset(claim.statement), classes=["companion-says"]),
             nodes.Text(" "),
             nodes.inline("", verdict(claim), classes=["companion-verdict"]),
         )
-        text = nodes.paragraph("", "", *catches(claim), nodes.Text("Source: "))
+        text = nodes.paragraph("", "", *explanation(claim), nodes.Text("Source: "))
         text += self._source(claim, known)
         text += nodes.Text(".")
         where, _ = self.parse_inline(read_where(self.env.app, claim))
         place = self.env.app.builder.get_relative_uri(
-            self.env.docname, f"{self.config.companion_project.book.name}/{claim['notebook']}"
+            self.env.docname, f"{self.config.companion_project.book.name}/{claim.notebook}"
         )
-        stated = nodes.reference("", "stated there", refuri=f"{place}#{claim_anchor(claim['id'])}", internal=True)
-        text += [*where, nodes.Text(" Shown in "), figure_link(self.env, claim["figure"]), nodes.Text(", "), stated]
+        stated = nodes.reference("", "stated there", refuri=f"{place}#{claim_anchor(claim.id)}", internal=True)
+        text += [*where, nodes.Text(" Shown in "), figure_link(self.env, claim.figure), nodes.Text(", "), stated]
         text += nodes.Text(".")
         entry += text
-        return called(self, entry, ledger_anchor(claim["id"]))
+        return called(self, entry, ledger_anchor(claim.id))
 
-    def _source(self, claim: dict[str, Any], known: set[str]) -> nodes.Node:
+    def _source(self, claim: PublishedClaim, known: set[str]) -> nodes.Node:
         """Return the citation of the claim, linked to the box that states it if there is one."""
-        if claim["box"] not in known:
-            return nodes.Text(claim["source"])
-        about = {"refdomain": "prf", "reftype": "ref", "reftarget": claim["box"], "refexplicit": True, "refwarn": True}
+        if claim.box not in known:
+            return nodes.Text(claim.source)
+        about = {"refdomain": "prf", "reftype": "ref", "reftarget": claim.box, "refexplicit": True, "refwarn": True}
         link = addnodes.pending_xref("", refdoc=self.env.docname, **about)
-        link += nodes.inline("", claim["source"].strip("[]"))
+        link += nodes.inline("", claim.source.strip("[]"))
         return link
 
 
-def _origin(claim: dict[str, Any]) -> str:
-    match = re.match(r"\[(\w+)", claim["source"])
-    return match[1] if match else claim["source"]
+def _origin(claim: PublishedClaim) -> str:
+    match = re.match(r"\[(\w+)", claim.source)
+    return match[1] if match else claim.source
 
 
 def _slug(text: str) -> str:
@@ -139,7 +139,7 @@ def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
         if not label:
             continue
         note_shown(app.env, label)
-        mine = [claim for claim in claims if claim["box"] == label]
+        mine = [claim for claim in claims if claim.box == label]
         if not mine:
             continue
         line = nodes.paragraph(classes=["companion-checked"])
@@ -147,6 +147,6 @@ def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
         for index, claim in enumerate(mine):
             line += nodes.Text(", " if index else "")
             page = f"{app.config.companion_project.book.name}/{LEDGER}"
-            uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{ledger_anchor(claim['id'])}"
-            line += nodes.reference("", f"{mark(claim)} {claim['id']}", refuri=uri, internal=True)
+            uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{ledger_anchor(claim.id)}"
+            line += nodes.reference("", f"{mark(claim)} {claim.id}", refuri=uri, internal=True)
         box.append(line)

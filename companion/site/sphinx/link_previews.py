@@ -1,6 +1,7 @@
 """What the site says to the world: descriptions for search engines and link previews, and links that lead somewhere."""
 
 import html
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ LONGEST = 200
 def hide_dead_ends(app: Sphinx, config: Any) -> None:
     """Hide the buttons that lead to the repository while its address is unset."""
     if public_address(config.companion_project) is None:
-        dead = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
+        dead: dict[str, Any] = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
         config.html_theme_options = {**config.html_theme_options, **dead}
 
 
-def describe(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def describe(app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: Any) -> None:
     """Tell search engines and previews what the page is about, and where it is if that is known."""
     if doctree is None:
         return

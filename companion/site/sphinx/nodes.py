@@ -3,6 +3,9 @@
 Each works in a browser without scripts; `companion.js` only adds to it.
 """
 
+# Sphinx types `add_node` incompletely.
+# pyright: reportUnknownMemberType=false
+
 import re
 from pathlib import Path
 from typing import Any

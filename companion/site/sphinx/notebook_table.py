@@ -37,7 +37,7 @@ class NotebooksDirective(SphinxDirective):
 
 
 def _times(project: Project, name: str) -> str:
-    times = []
+    times: list[str] = []
     for profile in project.profile_names():
         origin = provenance.read(project.build(profile).provenance / f"{name}.json")
         if origin:

@@ -10,6 +10,7 @@ where.
 
 import json
 import shutil
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ def copy_scripts(app: Sphinx) -> None:
                 write_text(place / name / TABLES / f"{figure}.js", _table(folder, figure))
 
 
-def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def load_scripts(
+    app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: Any
+) -> None:
     """On the chapter's own page, and where a figure of it is shown, deferred: in the order of their names."""
     project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")
@@ -115,7 +118,7 @@ def lent(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
         for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
     }
     place = nodes.container(classes=["companion-live-place"], ids=[f"live-{figure.replace('_', '-')}"])
-    place += picture(alt=" ".join(record["alt"].split()), size=size_of(folder / f"{figure}.svg"), **files)
+    place += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
     page = env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{chapter}")
     whole = nodes.paragraph("", "", *carried_table(project, env.docname, folder, figure))
     whole += nodes.reference(

@@ -4,6 +4,9 @@ All of it is the theme's or the typesetter's. A page asks for the theme's icon f
 in it.
 """
 
+# fontTools has no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 import re
 from collections.abc import Iterable
 from pathlib import Path

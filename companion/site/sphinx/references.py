@@ -1,5 +1,8 @@
 """References: one key a work everywhere, that of the bibliography; under every page the works that it cites, linked."""
 
+# pybtex has no types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from typing import Any
 from urllib.parse import urlsplit
 

@@ -8,6 +8,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from companion.figures.record import PublishedClaim
 from companion.io.errors import UserError, did_you_mean
 from companion.project.paths import Project
 from companion.project.statements import Statement, Statements
@@ -21,7 +22,7 @@ SECOND_HAND = "second-hand"
 PAGE = "statements"
 
 
-def statements_of(app: Sphinx) -> Statements | None:
+def statements_of(app: Sphinx) -> Statements[PublishedClaim] | None:
     """The book's statements with the claims that this site shows, read once a build."""
     if not hasattr(app, "companion_statements"):
         project: Project = app.config.companion_project
@@ -63,7 +64,7 @@ class StatementsDirective(SphinxDirective):
         return [*self.parse_text_to_nodes(text), entries]
 
 
-def _count(statements: Statements, rows: list[Statement]) -> str:
+def _count(statements: Statements[PublishedClaim], rows: list[Statement]) -> str:
     """How many statements there are of each sort."""
     index = statements.index
     sorts = {
@@ -82,10 +83,10 @@ def _links(rows: list[Statement]) -> str:
     return ", ".join(f"[{row.item}](#{row.anchor})" for row in rows) or "none"
 
 
-def _entry(statements: Statements, row: Statement) -> str:
+def _entry(statements: Statements[PublishedClaim], row: Statement) -> str:
     kind = "" if row.number and row.number.lower().startswith(row.kind) else row.kind
     sort = ", ".join(filter(None, [kind, row.number, row.other and f"{row.other} in version 2"]))
-    claims = [f"{mark(claim)} [{claim['id']}](#{ledger_anchor(claim['id'])})" for claim in statements.claims_of(row)]
+    claims = [f"{mark(claim)} [{claim.id}](#{ledger_anchor(claim.id)})" for claim in statements.claims_of(row)]
     places = [f"{{prf:ref}}`{label}`" for label in statements.boxes_of(row)]
     places += [f"{{doc}}`{page}`" for page in row.pages]
     figures = [f"{{companion-number}}`{figure}`" for figure in statements.figures_of(row)]
@@ -104,27 +105,27 @@ def _line(name: str, places: list[str]) -> str:
     return f"*{name}:* {', '.join(places)}." if places else ""
 
 
-def _origin(statements: Statements, row: Statement) -> str:
+def _origin(statements: Statements[PublishedClaim], row: Statement) -> str:
     """Where a row was read; marked if that was nothing by the authors."""
     words = escaped(statements.index.read_in(row))
     return f"{words} **({SECOND_HAND})**" if statements.index.second_hand(row) else words
 
 
-def read_where(app: Sphinx, claim: dict[str, Any]) -> str:
+def read_where(app: Sphinx, claim: PublishedClaim) -> str:
     """For the ledger: where the statement that a claim's source cites was read; nothing for what cites no paper."""
     statements = statements_of(app)
     if statements is None or not statements.cites_paper(claim):
         return ""
-    rows = statements.rows_of_claim(claim["id"])
+    rows = statements.rows_of_claim(claim.id)
     return " Read in: " + "; ".join(dict.fromkeys(_origin(statements, row) for row in rows)) + "."
 
 
-def read_hand(app: Sphinx, claim: dict[str, Any]) -> list[str]:
+def read_hand(app: Sphinx, claim: PublishedClaim) -> list[str]:
     """The classes of a ledger entry whose source is a listed paper: read first-hand, second-hand, or both."""
     statements = statements_of(app)
     if statements is None or not statements.cites_paper(claim):
         return []
-    hands = {statements.index.second_hand(row) for row in statements.rows_of_claim(claim["id"])}
+    hands = {statements.index.second_hand(row) for row in statements.rows_of_claim(claim.id)}
     return [f"read-{SECOND_HAND if second else 'first-hand'}" for second in sorted(hands)]
 
 

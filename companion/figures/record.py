@@ -1,0 +1,285 @@
+"""The record of a published figure: the only place that knows the keys of its JSON.
+
+`FigureRecord` is the content of `figures/<notebook>/<figure>.json`; `docs/figure-record.md` explains it for other
+tools. Measured numbers have six significant digits; JSON holds infinite numbers and NaN as the texts `inf`, `-inf` and
+`nan`. `companion.figures.store` reads and writes the files.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer, WithJsonSchema
+
+if TYPE_CHECKING:  # pandas, which `schema` imports, takes a second
+    from companion.figures.schema import Claim, Column
+
+SIGNIFICANT_DIGITS = 6
+SCHEMA_VERSION = 1
+Relation = Literal["=", "≤", "≥"]
+Kind = Literal["flag", "integer", "number", "text"]
+NOT_FINITE = ("inf", "-inf", "nan")
+
+
+def _from_text(value: object) -> object:
+    return float(value) if isinstance(value, str) and value in NOT_FINITE else value
+
+
+def _to_json(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+Number = Annotated[
+    float,
+    BeforeValidator(_from_text),
+    PlainSerializer(_to_json, return_type=float | str, when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": list(NOT_FINITE)}]}),
+]
+
+
+def rounded(value: float) -> float:
+    """Return `value` with the six significant digits of a published number."""
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}") if math.isfinite(value) else float(value)
+
+
+def accepts(relation: Relation, expected: float, tolerance: float, measured: float) -> bool:
+    """Return whether `measured` `relation` `expected` up to `tolerance`. NaN never satisfies a claim."""
+    excess = measured - expected
+    match relation:
+        case "=":
+            return bool(abs(excess) <= tolerance)
+        case "≤":
+            return bool(excess <= tolerance)
+        case "≥":
+            return bool(excess >= -tolerance)
+
+
+def in_tolerances(relation: Relation, expected: float, tolerance: float, measured: float) -> float:
+    """Return how far `measured` is beyond `expected` on the side that the relation forbids, in tolerances."""
+    excess = measured - expected
+    match relation:
+        case "=":
+            off = abs(excess)
+        case "≤":
+            off = excess
+        case "≥":
+            off = -excess
+    if not off or math.isnan(off):
+        return off
+    return off / tolerance if tolerance else math.copysign(math.inf, off)
+
+
+class _Part(BaseModel):
+    """A part of a record: frozen, with exactly the declared fields, of exactly the declared types."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare as JSON, where NaN equals NaN."""
+        return type(self) is type(other) and isinstance(other, BaseModel) and _json(self) == _json(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def differences(self, other: Self) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+        """Yield every field in which `other` differs, with both values as in the JSON."""
+        one, two = _json(self), _json(other)
+        for part in one:
+            if one[part] != two[part]:
+                yield part, one[part], two[part]
+
+
+class AlternativeRecord(_Part):
+    """A different theory, evaluated by the same measurement; the claim must reject it."""
+
+    theory: str = Field(description="The different theory, as text.")
+    measured: Number = Field(description="The value that the measurement takes if that theory holds.")
+
+
+class ClaimRecord(_Part):
+    """A statement with the number that checks it."""
+
+    id: str = Field(description="Identifier, unique in the book; pages link to it.")
+    statement: str = Field(description="The statement, as plain text.")
+    source: str = Field(description="A citation such as `[BB26, Lemma 2.1]`, or `derived here`.")
+    measured: Number = Field(description="The measured value.")
+    expected: Number = Field(description="The expected value (relation `=`) or the bound (`≤` and `≥`).")
+    tolerance: Number = Field(description="Absolute distance that the relation allows on top.")
+    reason: str | None = Field(None, description="Why this tolerance or bound; null where the author gave no reason.")
+    alternative: AlternativeRecord | None = Field(description="A theory that the claim rejects; null without one.")
+    relation: Relation = Field(description="The relation between measured value and expected value or bound.")
+    std_error: Number | None = Field(None, description="Monte-Carlo standard error of the measured value.")
+    comparisons: int | None = Field(None, ge=1, description="Number of comparisons of which the largest is measured.")
+    successes: int | None = Field(None, ge=0, description="Number of successes, for a measured frequency.")
+    trials: int | None = Field(None, ge=1, description="Number of trials, for a measured frequency.")
+    box: str | None = Field(None, description="Label of the theorem box that states or derives the claim.")
+    holds: bool = Field(description="Whether the claim holds.")
+    catches_alternative: bool | None = Field(
+        description="Whether the claim fails for the value of its alternative; null without one."
+    )
+
+    @classmethod
+    def of(cls, claim: "Claim") -> "ClaimRecord":
+        """Return the record of `claim`: the verdict of the unrounded numbers, the numbers with six digits."""
+        alternative = claim.alternative
+        return cls(
+            id=claim.id,
+            statement=claim.statement,
+            source=claim.source,
+            measured=rounded(claim.measured),
+            expected=rounded(claim.expected),
+            tolerance=rounded(claim.tolerance),
+            reason=claim.reason,
+            alternative=alternative
+            and AlternativeRecord(theory=alternative.theory, measured=rounded(alternative.measured)),
+            relation=claim.relation,
+            std_error=None if claim.std_error is None else rounded(claim.std_error),
+            comparisons=claim.comparisons,
+            successes=claim.successes,
+            trials=claim.trials,
+            box=claim.box,
+            holds=claim.holds,
+            catches_alternative=claim.catches_alternative,
+        )
+
+    def accepts(self, measured: float) -> bool:
+        """Return whether `measured` would satisfy the claim."""
+        return accepts(self.relation, self.expected, self.tolerance, measured)
+
+    def in_tolerances(self, measured: float) -> float:
+        """Return the distance of `measured` from the expected value or bound, in tolerances.
+
+        It is at most 1 where the claim accepts the value, negative on the safe side of a bound, and infinite outside a
+        bound without tolerance.
+        """
+        return in_tolerances(self.relation, self.expected, self.tolerance, measured)
+
+    def without_numbers(self) -> "ClaimRecord":
+        """Return the claim with every number that is computed, and may differ between machines, set to zero."""
+        alternative = self.alternative and self.alternative.model_copy(update={"measured": 0.0})
+        numbers = dict.fromkeys(("measured", "expected", "tolerance"), 0.0)
+        rest = {"std_error": None, "successes": None, "holds": True, "catches_alternative": alternative and True}
+        return self.model_copy(update={**numbers, **rest, "alternative": alternative})
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the claim fails, or would hold for its alternative, too."""
+        return not self.holds or self.catches_alternative is False
+
+
+class PublishedClaim(ClaimRecord):
+    """A claim together with the notebook and the figure that publish it."""
+
+    notebook: str
+    figure: str
+
+    @classmethod
+    def all_of(cls, record: "FigureRecord") -> "list[PublishedClaim]":
+        """Return the claims of a figure."""
+        return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.claims]
+
+
+class ColumnRecord(_Part):
+    """The description of one column of the table."""
+
+    meaning: str = Field(description="What the column holds, as plain text.")
+    unit: str = Field("1", description="Unit; `1` for a pure number.")
+    std_error: str | None = Field(None, description="Name of the column with the standard error of this one.")
+    absolute: float = Field(0.0, ge=0, description="Absolute distance that a rebuild may move an exact zero.")
+    moves_with: str | None = Field(None, description="Name of a column of the same draws that is compared instead.")
+    kind: Kind = Field(description="Type of the values.")
+
+    @classmethod
+    def of(cls, column: "Column", kind: Kind) -> "ColumnRecord":
+        """Return the record of `column`, whose values are of `kind`."""
+        return cls(
+            meaning=column.meaning,
+            unit=column.unit,
+            std_error=column.std_error,
+            absolute=float(column.absolute),
+            moves_with=column.moves_with,
+            kind=kind,
+        )
+
+
+class RunRecord(_Part):
+    """What the run of a notebook knows of a figure: everything except the docstring's texts and the files."""
+
+    schema_version: Literal[1] = Field(description="Version of this schema.")
+    figure: str = Field(description="Name of the figure, and of its module.")
+    notebook: str = Field(description="Name of the notebook that publishes the figure.")
+    profile: str = Field(description="Profile of the run, or `by hand`.")
+    parameters: dict[str, JsonValue] = Field(description="The values of all parameters of the notebook.")
+    seed: int | None = Field(None, description="The value of the parameter `seed`, if there is one.")
+    columns: dict[str, ColumnRecord] = Field(description="The columns of the CSV, in order, by name.")
+    claims: tuple[ClaimRecord, ...] = Field(description="The claims of the figure.")
+    steps: tuple[str, ...] = Field(description="The statements of the notebook that lead to the figure, in order.")
+    functions: tuple[str, ...] = Field(description="The chapter's functions and classes that these statements use.")
+    sources: tuple[str, ...] = Field(description="The source files that decide the numbers, below the repository.")
+
+
+class FigureRecord(RunRecord):
+    """The record of a published figure."""
+
+    caption: str = Field(description="The caption; its first paragraph is shown first, the rest explains.")
+    alt: str = Field(description="The alternative text: a description of the picture.")
+    picture: str = Field(description="Digest of the sources that draw the picture.")
+    files: dict[str, str] = Field(description="SHA-256 of the figure's other four files, by ending.")
+
+    @classmethod
+    def of_run(cls, run: RunRecord, *, caption: str, alt: str, picture: str, files: dict[str, str]) -> "FigureRecord":
+        """Return the record of the figure that `run` computed; parts of an earlier record are replaced."""
+        known = {name: getattr(run, name) for name in RunRecord.model_fields}
+        return cls(**known, caption=caption, alt=alt, picture=picture, files=files)
+
+    def without_numbers(self) -> "FigureRecord":
+        """Return the record without checksums, its claims without computed numbers."""
+        claims = tuple(claim.without_numbers() for claim in self.claims)
+        return self.model_copy(update={"claims": claims, "files": {}})
+
+
+Record = TypeVar("Record", bound=RunRecord)
+
+
+def parse(text: str, kind: type[Record]) -> Record:
+    """Return the record in a JSON text, which may have the form before version 1. Raise `ValueError` otherwise."""
+    content: JsonValue = json.loads(text)
+    if isinstance(content, dict) and "schema_version" not in content:
+        text = json.dumps(_converted(content))
+    return kind.model_validate_json(text)
+
+
+def dump(record: RunRecord) -> dict[str, JsonValue]:
+    """Return a record as the content of its JSON file."""
+    return _json(record)
+
+
+def is_current(text: str) -> bool:
+    """Return whether a JSON text, which `parse` accepts, has the form that `dump` writes today."""
+    return json.loads(text).get("schema_version") == SCHEMA_VERSION
+
+
+def json_schema() -> dict[str, JsonValue]:
+    """Return the JSON schema of `FigureRecord`."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **FigureRecord.model_json_schema(mode="serialization")}
+
+
+def _json(part: BaseModel) -> Any:
+    return part.model_dump(mode="json")
+
+
+def _converted(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a record of the form before version 1 in the form of version 1.
+
+    Claims had no reason, no counts, and called the theory of the alternative `says`.
+    """
+    try:
+        claims = [{**claim, "alternative": _renamed(claim["alternative"])} for claim in content["claims"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"neither schema_version nor the claims of an earlier form: {error!r}") from error
+    return {"schema_version": SCHEMA_VERSION, **content, "claims": claims}
+
+
+def _renamed(alternative: dict[str, Any]) -> dict[str, Any]:
+    return {"theory" if name == "says" else name: value for name, value in alternative.items()}

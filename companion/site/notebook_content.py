@@ -1,0 +1,59 @@
+"""The JSON of a notebook, as far as the site reads and changes it."""
+
+import json
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+from pydantic import JsonValue
+
+from companion.project.paths import MIME
+
+
+class Output(TypedDict):
+    """An output of a code cell; `data` holds its forms by MIME type."""
+
+    output_type: str
+    data: NotRequired[dict[str, JsonValue]]
+    metadata: NotRequired[dict[str, JsonValue]]
+    execution_count: NotRequired[int | None]
+    name: NotRequired[str]
+    text: NotRequired[str | list[str]]
+
+
+class Cell(TypedDict):
+    """A cell; only code cells have outputs and an execution count."""
+
+    cell_type: str
+    id: str
+    metadata: dict[str, JsonValue]
+    source: str | list[str]
+    outputs: NotRequired[list[Output]]
+    execution_count: NotRequired[int | None]
+
+
+class Content(TypedDict):
+    """A notebook."""
+
+    cells: list[Cell]
+    metadata: dict[str, JsonValue]
+    nbformat: NotRequired[int]
+    nbformat_minor: NotRequired[int]
+
+
+def read(path: Path) -> Content:
+    """Return the content of a notebook file."""
+    content: Content = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def tags(cell: Cell) -> list[str]:
+    """Return the tags of a cell."""
+    found = cell["metadata"].get("tags")
+    return [tag for tag in found if isinstance(tag, str)] if isinstance(found, list) else []
+
+
+def figure_shown(output: Output) -> str | None:
+    """Return `notebook/figure` if the output shows a published figure."""
+    shown = output.get("data", {}).get(MIME)
+    figure = shown.get("figure") if isinstance(shown, dict) else None
+    return figure if isinstance(figure, str) else None

@@ -1,0 +1,249 @@
+"""The record of a figure: one schema, written and read in one place, with the earlier form converted."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from companion.figures import record as records
+from companion.figures import store
+from companion.figures.record import AlternativeRecord, ClaimRecord, ColumnRecord, FigureRecord, RunRecord
+from companion.figures.schema import Alternative, Claim, Column
+from companion.io.errors import UserError
+from companion.site.sphinx.downloads import copy_files
+
+ROOT = Path(__file__).resolve().parents[2]
+CLAIM = ClaimRecord(
+    id="toy-rate",
+    statement="It falls.",
+    source="derived here",
+    measured=1.0,
+    expected=1.02,
+    tolerance=0.1,
+    alternative=AlternativeRecord(theory="it rises", measured=2.0),
+    relation="=",
+    std_error=0.02,
+    box="rate",
+    holds=True,
+    catches_alternative=True,
+)
+RUN = RunRecord(
+    schema_version=1,
+    figure="falling",
+    notebook="toy",
+    profile="laptop",
+    parameters={"seed": 0, "lengths": [1, 2]},
+    seed=0,
+    columns={"x": ColumnRecord(meaning="abscissa", kind="number")},
+    claims=(CLAIM,),
+    steps=("publish(falling, x)",),
+    functions=("papers.toy.falling.numbers",),
+    sources=("papers/toy/falling.py",),
+)
+RECORD = FigureRecord.of_run(RUN, caption="It falls.", alt="A line.", picture="12ab", files={".csv": "34cd"})
+
+# A record as it was published before records had a version.
+EARLIER = """{
+ "figure": "falling", "notebook": "toy", "profile": "laptop",
+ "parameters": {"seed": 0, "lengths": [1, 2]}, "seed": 0,
+ "columns": {
+  "x": {"meaning": "abscissa", "unit": "1", "std_error": null, "absolute": 0.0, "moves_with": null, "kind": "number"}
+ },
+ "claims": [
+  {
+   "id": "toy-rate", "statement": "It falls.", "source": "derived here", "measured": 1.0, "expected": 1.02,
+   "tolerance": 0.1, "alternative": {"says": "it rises", "measured": 2.0}, "relation": "=", "std_error": 0.02,
+   "box": "rate", "holds": true, "catches_alternative": true
+  }
+ ],
+ "steps": ["publish(falling, x)"], "functions": ["papers.toy.falling.numbers"], "sources": ["papers/toy/falling.py"],
+ "caption": "It falls.", "alt": "A line.", "picture": "12ab", "files": {".csv": "34cd"}
+}"""
+
+
+def edited(**changes):
+    """The JSON of the record with `changes` of its claim."""
+    content = json.loads(json.dumps(records.dump(RECORD)))
+    content["claims"][0] |= changes
+    return json.dumps(content)
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path):
+    store.write_record(tmp_path, RECORD)
+    assert store.read_record(tmp_path, "falling") == RECORD
+    assert json.loads((tmp_path / "falling.json").read_text(encoding="utf-8"))["schema_version"] == 1
+    assert store.has_current_form(tmp_path, "falling")
+
+
+def test_a_record_of_a_run_has_no_texts_and_no_files(tmp_path):
+    store.write_record(tmp_path, RUN)
+    assert store.read_run_record(tmp_path, "falling") == RUN
+    with pytest.raises(UserError, match="is not the record of a figure"):
+        store.read_record(tmp_path, "falling")
+
+
+def test_a_record_of_the_earlier_form_is_converted(tmp_path):
+    """What the earlier form lacks is null; nothing else changes."""
+    (tmp_path / "falling.json").write_text(EARLIER, encoding="utf-8")
+    assert store.read_record(tmp_path, "falling") == RECORD
+    assert not store.has_current_form(tmp_path, "falling")
+    (claim,) = store.read_record(tmp_path, "falling").claims
+    assert (claim.reason, claim.comparisons, claim.successes, claim.trials) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"claims": 1}',
+        '{"claims": [{}]}',
+        '{"claims": []}',
+        '{"schema_version": 1}',
+        edited(note="more"),
+        edited(measured="1.0"),
+        edited(relation="<"),
+        edited(holds=1),
+        json.dumps(records.dump(RECORD) | {"schema_version": 2}),
+        json.dumps({name: value for name, value in records.dump(RECORD).items() if name != "alt"}),
+    ],
+)
+def test_anything_else_is_no_record(tmp_path, text):
+    """Missing and unknown keys, other types, and a version that this tool does not know."""
+    (tmp_path / "falling.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match="is not the record of a figure"):
+        store.read_record(tmp_path, "falling")
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 0.1, 1e300])
+def test_numbers_that_json_lacks_are_texts(tmp_path, value):
+    claim = CLAIM.model_copy(update={"measured": float(value)})
+    record = RECORD.model_copy(update={"claims": (claim,)})
+    store.write_record(tmp_path, record)
+    assert store.read_record(tmp_path, "falling") == record
+    written = json.loads((tmp_path / "falling.json").read_text(encoding="utf-8"))["claims"][0]["measured"]
+    assert written == (value if np.isfinite(value) else str(value))
+
+
+def test_a_claim_is_recorded_with_six_digits_and_its_verdict():
+    """The verdict is that of the unrounded numbers."""
+    claim = Claim("a", "A.", "derived here", 1 / 3, 1 / 3 + 1e-9, 0.0, Alternative("b", 2 / 3), std_error=1e-9 / 3)
+    record = ClaimRecord.of(claim)
+    assert (record.measured, record.expected, record.std_error) == (0.333333, 0.333333, 3.33333e-10)
+    assert record.alternative == AlternativeRecord(theory="b", measured=0.666667)
+    assert not record.holds
+    assert record.accepts(record.measured)
+    assert record.catches_alternative
+
+
+def test_a_claim_without_alternative_is_recorded(tmp_path):
+    """Whether it catches one is null; only a claim that is known to catch none is broken."""
+    claim = ClaimRecord.of(Claim.at_most("a", "A.", 0.5, 1.0, because="the lemma", source="derived here"))
+    assert (claim.alternative, claim.catches_alternative, claim.reason) == (None, None, "the lemma")
+    assert not claim.is_broken
+    assert claim.model_copy(update={"catches_alternative": False}).is_broken
+    assert claim.without_numbers().alternative is None
+    store.write_record(tmp_path, RECORD.model_copy(update={"claims": (claim,)}))
+    assert store.read_record(tmp_path, "falling").claims == (claim,)
+
+
+def test_every_number_of_a_claim_may_differ_between_machines():
+    """And nothing else: what remains without numbers are words and counts that parameters decide."""
+    moved = CLAIM.model_copy(
+        update={
+            **{"measured": 1.1, "expected": 1.2, "tolerance": 0.2, "std_error": 0.3, "holds": False},
+            "alternative": AlternativeRecord(theory="it rises", measured=3.0),
+        }
+    )
+    assert moved.without_numbers() == CLAIM.without_numbers()
+    for change in ({"statement": "It stays."}, {"reason": "it must"}, {"relation": "≤"}, {"comparisons": 3}):
+        assert CLAIM.model_copy(update=change).without_numbers() != CLAIM.without_numbers()
+
+
+@pytest.mark.parametrize(
+    ("relation", "measured", "distance"),
+    [("=", 3.0, 2.0), ("=", 1.0, 2.0), ("≤", 3.0, 2.0), ("≤", 1.0, -2.0), ("≥", 1.0, 2.0), ("≥", 3.0, -2.0)],
+)
+def test_distances_count_in_tolerances(relation, measured, distance):
+    """Signed for a bound: below zero is the safe side."""
+    claim = CLAIM.model_copy(update={"expected": 2.0, "tolerance": 0.5, "relation": relation})
+    assert claim.in_tolerances(measured) == distance
+    exact = claim.model_copy(update={"tolerance": 0.0})
+    assert exact.in_tolerances(measured) == distance * np.inf
+    assert exact.in_tolerances(2.0) == 0.0
+
+
+def test_a_column_keeps_its_declaration():
+    column = Column("error", "bits", std_error="se", absolute=1)
+    expected = ColumnRecord(meaning="error", unit="bits", std_error="se", absolute=1.0, kind="number")
+    assert ColumnRecord.of(column, "number") == expected
+
+
+def test_published_records_are_all_read():
+    """Those of this repository, in whichever form they were last published."""
+    paths = sorted((ROOT / "figures").glob("*/*.json"))
+    assert paths
+    for path in paths:
+        record = store.read_record(path.parent, path.stem)
+        assert (record.notebook, record.figure) == (path.parent.name, path.stem)
+
+
+def test_the_json_schema_describes_what_is_written():
+    """A validator that knows only the schema accepts every published record, and refuses others."""
+    schema = records.json_schema()
+    for path in sorted((ROOT / "figures").glob("*/*.json")):
+        jsonschema.validate(records.dump(store.read_record(path.parent, path.stem)), schema)
+    unknown, missing = records.dump(RECORD) | {"note": "more"}, records.dump(RECORD)
+    del missing["alt"]
+    for content in (unknown, missing, records.dump(RECORD) | {"schema_version": 2}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(content, schema)
+
+
+def test_the_page_about_the_record_names_every_field():
+    """`docs/figure-record.md` is written from the schema of today."""
+    command = [sys.executable, str(ROOT / "tools/describe_record.py"), "--check"]
+    finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_the_site_offers_the_schema(ran, tmp_path):
+    """Next to the figures; a file that no figure has any more is removed."""
+    left = tmp_path / "figures/toy/gone.csv"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    copy_files(ran.project, "laptop", tmp_path)
+    offered = json.loads((tmp_path / "figures/record.schema.json").read_text(encoding="utf-8"))
+    assert offered == records.json_schema()
+    jsonschema.validate(json.loads((tmp_path / "figures/toy/toy_error.json").read_text(encoding="utf-8")), offered)
+    assert not left.exists()
+
+
+def test_only_the_schema_knows_the_keys():
+    """No other module of the tool looks up a field of a record, a claim or a column by a string."""
+    fields = {*FigureRecord.model_fields, *ClaimRecord.model_fields, *ColumnRecord.model_fields}
+    names = re.compile(r"record|claim|column|alternative|old|new|mine|published")
+    for path in sorted(set((ROOT / "companion").rglob("*.py")) - {Path(records.__file__)}):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value in fields:
+                looked_up = isinstance(node.value, ast.Name) and names.fullmatch(node.value.id)
+                assert not looked_up, f"{path.name}, line {node.lineno}"
+
+
+@pytest.mark.parametrize("layer", ["figures", "site"])
+def test_the_typed_layers_pass_no_untyped_dictionaries(layer):
+    """No public function takes or returns `dict[str, Any]`: a reader of its signature learns what is in it."""
+    for path in sorted((ROOT / "companion" / layer).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                annotations = [node.returns, *(argument.annotation for argument in arguments)]
+                words = [ast.unparse(annotation) for annotation in annotations if annotation is not None]
+                assert not any("dict[str, Any]" in word for word in words), f"{path.name}, {node.name}"
