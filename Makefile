@@ -7,7 +7,7 @@ QUICK := \
   tests/test_citation.py \
   tests/test_conclusions.py \
   tests/test_headings.py \
-  tests/test_house.py \
+  tests/test_structure.py \
   tests/test_mutations.py \
   tests/test_statements.py \
   tests/test_symbol_linter.py \

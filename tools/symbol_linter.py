@@ -76,7 +76,7 @@ def text_of(project: Project, page: str) -> str:
     notebook = project.notebook(page)
     if not notebook.is_file():
         return CODE.sub(" ", prose(project.book / f"{page}.md"))
-    files = [project.chapter(page) / f"{figure}.py" for figure in Notebook.named(project, page).figures]
+    files = [project.figure_file(page, figure) for figure in Notebook.named(project, page).figures]
     captions = [ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "" for file in files]
     return CODE.sub(" ", "\n\n".join([prose(notebook), *captions]))
 

@@ -33,7 +33,8 @@ def lay_out(project: Project, name: str) -> list[str]:
         project.notebook(name): _notebook(project, name),
         project.chapter(name) / "__init__.py": _fill("chapter/__init__.py.txt", name, chapters),
         project.chapter(name) / "parameters.py": _fill("chapter/parameters.py.txt", name, chapters),
-        project.chapter(name) / f"{figure}.py": _fill("chapter/figure.py.txt", name, chapters),
+        project.figure_file(name, figure).with_name("__init__.py"): _fill("chapter/figures.py.txt", name, chapters),
+        project.figure_file(name, figure): _fill("chapter/figure.py.txt", name, chapters),
     }
     if taken := [relative(path, project.root) for path in (*homes, project.book / f"{name}.md") if path.exists()]:
         raise UserError(f"{name!r} is taken: {', '.join(taken)}. Choose another name, or edit what is there.")
@@ -85,7 +86,10 @@ def _require_name(name: str) -> None:
 def _fill(template: str, name: str, chapters: str) -> str:
     words = name.replace("_", " ")
     figure = figure_of(name)
-    imports = [f"from {chapters}.{name} import {figure}", f"from {chapters}.{name}.parameters import Parameters"]
+    imports = [
+        f"from {chapters}.{name}.figures import {figure}",
+        f"from {chapters}.{name}.parameters import Parameters",
+    ]
     return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(
         name=name,
         chapters=chapters,

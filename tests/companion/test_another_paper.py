@@ -153,7 +153,7 @@ def test_a_colour_or_a_caption_costs_one_drawing(paper, old, new):
     sister = [f"figures/walks/returns{suffix}" for suffix in (".svg", ".csv", ".json")]
     before, numbers = paper.bytes_of(EXECUTED, *sister), paper.bytes_of("figures/walks/spread.csv")
     picture = paper.bytes_of("figures/walks/spread.svg", "figures/walks/spread.json")
-    paper.replace("episodes/walks/spread.py", old, new)
+    paper.replace("episodes/walks/figures/spread.py", old, new)
     said = paper.build()
     assert KERNEL not in said
     assert said.count("drawn") == 1
@@ -171,7 +171,7 @@ def test_a_simulation_costs_its_notebook(paper):
 
 def test_a_claim_that_fails_publishes_nothing(paper):
     before = paper.bytes_of("figures/walks/spread.json", "figures/walks/spread.csv", EXECUTED)
-    paper.replace("episodes/walks/spread.py", "expected=1.0", "expected=3.0")
+    paper.replace("episodes/walks/figures/spread.py", "expected=1.0", "expected=3.0")
     finished = paper.companion("run", "walks")
     assert finished.returncode == 3
     assert "walks-spread" in finished.stderr
@@ -182,9 +182,9 @@ def test_a_piece_survives_what_cannot_change_it(paper):
     assert paper.companion("piece", "walks", "steps-10").returncode == 0
     assert "1 of 3 pieces are there" in paper.companion("piece", "walks").stdout
     paper.replace("book/walks.ipynb", "How far does it get?", "How far?")
-    paper.replace("episodes/walks/spread.py", "bars are two standard errors", "with bars")
-    paper.replace("episodes/walks/spread.py", '"The mean square distance after', '"That after')
-    paper.replace("episodes/walks/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
+    paper.replace("episodes/walks/figures/spread.py", "bars are two standard errors", "with bars")
+    paper.replace("episodes/walks/figures/spread.py", '"The mean square distance after', '"That after')
+    paper.replace("episodes/walks/figures/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
     paper.replace("book/walks.ipynb", "quantile = 4.0", "quantile = 5.0")
     paper.replace("walkers/line.py", "steps_up = ", "# drawn at once\n    steps_up = ")
     assert "1 of 3 pieces are there" in paper.companion("piece", "walks").stdout
