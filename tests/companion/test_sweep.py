@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from companion.cli import figures
+from companion.cli import sweep as command
 from companion.figures import store
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Alternative, Claim
@@ -136,6 +136,6 @@ def test_deviation_counts_in_tolerances():
 
 
 def test_a_bound_without_tolerance_is_kept_or_broken():
-    assert figures._how_far(float("-inf")) == "inside its bound"
-    assert figures._how_far(float("inf")) == "beyond its bound"
-    assert figures._how_far(0.251) == "0.25 tolerances"
+    assert command._how_far(float("-inf")) == "inside its bound"
+    assert command._how_far(float("inf")) == "beyond its bound"
+    assert command._how_far(0.251) == "0.25 tolerances"

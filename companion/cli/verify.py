@@ -1,4 +1,4 @@
-"""Commands that hold what was computed against what is published: runs, compare, verify."""
+"""`companion verify`: recompute the published figures and compare."""
 
 import time
 from contextlib import closing
@@ -9,77 +9,13 @@ import typer
 from rich.table import Table
 
 from companion.build.progress import DONE, STARTED, Progress, known_seconds
-from companion.cli.terminal import app, completed, console, explained, plain, show_table, shown
+from companion.cli.terminal import app, completed, console, explained, plain, show_table
 from companion.io import atomic
-from companion.io.errors import UserError, did_you_mean
+from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 if TYPE_CHECKING:
     from companion.runs.verify import Verdict
-
-
-@app.command()
-@explained
-def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
-    """List the runs with `-p` or `--figure`: what you changed, when, how many claims hold, where the page is."""
-    from companion.runs.custom_runs import all_runs
-
-    found = [run.in_short() for run in all_runs(Project.here())]
-    if as_json:
-        typer.echo(atomic.dump_json(found), nl=False)
-        return
-    if not found:
-        console.print("There are no runs of your own yet: companion run NOTEBOOK -p NAME=VALUE.")
-        return
-    for one in found:
-        colour = "green" if one["hold"] == one["claims"] else "red"
-        console.print(
-            f"[bold]{one['name']}[/]  [{colour}]{one['hold']}/{one['claims']} claims hold[/]  "
-            f"{one['started'] or 'when is not known'}",
-            soft_wrap=True,
-        )
-        changed = ", ".join(f"{name}: {shown(old)} → {shown(new)}" for name, (old, new) in one["changed"].items())
-        console.print(f"  {plain(changed) or 'as published'}", soft_wrap=True)
-        console.print(f"  {plain(one['page'])}", soft_wrap=True)
-
-
-@app.command()
-@explained
-def compare(
-    old: Annotated[
-        str, typer.Argument(metavar="OLD", help="A run, as `companion runs` names it, or a folder: `figures`, …")
-    ],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Another.")],
-) -> None:
-    """Compare two runs or builds figure by figure: columns, rows, every number to its last digit, claims.
-
-    A build is a folder such as `_build/laptop`, or `figures`, whose numbers have six digits. Names the first difference
-    of each figure. Exit code 0: equal; 1: not.
-    """
-    from companion.figures.comparison import differences
-
-    found = differences(_build_named(old), _build_named(new))
-    for name, difference in found.items():
-        console.print(f"{'[yellow]≠[/]' if difference else '[green]=[/]'} {name}", soft_wrap=True)
-        if difference:
-            console.print(f"  {difference}", markup=False, soft_wrap=True)
-    differing = sum(map(bool, found.values()))
-    console.print(f"{len(found) - differing} figures are equal, {differing} differ.")
-    if differing:
-        raise typer.Exit(1)
-
-
-def _build_named(name: str) -> Path:
-    """A folder, by its path; else the run of this name."""
-    from companion.runs.custom_runs import all_runs
-
-    if Path(name).is_dir():
-        return Path(name)
-    project = Project.here()
-    names = [run.name for run in all_runs(project)]
-    if name not in names:
-        raise UserError(f"There is no folder and no run {name!r}. {did_you_mean(name, names)}")
-    return project.own_build(name).folder
 
 
 @app.command()
