@@ -1,8 +1,10 @@
-"""The command line: `companion --help` lists what it does."""
+"""The command line, one module per command."""
 
-# Importing a module of commands adds them to the application, in the order of `companion --help`.
-from companion.cli import list_figures, run, sweep, redraw, task, runs, compare, verify  # noqa: I001
-from companion.cli import build, site, pdf, serve, new, set_url
+# The import of a module registers its command; `companion --help` lists the commands in this order.
+from companion.cli import build, site, pdf, serve, list_figures  # noqa: I001
+from companion.cli import run, redraw, task, sweep, runs
+from companion.cli import compare, verify
+from companion.cli import new, set_url
 from companion.cli.terminal import app
 
 __all__ = [

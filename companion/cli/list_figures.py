@@ -5,23 +5,32 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from companion.cli.terminal import Profile, app, explained, show_table
+from companion.cli.terminal import BUILD_AND_READ, Profile, app, report_errors, show_table
 from companion.io import atomic
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 
-@app.command("list")
-@explained
+@app.command("list", rich_help_panel=BUILD_AND_READ)
+@report_errors
 def list_figures(
     profile: Profile = DEFAULT_PROFILE,
-    as_json: Annotated[bool, typer.Option("--json", help="The same for other programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")] = False,
 ) -> None:
-    """Show every figure: its state, how long its notebook took, how many of its claims hold.
+    """List all figures with their state, run time and claims.
 
-    **fresh**: built here from what is there now. **redraw**: its numbers are fresh, its picture is not; no kernel is
-    needed. **stale**: what it is made of has changed, or it was not computed yet. **published**: never computed here,
-    and shown as it is in `figures/`, as in a fresh clone; a function of the library that has changed since is not seen.
-    The site is **fresh**, **published** (`companion book --published`), **stale** or **not built**.
+    The state of a figure is one of these:
+
+    - **fresh**: computed here from the current sources;
+    - **redraw**: its numbers are fresh, its picture is not, so it can be redrawn without running the notebook;
+    - **stale**: never computed here, or a source has changed since;
+    - **published**: never computed here and shown as it is in `figures/`, as in a fresh clone; later changes of
+      library functions are not detected.
+
+    The site is **fresh**, **published** (built by `companion site --published`), **stale** or **not built**.
+
+    Example:
+
+        companion list --profile smoke
     """
     from companion.build.status import Listing
 
@@ -36,13 +45,13 @@ def list_figures(
         table.add_row(
             row.notebook,
             row.figure,
-            _in_colour(row.state),
+            _coloured(row.state),
             "—" if row.seconds is None else f"{row.seconds:.0f}",
             "—" if row.claims is None else f"{row.holding}/{row.claims}",
         )
-    table.add_row("", "the site", _in_colour(listing.site), "", "")
+    table.add_row("", "the site", _coloured(listing.site), "", "")
     show_table(table)
 
 
-def _in_colour(state: str) -> str:
+def _coloured(state: str) -> str:
     return f"[{'green' if state in ('fresh', 'published') else 'yellow'}]{state}[/]"

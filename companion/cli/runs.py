@@ -4,31 +4,41 @@ from typing import Annotated
 
 import typer
 
-from companion.cli.terminal import app, console, explained, plain, shown
+from companion.cli.terminal import ONE_NOTEBOOK, app, console, escaped, formatted, report_errors
 from companion.io import atomic
 from companion.project.paths import Project
 
 
-@app.command()
-@explained
-def runs(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
-    """List the runs with `-p` or `--figure`: what you changed, when, how many claims hold, where the page is."""
+@app.command(rich_help_panel=ONE_NOTEBOOK)
+@report_errors
+def runs(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")] = False) -> None:
+    """List the custom runs with their changed parameters, claims and pages.
+
+    A custom run is a run with `-p`, `--figure` or `--isolated`.
+
+    Example:
+
+        companion runs --json
+    """
     from companion.runs.custom_runs import all_runs
 
-    found = [run.in_short() for run in all_runs(Project.here())]
+    summaries = [run.in_short() for run in all_runs(Project.here())]
     if as_json:
-        typer.echo(atomic.dump_json(found), nl=False)
+        typer.echo(atomic.dump_json(summaries), nl=False)
         return
-    if not found:
-        console.print("There are no runs of your own yet: companion run NOTEBOOK -p NAME=VALUE.")
+    if not summaries:
+        console.print("There are no custom runs yet. Start one: companion run NOTEBOOK -p NAME=VALUE")
         return
-    for one in found:
-        colour = "green" if one["hold"] == one["claims"] else "red"
+    for summary in summaries:
+        colour = "green" if summary["hold"] == summary["claims"] else "red"
         console.print(
-            f"[bold]{one['name']}[/]  [{colour}]{one['hold']}/{one['claims']} claims hold[/]  "
-            f"{one['started'] or 'when is not known'}",
+            f"[bold]{summary['name']}[/]  [{colour}]{summary['hold']}/{summary['claims']} claims hold[/]  "
+            f"{summary['started'] or 'time unknown'}",
             soft_wrap=True,
         )
-        changed = ", ".join(f"{name}: {shown(old)} → {shown(new)}" for name, (old, new) in one["changed"].items())
-        console.print(f"  {plain(changed) or 'as published'}", soft_wrap=True)
-        console.print(f"  {plain(one['page'])}", soft_wrap=True)
+        changes = ", ".join(
+            f"{name}: {formatted(published)} → {formatted(value)}"
+            for name, (published, value) in summary["changed"].items()
+        )
+        console.print(f"  {escaped(changes) or 'published parameters'}", soft_wrap=True)
+        console.print(f"  {escaped(summary['page'])}", soft_wrap=True)

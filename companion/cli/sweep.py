@@ -8,7 +8,17 @@ from rich import progress as bars
 from rich.table import Table
 
 from companion.build.progress import STARTED
-from companion.cli.terminal import Profile, app, console, explained, plain, show_table
+from companion.cli.terminal import (
+    ONE_NOTEBOOK,
+    Profile,
+    app,
+    completer,
+    console,
+    counted,
+    escaped,
+    report_errors,
+    show_table,
+)
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project.paths import DEFAULT_PROFILE, Project
 
@@ -18,65 +28,79 @@ if TYPE_CHECKING:
     from companion.runs.sweep import Sweep
 
 
-@app.command()
-@explained
+@app.command(rich_help_panel=ONE_NOTEBOOK)
+@report_errors
 def sweep(
     notebooks: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NOTEBOOK]...", help="Which; without, all that have these parameters."),
+        typer.Argument(
+            metavar="[NOTEBOOK]...",
+            help="Notebooks to run (default: all that have these parameters).",
+            autocompletion=completer(Project.notebooks),
+        ),
     ] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", "-p", metavar="NAME=VALUES", help="`seed=1:10` or `length=10,100`; repeatable."),
+        typer.Option(
+            "--parameter",
+            "-p",
+            metavar="NAME=VALUES",
+            help="Values of a parameter, `seed=1:10` or `repeats=10,100`; repeatable.",
+        ),
     ] = None,
     profile: Profile = DEFAULT_PROFILE,
-    cores: Annotated[int, typer.Option(min=1, help="How many runs at once.")] = 2,
+    cores: Annotated[int, typer.Option(min=1, help="Number of runs at the same time.")] = 2,
 ) -> None:
-    """Run notebooks at several values of parameters: do their claims still hold?
+    """Run notebooks for a grid of parameters and count how often each claim holds.
 
-    Every combination is a run of its own, kept under `_build/runs/`: stop it when you like, the same line goes on.
+    Every combination of values is a custom run in `_build/runs/`. A sweep that was stopped continues when the same
+    command is given again.
+
+    Example:
+
+        companion sweep first_figure -p seed=1:10
     """
     from companion.runs import sweep as sweeping
 
     project = Project.here()
     project.require_profile(profile)
     sweeps = sweeping.plan(project, notebooks or [], parameter or [], profile)
-    missing = [(one, point) for one in sweeps for point in one.points if not one.is_there(point)]
-    console.print(f"{STARTED} {len(missing)} runs of {sum(len(one.points) for one in sweeps)}; the others are there")
+    missing = [(planned, point) for planned in sweeps for point in planned.points if not planned.is_there(point)]
+    total = sum(len(planned.points) for planned in sweeps)
+    console.print(f"{STARTED} Running {len(missing)} of {total} ({total - len(missing)} cached)")
     failed = 0
     with bars.Progress(*bars.Progress.get_default_columns(), bars.MofNCompleteColumn(), console=console) as bar:
-        task = bar.add_task("Runs", total=len(missing))
-        for one, point, fault in sweeping.run(missing, cores):
-            bar.advance(task)
-            if fault:
+        runs = bar.add_task("Runs", total=len(missing))
+        for planned, point, error in sweeping.run(missing, cores):
+            bar.advance(runs)
+            if error:
                 failed += 1
-                console.print(f"[red]✗[/] {one.name} at {point}: {plain(fault)}", soft_wrap=True)
-    broken = sum(_show_sweep(one, sweeping.write(one)) for one in sweeps)
+                console.print(f"[red]✗[/] {planned.name} at {point}: {escaped(error)}", soft_wrap=True)
+    broken = sum(_show_claims(finished, sweeping.write(finished)) for finished in sweeps)
     if failed:
-        raise UserError(f"{failed} runs left no results; why is above. The others are kept.")
+        raise UserError(f"{counted(failed, 'run')} failed; the errors are above. The results of the others are kept.")
     if broken:
-        raise ClaimsFailed(f"{broken} outcomes of claims above.")
+        raise ClaimsFailed(f"{counted(broken, 'failure')} in the table above.")
 
 
-def _show_sweep(sweep: "Sweep", claims: "DataFrame") -> int:
-    """A table of its claims, where more is to be seen; how many outcomes do not hold."""
+def _show_claims(sweep: "Sweep", claims: "DataFrame") -> int:
+    """Print how often each claim of a sweep holds; return the number of failures."""
     if claims.empty:
         return 0
-    name, points = sweep.name, len(sweep.points)
-    table = Table("claim", "holds", "furthest off", title=f"{name}, {points} runs", title_justify="left")
+    title = f"{sweep.name}, {counted(len(sweep.points), 'run')}"
+    table = Table("claim", "holds", "largest deviation", title=title, title_justify="left")
     for claim, outcomes in claims.groupby("claim", sort=False):
         holds = sum(outcomes["holds"])
         colour = "green" if holds == len(outcomes) else "red"
-        table.add_row(
-            str(claim), f"[{colour}]{holds}/{len(outcomes)}[/]", _how_far(float(outcomes["deviation"].to_numpy().max()))
-        )
+        deviation = float(outcomes["deviation"].to_numpy().max())
+        table.add_row(str(claim), f"[{colour}]{holds}/{len(outcomes)}[/]", _in_tolerances(deviation))
     show_table(table)
-    console.print(f"Tables and a picture: {plain(sweep.folder)}", soft_wrap=True)
+    console.print(f"Tables and a picture: {escaped(sweep.folder)}", soft_wrap=True)
     return len(claims) - sum(claims["holds"])
 
 
-def _how_far(deviation: float) -> str:
-    """In tolerances; a bound that has none is kept or broken."""
+def _in_tolerances(deviation: float) -> str:
+    """Return a deviation in words; it is infinite, of either sign, for a bound without a tolerance."""
     if math.isinf(deviation):
-        return "inside its bound" if deviation < 0 else "beyond its bound"
+        return "within its bound" if deviation < 0 else "beyond its bound"
     return f"{deviation:.2f} tolerances"

@@ -1,4 +1,4 @@
-"""`companion piece`: compute one piece of a heavy computation."""
+"""`companion task`: compute one task of a notebook."""
 
 import time
 from typing import Annotated
@@ -6,21 +6,29 @@ from typing import Annotated
 import typer
 
 from companion.build.progress import DONE, STARTED
-from companion.cli.terminal import NotebookName, Profile, app, console, explained
+from companion.cli.terminal import ONE_NOTEBOOK, NotebookName, Profile, app, console, report_errors
 from companion.io import atomic
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 
-@app.command()
-@explained
-def piece(
+@app.command(rich_help_panel=ONE_NOTEBOOK)
+@report_errors
+def task(
     notebook: NotebookName,
-    name: Annotated[str | None, typer.Argument(metavar="[PIECE]", help="Which; without, all are listed.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[TASK]", help="Task to compute (default: none; all tasks are listed).")
+    ] = None,
     profile: Profile = DEFAULT_PROFILE,
 ) -> None:
-    """Compute one piece of a heavy computation beforehand; the notebook takes it instead of computing it.
+    """Compute one task of a notebook, or list its tasks.
 
-    `companion build --pieces` does this for all pieces, as Snakemake on a cluster does with `--config pieces=1`.
+    A task is a part of a heavy computation, for example one seed, whose result is cached. The notebook reads the result
+    instead of computing it. `companion build --tasks` computes all tasks, each in its own process; so does Snakemake on
+    a cluster with `--config tasks=1`.
+
+    Example:
+
+        companion task first_figure --profile full
     """
     from companion.build import precompute
 
@@ -29,12 +37,12 @@ def piece(
     project.require_profile(profile)
     if name is None:
         files = precompute.files(project, notebook, profile)
-        for piece_name, file in files.items():
-            console.print(f"[green]{DONE}[/]" if file.is_file() else " ", piece_name)
-        console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} pieces are there.")
+        for task_name, file in files.items():
+            console.print(f"[green]{DONE}[/]" if file.is_file() else " ", task_name)
+        console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} tasks are cached.")
         return
     console.print(f"{STARTED} {notebook}/{name} ({profile})")
-    clock = time.monotonic()
+    start = time.monotonic()
     with atomic.announced(project.build(profile).running / f"{notebook}-{name}"):
         precompute.compute(project, notebook, name, profile)
-    console.print(f"[green]{DONE}[/] {notebook}/{name}: {time.monotonic() - clock:.0f} s")
+    console.print(f"[green]{DONE}[/] {notebook}/{name}: {time.monotonic() - start:.0f} s")

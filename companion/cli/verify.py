@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from companion.build.progress import DONE, STARTED, Progress, known_seconds
-from companion.cli.terminal import app, completed, console, explained, plain, show_table
+from companion.cli.terminal import COMPARE_AND_VERIFY, app, completer, console, escaped, report_errors, show_table
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, Project
@@ -18,28 +18,35 @@ if TYPE_CHECKING:
     from companion.runs.verify import Verdict
 
 
-@app.command()
-@explained
+@app.command(rich_help_panel=COMPARE_AND_VERIFY)
+@report_errors
 def verify(
     notebooks: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NOTEBOOK]...", help="Which; without, all.", autocompletion=completed(Project.notebooks)
+            metavar="[NOTEBOOK]...",
+            help="Notebooks to verify (default: all).",
+            autocompletion=completer(Project.notebooks),
         ),
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="FOLDER", help="Published figures from elsewhere.")
+        Path | None,
+        typer.Option("--figures", metavar="FOLDER", help="Folder of the published figures, if there is no clone."),
     ] = None,
-    cores: Annotated[int, typer.Option(min=1, help="How many notebooks run at once.")] = 2,
+    cores: Annotated[int, typer.Option(min=1, help="Number of notebooks that run at the same time.")] = 2,
 ) -> None:
-    """Compute the published figures again, and say whether they are what the code gives.
+    """Recompute the published figures and compare.
 
-    Every number is compared as a rebuild compares it, so is every claim, and every picture with its table; how far
-    each figure is from the published one is told in units of what is allowed. Nothing is published, nothing computed
-    before is used: the book is copied to `_build/verify/` and run there. Without a clone, it is the book that was
-    installed with this command, and `figures/` in the working folder.
+    The book is copied to `_build/verify/` and run there; no earlier result is used, and nothing is published. Numbers
+    are compared with the tolerances of a rebuild; claims and pictures are compared too. The table shows the largest
+    deviation of each figure, in tolerances. Without a clone, the command verifies the figures in `--figures` against
+    the installed book.
 
-    Exit code 0: all as published; 1: not; 2: a notebook could not be run.
+    Exit code: 0 if all figures are reproduced, 1 if not, 2 if a notebook could not be run.
+
+    Example:
+
+        companion verify first_figure
     """
     from companion.runs.verify import Verification
 
@@ -50,42 +57,43 @@ def verify(
         for name in notebooks or []:
             project.require_notebook(name)
         names = list(dict.fromkeys(notebooks or project.notebooks()))
-        progress, faults = Progress(known_seconds(home, DEFAULT_PROFILE, names), cores), {}
+        progress, failures = Progress(known_seconds(home, DEFAULT_PROFILE, names), cores), {}
 
-        def tell(line: str) -> None:
+        def report(line: str) -> None:
             console.print(progress.told(line, time.monotonic()), markup=False, soft_wrap=True)
 
-        with closing(verification.run(names, cores, lambda name: tell(f"{STARTED} {name}"))) as ended:
-            for name, fault in ended:
-                tell(f"{'✗' if fault else DONE} {name}")
-                faults |= {name: fault} if fault else {}
-        verdicts = [verdict for name in names if name not in faults for verdict in verification.verdicts(project, name)]
+        with closing(verification.run(names, cores, lambda name: report(f"{STARTED} {name}"))) as ended:
+            for name, failure in ended:
+                report(f"{'✗' if failure else DONE} {name}")
+                failures |= {name: failure} if failure else {}
+        verdicts = [
+            verdict for name in names if name not in failures for verdict in verification.verdicts(project, name)
+        ]
         differing = _show_verdicts(verdicts)
-        strangers = [] if notebooks else verification.strangers(project)
-    for name in strangers:
-        console.print(f"{plain(verification.published / name)} belongs to no notebook.", soft_wrap=True)
-    if faults:
-        raise UserError("\n".join(f"{name} could not be run. {fault}" for name, fault in faults.items()))
-    if differing or strangers:
+        unclaimed = [] if notebooks else verification.strangers(project)
+    for name in unclaimed:
+        console.print(f"{escaped(verification.published / name)} belongs to no notebook.", soft_wrap=True)
+    if failures:
+        raise UserError("\n".join(f"{name} could not be run. {failure}" for name, failure in failures.items()))
+    if differing or unclaimed:
         console.print(
-            f"{differing} of {len(verdicts)} figures differ from what the code gives. "
-            f"New results: {plain(project.runs)}",
+            f"{differing} of {len(verdicts)} figures are not reproduced. New results: {escaped(project.runs)}",
             soft_wrap=True,
         )
         raise typer.Exit(1)
-    console.print(f"All {len(verdicts)} figures are what the code gives.")
+    console.print(f"All {len(verdicts)} figures are reproduced.")
 
 
 def _show_verdicts(verdicts: "list[Verdict]") -> int:
-    """A table of how far each figure is from the published one; how many are too far."""
-    table = Table("figure", "furthest", "in tolerances", "published", "here")
+    """Print a table of the largest deviations; return the number of figures that are not reproduced."""
+    table = Table("figure", "largest deviation", "tolerances", "published", "recomputed")
     for verdict in verdicts:
         if not verdict.differences:
-            table.add_row(f"[green]{DONE}[/] {verdict.figure}", plain(verdict.name), f"{verdict.furthest:.2g}")
-        for place, found in enumerate(verdict.differences):
+            table.add_row(f"[green]{DONE}[/] {verdict.figure}", escaped(verdict.name), f"{verdict.furthest:.2g}")
+        for row, difference in enumerate(verdict.differences):
             table.add_row(
-                "" if place else f"[red]✗[/] {verdict.figure}",
-                *map(plain, (found.what, f"{found.by:.3g}", found.published, found.here)),
+                "" if row else f"[red]✗[/] {verdict.figure}",
+                *map(escaped, (difference.what, f"{difference.by:.3g}", difference.published, difference.here)),
             )
     show_table(table)
     return sum(bool(verdict.differences) for verdict in verdicts)

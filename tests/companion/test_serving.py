@@ -94,5 +94,5 @@ def test_site_that_is_not_whole_is_not_shown(served, lost):
         cache_keys.forget(served.project.build("laptop"), cache_keys.BOOK)
     finished = served.companion("serve")
     assert finished.returncode == 2
-    assert ("There is no site" if lost == "page" else "did not end well") in finished.stderr
+    assert ("There is no site" if lost == "page" else "failed, and pages may be missing") in finished.stderr
     assert "`companion build --profile laptop`" in finished.stderr
