@@ -278,14 +278,14 @@ MUTATIONS = (
     ),
     Mutation(
         "build-without-lock",
-        "companion/cli/book.py",
+        "companion/cli/build.py",
         'with atomic.locked(project.generated / ".build.lock", "Waiting for another build to end."):',
         NO_LOCK,
         ("tests/companion/test_edited_meanwhile.py::test_one_build_and_one_verification_at_a_time",),
     ),
     Mutation(
         "verification-without-lock",
-        "companion/cli/results.py",
+        "companion/cli/verify.py",
         'with atomic.locked(home.generated / ".verify.lock", "Waiting for another verification to end."):',
         NO_LOCK,
         ("tests/companion/test_edited_meanwhile.py::test_one_build_and_one_verification_at_a_time",),

@@ -15,7 +15,7 @@ from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
 from companion.project.paths import DEFAULT_PROFILE, Project, relative
 
-# What alone makes `companion draw` enough to bring a published figure up to date.
+# What alone makes `companion redraw` enough to bring a published figure up to date.
 DRAWN_OTHERWISE = "it is drawn by other code"
 
 

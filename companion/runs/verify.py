@@ -106,7 +106,7 @@ class Verification:
         self, names: Sequence[str], cores: int, begun: Callable[[str], None]
     ) -> Generator[tuple[str, str | None], None, None]:
         """Run these notebooks in the copy; each as it ends, and why it left nothing, if it did not."""
-        command = [sys.executable, "-m", "companion", "run", "--apart"]
+        command = [sys.executable, "-m", "companion", "run", "--isolated"]
         commands = {name: [*command, name] for name in names}
         with closing(processes.run_all(commands, cores, self.home.verified, begun)) as ended:
             for name, finished in ended:

@@ -109,7 +109,7 @@ def _own_packages(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """The book as it was laid out, for reading only: its package is `clone`, its notebook `toy`."""
     root = tmp_path_factory.mktemp("pristine") / "clone"
-    scaffold.lay_out_book(root, "toy")
+    scaffold.create_book(root, "toy")
     return Clone(root)
 
 
@@ -238,7 +238,7 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     if f"book/{name}" not in set(_rows(_yaml(project.root / "_toc.yml"))):
         yield f"Put it into the table of contents: add `- file: book/{name}` to _toc.yml."
     if f"book/{name}.ipynb" in repository.differing(project):
-        yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion address`."
+        yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion set-url`."
     yield from _too_thick(project, notebook)
 
 
@@ -338,7 +338,7 @@ def _unpublished(project: Project) -> Iterator[str]:
                 yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
             drawn_by = library.picture_digest(project.figure_module(name, figure))
             if not faults and store.read_record(folder, figure).picture != drawn_by:
-                yield f"figures/{name}/{figure}: drawn by other code. Run `companion draw {name}/{figure}` and commit."
+                yield f"figures/{name}/{figure}: drawn by other code. Run `companion redraw {name}/{figure}`, commit."
         for extra in sorted(set(store.names_in(folder)) - set(figures)):
             yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."
 

@@ -364,7 +364,7 @@ def machine(tmp_path_factory, monkeypatch):
     ("module", "changed"),
     [(name, {"numbers"}) for name in dependencies.OF_NUMBERS]
     + [(name, {"picture"}) for name in dependencies.OF_PICTURES]
-    + [("companion.cli.figures", set()), ("companion.site.jupyter_book", set())],
+    + [("companion.cli.run", set()), ("companion.site.jupyter_book", set())],
 )
 def test_machine_decides_what_passes_through_it(parts, machine, module, changed):
     """Numbers pass through some of its files, pictures through others, the rest only moves them about."""

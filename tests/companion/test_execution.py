@@ -35,7 +35,7 @@ def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
         json.loads((build.provenance / "toy.json").read_text())
     )
     assert sorted(path.name.split(".")[0] for path in build.stamps.glob("*.json")) == ["toy", f"toy-{FIGURE}"]
-    assert "toy: 1 figures, 1 claims hold" in ran.said
+    assert "toy: 1 figure, 1 claim holds" in ran.said
     assert f"replaced in figures/toy: {FIGURE}" in ran.said
 
 
@@ -336,7 +336,7 @@ def test_build_says_that_what_it_builds_was_edited(clone):
     clone.rewrite_cell("# means", EDITS_ITSELF)
     stopped = clone.companion("build", "--target", "figures")
     assert stopped.returncode == 2
-    assert "The build stopped; what it builds was edited meanwhile." in stopped.stderr
+    assert "The build failed: its sources were edited while it ran." in stopped.stderr
     clone.replace("book/toy.ipynb", "source.write_text", "source.read_text; str")
     assert clone.companion("build", "--target", "figures").returncode == 0
 

@@ -202,7 +202,7 @@ PIECES = {
     "meaning": (lambda c: remove_line(c, PARAMETERS, SEED), ["same parameters", "['seed']"]),
     "parameters": (lambda c: c.rewrite_cell("# parameters", "x = 1", tags=[]), ["exactly one cell tagged"]),
     "picture": (lambda c: c.rewrite_cell("# means", "p\n"), ["publishes nothing", "`publish(FIGURE, …)`"]),
-    "bootstrap": (lambda c: c.replace("book/toy.ipynb", "missing = ", "missing =  "), ["`companion address`"]),
+    "bootstrap": (lambda c: c.replace("book/toy.ipynb", "missing = ", "missing =  "), ["`companion set-url`"]),
     "stripped": (leave_outputs, ["strip the outputs", "nbstripout book/toy.ipynb"]),
     "thin: def": (setup_cell("def f(x): return x"), ["move `f` to clone/toy/"]),
     "thin: class": (setup_cell("class F: ..."), ["move `F` to clone/toy/"]),
@@ -283,4 +283,4 @@ def test_picture_of_other_code_is_named(unpublished, ran_clone):
     """Of another caption, too: the sentence says which to draw again."""
     ran_clone.replace(FIGURE, "Points are means", "Points are averages")
     (sentence,) = unpublished(ran_clone.project)
-    assert "companion draw toy/toy_error" in sentence
+    assert "companion redraw toy/toy_error" in sentence

@@ -249,7 +249,7 @@ def test_prose_of_published_figures_is_that_of_today(fresh_clone):
     [
         (NOTEBOOK, "repeats = 500", "repeats = 501", "other parameters.* `companion run toy` first"),
         (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", "other steps.* `companion run toy` first"),
-        (FIGURE, 'fmt="o"', 'fmt="s"', "other code.* `companion draw toy/toy_error` first"),
+        (FIGURE, 'fmt="o"', 'fmt="s"', "other code.* `companion redraw toy/toy_error` first"),
     ],
 )
 def test_published_figures_of_something_else_are_not_shown(fresh_clone, path, old, new, said):
@@ -269,7 +269,7 @@ def test_published_figure_that_is_not_whole_is_not_shown(fresh_clone):
 def test_site_of_published_figures(fresh_clone):
     """Strict, without a kernel; it is no site of results, is told apart from one, and a build makes that."""
     fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
-    finished = fresh_clone.companion("book", "--published")
+    finished = fresh_clone.companion("site", "--published")
     assert finished.returncode == 0, finished.stderr
     page = (fresh_clone.project.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
     assert "is about the" in page
@@ -280,7 +280,7 @@ def test_site_of_published_figures(fresh_clone):
     assert Listing.of(fresh_clone.project, "laptop").site == "published"
     fresh_clone.replace("book/index.md", "Every figure", "Each {ref}`nowhere` figure")
     assert Listing.of(fresh_clone.project, "laptop").site == "stale"
-    broken = fresh_clone.companion("book", "--published")
+    broken = fresh_clone.companion("site", "--published")
     assert broken.returncode == 2
     assert "nowhere" in broken.stderr
     assert not is_built(fresh_clone.project, "laptop")
@@ -288,6 +288,6 @@ def test_site_of_published_figures(fresh_clone):
 
 def test_only_the_default_profile_is_published(ran_clone):
     """Another one is refused."""
-    finished = ran_clone.companion("book", "--published", "--profile", "smoke")
+    finished = ran_clone.companion("site", "--published", "--profile", "smoke")
     assert finished.returncode == 2
     assert "leave out `--profile smoke`" in finished.stderr

@@ -71,7 +71,7 @@ def test_square_brackets_are_shown_as_they_are(ran, tmp_path):
     said = clone.companion("run", "toy", "-p", "seed=1", "--open").stdout
     (folder,) = clone.project.runs.iterdir()
     assert f"s. {folder}/figures/toy\n" in said
-    assert f"beside what is published: {folder}/index.html\n" in said
+    assert f"compared with the published figures: {folder}/index.html\n" in said
     assert f"  {folder}/index.html\n" in clone.companion("runs").stdout
 
 
