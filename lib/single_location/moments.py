@@ -1,4 +1,4 @@
-"""Averages over a crowd of a head's weights and scores: all that a risk needs to know of an activation.
+"""Averages of a head's weights and scores over a score mixture: all that a risk needs to know of an activation.
 
 An element-wise activation needs one-token averages. The argmax needs how many others are below. A normalised kernel,
 `s_l = κ(χ_l)/S`, needs Laplace's identity `Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy`, as in `lib.partition`, here for any
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lib.partition import crossing
-from lib.single_location.crowd import Crowd, half_line
+from lib.single_location.score_mixture import ScoreMixture, half_line_weights
 
 # Nodes in y, logarithms that the integrand falls before it is cut, and how far Σ s may miss 1.
 LEVELS, DROP, MASS_ERROR = 224, 40.0, 1e-8
@@ -42,11 +42,11 @@ def known_where(holds, moments: Moments) -> Moments:
 
 
 def elementwise_moments(
-    crowd: Crowd, weights: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
+    mixture: ScoreMixture, weights: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
 ) -> Moments:
     """Of weights that depend on the token alone. `inside` are weights of nodes where the activation has a kink."""
-    hidden, others = (crowd.mixture @ law * inside for law in (crowd.hidden, crowd.others))
-    rest, hidden_score, score = crowd.length - 1.0, crowd.scores - crowd.offset, crowd.scores
+    hidden, others = (mixture.row_weights @ density * inside for density in (mixture.hidden, mixture.others))
+    rest, hidden_score, score = mixture.length - 1.0, mixture.scores - mixture.offset, mixture.scores
     reading, hidden_reading = others @ (weights * score), hidden @ (weights * hidden_score)
     mean, square = hidden @ weights, hidden @ weights**2
     return Moments(
@@ -62,38 +62,38 @@ def elementwise_moments(
     )
 
 
-def argmax_moments(crowd: Crowd, *, inside: Float[Array, " n"] | float = 1.0) -> Moments:
+def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float = 1.0) -> Moments:
     """Of a weight 1 on the largest score and 0 elsewhere. Signed readings are for one row only.
 
     With `inside`, the weights of the nodes of a left half-line, of prompts that have all their scores there.
     """
-    ascending = crowd.step > 0
+    ascending = mixture.step > 0
 
     def upward(rows):
         return jnp.where(ascending, rows, rows[..., ::-1])
 
-    scores, hidden, others = upward(crowd.scores), upward(crowd.hidden * inside), upward(crowd.others)
+    scores, hidden, others = upward(mixture.scores), upward(mixture.hidden * inside), upward(mixture.others)
     above = jnp.maximum(sum_above(others), 1e-300)
     below = jnp.maximum(sum_above(others[:, ::-1])[:, ::-1], 1e-300)
     log_below = jnp.where(above < 0.5, jnp.log1p(-jnp.minimum(above, 0.5)), jnp.log(below))
-    rest, hidden_score = crowd.length - 1.0, scores - crowd.offset
+    rest, hidden_score = mixture.length - 1.0, scores - mixture.offset
 
     def all_below(tokens):
         return jnp.exp(jnp.maximum(tokens, 0.0) * log_below)
 
     def mean(values):
-        return crowd.mixture @ jnp.sum(values, axis=1)
+        return mixture.row_weights @ jnp.sum(values, axis=1)
 
-    leads = jnp.where(ascending | (crowd.length < 2), mean(hidden), 0.0)
-    first = jnp.where(crowd.sorted, leads, mean(hidden * all_below(rest)))
-    all_inside = jnp.sum(hidden, axis=1) * jnp.sum(crowd.others * inside, axis=1) ** rest
+    leads = jnp.where(ascending | (mixture.length < 2), mean(hidden), 0.0)
+    first = jnp.where(mixture.hidden_is_extreme, leads, mean(hidden * all_below(rest)))
+    all_inside = jnp.sum(hidden, axis=1) * jnp.sum(mixture.others * inside, axis=1) ** rest
     hidden_below = sum_above(hidden[:, ::-1])[:, ::-1]
     score_below = sum_above((hidden * hidden_score)[:, ::-1])[:, ::-1]
     reading = mean(hidden * hidden_score * all_below(rest))
     square = mean(hidden * hidden_score**2 * all_below(rest))
     return Moments(
         hidden=first,
-        power=crowd.mixture @ all_inside,
+        power=mixture.row_weights @ all_inside,
         hidden_power=first,
         hidden_score=reading,
         hidden_reading=square + rest * mean(others * scores * score_below * all_below(rest - 1.0)),
@@ -104,22 +104,22 @@ def argmax_moments(crowd: Crowd, *, inside: Float[Array, " n"] | float = 1.0) ->
 
 def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
     """The integral from every node to the last."""
-    correction = half_line(jnp.arange(9)) - 1.0
+    correction = half_line_weights(jnp.arange(9)) - 1.0
     ahead = jnp.pad(rows, ((0, 0), (0, correction.size - 1)))
     corrected = sum(correction[j] * ahead[:, j : j + rows.shape[1]] for j in range(correction.size))
     return jnp.cumsum(rows[:, ::-1], axis=1)[:, ::-1] + corrected
 
 
 def normalised_moments(
-    crowd: Crowd, log_kernel: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
+    mixture: ScoreMixture, log_kernel: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
 ) -> Moments:
     """Of `s_l = κ(χ_l)/Σ_m κ(χ_m)`; NaN where the quadrature misses `E Σ s = 1`. Signed readings are for one row only.
 
     Where κ vanishes on a half-line, `inside` are the weights of the nodes of the other one; a prompt without any
     κ > 0 then counts as s = 0.
     """
-    length, hidden, others = crowd.length, crowd.hidden * inside, crowd.others * inside
-    y = jax.lax.stop_gradient(_window(crowd, log_kernel, inside))
+    length, hidden, others = mixture.length, mixture.hidden * inside, mixture.others * inside
+    y = jax.lax.stop_gradient(_window(mixture, log_kernel, inside))
     weight = jnp.exp(y + log_kernel[:, None])
     kept, lost = jnp.exp(-weight), -jnp.expm1(-weight)
     one, two = weight * kept, weight**2 * kept
@@ -135,14 +135,14 @@ def normalised_moments(
         return (y[1] - y[0]) * jnp.sum(values, axis=1)
 
     def integral(values):
-        return crowd.mixture @ row_integrals(values)
+        return mixture.row_weights @ row_integrals(values)
 
     first, square = hidden @ one, hidden @ two
     empty = (1.0 - jnp.sum(hidden, axis=1)) * jnp.maximum(1.0 - jnp.sum(others, axis=1), 0.0) ** (length - 1.0)
     mass = row_integrals(first * rest(1) + others @ one * hidden_kept * rest(2))
-    missed = crowd.mixture @ jnp.abs(mass + empty - 1.0)
+    missed = mixture.row_weights @ jnp.abs(mass + empty - 1.0)
 
-    c, score = crowd.scores - crowd.offset, crowd.scores
+    c, score = mixture.scores - mixture.offset, mixture.scores
     reading, hidden_reading = others * score @ one, hidden * c @ one
     moments = Moments(
         hidden=integral(first * rest(1)),
@@ -161,10 +161,10 @@ def normalised_moments(
 
 
 def _window(
-    crowd: Crowd, log_kernel: Float[Array, " n"], inside: Float[Array, " n"] | float
+    mixture: ScoreMixture, log_kernel: Float[Array, " n"], inside: Float[Array, " n"] | float
 ) -> Float[Array, " levels"]:
-    """Nodes in y that hold all but e^{-DROP} of E s_ε, were the rows of the crowd alike."""
-    hidden, others = (crowd.mixture @ law * inside for law in (crowd.hidden, crowd.others))
+    """Nodes in y that hold all but e^{-DROP} of E s_ε, if the rows of the mixture were alike."""
+    hidden, others = (mixture.row_weights @ density * inside for density in (mixture.hidden, mixture.others))
     known = jnp.isfinite(log_kernel)
     largest = jnp.max(log_kernel)
     span = largest - jnp.min(jnp.where(known, log_kernel, largest)) + 2 * DROP
@@ -175,7 +175,7 @@ def _window(
         lost = -jnp.expm1(-weight)
         log_token = jnp.log(jnp.maximum(hidden @ (weight * jnp.exp(-weight)), 1e-300))
         away = jnp.minimum(others @ lost, SURE)
-        return hidden @ lost + (crowd.length - 1.0) * away, log_token + (crowd.length - 1.0) * jnp.log1p(-away)
+        return hidden @ lost + (mixture.length - 1.0) * away, log_token + (mixture.length - 1.0) * jnp.log1p(-away)
 
     turn = crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span, halvings=HALVINGS)
     least = expected(turn)[1] - DROP

@@ -17,9 +17,9 @@ from jaxtyping import Array, Float
 from lib._checks import as_float, is_concrete
 from lib.partition import Resolution
 from lib.single_location import posterior
-from lib.single_location.crowd import SMALLEST, Crowd, max_crowd, max_marginals, spiked_crowd
 from lib.single_location.moments import Moments
 from lib.single_location.overlaps import Overlaps
+from lib.single_location.score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 
 # The longest prompt whose tokens are laid out one by one.
 LONGEST = 500
@@ -48,11 +48,13 @@ class LocationTask(eqx.Module):
         """
 
     @abc.abstractmethod
-    def crowd(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> Crowd:
+    def score_mixture(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
         """The joint law of all scores, for a key vector of overlaps m_k and q_k."""
 
     @abc.abstractmethod
-    def marginals(self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0) -> Crowd:
+    def marginals(
+        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0
+    ) -> ScoreMixture:
         """The laws of the hidden score and of another one, each by itself, on a grid with a node at `kink`."""
 
     @abc.abstractmethod
@@ -87,13 +89,13 @@ class Spiked(LocationTask):
         """`√ν` on the hidden token, whatever the draw."""
         return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
 
-    def crowd(self, m_k, q_k):
+    def score_mixture(self, m_k, q_k):
         """One normal law for the hidden token, one for the others."""
         return self.marginals(m_k, q_k)
 
     def marginals(self, m_k, q_k, kink=0.0):
         """The same: tokens are independent."""
-        return spiked_crowd(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
+        return spiked_mixture(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
 
     def bayes_integrals(self):
         """`1 - E p_ε` and `1 - E Σ p²`, the posterior being `softmax(√ν χ*)`."""
@@ -109,7 +111,7 @@ class Spiked(LocationTask):
 
     def risk(self, moments, overlaps):
         """With all seven overlaps [D26]: given the scores, a value vector that is not orthogonal to k* or k shifts."""
-        key = jnp.maximum(overlaps.q_k, SMALLEST**2)
+        key = jnp.maximum(overlaps.q_k, SMALLEST_SPREAD**2)
         answer, spike, reading = overlaps.m_kv / key, jnp.sqrt(self.snr) * overlaps.m_vk, overlaps.q_vk / key
         shifts = (
             answer * overlaps.m_kv
@@ -148,9 +150,9 @@ class Max(LocationTask):
         others = jnp.where(jnp.arange(normals.size - 1) < hidden, ordered[:-1], ordered[1:])
         return jnp.concatenate([ordered[hidden][None], others])
 
-    def crowd(self, m_k, q_k):
+    def score_mixture(self, m_k, q_k):
         """A mixture: given the largest of νχ* plus Gumbel noise, tokens are independent."""
-        return max_crowd(self.length, self.snr, m_k, q_k)
+        return max_mixture(self.length, self.snr, m_k, q_k)
 
     def marginals(self, m_k, q_k, kink=0.0):
         """The law of a score tilted towards large χ*, and what that leaves for the others."""
