@@ -22,7 +22,7 @@ from lib.single_location.moments import (
     normalised_moments,
     sum_above,
 )
-from lib.single_location.posterior import FINE
+from lib.single_location.posterior import FINE_RESOLUTION
 from lib.single_location.prox import Channel, gauss_newton_scores, linear_scores
 from lib.single_location.score_mixture import ScoreMixture
 from lib.single_location.search import lowest
@@ -124,7 +124,7 @@ class Softmax(Normalised):
 
     def best_risk(self, task):
         """The Bayes risk: at c = √ν (spiked) or c = ν (max) the weights are the posterior [D26, Prop. 4.2]."""
-        return task.bayes_risk_at(FINE)
+        return task.bayes_risk_at(FINE_RESOLUTION)
 
 
 class Softplus(Normalised):

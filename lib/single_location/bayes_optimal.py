@@ -105,7 +105,7 @@ class SpikedAverage(Average):
         """`1 - q_v (1 - E_Bayes(ν q_k))`, by the quadrature of the Bayes risk: never below the Bayes risk at ν."""
         q_k, q_v = overlaps
         known = jnp.maximum(self.strength**2 * q_k, TINY)
-        bayes = posterior.missed(jnp.asarray(float(self.scores.shape[1])), known)
+        bayes = posterior.spiked_bayes_risk(jnp.asarray(float(self.scores.shape[1])), known)
         return 1.0 - q_v + q_v * bayes
 
     def known_scores(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:

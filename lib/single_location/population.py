@@ -188,12 +188,15 @@ def _elementwise(task):
 
 @jax.jit
 def _bayes(task):
-    return task.bayes_risk_at(posterior.FINE)
+    return task.bayes_risk_at(posterior.FINE_RESOLUTION)
 
 
 @jax.jit
 def _bayes_error(task):
-    risk, *others = (task.bayes_risk_at(each) for each in (posterior.FINE, posterior.FINER, posterior.FARTHER))
+    risk, *others = (
+        task.bayes_risk_at(each)
+        for each in (posterior.FINE_RESOLUTION, posterior.FINER_RESOLUTION, posterior.WIDER_RESOLUTION)
+    )
     change = jnp.max(jnp.abs(jnp.stack(others) - risk))
     return jnp.where(risk == 0, 0.0, 2 * change / jnp.where(risk == 0, 1.0, risk) + BAYES_ROUNDING)
 

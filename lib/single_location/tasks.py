@@ -99,12 +99,12 @@ class Spiked(LocationTask):
 
     def bayes_integrals(self):
         """`1 - E p_ε` and `1 - E Σ p²`, the posterior being `softmax(√ν χ*)`."""
-        spread = posterior.spread(self.length, self.snr)
-        return self.bayes_risk_at(posterior.FINE), jnp.where(self._resolved(), spread, jnp.nan)
+        by_squares = posterior.spiked_bayes_risk_by_squares(self.length, self.snr)
+        return self.bayes_risk_at(posterior.FINE_RESOLUTION), jnp.where(self._resolved(), by_squares, jnp.nan)
 
     def bayes_risk_at(self, resolution):
         """`1 - E p_ε`."""
-        return jnp.where(self._resolved(), posterior.missed(self.length, self.snr, resolution), jnp.nan)
+        return jnp.where(self._resolved(), posterior.spiked_bayes_risk(self.length, self.snr, resolution), jnp.nan)
 
     def _resolved(self):
         return (self.snr <= LARGEST_SPIKE) & (self.length <= LONGEST_BAYES)
@@ -160,12 +160,14 @@ class Max(LocationTask):
 
     def bayes_integrals(self):
         """`1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 where it is certain."""
-        squares = posterior.diagonal(self.length, jnp.minimum(self.snr, LARGEST_SNR))
-        return self.bayes_risk_at(posterior.FINE), self._where_resolved(squares)
+        by_squares = posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, LARGEST_SNR))
+        return self.bayes_risk_at(posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
 
     def bayes_risk_at(self, resolution):
         """By pairs."""
-        return self._where_resolved(posterior.alike(self.length, jnp.minimum(self.snr, LARGEST_SNR), resolution))
+        return self._where_resolved(
+            posterior.max_bayes_risk(self.length, jnp.minimum(self.snr, LARGEST_SNR), resolution)
+        )
 
     def _where_resolved(self, risk):
         certain = jnp.where(jnp.isinf(self.snr), 0.0, jnp.nan)
