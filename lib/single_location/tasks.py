@@ -116,9 +116,9 @@ class Spiked(LocationTask):
         shifts = (
             answer * overlaps.m_kv
             + spike**2 * moments.hidden_power
-            + reading**2 * moments.reading_power
-            - 2.0 * answer * (spike * moments.hidden_score + reading * moments.hidden_reading)
-            + 2.0 * spike * reading * moments.weight_reading
+            + reading**2 * moments.pooled_power
+            - 2.0 * answer * (spike * moments.hidden_score + reading * moments.hidden_pooled)
+            + 2.0 * spike * reading * moments.weight_pooled
         )
         rest = 1.0 - answer * overlaps.m_kv
         aligned, length = overlaps.m_v - overlaps.q_vk * answer, overlaps.q_v - overlaps.q_vk * reading
