@@ -144,8 +144,8 @@ MUTATIONS = (
     Mutation(
         "bayes-optimal-found",
         "lib/single_location/bayes_optimal.py",
-        "self.strength**2 * found,",
-        "self.strength**2 * found**2,",
+        "self.strength**2 * hidden_weight,",
+        "self.strength**2 * hidden_weight**2,",
         ("tests/lib/test_bayes_optimal.py::test_few_prompts_by_an_evolution_of_other_averages",),
     ),
     Mutation(

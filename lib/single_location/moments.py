@@ -89,15 +89,15 @@ def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float 
     all_inside = jnp.sum(hidden, axis=1) * jnp.sum(mixture.others * inside, axis=1) ** other_tokens
     hidden_below = sum_above(hidden[:, ::-1])[:, ::-1]
     score_below = sum_above((hidden * hidden_score)[:, ::-1])[:, ::-1]
-    mean_other_score = mean(hidden * hidden_score * all_below(other_tokens))
+    mean_hidden_score = mean(hidden * hidden_score * all_below(other_tokens))
     square = mean(hidden * hidden_score**2 * all_below(other_tokens))
     return Moments(
         hidden=first,
         power=mixture.row_weights @ all_inside,
         hidden_power=first,
-        hidden_score=mean_other_score,
+        hidden_score=mean_hidden_score,
         hidden_pooled=square + other_tokens * mean(others * scores * score_below * all_below(other_tokens - 1.0)),
-        weight_pooled=mean_other_score,
+        weight_pooled=mean_hidden_score,
         pooled_power=square + other_tokens * mean(others * scores**2 * hidden_below * all_below(other_tokens - 1.0)),
     )
 
