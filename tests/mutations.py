@@ -130,8 +130,8 @@ MUTATIONS = (
     Mutation(
         "replica-tolerance",
         "lib/single_location/replica.py",
-        "TOLERANCE, STEPS = 1e-5, 200",
-        "TOLERANCE, STEPS = 1e-4, 200",
+        "RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-5, 200",
+        "RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-4, 200",
         ("tests/lib/test_replica.py::test_what_has_converged_is_a_fixed_point",),
     ),
     Mutation(

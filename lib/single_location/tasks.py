@@ -41,7 +41,7 @@ class LocationTask(eqx.Module):
     ambient: eqx.AbstractClassVar[float]
 
     @abc.abstractmethod
-    def hint(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
         """The informative part of the L scores, the hidden token put first, from L standard normals and a uniform.
 
         Given it, `χ_l = m_k·hint_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps m_k and q_k.
@@ -85,7 +85,7 @@ class Spiked(LocationTask):
         _require_length("Spiked", self.length)
         _require_snr("Spiked", self.snr, "√ν is the mean of a score.", largest="finite")
 
-    def hint(self, normals, uniform):
+    def signal_scores(self, normals, uniform):
         """`√ν` on the hidden token, whatever the draw."""
         return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
 
@@ -137,7 +137,7 @@ class Max(LocationTask):
         _require_length("Max", self.length)
         _require_snr("Max", self.snr, "ν multiplies the scores.", largest="infinite")
 
-    def hint(self, normals, uniform):
+    def signal_scores(self, normals, uniform):
         """The scores themselves, the one that `uniform` chooses first, the others in order.
 
         Sorted before one is chosen, so that a small change of the draw seldom changes much: this is what
