@@ -130,8 +130,8 @@ MUTATIONS = (
     Mutation(
         "replica-tolerance",
         "lib/single_location/replica.py",
-        "TOLERANCE, STEPS = 1e-5, 200",
-        "TOLERANCE, STEPS = 1e-4, 200",
+        "RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-5, 200",
+        "RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-4, 200",
         ("tests/lib/test_replica.py::test_what_has_converged_is_a_fixed_point",),
     ),
     Mutation(
@@ -144,15 +144,15 @@ MUTATIONS = (
     Mutation(
         "bayes-optimal-found",
         "lib/single_location/bayes_optimal.py",
-        "self.strength**2 * found,",
-        "self.strength**2 * found**2,",
+        "self.strength**2 * hidden_weight,",
+        "self.strength**2 * hidden_weight**2,",
         ("tests/lib/test_bayes_optimal.py::test_few_prompts_by_an_evolution_of_other_averages",),
     ),
     Mutation(
         "affine-slope-sign",
         "lib/single_location/activations.py",
-        "return 1.0 - explained, (crowd.length * mean - total)",
-        "return 1.0 - explained, (total - crowd.length * mean)",
+        "return 1.0 - explained, (mixture.length * mean - total)",
+        "return 1.0 - explained, (total - mixture.length * mean)",
         ("tests/lib/test_single_location.py::test_the_affine_fit_has_its_least_risk_at_its_own_slope",),
     ),
     Mutation(
