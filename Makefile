@@ -15,7 +15,7 @@ QUICK := \
   tests/companion/test_repository.py \
   tests/companion/test_atomic.py \
   tests/companion/test_comparison.py \
-  tests/companion/test_house_rules.py \
+  tests/companion/test_contributor_checks.py \
   tests/companion/test_table_io.py \
   tests/companion/test_parameter_lists.py \
   tests/companion/test_parameters.py \
