@@ -253,7 +253,7 @@ MUTATIONS = (
         "companion/authoring/checkpoints.py",
         "os.fsync(file.fileno())",
         "pass",
-        ("tests/companion/test_checkpoints.py::test_a_checkpoint_reaches_the_disk_before_its_name",),
+        ("tests/companion/test_checkpoints.py::test_a_checkpoint_is_flushed_before_it_is_renamed",),
     ),
     Mutation(
         "publication-without-lock",

@@ -1,7 +1,7 @@
-"""What the tests of the publishing machine share: clones to try things on, and a list of what was forgotten.
+"""Fixtures shared by the tests of `companion`: copies of small books, and a check for incomplete notebooks.
 
-A clone is a book of one notebook, `toy`, as `companion new --book` lays it out. It is made once, run once, and copied
-for every test that changes something.
+A clone is a book with one notebook, `toy`, as `companion new --book` creates it. It is created once and run once per
+session; every test that changes something gets a copy.
 """
 
 import ast
@@ -35,19 +35,19 @@ INHERITED = {name: value for name, value in os.environ.items() if name not in (O
 
 
 class Clone:
-    """A book whose only notebook is `toy`, and what one does with it."""
+    """A book whose only notebook is `toy`, with helpers to run commands in it and to edit it."""
 
     def __init__(self, root: Path):
         self.root, self.project = root, Project(root)
-        # the machine of this checkout, wherever another is installed;
-        # no bytecode: two edits of one size within one second would otherwise run the older one
-        own = {
+        # import `companion` from this checkout, even if another checkout is installed;
+        # write no bytecode: Python would run stale bytecode after two edits of equal size within one second
+        overrides = {
             "PYTHONPATH": os.pathsep.join([str(root), str(ROOT)]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "COLUMNS": "200",
             "NO_COLOR": "1",
         }
-        self.environment = INHERITED | own
+        self.environment = INHERITED | overrides
 
     def python(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -84,7 +84,7 @@ class Clone:
         path.write_text(repository.dump_notebook(notebook), encoding="utf-8")
 
     def tree(self, *below: str) -> dict[str, str]:
-        """Every file of these folders (all of them by default), with the digest of its content."""
+        """Return the digest of every file in these folders (default: the whole book)."""
         return {
             path.relative_to(self.root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for start in (below or (".",))
@@ -94,8 +94,8 @@ class Clone:
 
 
 @pytest.fixture(autouse=True)
-def _own_packages(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Every test imports the packages of its own clone: what another imported, under the same names, is forgotten."""
+def _isolated_imports(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Remove modules imported from temporary books after each test, because all clones use the same package names."""
     monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield
@@ -107,7 +107,7 @@ def _own_packages(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
 
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """The book as it was laid out, for reading only: its package is `clone`, its notebook `toy`."""
+    """A newly created book, read-only: its package is `clone`, its notebook `toy`."""
     root = tmp_path_factory.mktemp("pristine") / "clone"
     scaffold.create_book(root, "toy")
     return Clone(root)
@@ -115,13 +115,13 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 @pytest.fixture
 def clone(pristine: Clone, tmp_path: Path) -> Clone:
-    """A clone to change, in which nothing was run."""
+    """A writable clone in which no notebook was run."""
     return pristine.copy_to(tmp_path / "clone")
 
 
 @pytest.fixture(scope="session")
 def ran(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """A clone in which `companion run toy` ended well, for reading only; `.seconds` is how long that took."""
+    """A read-only clone after a successful `companion run toy`; `.seconds` is the duration of that run."""
     clone, clock = pristine.copy_to(tmp_path_factory.mktemp("ran") / "clone"), time.monotonic()
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
@@ -131,13 +131,13 @@ def ran(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
 
 @pytest.fixture
 def ran_clone(ran: Clone, tmp_path: Path) -> Clone:
-    """A clone to change, in which `toy` was run."""
+    """A writable clone in which `toy` was run."""
     return ran.copy_to(tmp_path / "clone")
 
 
 @pytest.fixture(scope="session")
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """A copy of `another_paper`, a book of two figures and tracked data, in which `walks` was run; for reading only."""
+    """A read-only copy of `another_paper` (two figures, tracked data) in which `walks` was run."""
     root = tmp_path_factory.mktemp("walked") / "a book"
     ignored = shutil.ignore_patterns("_build", "figures", "__pycache__")
     clone = Clone(Path(shutil.copytree(Path(__file__).with_name("another_paper"), root, ignore=ignored)))
@@ -146,8 +146,8 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return clone
 
 
-# What the lengths of toy come to, a piece each. Where there could be pieces, which is in a kernel, none is computed.
-PIECES = '''"""Squared errors of means, a piece a length."""
+# One piece per length. The pieces refuse to compute in a kernel, where their results must come from files.
+PIECES = '''"""Squared errors of means, one piece per length."""
 
 import os
 from functools import partial
@@ -158,7 +158,7 @@ from companion.authoring.tasks import FOLDER
 
 
 def pieces(*, seed, lengths):
-    """A length each; the number of repeats stands here, so that it is no parameter of the pieces."""
+    """Return one piece per length; the number of repeats is a constant, so that it is no parameter of the pieces."""
     return {f"length-{length}": partial(one, seed, length) for length in lengths}
 
 
@@ -172,7 +172,7 @@ def one(seed, length):
 
 @pytest.fixture(scope="session")
 def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """The book as it was laid out, but `simulate` puts pieces together, for reading only; the numbers are the same."""
+    """A read-only new book whose `simulate` gathers pieces; its numbers equal those of `pristine`."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("in_pieces") / "clone")
     clone.write("clone/toy/pieces.py", PIECES)
     figure = "clone/toy/figures/toy_error.py"
@@ -190,13 +190,13 @@ def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clon
 
 @pytest.fixture
 def pieced(in_pieces: Clone, tmp_path: Path) -> Clone:
-    """A clone in pieces to change, in which nothing was run."""
+    """A writable clone whose `simulate` gathers pieces and in which no notebook was run."""
     return in_pieces.copy_to(tmp_path / "clone")
 
 
 @pytest.fixture(scope="session")
-def forgotten() -> Callable[[Project], list[str]]:
-    """What a contributor forgot, all but the published figures: a sentence each."""
+def omissions() -> Callable[[Project], list[str]]:
+    """Return a function that lists what a contributor forgot, one sentence each; published figures are not checked."""
     return lambda project: [
         *(sentence for name in project.notebooks() for sentence in _missing(project, name)),
         *_orphans(project),
@@ -205,28 +205,28 @@ def forgotten() -> Callable[[Project], list[str]]:
 
 @pytest.fixture(scope="session")
 def unpublished() -> Callable[[Project], list[str]]:
-    """Which figures are not, or not wholly, in `figures/`, and which are there for nothing: a sentence each."""
+    """Return a function that lists missing, incomplete and superfluous figures in `figures/`, one sentence each."""
     return lambda project: [*_unpublished(project)]
 
 
 def _missing(project: Project, name: str) -> Iterator[str]:
-    """What notebook `name` needs and does not have."""
+    """Yield one sentence for each part that notebook `name` lacks."""
     try:
         notebook = Notebook.named(project, name)
         defaults, figures = set(notebook.defaults), notebook.figures
         assert notebook.title
-    except UserError as mistake:
-        yield str(mistake)
+    except UserError as error:
+        yield str(error)
         return
     folder = f"{project.settings.chapters}/{name}"
     if not (project.root / folder / "__init__.py").is_file():
         yield f"Write {folder}/__init__.py, with a line that says what the chapter is about."
     if (parameters := _classes(project.root / folder / "parameters.py").get("Parameters")) is None:
         yield f"Write {folder}/parameters.py with a class `Parameters(companion.Parameters)`."
-    elif (taken := _fields(parameters)) != defaults:
+    elif (declared := _fields(parameters)) != defaults:
         yield (
             f"The parameters cell of book/{name}.ipynb and the class `Parameters` of {folder}/parameters.py must name "
-            f"the same parameters; they differ in {sorted(taken ^ defaults)}."
+            f"the same parameters; they differ in {sorted(declared ^ defaults)}."
         )
     if not figures:
         yield f"book/{name}.ipynb publishes nothing: end a cell with `publish(FIGURE, …)`."
@@ -238,8 +238,8 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     if f"book/{name}" not in set(_rows(_yaml(project.root / "_toc.yml"))):
         yield f"Put it into the table of contents: add `- file: book/{name}` to _toc.yml."
     if f"book/{name}.ipynb" in repository.differing(project):
-        yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion set-url`."
-    yield from _too_thick(project, notebook)
+        yield f"book/{name}.ipynb lacks the bootstrap cell that all notebooks share: run `companion set-url`."
+    yield from _misplaced_code(project, notebook)
 
 
 def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str]:
@@ -256,16 +256,16 @@ def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str
         yield str(error)
 
 
-def _too_thick(project: Project, notebook: Notebook) -> Iterator[str]:
-    """What stands in a notebook and belongs elsewhere."""
+def _misplaced_code(project: Project, notebook: Notebook) -> Iterator[str]:
+    """Yield one sentence for each construct in the notebook that belongs into a module of its chapter."""
     chapters, science = project.settings.chapters, project.settings.science
     package = f"{chapters}.{notebook.name}"
-    known = tuple(f"{name}." for name in ("companion", package, *science) if name != chapters)
+    allowed = tuple(f"{name}." for name in ("companion", package, *science) if name != chapters)
     for index, cell in enumerate(notebook.cells):
         if cell["cell_type"] != "code":
             continue
         where = f"book/{notebook.name}.ipynb, cell {index}"
-        if BOOTSTRAP_TAG in cell["metadata"].get("tags", []):  # the one cell that may install
+        if BOOTSTRAP_TAG in cell["metadata"].get("tags", []):  # only this cell may install packages
             continue
         if cell["outputs"] or cell["execution_count"] is not None:
             yield f"{where}: strip the outputs (`nbstripout book/{notebook.name}.ipynb`)."
@@ -275,14 +275,14 @@ def _too_thick(project: Project, notebook: Notebook) -> Iterator[str]:
             yield f"{where}: is not plain Python ({error.msg})."
             continue
         for node in nodes:
-            yield from (f"{where}: {sentence}" for sentence in _out_of_place(node, package, known))
+            yield from (f"{where}: {sentence}" for sentence in _out_of_place(node, package, allowed))
 
 
 IMPORTS = "a notebook imports companion, the science, and its own chapter."
 
 
-def _out_of_place(node: ast.AST, package: str, known: tuple[str, ...]) -> Iterator[str]:
-    """What this piece of a cell should be instead, if it does not belong into a notebook."""
+def _out_of_place(node: ast.AST, package: str, allowed: tuple[str, ...]) -> Iterator[str]:
+    """Yield the correction for this syntax node, if it does not belong into a notebook."""
     folder = package.replace(".", "/") + "/"
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -293,7 +293,7 @@ def _out_of_place(node: ast.AST, package: str, known: tuple[str, ...]) -> Iterat
             yield f"move the loop to {folder}."
         case ast.Import(names=names):
             yield f"`import {names[0].name}` belongs to {folder}; {IMPORTS}"
-        case ast.ImportFrom(module=module) if not f"{module}.".startswith(known):
+        case ast.ImportFrom(module=module) if not f"{module}.".startswith(allowed):
             yield f"`from {module} import` belongs to {folder}; {IMPORTS}"
         case ast.Call(func=ast.Name(id="open" | "print" | "exec")):
             yield "a notebook neither opens files nor prints."
@@ -302,7 +302,7 @@ def _out_of_place(node: ast.AST, package: str, known: tuple[str, ...]) -> Iterat
 
 
 def _orphans(project: Project) -> Iterator[str]:
-    """What is there for a notebook that is not."""
+    """Yield one sentence for each file, entry or folder whose notebook does not exist."""
     names, chapters = project.notebooks(), project.settings.chapters
     for folder in sorted((project.root / chapters).glob("*/")):
         if folder.name not in names and any("__pycache__" not in path.parts for path in folder.rglob("*.*")):
@@ -321,7 +321,7 @@ def _orphans(project: Project) -> Iterator[str]:
 
 
 def _unpublishable(project: Project, name: str) -> Iterator[str]:
-    """Figure files that their notebook does not publish."""
+    """Yield one sentence for each figure module that its notebook does not publish."""
     for path in sorted(project.chapter(name).rglob("*.py")):
         is_figure = {"numbers", "draw"} <= set(_functions(path)) or "Alt:" in _docstring(path)
         if is_figure and path.stem not in Notebook.named(project, name).figures:
@@ -336,9 +336,9 @@ def _unpublished(project: Project) -> Iterator[str]:
             faults = store.faults(folder, figure)
             for fault in faults:
                 yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
-            drawn_by = library.picture_digest(project.figure_module(name, figure))
-            if not faults and store.read_record(folder, figure).picture != drawn_by:
-                yield f"figures/{name}/{figure}: drawn by other code. Run `companion redraw {name}/{figure}`, commit."
+            current = library.picture_digest(project.figure_module(name, figure))
+            if not faults and store.read_record(folder, figure).picture != current:
+                yield f"figures/{name}/{figure}: drawn by older code. Run `companion redraw {name}/{figure}`, commit."
         for extra in sorted(set(store.names_in(folder)) - set(figures)):
             yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."
 
@@ -370,7 +370,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 
 def _rows(contents: Any) -> Iterator[str]:
-    """Every page a table of contents names."""
+    """Yield every page that a table of contents names."""
     match contents:
         case dict():
             yield from (page for key, page in contents.items() if key in ("root", "file"))

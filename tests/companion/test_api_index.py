@@ -1,4 +1,4 @@
-"""Public names are read from sources as they are written, and the figures that name them are found."""
+"""The index of public names reads signatures from sources, and maps each name to the figures that use it."""
 
 import textwrap
 from pathlib import Path
@@ -67,20 +67,20 @@ def _helper(step): ...
 
 @pytest.fixture
 def library(tmp_path):
-    """A book whose page explains what the given files say."""
+    """Return a function that writes a book with the given files and returns its index."""
 
     def lay_out(**files):
         (tmp_path / "_config.yml").write_text("title: Walks\n")
         (tmp_path / "pyproject.toml").write_text(
             '[tool.companion]\nchapters = "chapters"\nscience = ["walkers"]\napi = ["walkers"]\n'
         )
-        given = {
+        contents = {
             "walkers/__init__.py": "from walkers.steps import walk as walk\n",
             "chapters/__init__.py": "",
             "book/api.md": "# All\n\n```{companion-api} walkers.steps\n```\n",
             **files,
         }
-        for path, text in given.items():
+        for path, text in contents.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(textwrap.dedent(text).lstrip())
         return Library(Project(tmp_path))
@@ -88,17 +88,17 @@ def library(tmp_path):
     return lay_out
 
 
-def test_signatures_are_those_of_the_source(library):
-    """Annotations as they are written, fields as arguments, nothing that begins with an underscore."""
-    found = library(**{"walkers/steps.py": STEPS}).entries
-    assert {entry.name: entry.signature for entry in found.values()} == {
+def test_signatures_are_copied_from_the_source(library):
+    """Annotations are verbatim, dataclass fields become arguments, and names with an underscore are left out."""
+    entries = library(**{"walkers/steps.py": STEPS}).entries
+    assert {entry.name: entry.signature for entry in entries.values()} == {
         "Law": "Law = dict[int, float]",
         "Step": 'class Step(size: Float[np.ndarray, " d"], law: Law, times: int = 1)',
         "Long": 'class Long(size: Float[np.ndarray, " d"], law: Law, times: int = 1, by: float)',
         "walk": "walk(\n    first: Step,\n    /,\n    *more: Step,\n    start: float = 0.0,\n    stop=None,\n"
         "    **others,\n) -> tuple[Step, ...]",
     }
-    step = found["walkers.steps.Step"]
+    step = entries["walkers.steps.Step"]
     assert [(member.kind, member.signature) for member in step.members] == [
         ("property", "length -> float"),
         ("method", "classmethod of(size)"),
@@ -106,32 +106,32 @@ def test_signatures_are_those_of_the_source(library):
     assert step.members[0].doc == "Of it."
 
 
-def test_values_are_shown_that_others_take(library):
-    """With the comment above; those that only their file knows are not."""
-    taken = library(**{"walkers/steps.py": STEPS, "chapters/far.py": "from walkers.steps import FARTHEST\n"})
-    entry = taken.entries["walkers.steps.FARTHEST"]
+def test_constants_are_listed_if_another_file_uses_them(library):
+    """The comment above the constant becomes its description; constants used in their own file only are left out."""
+    index = library(**{"walkers/steps.py": STEPS, "chapters/far.py": "from walkers.steps import FARTHEST\n"})
+    entry = index.entries["walkers.steps.FARTHEST"]
     assert (entry.signature, entry.doc) == ("FARTHEST = 30.0", "How far a walk may go.")
-    assert "walkers.steps.UNSEEN" not in taken.entries
+    assert "walkers.steps.UNSEEN" not in index.entries
 
 
-def test_names_lead_where_they_are_explained(library):
-    """By the shortest import; words that are arguments are not taken for names."""
-    found = library(**{"walkers/steps.py": STEPS})
-    walk = found.entries["walkers.steps.walk"]
-    assert found.resolve("walkers.walk") == "walkers.steps.walk"
-    assert found.importable(walk) == "from walkers import walk"
-    assert found.importable(found.entries["walkers.steps.Step"]) == "from walkers.steps import Step"
-    assert found.meant_by("Step", walk) == "walkers.steps.Step"
-    assert found.meant_by("start", walk) is None
-    assert found.meant_by("walk", found.modules["walkers.steps"]) == "walkers.steps.walk"
-    # of another library, whatever else has that name
-    assert found.meant_by("ClassVar", walk) is None
-    assert found.inner_users["walkers.steps.Step"] == ["walkers.steps.Long", "walkers.steps.walk"]
-    assert found.page_of("walkers.steps.walk") == "api"
+def test_names_are_resolved_to_their_entries(library):
+    """The index gives the shortest import of a name; a word that is an argument is not resolved."""
+    index = library(**{"walkers/steps.py": STEPS})
+    walk = index.entries["walkers.steps.walk"]
+    assert index.resolve("walkers.walk") == "walkers.steps.walk"
+    assert index.importable(walk) == "from walkers import walk"
+    assert index.importable(index.entries["walkers.steps.Step"]) == "from walkers.steps import Step"
+    assert index.meant_by("Step", walk) == "walkers.steps.Step"
+    assert index.meant_by("start", walk) is None
+    assert index.meant_by("walk", index.modules["walkers.steps"]) == "walkers.steps.walk"
+    # a name imported from another library
+    assert index.meant_by("ClassVar", walk) is None
+    assert index.inner_users["walkers.steps.Step"] == ["walkers.steps.Long", "walkers.steps.walk"]
+    assert index.page_of("walkers.steps.walk") == "api"
 
 
-def test_modules_on_no_page_are_told(library):
-    """By their names; what has no public name, or is hidden, is nothing to explain."""
+def test_undocumented_and_twice_documented_modules_are_reported(library):
+    """Private modules and modules without a public name need no documentation."""
     more = {"walkers/loose.py": "def lose(): ...\n", "walkers/_own.py": "def own(): ...\n", "walkers/empty.py": ""}
     (fault,) = library(**{"walkers/steps.py": STEPS, **more}).faults()
     assert "walkers.loose is explained on no page" in fault
@@ -140,30 +140,30 @@ def test_modules_on_no_page_are_told(library):
     assert "walkers.steps is explained more than once" in fault
 
 
-def test_module_that_is_not_there_is_told(library):
-    """With its name."""
+def test_a_missing_module_is_reported_by_name(library):
+    """The error names the module."""
     with pytest.raises(UserError, match=r"names a module 'walkers\.stairs', which is not in"):
         library(**{"book/api.md": "```{companion-api} walkers.stairs\n```\n"})
 
 
-def test_a_book_without_such_pages_has_no_library(library):
-    """And nothing is wrong with it, if its table asks for none."""
-    found = library(**{"book/api.md": "# Nothing\n"})
-    assert found.entries == {}
-    assert listed(found.project) == {}
+def test_a_book_without_api_pages_has_an_empty_index(library):
+    """Such a book is valid: its index has no entries, and its figures list no names."""
+    index = library(**{"book/api.md": "# Nothing\n"})
+    assert index.entries == {}
+    assert listed(index.project) == {}
 
 
 @pytest.fixture(scope="module")
-def own() -> Library:
+def repository_index() -> Library:
     return Library(Project(ROOT))
 
 
-def test_every_public_name_of_the_library_is_explained_once(own: Library):
-    """On some page, with words of its own where it is no value."""
-    assert own.faults() == []
-    explained = {name for name in own.exports.values() if name.startswith(("lib.", "companion."))}
-    assert explained - own.entries.keys() == set()
-    assert [name for name, entry in own.entries.items() if not entry.doc and entry.kind != "data"] == []
+def test_every_public_name_is_documented_once(repository_index: Library):
+    """Every public name of `lib` and `companion` is on one page, and has a description unless it is a constant."""
+    assert repository_index.faults() == []
+    exported = {name for name in repository_index.exports.values() if name.startswith(("lib.", "companion."))}
+    assert exported - repository_index.entries.keys() == set()
+    assert [name for name, entry in repository_index.entries.items() if not entry.doc and entry.kind != "data"] == []
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_every_public_name_of_the_library_is_explained_once(own: Library):
         ("companion.figures.schema.Claim", "measures/the_tilt"),
     ],
 )
-def test_a_figure_is_listed_under_what_its_code_names(own: Library, name: str, figure: str):
-    """However the name was imported: from its file, from a table of contents, or by way of the package."""
-    assert figure in own.users[name]
-    assert name in own.used(*figure.split("/"))
+def test_a_figure_is_listed_under_the_names_that_it_uses(repository_index: Library, name: str, figure: str):
+    """This holds for names imported from their module, from an `__init__`, and as attributes of the package."""
+    assert figure in repository_index.users[name]
+    assert name in repository_index.used(*figure.split("/"))

@@ -1,4 +1,4 @@
-"""Writing one file: the old one or the new one, whatever happens in between."""
+"""Atomic writes, locks and staging folders: a file is either old or new, even if the process is killed."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from companion.io import atomic
 
 
 def test_file_is_replaced_and_readable_by_all(tmp_path):
-    """Folders are made; nothing hidden is left."""
+    """Missing folders are created, the file is world-readable, and no hidden file remains."""
     for text in ("old", "new"):
         atomic.write_text(tmp_path / "a/b.txt", text)
     assert (tmp_path / "a/b.txt").read_text() == "new"
@@ -19,8 +19,8 @@ def test_file_is_replaced_and_readable_by_all(tmp_path):
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.txt"]
 
 
-def test_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    """And nothing hidden beside it."""
+def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
+    """No hidden file remains next to it."""
     atomic.write_text(tmp_path / "b.txt", "old")
 
     def full_disk(*_):
@@ -33,30 +33,30 @@ def test_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["b.txt"]
 
 
-def test_json_keeps_order_and_is_strict():
-    """Columns and parameters stay in the order they were declared; no NaN, which other readers refuse."""
+def test_json_keeps_order_and_rejects_nan():
+    """Columns and parameters keep the order of their declaration; NaN is no valid JSON."""
     assert atomic.dump_json({"b": 1, "a": "é"}) == '{\n "b": 1,\n "a": "é"\n}\n'
     assert json.loads(atomic.dump_json({"a": [1, None]})) == {"a": [1, None]}
     with pytest.raises(ValueError, match="Out of range float"):
         atomic.dump_json({"a": float("nan")})
 
 
-def test_file_that_was_there_keeps_its_name_while_it_is_written(tmp_path, monkeypatch):
-    """It is renamed into place when it is whole, and not before."""
+def test_existing_file_is_replaced_only_when_the_new_one_is_complete(tmp_path, monkeypatch):
+    """The new file is written under another name and then renamed."""
     atomic.write_text(tmp_path / "b.txt", "old")
-    seen, replace = [], os.replace
+    observed, replace = [], os.replace
 
-    def look(new, path):
-        seen.append((path.read_text(), os.stat(new).st_size))
+    def observe(new, path):
+        observed.append((path.read_text(), os.stat(new).st_size))
         replace(new, path)
 
-    monkeypatch.setattr(os, "replace", look)
+    monkeypatch.setattr(os, "replace", observe)
     atomic.write_bytes(tmp_path / "b.txt", b"new one")
-    assert seen == [("old", len("new one"))]
+    assert observed == [("old", len("new one"))]
 
 
-def test_what_runs_is_announced_while_it_does(tmp_path):
-    """And not after, however it ended; what a dead process announced does not count, nor what is no announcement."""
+def test_a_running_process_is_announced(tmp_path):
+    """The announcement ends with the process; those of dead processes and malformed ones are ignored."""
     with atomic.announced(tmp_path / "toy"):
         assert atomic.alive(tmp_path) == ["toy"]
     assert atomic.alive(tmp_path) == []
@@ -71,8 +71,8 @@ def test_what_runs_is_announced_while_it_does(tmp_path):
     assert atomic.alive(tmp_path / "nowhere") == []
 
 
-def test_a_lock_is_waited_for(tmp_path, capsys):
-    """With a word about it, only if it is taken."""
+def test_a_taken_lock_is_waited_for(tmp_path, capsys):
+    """The message is printed only if the lock is taken."""
     with atomic.locked(tmp_path / "a/lock", "waiting"):
         assert capsys.readouterr().out == ""
         order = []
@@ -90,8 +90,8 @@ def test_a_lock_is_waited_for(tmp_path, capsys):
     assert order == ["first", "second"]
 
 
-def test_staging_ends_with_its_work(tmp_path):
-    """However that ended, and after what killed runs of the same name left; not after those of another name."""
+def test_staging_folder_is_removed_after_its_block(tmp_path):
+    """Leftovers of killed runs with the same name are removed too; those of other names remain."""
     (tmp_path / "toy-dead/x").mkdir(parents=True)
     (tmp_path / "other-dead").mkdir()
 

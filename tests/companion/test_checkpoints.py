@@ -1,4 +1,4 @@
-"""Computations that are killed and go on to the bit: files, here of a descent of `lib.flow.train`."""
+"""A killed computation resumes from its checkpoint bit for bit; the example is a descent of `lib.flow.train`."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ def noisy(params, key):
 
 
 def stages(checkpoint, **changed):
-    """What a run passes through, saved before it is seen."""
+    """Yield the progress of a run, and save each state before it is yielded."""
     for progress in train(noisy, {"x": jnp.arange(3.0)}, **RUN | changed, resume=checkpoint.load):
         checkpoint.save(progress.arrays)
         yield progress
@@ -43,21 +43,21 @@ def assert_same(left, right):
 
 
 @pytest.fixture
-def whole(tmp_path):
-    """The run that was not stopped, and its file."""
+def uninterrupted(tmp_path):
+    """The final state of a run without interruption; its checkpoint is `whole.npz`."""
     *_, end = stages(Checkpoint(tmp_path / "whole.npz", "a run"))
     return end
 
 
 @pytest.mark.parametrize("stop", [10, 30, 40])
-def test_a_stopped_run_goes_on_to_the_bit(tmp_path, whole, stop):
+def test_a_stopped_run_resumes_bit_for_bit(tmp_path, uninterrupted, stop):
     checkpoint = Checkpoint(tmp_path / "stopped.npz", "a run")
     for progress in stages(checkpoint):
         if progress.state.step == stop:
             break
     resumed = list(stages(checkpoint))
     assert [int(progress.state.step) for progress in resumed] == [*range(stop, 41, 10)]
-    assert_same(resumed[-1], whole)
+    assert_same(resumed[-1], uninterrupted)
 
 
 KILLED = """
@@ -78,44 +78,44 @@ for progress in train(lambda params, key: 0.5 * jnp.sum((params["x"] - jr.normal
 """
 
 
-def test_a_killed_run_goes_on_to_the_bit(tmp_path, whole):
-    """Killed by the system, with no chance to tidy up."""
+def test_a_killed_run_resumes_bit_for_bit(tmp_path, uninterrupted):
+    """SIGKILL gives the process no chance to clean up."""
     path = tmp_path / "killed" / "killed.npz"
     root = Path(__file__).resolve().parents[2]
     environment = os.environ | {"PYTHONPATH": str(root), "JAX_PLATFORMS": "cpu"}
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=tmp_path, env=environment, check=False)
-    assert ended.returncode == -signal.SIGKILL
+    finished = subprocess.run([sys.executable, "-c", KILLED, str(path)], cwd=tmp_path, env=environment, check=False)
+    assert finished.returncode == -signal.SIGKILL
     assert os.listdir(path.parent) == ["killed.npz"]
     first, *_, end = stages(Checkpoint(path, "a run"))
     assert first.state.step == 20
-    assert_same(end, whole)
+    assert_same(end, uninterrupted)
 
 
-def test_a_checkpoint_is_replaced_whole(tmp_path, monkeypatch):
-    """A save that dies half way leaves the file before it, and nothing else."""
+def test_a_failed_save_keeps_the_previous_checkpoint(tmp_path, monkeypatch):
+    """No partial file remains."""
     checkpoint = Checkpoint(tmp_path / "run.npz", "a run")
     checkpoint.save([np.arange(3.0)])
     before = checkpoint.path.read_bytes()
 
-    def die(file, *arrays, **named):
+    def fail(file, *arrays, **named):
         file.write(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(np, "savez", die)
+    monkeypatch.setattr(np, "savez", fail)
     with pytest.raises(OSError, match="disk full"):
         checkpoint.save([np.ones(3)])
     assert checkpoint.path.read_bytes() == before
     assert os.listdir(tmp_path) == ["run.npz"]
 
 
-def test_a_checkpoint_reaches_the_disk_before_its_name(tmp_path, monkeypatch):
-    """After a loss of power the name must not stand over an empty file."""
-    done = []
+def test_a_checkpoint_is_flushed_before_it_is_renamed(tmp_path, monkeypatch):
+    """Otherwise a loss of power could leave an empty file under the final name."""
+    calls = []
     fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (done.append("fsync"), fsync(descriptor)))
-    monkeypatch.setattr(os, "replace", lambda *paths: (done.append("replace"), replace(*paths)))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (calls.append("fsync"), fsync(descriptor)))
+    monkeypatch.setattr(os, "replace", lambda *paths: (calls.append("replace"), replace(*paths)))
     Checkpoint(tmp_path / "run.npz", "a run").save([np.ones(3)])
-    assert done == ["fsync", "replace"]
+    assert calls == ["fsync", "replace"]
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_a_checkpoint_reaches_the_disk_before_its_name(tmp_path, monkeypatch):
         ("a run", {"key": jr.key(6)}, "another key"),
     ],
 )
-def test_the_checkpoint_of_another_run_is_refused(tmp_path, whole, run, changed, rule):
+def test_the_checkpoint_of_another_run_is_refused(tmp_path, uninterrupted, run, changed, rule):
     with pytest.raises(ValueError, match=rule):
         next(stages(Checkpoint(tmp_path / "whole.npz", run), **changed))
 
 
-def test_other_arrays_are_refused(tmp_path):
-    """Of another shape, or another precision."""
+def test_a_checkpoint_with_other_arrays_is_refused(tmp_path):
+    """Shape, precision and number of the arrays must match."""
     checkpoint = Checkpoint(tmp_path / "run.npz", "a run")
     checkpoint.save([np.ones(3)])
     np.testing.assert_array_equal(checkpoint.load([np.zeros(3)]), [np.ones(3)])

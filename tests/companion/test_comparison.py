@@ -1,4 +1,4 @@
-"""Two builds side by side: the first difference of each figure is named, to the last digit; spelling does not count."""
+"""`companion compare` names the first difference between two builds of a figure, exactly; number format is ignored."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ OTHER = CLAIM | {"id": "toy-other"}
 
 
 def build(folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", rounded="length\n10\n") -> Path:
-    """What a run leaves, as far as it is compared: unrounded numbers, and what is shown with the claims."""
+    """Write the parts of a build that are compared: unrounded tables, and published tables with records."""
     for kind, text in (("tables", table), ("figures", rounded)):
         path = folder / kind / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def build(folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", roun
 
 @pytest.fixture
 def compared(tmp_path):
-    """The difference between a build and a changed one."""
+    """Return a function that compares a build with a changed one."""
 
     def compare(**changes):
         (difference,) = differences(build(tmp_path / "old"), build(tmp_path / "new", **changes)).values()
@@ -63,8 +63,8 @@ def compared(tmp_path):
     return compare
 
 
-def test_equal_builds_differ_in_nothing(compared):
-    """Whatever their captions, and their numbers once they were rounded."""
+def test_equal_builds_have_no_differences(compared):
+    """Captions and rounded numbers are not compared."""
     assert compared(rounded="length\n11\n") is None
 
 
@@ -88,22 +88,22 @@ TABLES = {
 
 @pytest.mark.parametrize(("table", "difference"), TABLES.values(), ids=TABLES)
 def test_first_difference_of_a_table_is_named(compared, table, difference):
-    """Columns, then rows, then every number to its last digit, in the order of reading."""
+    """Columns are compared first, then the number of rows, then every value exactly."""
     assert compared(table=table) == difference
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("10", "10.0"), ("1e-3", "0.001"), ("0", "-0.0"), ("inf", "Infinity"), ("", ""), ("nan", "nan")]
 )
-def test_spelling_of_a_number_does_not_count(tmp_path, one, other):
-    """The value does; what is missing on both sides is the same."""
+def test_number_format_is_ignored(tmp_path, one, other):
+    """Only values are compared; two missing values are equal."""
     old, new = (build(tmp_path / name, f"x,y\n{text},1\n") for name, text in [("old", one), ("new", other)])
     assert differences(old, new) == {"toy/toy_error": None}
 
 
 @pytest.mark.parametrize(("one", "other"), [("", "nan"), ("", "0"), ("True", "1"), ("a", "A")])
-def test_spelling_of_what_is_no_number_counts(tmp_path, one, other):
-    """A gap is not a number, a flag is not one, and text is compared as text."""
+def test_text_is_compared_literally(tmp_path, one, other):
+    """A missing value, a flag and text are not numbers."""
     old, new = (build(tmp_path / name, f"x,y\n{text},1\n") for name, text in [("old", one), ("new", other)])
     assert differences(old, new) == {"toy/toy_error": f"row 1, column 'x': {one} and {other}"}
 
@@ -123,19 +123,19 @@ def test_spelling_of_what_is_no_number_counts(tmp_path, one, other):
     ],
     ids=["gone", "new", "measured", "verdict", "statement", "alternative"],
 )
-def test_difference_of_claims_is_named(compared, claims, difference):
-    """Where the tables are equal: which claim, which part, both values."""
+def test_first_difference_of_claims_is_named(compared, claims, difference):
+    """If the tables are equal, the difference names the claim, its field, and both values."""
     assert compared(claims=claims).startswith(difference)
 
 
 def test_order_of_claims_counts(tmp_path):
-    """Pages show them in it."""
+    """Pages show claims in the order of the record."""
     old, new = build(tmp_path / "old", claims=[CLAIM, OTHER]), build(tmp_path / "new", claims=[OTHER, CLAIM])
     order = "order of claims: ['toy-rate', 'toy-other'] and ['toy-other', 'toy-rate']"
     assert differences(old, new) == {"toy/toy_error": order}
 
 
-def test_a_record_of_the_earlier_form_is_compared(tmp_path):
+def test_a_record_of_the_earlier_format_is_compared(tmp_path):
     """Records had no version, and named the theory of an alternative `says`."""
     old, new = build(tmp_path / "old"), build(tmp_path / "new")
     path = old / "figures/toy/toy_error.json"
@@ -150,17 +150,20 @@ def test_a_record_of_the_earlier_form_is_compared(tmp_path):
     assert differences(old, new) == {"toy/toy_error": "claim 'toy-rate', measured: 1.5 and 1.0"}
 
 
-def test_figure_of_one_build_alone_is_named(tmp_path):
-    """On either side, and where it is; the others are compared all the same."""
+def test_figure_in_only_one_build_is_named(tmp_path):
+    """The report names its folder; the other figures are still compared."""
     old, new = build(tmp_path / "old"), build(tmp_path / "new")
     build(old, name="toy/older")
     build(new, name="two/newer")
-    found = differences(old, new)
-    assert found == {"toy/older": f"only in {old}", "toy/toy_error": None, "two/newer": f"only in {new}"}
+    assert differences(old, new) == {
+        "toy/older": f"only in {old}",
+        "toy/toy_error": None,
+        "two/newer": f"only in {new}",
+    }
 
 
-def test_published_figures_are_a_build_too(tmp_path):
-    """Compared with another such folder, or with the rounded numbers of a run: what they do not say cannot differ."""
+def test_published_figures_are_compared_like_a_build(tmp_path):
+    """A folder of published figures has rounded numbers, which are compared with the other side's rounded numbers."""
     rounded = TABLE.replace("0.1,", "0.100000,")
     old, new = build(tmp_path / "old", rounded=rounded), build(tmp_path / "new", rounded=rounded)
     assert differences(old / "figures", new / "figures") == {"toy/toy_error": None}
@@ -171,8 +174,8 @@ def test_published_figures_are_a_build_too(tmp_path):
     assert "0.100001" in str(differences(old / "figures", new)["toy/toy_error"])
 
 
-def test_folder_without_figures_is_no_build(tmp_path):
-    """The answer says what is one."""
+def test_folder_without_figures_is_refused(tmp_path):
+    """The error explains what a build is."""
     build(tmp_path / "old")
     with pytest.raises(UserError, match=r"nowhere holds no figures: a build is a folder such as _build/laptop"):
         differences(tmp_path / "old", tmp_path / "nowhere")
@@ -182,32 +185,32 @@ def invoke(*arguments):
     return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(cli.app, list(map(str, arguments)))
 
 
-def test_command_says_what_is_equal(tmp_path):
-    """And ends with 0."""
-    said = invoke("compare", build(tmp_path / "old"), build(tmp_path / "new"))
-    assert said.exit_code == 0
-    assert said.output.splitlines() == ["= toy/toy_error", "1 of 1 figures are equal."]
+def test_command_reports_equal_figures(tmp_path):
+    """The exit status is 0."""
+    result = invoke("compare", build(tmp_path / "old"), build(tmp_path / "new"))
+    assert result.exit_code == 0
+    assert result.output.splitlines() == ["= toy/toy_error", "1 of 1 figures are equal."]
 
 
-def test_command_says_what_differs(tmp_path):
-    """And ends with 1; with 2 if there is nothing to compare."""
+def test_command_reports_differences(tmp_path):
+    """The exit status is 1, or 2 if there is nothing to compare."""
     new = build(tmp_path / "new", TABLE.replace("0.01", "[bold]"))
-    said = invoke("compare", build(tmp_path / "old"), new)
-    assert said.exit_code == 1
-    assert "≠ toy/toy_error" in said.output
-    assert "row 2, column 'error': 0.01 and [bold]" in said.output
-    assert "0 of 1 figures are equal." in said.output
+    result = invoke("compare", build(tmp_path / "old"), new)
+    assert result.exit_code == 1
+    assert "≠ toy/toy_error" in result.output
+    assert "row 2, column 'error': 0.01 and [bold]" in result.output
+    assert "0 of 1 figures are equal." in result.output
     assert invoke("compare", new, tmp_path / "nowhere").exit_code == 2
 
 
-def test_two_runs_of_a_book_are_equal(ran, tmp_path):
-    """With a run of its own, and with a copy in which the last digit of one number was changed."""
+def test_a_changed_last_digit_of_a_run_is_found(ran, tmp_path):
+    """A run equals itself, and differs from a copy in which the last digit of one number is changed."""
     build = ran.project.build("laptop").folder
     assert differences(build, build) == {"toy/toy_error": None}
-    other = ran.copy_to(tmp_path / "clone")
-    path = other.project.build("laptop").tables / "toy/toy_error.csv"
+    edited = ran.copy_to(tmp_path / "clone")
+    path = edited.project.build("laptop").tables / "toy/toy_error.csv"
     lines = path.read_text().splitlines()
     row = lines[1].split(",")
     row[1] = row[1][:-1] + ("1" if row[1][-1] != "1" else "2")
     path.write_text("\n".join([lines[0], ",".join(row), *lines[2:]]) + "\n")
-    assert "row 1, column 'squared_error'" in str(differences(build, other.project.build("laptop").folder))
+    assert "row 1, column 'squared_error'" in str(differences(build, edited.project.build("laptop").folder))

@@ -1,6 +1,6 @@
-"""The project is complete: nothing of a notebook was forgotten, nothing is left of one that is gone.
+"""The repository is complete: every notebook has all its parts, and no part belongs to a deleted notebook.
 
-The lists themselves, `forgotten` and `unpublished`, stand in conftest.py and are tested here on a clone.
+The checks are the fixtures `omissions` and `unpublished` of conftest.py; here they are also tested on a clone.
 """
 
 import json
@@ -24,29 +24,29 @@ NOTEBOOKS = PROJECT.notebooks()
 FIGURES = [(name, figure) for name in NOTEBOOKS for figure in Notebook.named(PROJECT, name).figures]
 
 needs_figures = pytest.mark.skipif(
-    not any(PROJECT.published.glob("*/")), reason="figures/ has no folder yet: nothing was ever published (`make book`)"
+    not any(PROJECT.published.glob("*/")), reason="figures/ is empty: no figure was ever published (`make book`)"
 )
 
 
-def test_first_chapter_is_there():
-    """Or the rules below would hold of nothing."""
+def test_first_chapter_is_listed():
+    """The checks below would pass for an empty list."""
     assert "gaussian_limit" in NOTEBOOKS
 
 
-def test_nothing_is_forgotten(forgotten):
-    """Of any notebook of this repository; nor is anything there without one."""
-    assert forgotten(PROJECT) == []
+def test_no_part_of_a_notebook_is_missing(omissions):
+    """No part without a notebook remains either."""
+    assert omissions(PROJECT) == []
 
 
 @needs_figures
 def test_every_figure_is_published(unpublished):
-    """Five files that belong together for each, and none for others."""
+    """Each figure has five consistent files, and no other file is published."""
     assert unpublished(PROJECT) == []
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_names_in_the_code_are_importable(name):
-    """The parameters and every figure are what the notebook finds."""
+    """The parameters and figures of the notebook can be imported from its chapter."""
     assert parameters_of(PROJECT, name).__module__ == f"chapters.{name}.parameters"
     for figure in Notebook.named(PROJECT, name).figures:
         module = PROJECT.import_module(f"chapters.{name}.{figure}")
@@ -57,7 +57,7 @@ def test_names_in_the_code_are_importable(name):
 @needs_figures
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_claims_hold_and_could_fail(name, figure):
-    """Each one, with its alternative."""
+    """Each claim holds, and would fail for its alternative."""
     for claim in store.read_record(PROJECT.published / name, figure).claims:
         assert claim.holds, claim
         assert claim.catches_alternative, claim
@@ -67,7 +67,7 @@ def test_published_claims_hold_and_could_fail(name, figure):
 @needs_figures
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_claims_have_a_source(name, figure):
-    """A key of the bibliography, in square brackets; or derived in a box of the book; or measured; or a heuristic."""
+    """The source is a cited key of the bibliography, a box of the book, a measurement here, or a heuristic."""
     keys = re.findall(r"^@\w+\{(\w+),", (PROJECT.book / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
     assert keys
     for claim in store.read_record(PROJECT.published / name, figure).claims:
@@ -81,7 +81,7 @@ def test_published_claims_have_a_source(name, figure):
 @needs_figures
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_figure_has_caption_and_alt(name, figure):
-    """Neither is empty, and the alt text is no copy of the caption."""
+    """Neither is empty, and the alt text does not repeat the caption."""
     record = store.read_record(PROJECT.published / name, figure)
     assert record.caption.strip()
     assert len(record.alt.split()) >= 8, "an alt text describes the picture"
@@ -91,15 +91,15 @@ def test_published_figure_has_caption_and_alt(name, figure):
 @needs_figures
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_published_files_are_small(name, figure):
-    """At most 300 kB each."""
+    """Each file has at most 300 kB."""
     sizes = {s: (PROJECT.published / name / f"{figure}{s}").stat().st_size for s in store.SUFFIXES}
     assert max(sizes.values()) <= 300_000, sizes
 
 
 @needs_figures
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
-def test_published_by_the_default_profile(name, figure):
-    """With the parameters of the notebook as it stands, its columns being those of the CSV."""
+def test_figure_is_published_by_the_default_profile(name, figure):
+    """Its parameters are those of the current notebook, and its columns those of the CSV file."""
     record = store.read_record(PROJECT.published / name, figure)
     assert record.profile == "laptop"
     assert record.parameters == Notebook.named(PROJECT, name).defaults
@@ -107,31 +107,31 @@ def test_published_by_the_default_profile(name, figure):
     assert set(header.split(",")) == set(record.columns)
 
 
-def test_claims_of_the_house_have_different_names():
-    """Pages link to them by name alone."""
+def test_claim_ids_are_unique():
+    """Pages link to a claim by its id alone."""
     ids = [claim.id for claim in publication_policy.published_claims(PROJECT)]
     assert sorted(ids) == sorted(set(ids))
 
 
-def test_figures_of_the_house_have_different_names():
-    """They share one namespace on the pages, and one on the command line."""
+def test_figure_names_are_unique():
+    """Pages and the command line share one namespace for figures."""
     figures = [figure for _, figure in FIGURES]
     assert sorted(figures) == sorted(set(figures))
 
 
-def test_scaffold_forgets_nothing(forgotten, clone):
-    """A notebook as `companion new` lays it out."""
-    assert forgotten(clone.project) == []
+def test_new_notebook_is_complete(omissions, clone):
+    """`companion new` creates all parts."""
+    assert omissions(clone.project) == []
 
 
-def test_scaffold_is_not_published(unpublished, clone):
-    """Before its first run; the sentence says what to run."""
+def test_new_notebook_is_reported_as_unpublished(unpublished, clone):
+    """The message names the command to run."""
     assert unpublished(clone.project)
     assert all("companion run toy" in sentence for sentence in unpublished(clone.project))
 
 
-def test_run_publishes_the_scaffold(unpublished, ran):
-    """After it, nothing is missing."""
+def test_figures_are_published_after_a_run(unpublished, ran):
+    """Nothing is missing then."""
     assert unpublished(ran.project) == []
 
 
@@ -139,7 +139,7 @@ def remove_line(clone, path, line):
     clone.replace(path, line, "")
 
 
-def drop(clone, path):
+def delete(clone, path):
     (clone.root / path).unlink()
 
 
@@ -147,15 +147,15 @@ def add_page(clone):
     clone.replace("_toc.yml", "- file: book/toy", "- file: book/toy\n      - file: book/gone")
 
 
-def leave_outputs(clone):
+def set_execution_count(clone):
     path = clone.project.notebook("toy")
     notebook = json.loads(path.read_text())
     notebook["cells"][-1]["execution_count"] = 7
     path.write_text(json.dumps(notebook))
 
 
-def drop_notebook(clone):
-    drop(clone, "book/toy.ipynb")
+def delete_notebook(clone):
+    delete(clone, "book/toy.ipynb")
 
 
 def setup_cell(addition):
@@ -166,7 +166,7 @@ def rename(function):
     return lambda clone: clone.replace(FIGURE, f"def {function}(", f"def {function}_of(")
 
 
-def leave(path, text="x"):
+def create(path, text="x"):
     return lambda clone: clone.write(path, text)
 
 
@@ -181,13 +181,13 @@ OLD_FIGURE = dedent("""
     def draw(table): ...
 """)
 
-# what is taken away; the words by which the contributor is told
-PIECES = {
+# name of the omission -> how to make it, and words that the message must contain
+OMISSIONS = {
     "chapter": (lambda c: shutil.rmtree(c.root / "clone/toy"), ["Write clone/toy/parameters.py"]),
-    "init": (lambda c: drop(c, "clone/toy/__init__.py"), ["Write clone/toy/__init__.py"]),
-    "parameters' file": (lambda c: drop(c, PARAMETERS), ["class `Parameters(companion.Parameters)`"]),
+    "init": (lambda c: delete(c, "clone/toy/__init__.py"), ["Write clone/toy/__init__.py"]),
+    "parameters' file": (lambda c: delete(c, PARAMETERS), ["class `Parameters(companion.Parameters)`"]),
     "parameters' class": (lambda c: c.replace(PARAMETERS, "class Parameters", "class Params"), ["class `Parameters("]),
-    "figure": (lambda c: drop(c, FIGURE), ["Write clone/toy/figures/toy_error.py", "publishes it"]),
+    "figure": (lambda c: delete(c, FIGURE), ["Write clone/toy/figures/toy_error.py", "publishes it"]),
     "numbers": (rename("numbers"), ["Write a function `numbers` in clone/toy/figures/toy_error.py"]),
     "draw": (rename("draw"), ["Write a function `draw` in clone/toy/figures/toy_error.py"]),
     "caption": (
@@ -203,7 +203,7 @@ PIECES = {
     "parameters": (lambda c: c.rewrite_cell("# parameters", "x = 1", tags=[]), ["exactly one cell tagged"]),
     "picture": (lambda c: c.rewrite_cell("# means", "p\n"), ["publishes nothing", "`publish(FIGURE, …)`"]),
     "bootstrap": (lambda c: c.replace("book/toy.ipynb", "missing = ", "missing =  "), ["`companion set-url`"]),
-    "stripped": (leave_outputs, ["strip the outputs", "nbstripout book/toy.ipynb"]),
+    "stripped": (set_execution_count, ["strip the outputs", "nbstripout book/toy.ipynb"]),
     "thin: def": (setup_cell("def f(x): return x"), ["move `f` to clone/toy/"]),
     "thin: class": (setup_cell("class F: ..."), ["move `F` to clone/toy/"]),
     "thin: lambda": (setup_cell("f = lambda x: x"), ["move the lambda to clone/toy/"]),
@@ -219,28 +219,28 @@ PIECES = {
     "thin: open": (setup_cell("x = open('data.csv')"), ["neither opens files nor prints"]),
     "thin: print": (setup_cell("print(1)"), ["neither opens files nor prints"]),
     "thin: magic": (setup_cell("%matplotlib inline"), ["not plain Python"]),
-    # and the inverse: what is left of a notebook that is gone
-    "orphaned chapter": (drop_notebook, ["clone/toy/ has no notebook", "write book/toy.ipynb"]),
-    "orphaned data": (leave("clone/gone/data/laws.csv"), ["clone/gone/ has no notebook"]),
-    "orphaned entry": (drop_notebook, ["profiles/smoke.yml has an entry `toy`"]),
-    "orphaned row": (drop_notebook, ["_toc.yml has a row `book/toy`"]),
+    # parts that remain of a deleted notebook
+    "orphaned chapter": (delete_notebook, ["clone/toy/ has no notebook", "write book/toy.ipynb"]),
+    "orphaned data": (create("clone/gone/data/laws.csv"), ["clone/gone/ has no notebook"]),
+    "orphaned entry": (delete_notebook, ["profiles/smoke.yml has an entry `toy`"]),
+    "orphaned row": (delete_notebook, ["_toc.yml has a row `book/toy`"]),
     "row without a page": (add_page, ["_toc.yml has a row `book/gone`"]),
     "orphaned figure": (
-        leave(OLD, OLD_FIGURE),
+        create(OLD, OLD_FIGURE),
         [f"does not publish `old` of {OLD}"],
     ),
-    "orphaned caption": (leave(OLD, '"""A.\n\nAlt: B."""\n'), ["does not publish `old`"]),
+    "orphaned caption": (create(OLD, '"""A.\n\nAlt: B."""\n'), ["does not publish `old`"]),
     "orphaned figures": (lambda c: (c.root / "figures/gone").mkdir(parents=True), ["figures/gone/", "no notebook"]),
 }
 
 
-@pytest.mark.parametrize("piece", PIECES)
-def test_forgotten_piece_is_named(forgotten, clone, piece):
-    """One sentence says which, where, and what to write."""
-    take_away, words = PIECES[piece]
-    take_away(clone)
-    said = forgotten(clone.project)
-    assert [sentence for sentence in said if all(word in sentence for word in words)], said
+@pytest.mark.parametrize("case", OMISSIONS)
+def test_missing_or_superfluous_part_is_named(omissions, clone, case):
+    """One sentence names the part, its file, and the correction."""
+    damage, words = OMISSIONS[case]
+    damage(clone)
+    sentences = omissions(clone.project)
+    assert [sentence for sentence in sentences if all(word in sentence for word in words)], sentences
 
 
 @pytest.mark.parametrize(
@@ -250,37 +250,37 @@ def test_forgotten_piece_is_named(forgotten, clone, piece):
         "from clone.toy.parameters import Parameters",
         "keys = toy_error.keys(p.seed)\nlong, short = p.lengths[-1], p.lengths[:2]",
     ],
-    ids=["machine and chapter", "parameters", "steps"],
+    ids=["companion and chapter", "parameters", "steps"],
 )
-def test_thin_notebook_is_left_in_peace(forgotten, clone, text):
-    """Imports of the machine and of its own chapter, and named steps."""
+def test_valid_notebook_is_accepted(omissions, clone, text):
+    """Imports of `companion` and of the notebook's chapter, and calls of steps, are allowed."""
     clone.rewrite_cell("# setup", text)
-    assert forgotten(clone.project) == []
+    assert omissions(clone.project) == []
 
 
-def test_shared_files_and_what_python_leaves_are_no_orphans(forgotten, clone):
-    """Drawing that several figures share, a folder that holds nothing but bytecode."""
-    clone.write("clone/toy/marks.py", '"""How this chapter draws."""\ndef draw(table): ...\n')
+def test_shared_modules_and_bytecode_are_no_orphans(omissions, clone):
+    """Figures may share drawing code, and a folder with only bytecode counts as deleted."""
+    clone.write("clone/toy/marks.py", '"""Drawing code of this chapter."""\ndef draw(table): ...\n')
     clone.write("clone/gone/__pycache__/old.cpython-311.pyc", "x")
-    assert forgotten(clone.project) == []
+    assert omissions(clone.project) == []
 
 
 @pytest.mark.parametrize("suffix", store.SUFFIXES)
-def test_unpublished_file_is_named(unpublished, ran_clone, suffix):
-    """A figure with a file missing."""
+def test_missing_published_file_is_named(unpublished, ran_clone, suffix):
+    """The message names the file."""
     (ran_clone.project.published / f"toy/toy_error{suffix}").unlink()
     assert any(f"toy_error{suffix} is missing" in sentence for sentence in unpublished(ran_clone.project))
 
 
-def test_published_figure_of_the_past_is_named(unpublished, ran_clone):
-    """One that no notebook publishes any more."""
+def test_figure_that_is_no_longer_published_is_named(unpublished, ran_clone):
+    """Its file remains in `figures/`, but no notebook publishes it."""
     folder = ran_clone.project.published / "toy"
     shutil.copyfile(folder / "toy_error.csv", folder / "toy_old.csv")
     assert any("figures/toy/toy_old: no longer published" in sentence for sentence in unpublished(ran_clone.project))
 
 
-def test_picture_of_other_code_is_named(unpublished, ran_clone):
-    """Of another caption, too: the sentence says which to draw again."""
+def test_figure_drawn_by_older_code_is_named(unpublished, ran_clone):
+    """An edit of the caption counts; the message names the figure to redraw."""
     ran_clone.replace(FIGURE, "Points are means", "Points are averages")
     (sentence,) = unpublished(ran_clone.project)
     assert "companion redraw toy/toy_error" in sentence

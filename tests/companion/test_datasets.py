@@ -1,4 +1,4 @@
-"""Tracked results of long runs: one command line, a table and where it came from, and what is wrong with them."""
+"""Tracked results of long computations: the command that makes them, their records, and faults in either."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ ORIGIN = {"command": "python -m toy", "made": "2026-01-01", "machine": "any", "v
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A book of one chapter, whose context says that it was opened."""
+    """A book with one chapter, whose context records that it was opened."""
     (tmp_path / "pyproject.toml").write_text(
         '[project]\nname = "toy"\n[tool.companion]\nchapters = "toys"\nscience = []\n'
         'context = "toys_context:opened"\nreport = ["numpy"]\n'
@@ -31,21 +31,21 @@ def project(tmp_path, monkeypatch):
     sys.modules.pop("toys_context", None)
 
 
-def a_result(value=1.0):
+def example_result(value=1.0):
     frame = pd.DataFrame({"step": [1, 2], "risk": [value, 2.0 / 3]})
     return Result(Table(frame, {"step": Column("Steps taken"), "risk": Column("Risk", "nats")}), {"seed": 3})
 
 
-def ask(project, monkeypatch, *arguments):
-    """Run the command line of a `make.py` of three tables; which were computed."""
+def run_make(project, monkeypatch, *arguments):
+    """Run the command line of a `make.py` with three tables; return the names of the computed tables."""
     computed = []
 
     def compute(name):
         from toys_context import calls
 
-        assert calls  # the book's context was open
+        assert calls  # the context of the book was opened
         computed.append(name)
-        return a_result()
+        return example_result()
 
     monkeypatch.setattr(sys, "argv", ["make.py", *arguments])
     tables = {name: lambda name=name: compute(name) for name in ("short", "long", "apart/long")}
@@ -54,22 +54,22 @@ def ask(project, monkeypatch, *arguments):
 
 
 def test_tables_are_made_by_name_or_all_in_order(project, monkeypatch):
-    assert ask(project, monkeypatch, "apart/long") == ["apart/long"]
-    assert ask(project, monkeypatch) == ["short", "long", "apart/long"]
-    found = sorted(path.relative_to(project.data("walks")).as_posix() for path in project.data("walks").rglob("*.*"))
-    assert found == ["apart/long.csv", "apart/long.json", "long.csv", "long.json", "short.csv", "short.json"]
+    assert run_make(project, monkeypatch, "apart/long") == ["apart/long"]
+    assert run_make(project, monkeypatch) == ["short", "long", "apart/long"]
+    files = sorted(path.relative_to(project.data("walks")).as_posix() for path in project.data("walks").rglob("*.*"))
+    assert files == ["apart/long.csv", "apart/long.json", "long.csv", "long.json", "short.csv", "short.json"]
     assert faults(project.data("walks")) == []
 
 
 def test_an_unknown_table_is_refused_before_anything_is_computed(project, monkeypatch, capsys):
     with pytest.raises(SystemExit):
-        ask(project, monkeypatch, "short", "lnog")
+        run_make(project, monkeypatch, "short", "lnog")
     assert "there is no table 'lnog'. Did you mean 'long'?" in capsys.readouterr().err
     assert list(project.data("walks").iterdir()) == []
 
 
-def test_a_record_says_where_a_table_came_from(project, monkeypatch):
-    ask(project, monkeypatch, "long")
+def test_a_record_contains_the_origin_of_its_table(project, monkeypatch):
+    run_make(project, monkeypatch, "long")
     record = json.loads((project.data("walks") / "long.json").read_text())
     assert record["table"] == "long"
     assert record["command"] == "python -m toys.walks.data.make long"
@@ -81,37 +81,37 @@ def test_a_record_says_where_a_table_came_from(project, monkeypatch):
 
 
 def test_a_record_names_no_host_no_user_and_no_folder(project, monkeypatch):
-    """Of these, what git, the environment or the platform would tell."""
+    """Git, the environment and the platform know these names; the record contains none of them."""
     monkeypatch.setenv("USER", "somebody-here")
     monkeypatch.setattr("platform.node", lambda: "a-host-of-ours")
     subprocess.run(["git", "init", "-q"], check=True)
     identity = ["-c", "user.name=somebody-here", "-c", "user.email=somebody-here@a-host-of-ours"]
     subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
-    said = json.dumps(origin_of(project))
-    assert '"modified": true' in said
-    assert not any(name in said for name in ("somebody-here", "a-host-of-ours", str(project.root)))
+    origin = json.dumps(origin_of(project))
+    assert '"modified": true' in origin
+    assert not any(name in origin for name in ("somebody-here", "a-host-of-ours", str(project.root)))
 
 
-def test_the_state_of_the_checkout_is_that_before_the_first_table(project, monkeypatch):
-    """Or every table but the first would be said to come from altered sources."""
+def test_the_state_of_the_checkout_is_read_before_the_first_table(project, monkeypatch):
+    """Otherwise the first table would make the checkout count as modified for all later ones."""
     identity = ["-c", "user.name=x", "-c", "user.email=x@x"]
     (project.root / ".gitignore").write_text("__pycache__/\n")
     for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "x"]):
         subprocess.run(["git", *command], check=True)
-    ask(project, monkeypatch)
+    run_make(project, monkeypatch)
     records = [json.loads(path.read_text()) for path in project.data("walks").rglob("*.json")]
     assert [record["git"]["modified"] for record in records] == [False] * 3
 
 
-def test_a_table_keeps_as_many_digits_as_it_says(tmp_path):
-    keep(tmp_path, "few", a_result(), ORIGIN)
-    keep(tmp_path, "many", Result(a_result().table, {}, digits=10), ORIGIN)
+def test_a_table_has_the_requested_number_of_digits(tmp_path):
+    keep(tmp_path, "few", example_result(), ORIGIN)
+    keep(tmp_path, "many", Result(example_result().table, {}, digits=10), ORIGIN)
     assert (tmp_path / "few.csv").read_bytes() == b"step,risk\n1,1\n2,0.666667\n"
     assert (tmp_path / "many.csv").read_bytes() == b"step,risk\n1,1\n2,0.6666666667\n"
 
 
-def test_a_killed_table_goes_on_with_the_part_that_it_was_at(project):
-    """Parts that were done are not computed again; other parts are another table's."""
+def test_a_killed_table_resumes_with_the_interrupted_part(project):
+    """Completed parts are not computed again; a list of different parts is refused."""
     computed = []
 
     def compute(part, fatal=None):
@@ -128,7 +128,7 @@ def test_a_killed_table_goes_on_with_the_part_that_it_was_at(project):
         in_parts("walks", "long", [1, 2, 4], compute, 2)
 
 
-def forget_record(folder):
+def delete_record(folder):
     (folder / "toy.json").unlink()
 
 
@@ -143,15 +143,15 @@ def edit_record(folder):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("damage", "messages"),
     [
-        (forget_record, ["toy.csv has no record"]),
+        (delete_record, ["toy.csv has no record"]),
         (edit_table, ["toy.csv does not match the checksum in its record"]),
         (edit_record, ["the columns of toy.csv differ from those in its record", "the record of toy.csv lacks `made`"]),
     ],
 )
-def test_what_is_wrong_with_tracked_tables_is_said(wrong, said, tmp_path):
-    keep(tmp_path, "toy", a_result(), ORIGIN)
+def test_faults_of_tracked_tables_are_reported(damage, messages, tmp_path):
+    keep(tmp_path, "toy", example_result(), ORIGIN)
     assert faults(tmp_path) == []
-    wrong(tmp_path)
-    assert faults(tmp_path) == said
+    damage(tmp_path)
+    assert faults(tmp_path) == messages

@@ -1,4 +1,4 @@
-"""The sources of numbers and of pictures are found by reading imports; what cannot change a result does not count."""
+"""The sources of numbers and pictures are found by following imports; edits that cannot change a result are ignored."""
 
 import io
 import shutil
@@ -20,7 +20,7 @@ TREE = {
     "lib/__init__.py": "from lib.heart import beat as beat\nfrom lib.lung import breathe as breathe\n",
     "lib/heart.py": "from lib.deep.vein import flow\n",
     "lib/lung.py": "x = 1\n",
-    "lib/deep/__init__.py": '"""Not a table of contents: a function of its own."""\ndef depth(): ...\n',
+    "lib/deep/__init__.py": '"""Not only re-exports: it defines a function."""\ndef depth(): ...\n',
     "lib/deep/vein.py": "from ..shallow import skin\n",
     "lib/deep/lonely.py": "from . import depth\n",
     "lib/shallow.py": "import numpy\n",
@@ -32,7 +32,7 @@ TREE = {
 
 @pytest.fixture
 def book(tmp_path):
-    """Lay out the tree with a module `book.one.figure` of the given source, and others; its library."""
+    """Return a function that writes a module `book.one.figure` with the given source; it returns the library."""
 
     def lay_out(source, **others):
         for path, text in {**TREE, "book/one/figure.py": source, **others}.items():
@@ -45,13 +45,13 @@ def book(tmp_path):
 
 @pytest.fixture
 def files(book):
-    """The files that a module of the given source leads to, without its own."""
+    """Return a function that lists the files which a figure module with the given source depends on."""
     return lambda source, **others: set(book(source, **others).files(["book.one.figure"])) - {"book/one/figure.py"}
 
 
 @pytest.mark.parametrize("source", ["from lib import beat\n", "import lib.heart\n", "from lib.heart import beat\n"])
-def test_reexport_leads_to_the_module_alone(files, source):
-    """Every way to import `beat` leads to its file and what that imports: not to `lung`, not to `__init__`."""
+def test_reexport_leads_only_to_the_defining_module(files, source):
+    """Every import of `beat` leads to its module and the imports of that, but not to `lung` or to `__init__`."""
     assert files(source) == {"lib/heart.py", "lib/deep/vein.py", "lib/shallow.py"}
 
 
@@ -61,24 +61,24 @@ def test_relative_imports_are_followed(files):
 
 
 def test_name_defined_in_an_init_leads_to_it(files):
-    """An `__init__` that is more than a table of contents counts as source."""
+    """An `__init__` that defines something, besides re-exports, counts as source."""
     assert files("from lib.deep.lonely import x\n") == {"lib/deep/lonely.py", "lib/deep/__init__.py"}
 
 
 def test_imports_inside_functions_are_followed(files):
-    """A late import is an import."""
+    """An import inside a function body counts as well."""
     init = "from lib.lung import breathe as renamed\n"
     assert files("import lib.late\n", **{"lib/__init__.py": init}) == {"lib/late.py", "lib/lung.py"}
 
 
 def test_renamed_reexport_is_found(files):
-    """`import a as b` is found under `b`."""
+    """`from lib.lung import a as b` in an `__init__` makes `b` lead to `lung`."""
     assert files("from lib import b\n", **{"lib/__init__.py": "from lib.lung import a as b\n"}) == {"lib/lung.py"}
 
 
 @pytest.mark.parametrize("source", ["import lib\n", "from lib import organs as o\n", "import lib.organs\n"])
-def test_package_as_a_whole_leads_to_all_it_imports(files, source):
-    """`o.lung` may follow, or `o.heart`: nobody can tell."""
+def test_package_imported_as_a_whole_leads_to_all_its_imports(files, source):
+    """Any attribute of the package may be used, so all of its imports count."""
     whole = {"lib/organs/__init__.py": "from lib.lung import x as x\nfrom lib.heart import beat as beat\n"}
     assert {"lib/lung.py", "lib/heart.py", "lib/deep/vein.py"} <= files(source, **whole)
 
@@ -89,32 +89,32 @@ def test_imports_in_a_circle_end(files):
     assert files("import lib.a\n", **circle) == {"lib/a.py", "lib/b.py"}
 
 
-def test_other_peoples_packages_are_not_followed(files):
-    """The lock pins them."""
+def test_installed_packages_are_not_followed(files):
+    """Their versions are pinned by the lock file."""
     assert files("import numpy\nfrom scipy.stats import norm\n") == set()
 
 
-def test_machine_is_no_source_of_a_figure(files):
-    """The science decides what a figure says; the machine around it only how it is written."""
+def test_companion_modules_are_no_sources_of_a_figure(files):
+    """Their effect is covered by separate digests."""
     assert files("import lib.lung\nfrom companion import Numbers\nfrom companion.figures.style import ink\n") == {
         "lib/lung.py"
     }
 
 
-def test_file_that_is_not_python_is_named(files):
-    """A typing slip in a module is told in a sentence, not in a traceback."""
+def test_file_with_a_syntax_error_is_named(files):
+    """The user gets a message instead of a traceback."""
     with pytest.raises(UserError, match=r"lung\.py"):
         files("import lib.lung\n", **{"lib/lung.py": "def breathe(:\n"})
 
 
 def test_edited_file_is_read_again(files):
-    """Within one process, too."""
+    """A second query in the same process uses the new source."""
     assert files("import lib.lung\n") == {"lib/lung.py"}
     assert files("import lib.shallow, lib.lung\n") == {"lib/lung.py", "lib/shallow.py"}
 
 
-def test_package_that_is_not_there_is_named(tmp_path):
-    """In a checkout, and where packages are installed."""
+def test_missing_package_is_named(tmp_path):
+    """This holds in a checkout and for installed packages."""
     (tmp_path / "lib").mkdir()
     with pytest.raises(UserError, match=r"\[tool\.companion\].*'limb'"):
         dependencies.Library.at(tmp_path, ["lib", "limb"])
@@ -122,8 +122,8 @@ def test_package_that_is_not_there_is_named(tmp_path):
         dependencies.Library.installed(["limb_of_nobody"])
 
 
-def test_figure_that_is_not_there_is_named(book):
-    """In a sentence."""
+def test_missing_figure_is_named(book):
+    """The user gets a message instead of a traceback."""
     with pytest.raises(UserError, match=r"no module 'book\.one\.other'"):
         book("x = 1\n").picture_digest("book.one.other")
 
@@ -154,8 +154,8 @@ CODE = '''
     ],
     ids=["comment", "no comment", "module", "function", "blank lines", "quotes"],
 )
-def test_what_cannot_change_a_result_is_no_code(edit):
-    """Comments, docstrings and blank lines."""
+def test_edits_of_comments_docstrings_and_blank_lines_are_ignored(edit):
+    """The normalised code stays the same."""
     code = textwrap.dedent(CODE)
     assert edit(code) != code
     assert dependencies.plain_code(edit(code)) == dependencies.plain_code(code)
@@ -172,8 +172,8 @@ def test_what_cannot_change_a_result_is_no_code(edit):
     ],
     ids=["value", "operator", "default", "decorator", "call"],
 )
-def test_what_can_change_a_result_is_code(edit):
-    """To the character."""
+def test_edits_that_can_change_a_result_count(edit):
+    """The normalised code changes."""
     code = textwrap.dedent(CODE)
     assert dependencies.plain_code(edit(code)) != dependencies.plain_code(code)
 
@@ -190,32 +190,32 @@ def test_what_can_change_a_result_is_code(edit):
     ],
     ids=["comment", "blank line", "space", "no docstring", "bytes", "page"],
 )
-def test_strings_are_code(one, other):
-    """Whatever is in them: marks of comments, blank lines, letters of more than a byte, ends of pages."""
+def test_edits_of_strings_count(one, other):
+    """Strings may contain comment signs, blank lines, multi-byte letters and form feeds."""
     assert dependencies.plain_code(one) != dependencies.plain_code(other)
 
 
-def test_comments_beside_strings_are_no_code():
-    """Between the parts of a string, and after one that holds a # itself."""
+def test_comments_next_to_strings_are_ignored():
+    """This holds between the parts of a string, and after a string that contains `#`."""
     code = "x = (  # {0}\n    'a'  # {0}\n    'b # c'  # {0}\n)\ny = '#'  # {0}\n"
     assert dependencies.plain_code(code.format("why")) == dependencies.plain_code(code.format("how"))
 
 
 def words(code):
-    """The tokens of a program, in order, without comments and without strings that stand alone."""
+    """Return the tokens of a program in order, without comments and docstrings."""
     kinds = (tokenize.NAME, tokenize.NUMBER, tokenize.OP, tokenize.STRING, tokenize.NEWLINE)
     tokens = [token for token in tokenize.generate_tokens(io.StringIO(code).readline) if token.type in kinds]
-    found = []
+    strings = []
     for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
         ends = [neighbour is None or neighbour.type == tokenize.NEWLINE for neighbour in (before, after)]
         if not (token.type == tokenize.STRING and all(ends)):
-            found.append(token.string)
-    return [word for word in found if word.strip()]
+            strings.append(token.string)
+    return [string for string in strings if string.strip()]
 
 
 @pytest.mark.parametrize("package", ["companion", "lib", "chapters"])
-def test_plain_code_loses_nothing_else(package):
-    """Of every file of this repository: the words of the program stay, in their order."""
+def test_normalised_code_keeps_all_tokens(package):
+    """For every file of this repository, only comments and docstrings are removed."""
     for path in (ROOT / package).rglob("*.py"):
         code = path.read_text(encoding="utf-8")
         assert words(dependencies.plain_code(code)) == words(code), path
@@ -256,8 +256,8 @@ MARKS = {"book/one/marks.py": "def dot(*what): ...\n"}
 
 
 @pytest.fixture
-def parts(book):
-    """Of a figure file, the digests of its numbers and of its picture after an edit, and the files of each."""
+def digests(book):
+    """Return a function that edits a figure module and returns its numbers digests (by file) and picture digest."""
 
     def read(old="", new="", **others):
         source = textwrap.dedent(FIGURE)
@@ -293,57 +293,57 @@ EDITS = {
     "neither": [
         ('"""Points."""', '"""Points, and a line."""'),
         ("RATE = 2", "RATE = 2  # a second"),
-        ("def draw", "# what follows draws\ndef draw"),
-        ("def _axes", "def _forgotten():\n    return 1\n\ndef _axes"),
+        ("def draw", "# the drawing\ndef draw"),
+        ("def _axes", "def _unused():\n    return 1\n\ndef _axes"),
         ("COLOUR =", "UNUSED = 1\nCOLOUR ="),
     ],
 }
 
 
 @pytest.mark.parametrize(
-    ("moves", "old", "new"),
-    [pytest.param(moves, *edit, id=f"{moves}-{n}") for moves, edits in EDITS.items() for n, edit in enumerate(edits)],
+    ("affected", "old", "new"),
+    [pytest.param(part, *edit, id=f"{part}-{n}") for part, edits in EDITS.items() for n, edit in enumerate(edits)],
 )
-def test_a_figure_file_is_two_parts(parts, moves, old, new):
-    """What `draw` needs is the picture's, with the docstring; everything else the numbers'; some is of both."""
-    (numbers, picture), (other_numbers, other_picture) = parts(), parts(old, new)
-    changed = {"numbers"} if numbers != other_numbers else set()
-    changed |= {"picture"} if picture != other_picture else set()
-    assert changed == {"both": {"numbers", "picture"}, "neither": set()}.get(moves, {moves})
+def test_edits_of_a_figure_module_affect_only_the_part_that_uses_them(digests, affected, old, new):
+    """The docstring and the dependencies of `draw` belong to the picture, all other code to the numbers."""
+    (numbers, picture), (new_numbers, new_picture) = digests(), digests(old, new)
+    changed = {"numbers"} if numbers != new_numbers else set()
+    changed |= {"picture"} if picture != new_picture else set()
+    assert changed == {"both": {"numbers", "picture"}, "neither": set()}.get(affected, {affected})
 
 
-def test_assigning_twice_counts_twice(parts):
-    """Each of the two assignments decides the value."""
+def test_both_assignments_to_a_name_count(digests):
+    """An edit of the first assignment changes the digest, although a second one follows."""
     twice = ("RATE = 2", "RATE = 2\nRATE = RATE * 2")
-    numbers, _ = parts(*twice)
-    other, _ = parts(twice[0], twice[1].replace("RATE = 2", "RATE = 3", 1))
-    assert numbers != other
+    numbers, _ = digests(*twice)
+    edited_numbers, _ = digests(twice[0], twice[1].replace("RATE = 2", "RATE = 3", 1))
+    assert numbers != edited_numbers
 
 
-def test_function_that_draws_may_be_a_step_too(parts):
-    """If it is public a notebook may call it, so that it decides numbers, whoever else draws with it."""
+def test_public_function_used_by_draw_counts_for_numbers_too(digests):
+    """A notebook may call any public function as a step."""
     public = ("def draw(table):", "def grid(n):\n    return n\n\ndef draw(table):\n    grid(3)")
-    (numbers, picture), (other_numbers, other_picture) = (
-        parts(*public),
-        parts(public[0], public[1].replace("n\n", "-n\n")),
+    (numbers, picture), (new_numbers, new_picture) = (
+        digests(*public),
+        digests(public[0], public[1].replace("n\n", "-n\n")),
     )
-    assert numbers != other_numbers
-    assert picture != other_picture
+    assert numbers != new_numbers
+    assert picture != new_picture
 
 
-def test_each_part_follows_its_own_imports(parts):
-    """The drawing of the chapter is no source of numbers, the science none of pictures."""
-    numbers, picture = parts()
+def test_each_part_follows_only_its_own_imports(digests):
+    """A drawing module is no source of numbers, and a module of the science no source of pictures."""
+    numbers, picture = digests()
     assert {"lib/heart.py", "lib/deep/vein.py", "book/one/figure.py"} <= set(numbers)
     assert not {"book/one/marks.py", "lib/lung.py"} & set(numbers)  # nothing uses `breathe`
-    assert parts(**{"lib/heart.py": "x = 2\n"})[1] == picture
-    assert parts(**{"lib/heart.py": "x = 2\n"})[0] != numbers
-    assert parts(**{"book/one/marks.py": "def dot(*what): 1\n"})[1] != picture
-    assert parts(**{"book/one/marks.py": "def dot(*what): 1\n"})[0] == numbers
+    assert digests(**{"lib/heart.py": "x = 2\n"})[1] == picture
+    assert digests(**{"lib/heart.py": "x = 2\n"})[0] != numbers
+    assert digests(**{"book/one/marks.py": "def dot(*what): 1\n"})[1] != picture
+    assert digests(**{"book/one/marks.py": "def dot(*what): 1\n"})[0] == numbers
 
 
-def test_shared_file_counts_as_a_whole(book):
-    """It has no picture of its own; nor has what merely has a `draw`."""
+def test_shared_module_counts_as_a_whole(book):
+    """A module without `numbers` is no figure, even if it defines `draw`."""
     shared = {"book/one/runs.py": "x = 1\ndef draw(): ...\n"}
     source = "from book.one.runs import x\ndef numbers(): return x\ndef draw(): ...\n"
     before = book(source, **shared).numbers_digests(["book.one.figure"])
@@ -352,8 +352,8 @@ def test_shared_file_counts_as_a_whole(book):
 
 
 @pytest.fixture
-def machine(tmp_path_factory, monkeypatch):
-    """A copy of this machine to edit, in place of the one that runs."""
+def tool_copy(tmp_path_factory, monkeypatch):
+    """A writable copy of `companion`, which replaces the running one in the digests."""
     copy = tmp_path_factory.mktemp("machine") / "companion"
     shutil.copytree(dependencies.MACHINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(dependencies, "MACHINE", copy)
@@ -366,20 +366,20 @@ def machine(tmp_path_factory, monkeypatch):
     + [(name, {"picture"}) for name in dependencies.OF_PICTURES]
     + [("companion.cli.run", set()), ("companion.site.jupyter_book", set())],
 )
-def test_machine_decides_what_passes_through_it(parts, machine, module, changed):
-    """Numbers pass through some of its files, pictures through others, the rest only moves them about."""
-    numbers, picture = parts()
-    path = machine.parent / f"{module.replace('.', '/')}.py"
+def test_companion_modules_affect_only_what_they_process(digests, tool_copy, module, changed):
+    """Some modules process numbers, some pictures; edits of all others leave both digests unchanged."""
+    numbers, picture = digests()
+    path = tool_copy.parent / f"{module.replace('.', '/')}.py"
     path.write_text(path.read_text(encoding="utf-8") + "\n# a comment\n", encoding="utf-8")
-    assert parts() == (numbers, picture)
+    assert digests() == (numbers, picture)
     path.write_text(path.read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
-    other_numbers, other_picture = parts()
-    assert (numbers != other_numbers) == ("numbers" in changed)
-    assert (picture != other_picture) == ("picture" in changed)
+    new_numbers, new_picture = digests()
+    assert (numbers != new_numbers) == ("numbers" in changed)
+    assert (picture != new_picture) == ("picture" in changed)
 
 
-def test_reader_is_shown_what_computes_and_draws(book):
-    """The chapter's shared functions behind a figure, then its own in their order; no science, no parameters."""
+def test_readers_see_the_code_that_computes_and_draws(book):
+    """Shared functions of the chapter come first, then those of the figure; science and parameters are left out."""
     shared = {
         "book/one/runs.py": """
             from lib.lung import breathe
@@ -406,21 +406,21 @@ def test_reader_is_shown_what_computes_and_draws(book):
     ]
 
 
-def test_first_chapter_stands_on_attention_and_measures():
-    """`gaussian_limit` of this repository: its science, and neither another chapter nor any `__init__`."""
+def test_gaussian_limit_depends_on_attention_and_measures():
+    """It depends on no other chapter and on no `__init__`."""
     library = dependencies.Library.at(ROOT, Project(ROOT).settings.science)
-    found = set(library.numbers_digests(slicing.modules(Notebook.named(Project(ROOT), "gaussian_limit").code)))
-    assert {"lib/attention.py", "lib/measures.py", "chapters/gaussian_limit/figures/laplace_domain.py"} <= found
-    chapters = {path.split("/")[1] for path in found if path.startswith("chapters/")}
+    files = set(library.numbers_digests(slicing.modules(Notebook.named(Project(ROOT), "gaussian_limit").code)))
+    assert {"lib/attention.py", "lib/measures.py", "chapters/gaussian_limit/figures/laplace_domain.py"} <= files
+    chapters = {path.split("/")[1] for path in files if path.startswith("chapters/")}
     assert chapters == {"gaussian_limit"}
-    assert [path for path in sorted(found) if path.endswith("__init__.py")] == []
+    assert [path for path in sorted(files) if path.endswith("__init__.py")] == []
 
 
-def test_machine_is_a_source_of_all_numbers():
-    """A change of how they are written makes all of them stale. And every file that is listed exists."""
+def test_companion_is_a_source_of_all_numbers():
+    """A change to the modules that write numbers makes all numbers stale; every listed file exists."""
     project = Project(ROOT)
     library = dependencies.Library.at(ROOT, project.settings.science)
     for name in project.notebooks():
-        found = set(library.numbers_digests(slicing.modules(Notebook.named(project, name).code)))
-        assert {f"{module.replace('.', '/')}.py" for module in dependencies.OF_NUMBERS} <= found
-        assert [path for path in sorted(found) if not (ROOT / path).is_file()] == []
+        files = set(library.numbers_digests(slicing.modules(Notebook.named(project, name).code)))
+        assert {f"{module.replace('.', '/')}.py" for module in dependencies.OF_NUMBERS} <= files
+        assert [path for path in sorted(files) if not (ROOT / path).is_file()] == []

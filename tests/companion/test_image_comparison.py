@@ -1,4 +1,4 @@
-"""Pictures are alike if an eye sees one in the other: rounding and thinning are not seen, all else is."""
+"""Two pictures are alike if a viewer cannot distinguish them: rounding and path simplification are ignored."""
 
 import io
 
@@ -12,13 +12,13 @@ from companion.figures.rendering import fewer_digits
 X = np.linspace(0, 1, 3001)
 
 
-def drawing(kind, y, *, colour="C0", label="x", seed="a", thinned=True, mark="o"):
-    """A curve and some marks, as figures are saved."""
-    settings = {"svg.hashsalt": seed, "svg.fonttype": "path", "path.simplify": thinned, "savefig.bbox": "tight"}
+def drawing(kind, y, *, colour="C0", label="x", seed="a", simplify=True, marker="o"):
+    """Return the file of a curve with some markers, saved like the figures of a book."""
+    settings = {"svg.hashsalt": seed, "svg.fonttype": "path", "path.simplify": simplify, "savefig.bbox": "tight"}
     with plt.rc_context(settings):
         figure, axes = plt.subplots()
         axes.plot(X, y, color=colour)
-        axes.plot(X[::500], y[::500], mark)
+        axes.plot(X[::500], y[::500], marker)
         axes.set(xlabel=label, xlim=(0, 1), ylim=(-2, 2))
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind)
@@ -31,36 +31,36 @@ CURVE = np.sin(7 * X)
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
 @pytest.mark.parametrize(
-    "same",
-    [{"y": CURVE}, {"y": CURVE * (1 + 1e-6)}, {"y": CURVE, "seed": "b"}, {"y": CURVE, "thinned": False}],
+    "changes",
+    [{"y": CURVE}, {"y": CURVE * (1 + 1e-6)}, {"y": CURVE, "seed": "b"}, {"y": CURVE, "simplify": False}],
 )
-def test_drawings_of_one_table_are_alike(kind, same):
-    """Whoever drew them: names of marks, the time, corners that were dropped, the last digit."""
-    assert unlike(drawing(kind, CURVE), drawing(kind, **same), f".{kind}") is None
+def test_drawings_of_one_table_are_alike(kind, changes):
+    """Element ids, the date, simplified paths and the last digit are ignored."""
+    assert unlike(drawing(kind, CURVE), drawing(kind, **changes), f".{kind}") is None
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
 @pytest.mark.parametrize(
-    "other",
+    "changes",
     [
         {"y": CURVE + 0.05},
         {"y": np.where(abs(X - 0.5) < 0.1, 0, CURVE)},
         {"y": CURVE, "colour": "C3"},
         {"y": CURVE, "label": "a longer name"},
-        {"y": CURVE, "mark": ""},
+        {"y": CURVE, "marker": ""},
     ],
 )
-def test_other_drawings_are_not(kind, other):
-    assert unlike(drawing(kind, CURVE), drawing(kind, **other), f".{kind}")
+def test_visible_changes_are_found(kind, changes):
+    assert unlike(drawing(kind, CURVE), drawing(kind, **changes), f".{kind}")
 
 
-@pytest.mark.parametrize("other", [{"y": CURVE, "mark": "s"}, {"y": CURVE + 1e-3}])
-def test_a_drawing_tells_what_pixels_do_not(other):
-    """Marks of another form, and a curve an eighth of a point away."""
-    assert unlike(drawing("svg", CURVE), drawing("svg", **other), ".svg")
+@pytest.mark.parametrize("changes", [{"y": CURVE, "marker": "s"}, {"y": CURVE + 1e-3}])
+def test_svg_comparison_finds_changes_below_a_pixel(changes):
+    """Examples are markers of another shape, and a curve that moved by an eighth of a point."""
+    assert unlike(drawing("svg", CURVE), drawing("svg", **changes), ".svg")
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
 @pytest.mark.parametrize("content", [b"", b"<svg", b"\x89PNG\r\n\x1a\n", b"text"])
-def test_what_is_no_picture_is_told(kind, content):
+def test_a_file_that_is_no_picture_is_reported(kind, content):
     assert unlike(content, drawing(kind, CURVE), f".{kind}") == "it is no picture"

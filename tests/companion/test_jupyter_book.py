@@ -1,11 +1,11 @@
-"""Building the site: what it does not tell, and that a build which was killed leaves nothing to clean up."""
+"""Building the site: no file identifies the builder, and a build after a killed build succeeds."""
 
 import signal
 
 import pytest
 
-# Python runs it at every start, in every process of a build: what they could tell of the machine is known, and rare.
-ELSEWHERE = """\
+# Python imports `sitecustomize` at each start: every process of a build sees an unusual host name.
+SITECUSTOMIZE = """\
 import os
 import socket
 
@@ -20,7 +20,7 @@ WARNING = """    import warnings
         length: np.random"""
 
 
-# Jupyter Book killed with its builder when half of the search index is written.
+# Start a build whose Jupyter Book truncates the search index by half and kills the build.
 KILLED = """
 import os, signal, sys
 from companion.site import jupyter_book
@@ -39,9 +39,9 @@ jupyter_book.build_site(project, "laptop")
 
 @pytest.fixture(scope="module")
 def site(pristine, tmp_path_factory):
-    """A clone whose notebook warns, built by somebody with a name, on a machine with a name."""
+    """A clone whose notebook warns, built by a user and on a host with unusual names."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("analytical-engine") / "clone")
-    clone.write("sitecustomize.py", ELSEWHERE)
+    clone.write("sitecustomize.py", SITECUSTOMIZE)
     clone.replace("clone/toy/figures/toy_error.py", "    return {\n        length: np.random", WARNING)
     home = clone.root.parent / "augusta"
     home.mkdir()
@@ -51,12 +51,12 @@ def site(pristine, tmp_path_factory):
     return clone
 
 
-def test_site_tells_nothing_of_who_built_it_and_where(site):
-    """No file of it holds a folder, a user's name or a machine's; what was warned of is there, with its file."""
+def test_site_does_not_identify_its_builder(site):
+    """No file contains a path, user name or host name of the builder; the warning is shown with its relative path."""
     files = [path for path in site.project.site("laptop").rglob("*") if path.is_file()]
     names = [str(site.root), str(site.root.parent), "augusta", "lovelace-desk", "analytical-engine"]
-    told = [(path.name, name) for path in files for name in names if name.encode() in path.read_bytes()]
-    assert told == []
+    leaks = [(path.name, name) for path in files for name in names if name.encode() in path.read_bytes()]
+    assert leaks == []
     (notebook,) = [path for path in files if path.name == "toy.ipynb" and path.parent.name == "notebooks"]
     page = site.project.site("laptop") / "book/toy.html"
     for path in (notebook, page):
@@ -65,8 +65,8 @@ def test_site_tells_nothing_of_who_built_it_and_where(site):
         assert "clone/toy/figures/toy_error.py" in text
 
 
-def test_build_after_a_kill_reads_every_page_again(site):
-    """It succeeds at once, and its search index is whole."""
+def test_build_after_a_killed_build_is_complete(site):
+    """It succeeds at once and repairs the truncated search index."""
     index = site.project.site("laptop") / "searchindex.js"
     size = index.stat().st_size
     site.replace("book/index.md", "Every figure", "Each figure")

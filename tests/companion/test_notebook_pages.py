@@ -1,4 +1,4 @@
-"""Executed notebooks for readers: the prose of today, what the last run gave, the pictures as they are shown."""
+"""Notebooks on the site: the current prose, the outputs of the last run, and the pictures as published."""
 
 import base64
 import io
@@ -19,13 +19,13 @@ from companion.project.paths import MIME
 from companion.site.jupyter_book import is_built
 from companion.site.notebook_pages import weave, weave_published
 
-TODAY = (24, 11, 26)
+COLOUR = (24, 11, 26)
 NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/figures/toy_error.py"
 
 
 @pytest.fixture
 def woven(ran_clone):
-    """The woven copy of `toy`, read."""
+    """Return a function that reads the woven copy of `toy`."""
     return lambda profile="laptop": json.loads(weave(ran_clone.project, "toy", profile).read_text(encoding="utf-8"))
 
 
@@ -34,7 +34,7 @@ def code(notebook):
 
 
 def shown(notebook):
-    """What the output says in which the figure is shown, its lines joined."""
+    """Return the output that shows the figure, as text by MIME type."""
     (data,) = [out["data"] for cell in code(notebook) for out in cell["outputs"] if MIME in out.get("data", {})]
     return {kind: "".join(text) for kind, text in data.items()}
 
@@ -50,15 +50,15 @@ def edit_executed(clone, change):
 
 
 def edit_shown(folder, **changes):
-    """Other words in the record of the figure, and another picture, in the one colour of today."""
-    Image.new("RGB", (3, 2), TODAY).save(folder / "toy_error.png")
+    """Change the record of the figure, and replace its picture by one in `COLOUR`."""
+    Image.new("RGB", (3, 2), COLOUR).save(folder / "toy_error.png")
     record = store.read_record(folder, "toy_error")
     files = record.files | {".png": store.digest((folder / "toy_error.png").read_bytes())}
     store.write_record(folder, record.model_copy(update={**changes, "files": files}))
 
 
-def test_what_was_run_is_woven_as_it_is(ran_clone, woven):
-    """Where readers find it: sources, outputs and their order."""
+def test_an_unchanged_notebook_is_woven_unchanged(ran_clone, woven):
+    """The woven file has the sources and outputs of the last run, in order."""
     notebook, last = woven(), json.loads(executed(ran_clone).read_text(encoding="utf-8"))
     assert weave(ran_clone.project, "toy", "laptop") == ran_clone.project.build("laptop").notebooks / "toy.ipynb"
     assert ["".join(cell["source"]) for cell in notebook["cells"]] == [
@@ -69,8 +69,8 @@ def test_what_was_run_is_woven_as_it_is(ran_clone, woven):
     assert [cell["execution_count"] for cell in code(notebook)] == [1, 2, 3, 4]
 
 
-def test_prose_is_that_of_today(ran_clone, woven):
-    """And so are comments; what came out stays, though nothing was run again."""
+def test_prose_is_current(ran_clone, woven):
+    """Comments are current too, and outputs stay although the notebook did not run again."""
     before = woven()
     ran_clone.replace(NOTEBOOK, "measures the", "is about the")
     ran_clone.replace(NOTEBOOK, "# means of", "# averages of")
@@ -80,20 +80,20 @@ def test_prose_is_that_of_today(ran_clone, woven):
     assert [cell["outputs"] for cell in code(after)] == [cell["outputs"] for cell in code(before)]
 
 
-def test_pages_of_prose_come_and_go(ran_clone, woven):
-    """Outputs belong to steps, not to places."""
+def test_markdown_cells_may_be_added_and_deleted(ran_clone, woven):
+    """Outputs are matched to steps, not to positions."""
     path = ran_clone.root / NOTEBOOK
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    said = {"cell_type": "markdown", "id": "said", "metadata": {}, "source": ["In between."]}
-    notebook["cells"] = [*notebook["cells"][1:-1], said, notebook["cells"][-1]]
+    added = {"cell_type": "markdown", "id": "added", "metadata": {}, "source": ["In between."]}
+    notebook["cells"] = [*notebook["cells"][1:-1], added, notebook["cells"][-1]]
     path.write_text(json.dumps(notebook), encoding="utf-8")
     after = woven()
     assert [cell["id"] for cell in after["cells"]] == [cell["id"] for cell in notebook["cells"]]
     assert MIME in after["cells"][-1]["outputs"][0]["data"]
 
 
-def test_picture_claims_and_alt_text_are_those_shown_today(ran_clone, woven):
-    """As published; what the kernel drew is in no page."""
+def test_picture_claims_and_alt_text_are_the_published_ones(ran_clone, woven):
+    """The picture that the kernel drew is not shown."""
     published = ran_clone.project.published / "toy"
     (claim,) = store.read_record(published, "toy_error").claims
     edit_shown(
@@ -101,13 +101,13 @@ def test_picture_claims_and_alt_text_are_those_shown_today(ran_clone, woven):
     )
     html = shown(woven())["text/html"]
     (embedded,) = re.findall(r'src="data:image/webp;base64,([^"]*)"', html)
-    assert Image.open(io.BytesIO(base64.b64decode(embedded))).getcolors() == [(6, TODAY)]
+    assert Image.open(io.BytesIO(base64.b64decode(embedded))).getcolors() == [(6, COLOUR)]
     assert 'alt="A line, redrawn."' in html
     assert "Reworded &amp; &lt;short&gt;." in html
 
 
-def test_other_profile_shows_what_it_built(ran_clone, woven):
-    """Not what is published, which is the default profile's."""
+def test_another_profile_shows_its_own_figures(ran_clone, woven):
+    """Published figures belong to the default profile."""
     build = ran_clone.project.build("smoke")
     ran_clone.project.build("laptop").folder.rename(build.folder)
     edit_shown(ran_clone.project.published / "toy", alt="Published.")
@@ -116,15 +116,15 @@ def test_other_profile_shows_what_it_built(ran_clone, woven):
 
 
 @pytest.mark.parametrize("suffix", store.SUFFIXES)
-def test_figure_that_is_not_whole_is_left_as_it_came_out(ran_clone, woven, suffix):
-    """No page shows half of one: that is said when the site is built, and not here by a traceback."""
+def test_an_incomplete_published_figure_leaves_the_output_of_the_run(ran_clone, woven, suffix):
+    """The build of the site reports the missing file; weaving does not fail."""
     before = shown(woven())
     (ran_clone.project.published / f"toy/toy_error{suffix}").unlink()
     assert shown(woven()) == before
 
 
-def test_parameters_of_a_profile_are_shown_after_those_of_the_notebook(ran_clone, woven):
-    """Where papermill put them; they are no step, and take nobody's output."""
+def test_injected_parameters_are_shown_after_those_of_the_notebook(ran_clone, woven):
+    """papermill's cell is no step: the outputs of the other cells stay with their steps."""
     injected = {"cell_type": "code", "id": "injected", "metadata": {"tags": ["injected-parameters"]}}
     injected |= {"source": ["# Parameters\n", "seed = 1\n"], "outputs": [], "execution_count": 9}
     edit_executed(ran_clone, lambda notebook: notebook["cells"].insert(3, injected))
@@ -134,12 +134,12 @@ def test_parameters_of_a_profile_are_shown_after_those_of_the_notebook(ran_clone
     assert MIME in cells[-1]["outputs"][0]["data"]
 
 
-def test_cell_that_only_installs_is_no_step(ran_clone, woven):
-    """It may be mended, or come later, and takes nobody's output."""
+def test_bootstrap_cell_is_no_step(ran_clone, woven):
+    """It may change or be added after the run, and the outputs of the other cells stay with their steps."""
 
     def without_bootstrap(notebook):
-        tagged = [cell for cell in notebook["cells"] if "bootstrap" not in cell["metadata"].get("tags", [])]
-        notebook["cells"] = tagged
+        cells = [cell for cell in notebook["cells"] if "bootstrap" not in cell["metadata"].get("tags", [])]
+        notebook["cells"] = cells
 
     edit_executed(ran_clone, without_bootstrap)
     notebook = woven()
@@ -155,15 +155,15 @@ def test_cell_that_only_installs_is_no_step(ran_clone, woven):
     ],
     ids=["edited", "gone"],
 )
-def test_other_code_is_not_shown_with_outputs_it_did_not_give(ran_clone, woven, source):
-    """The answer says what to run."""
+def test_outputs_of_edited_code_are_refused(ran_clone, woven, source):
+    """The error names the command to run."""
     ran_clone.rewrite_cell("# means", source)
     with pytest.raises(UserError, match=r"other code than when it was run .*`companion run toy --profile laptop`"):
         woven()
 
 
-def test_step_that_was_added_is_not_shown_without_its_outputs(ran_clone, woven):
-    """Nor are the outputs of the others moved to it."""
+def test_an_added_step_is_refused(ran_clone, woven):
+    """It has no outputs, and those of other steps are not shown for it."""
     path = ran_clone.root / NOTEBOOK
     notebook = json.loads(path.read_text(encoding="utf-8"))
     step = {"cell_type": "code", "id": "step", "metadata": {}, "source": ["1"], "outputs": [], "execution_count": None}
@@ -173,30 +173,30 @@ def test_step_that_was_added_is_not_shown_without_its_outputs(ran_clone, woven):
         woven()
 
 
-def test_no_output_names_a_folder_of_the_builder(ran_clone, woven, monkeypatch):
-    """A warning says in which file of the book, or of which package; papermill's own notes are left out."""
+def test_no_output_contains_a_path_of_the_builder(ran_clone, woven, monkeypatch):
+    """Paths become relative to the book or to their package; papermill's metadata are removed."""
     monkeypatch.setattr(sys, "prefix", "/opt/builder/venv")
     monkeypatch.setenv("HOME", "/home/builder")
-    said = [
+    lines = [
         f"{ran_clone.root}/clone/toy/figures/toy_error.py:3: UserWarning\n",
         "/opt/builder/venv/lib/numpy.py and ~:\n",
     ]
-    stream = {"output_type": "stream", "name": "stderr", "text": [*said, "/home/builder/notes.txt\n"]}
-    letters = {"image/png": "/home/builder/"}
-    picture = {"output_type": "display_data", "metadata": {}, "data": letters | {"text/plain": "/home/builder/a"}}
+    stream = {"output_type": "stream", "name": "stderr", "text": [*lines, "/home/builder/notes.txt\n"]}
+    image_data = {"image/png": "/home/builder/"}
+    picture = {"output_type": "display_data", "metadata": {}, "data": image_data | {"text/plain": "/home/builder/a"}}
     edit_executed(ran_clone, lambda notebook: code(notebook)[2]["outputs"].extend([stream, picture]))
     assert "papermill" in json.loads(executed(ran_clone).read_text(encoding="utf-8"))["metadata"]
     notebook = woven()
     text, image = code(notebook)[2]["outputs"]
     assert text["text"] == ["clone/toy/figures/toy_error.py:3: UserWarning\n", "lib/numpy.py and ~:\n", "~/notes.txt\n"]
-    assert image["data"] == letters | {"text/plain": "~/a"}
+    assert image["data"] == image_data | {"text/plain": "~/a"}
     assert "papermill" not in notebook["metadata"]
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     assert str(ran_clone.root) not in json.dumps(notebook)
 
 
-def test_nothing_is_written_if_nothing_changed(ran_clone, woven):
-    """So that Sphinx reads no page again."""
+def test_an_unchanged_page_is_not_written_again(ran_clone, woven):
+    """Sphinx would otherwise read it again."""
     woven()
     path = ran_clone.project.build("laptop").notebooks / "toy.ipynb"
     os.utime(path, ns=(1, 1))
@@ -207,8 +207,8 @@ def test_nothing_is_written_if_nothing_changed(ran_clone, woven):
     assert path.stat().st_mtime_ns != 1
 
 
-def test_last_run_is_left_as_it_was(ran_clone, woven):
-    """It is what fresh numbers are known by."""
+def test_weaving_does_not_change_the_last_run(ran_clone, woven):
+    """The executed notebook decides whether numbers are fresh."""
     before = executed(ran_clone).read_bytes()
     edit_shown(ran_clone.project.published / "toy", alt="Another.")
     woven()
@@ -217,7 +217,7 @@ def test_last_run_is_left_as_it_was(ran_clone, woven):
 
 @pytest.fixture
 def fresh_clone(ran_clone):
-    """A clone with published figures, in which nothing was run."""
+    """A clone with published figures and without a run."""
     shutil.rmtree(ran_clone.project.generated)
     return ran_clone
 
@@ -226,8 +226,8 @@ def published(clone):
     return json.loads(weave_published(clone.project, "toy").read_text(encoding="utf-8"))
 
 
-def test_published_figures_stand_for_outputs(ran_clone, woven):
-    """In the cells where a run shows them, and as a run shows them; nothing else came out."""
+def test_published_figures_are_shown_in_place_of_outputs(ran_clone, woven):
+    """Each is in the cell where a run shows it, and no other output is shown."""
     ran = woven()
     shutil.rmtree(ran_clone.project.generated)
     notebook = published(ran_clone)
@@ -236,8 +236,8 @@ def test_published_figures_stand_for_outputs(ran_clone, woven):
     assert [cell["source"] for cell in notebook["cells"]] == [cell["source"] for cell in ran["cells"]]
 
 
-def test_prose_of_published_figures_is_that_of_today(fresh_clone):
-    """Which is what one fixes in a fresh clone; the source is left without outputs."""
+def test_prose_of_a_notebook_with_published_figures_is_current(fresh_clone):
+    """The source notebook keeps no outputs."""
     fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
     assert "is about the" in "".join(published(fresh_clone)["cells"][0]["source"])
     source = json.loads((fresh_clone.root / NOTEBOOK).read_text(encoding="utf-8"))
@@ -245,29 +245,29 @@ def test_prose_of_published_figures_is_that_of_today(fresh_clone):
 
 
 @pytest.mark.parametrize(
-    ("path", "old", "new", "said"),
+    ("path", "old", "new", "message"),
     [
         (NOTEBOOK, "repeats = 500", "repeats = 501", "other parameters.* `companion run toy` first"),
         (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", "other steps.* `companion run toy` first"),
         (FIGURE, 'fmt="o"', 'fmt="s"', "other code.* `companion redraw toy/toy_error` first"),
     ],
 )
-def test_published_figures_of_something_else_are_not_shown(fresh_clone, path, old, new, said):
-    """The answer says what to run."""
+def test_published_figures_of_older_sources_are_refused(fresh_clone, path, old, new, message):
+    """The error names the command to run."""
     fresh_clone.replace(path, old, new)
-    with pytest.raises(UserError, match=f"figures/toy/toy_error: .*{said}"):
+    with pytest.raises(UserError, match=f"figures/toy/toy_error: .*{message}"):
         published(fresh_clone)
 
 
-def test_published_figure_that_is_not_whole_is_not_shown(fresh_clone):
-    """Its file is named."""
+def test_an_incomplete_published_figure_is_refused(fresh_clone):
+    """The error names the missing file."""
     (fresh_clone.project.published / "toy/toy_error.svg").unlink()
     with pytest.raises(UserError, match=r"toy_error\.svg is missing"):
         published(fresh_clone)
 
 
 def test_site_of_published_figures(fresh_clone):
-    """Strict, without a kernel; it is no site of results, is told apart from one, and a build makes that."""
+    """It is built strictly and without a kernel; the status calls it `published`, and a later build replaces it."""
     fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
     finished = fresh_clone.companion("site", "--published")
     assert finished.returncode == 0, finished.stderr
@@ -287,7 +287,7 @@ def test_site_of_published_figures(fresh_clone):
 
 
 def test_only_the_default_profile_is_published(ran_clone):
-    """Another one is refused."""
+    """`--published` with another profile is refused."""
     finished = ran_clone.companion("site", "--published", "--profile", "smoke")
     assert finished.returncode == 2
     assert "leave out `--profile smoke`" in finished.stderr

@@ -1,4 +1,4 @@
-"""A clone may stand in a folder of any name: no part of a path is a word of a shell, a wildcard or a format."""
+"""A clone may be in a folder of any name: special characters of shells, globs and format strings have no effect."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import pytest
 from companion.analysis.dependencies import MACHINE
 from companion.project.paths import Project
 
-# each would leave a file, were it ever executed or taken apart
+# each name would create a file if a shell executed it, or fail if it were parsed
 NAMES = {
     "space": "random walks",
     "single quote": "author's",
@@ -29,7 +29,7 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_clone_in_a_folder_of_any_name_is_built(ran, tmp_path, name):
-    """Snakemake runs what is out of date, here a picture, and nothing of the name."""
+    """Snakemake redraws the stale picture and executes no part of the name."""
     (tmp_path / name).mkdir()
     clone = ran.copy_to(tmp_path / name / "clone")
     before = {path.name for path in clone.root.iterdir()}
@@ -42,8 +42,8 @@ def test_clone_in_a_folder_of_any_name_is_built(ran, tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_all_stands_in_a_folder_with_every_such_name(pristine, tmp_path):
-    """Python, the machine and the book; from nothing to the site, with a kernel and Sphinx."""
+def test_environment_companion_and_book_work_in_a_folder_of_any_name(pristine, tmp_path):
+    """The folder name combines all names; the build runs a kernel and Sphinx."""
     folder = tmp_path / " ".join([*NAMES.values(), "> executed | tee executed * 100 %s"])
     clone = pristine.copy_to(folder / "clone")
     shutil.copytree(MACHINE, clone.root / "companion", ignore=shutil.ignore_patterns("__pycache__"))
@@ -66,17 +66,17 @@ def test_all_stands_in_a_folder_with_every_such_name(pristine, tmp_path):
 
 
 def test_square_brackets_are_shown_as_they_are(ran, tmp_path):
-    """They are no markup, whoever names the folder."""
+    """The console does not parse the folder's name as markup."""
     clone = ran.copy_to(tmp_path / "[red] [0-9]")
-    said = clone.companion("run", "toy", "-p", "seed=1", "--open").stdout
+    output = clone.companion("run", "toy", "-p", "seed=1", "--open").stdout
     (folder,) = clone.project.runs.iterdir()
-    assert f"s. {folder}/figures/toy\n" in said
-    assert f"compared with the published figures: {folder}/index.html\n" in said
+    assert f"s. {folder}/figures/toy\n" in output
+    assert f"compared with the published figures: {folder}/index.html\n" in output
     assert f"  {folder}/index.html\n" in clone.companion("runs").stdout
 
 
-def test_folder_whose_name_is_not_utf8_is_refused_in_a_sentence(tmp_path, pristine):
-    """Records, pages and notebooks are UTF-8."""
+def test_folder_name_that_is_not_utf8_is_refused_with_a_message(tmp_path, pristine):
+    """Records, pages and notebooks must be UTF-8."""
     root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/na\xefve"))
     shutil.copytree(pristine.root, root)
     clone = type(pristine)(root)
@@ -88,8 +88,8 @@ def test_folder_whose_name_is_not_utf8_is_refused_in_a_sentence(tmp_path, pristi
         assert "Traceback" not in finished.stderr
 
 
-def test_folder_that_is_named_in_utf8_is_taken(tmp_path, pristine, monkeypatch):
-    """Accents are no reason to refuse it."""
+def test_folder_name_with_accents_is_accepted(tmp_path, pristine, monkeypatch):
+    """Non-ASCII UTF-8 is valid."""
     clone = pristine.copy_to(tmp_path / "naïve")
     monkeypatch.chdir(clone.root)
     assert Project.here().root == clone.root

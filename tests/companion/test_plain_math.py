@@ -1,4 +1,4 @@
-"""Claims and numbers as people read them: set as mathematics, every other sign as it is written."""
+"""Claims and numbers for readers: formulas are set as mathematics, all other characters stay unchanged."""
 
 import html
 import re
@@ -29,7 +29,7 @@ ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ 
         (None, "—"),
     ],
 )
-def test_numbers_are_written_as_in_print(value, text):
+def test_numbers_are_formatted_for_readers(value, text):
     assert number(value) == text
 
 
@@ -43,7 +43,7 @@ def test_numbers_are_written_as_in_print(value, text):
         ("=", 1.0, "more than 3.77 away from 1"),
     ],
 )
-def test_a_verdict_says_where_it_would_turn(relation, expected, sentence):
+def test_a_verdict_names_its_threshold(relation, expected, sentence):
     claim = ClaimRecord.of(
         Claim("a", "A.", "ours", expected, expected, 3.77, Alternative("b", 99.0), relation=relation)
     )
@@ -52,7 +52,7 @@ def test_a_verdict_says_where_it_would_turn(relation, expected, sentence):
 
 
 @pytest.mark.parametrize(
-    ("text", "set_as"),
+    ("text", "markup"),
     [
         ("slower than L^{-1/2}", "slower than <i>L</i><sup>−1/2</sup>"),
         ("at L = 10^12", "at <i>L</i> = 10<sup>12</sup>"),
@@ -65,17 +65,17 @@ def test_a_verdict_says_where_it_would_turn(relation, expected, sentence):
         ("[BB26, Cor. D.3], L-BFGS and snake_case", "[BB26, Cor. D.3], L-BFGS and snake_case"),
     ],
 )
-def test_formulas_of_a_sentence_are_set(text, set_as):
-    assert as_html(text) == set_as
+def test_formulas_of_a_sentence_are_set(text, markup):
+    assert as_html(text) == markup
 
 
-def test_signs_that_mean_nothing_in_a_formula_stay_as_they_are():
+def test_characters_outside_of_formulas_stay_unchanged():
     assert "".join(part for _, part in pieces(ODD)) == ODD
     assert html.unescape(re.sub(r"</?(i|sup|sub)>", "", as_html(ODD))) == ODD
 
 
 def test_a_caption_is_read_without_scripts():
-    """Formulas as MathML, TeX's short fractions among them; roles by name; what is no markup as it is written."""
+    """Formulas become MathML (also `\frac12`), roles become their names, and other text stays unchanged."""
     shown = caption_as_html(
         r"Where $H^2=\frac12$, see {numref}`the picture <fig-x>` and {doc}`notes`: *one* a < b & c* $ d"
     )

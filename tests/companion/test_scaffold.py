@@ -34,7 +34,7 @@ def invoke(*arguments):
     return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}).invoke(cli.app, list(arguments))
 
 
-def test_new_book_is_laid_out_where_one_asks(tmp_path, forgotten):
+def test_new_book_is_laid_out_where_one_asks(tmp_path, omissions):
     """All that a book needs; it is said which files were written, and what to type."""
     folder = tmp_path / "deep" / "random-walks"
     result = invoke("new", "--book", str(folder))
@@ -43,7 +43,7 @@ def test_new_book_is_laid_out_where_one_asks(tmp_path, forgotten):
     assert written == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
     assert {"_config.yml", "_toc.yml", "Snakefile", ".gitignore", "requirements.lock", "README.md"} <= written
     assert f"cd {folder} && companion run first_figure" in result.output
-    assert forgotten(Project(folder)) == []
+    assert omissions(Project(folder)) == []
 
 
 def test_book_bears_the_name_of_its_folder(tmp_path):

@@ -332,13 +332,13 @@ def invoke(*arguments):
 LONGEST = "longest_name_that_one_may_give"
 
 
-def test_new_lays_out_what_is_needed(forgotten, clone, monkeypatch):
+def test_new_lays_out_what_is_needed(omissions, clone, monkeypatch):
     """Beside another notebook, in every room; and it says which files it touched."""
     monkeypatch.chdir(clone.root)
     before = clone.tree()
     result = invoke("new", "second_toy")
     assert result.exit_code == 0, result.output
-    assert forgotten(clone.project) == []
+    assert omissions(clone.project) == []
     after = clone.tree()
     touched = {path for path in after if after[path] != before.get(path)}
     assert touched == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
