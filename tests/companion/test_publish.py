@@ -1,4 +1,4 @@
-"""`begin` and `publish` by hand: parameters checked, five files as the builder's, a cross in place of a stop."""
+"""`begin` and `publish` in a notebook run by hand: parameter checks, published files, and the verdicts of claims."""
 
 import base64
 import dataclasses
@@ -94,8 +94,8 @@ FIGURE = Path("papers/demo/falling_line.py")
 
 
 @pytest.fixture
-def by_hand(tmp_path, monkeypatch):
-    """A working folder of one's own, a book beside it, and no builder."""
+def working_folder(tmp_path, monkeypatch):
+    """A working folder outside of the book; no build sets the environment variables of `companion`."""
     for path, text in BOOK.items():
         lines = [line.removeprefix("        ") for line in text.splitlines()]
         (tmp_path / "book" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -109,20 +109,20 @@ def by_hand(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def edit(by_hand):
-    """Change a text in the figure's file, before it is imported."""
+def edit(working_folder):
+    """Return a function that edits the figure's module before it is imported."""
 
     def replace(old, new):
-        text = (by_hand.parent / "book" / FIGURE).read_text(encoding="utf-8")
+        text = (working_folder.parent / "book" / FIGURE).read_text(encoding="utf-8")
         assert old in text
-        (by_hand.parent / "book" / FIGURE).write_text(text.replace(old, new), encoding="utf-8")
+        (working_folder.parent / "book" / FIGURE).write_text(text.replace(old, new), encoding="utf-8")
 
     return replace
 
 
 @pytest.fixture
-def demo(by_hand):
-    """The notebook's imports, made when they are asked for; its parameters cell and its `publish`."""
+def demo(working_folder):
+    """The demo notebook: a function that imports its modules, one that publishes its figure, and the output folder."""
 
     def module(name):
         return importlib.import_module(f"papers.demo.{name}")
@@ -132,20 +132,20 @@ def demo(by_hand):
         _, publish = begin(module("parameters").Parameters, {**parameters, "In": list(cells)})
         return publish(figure or module("falling_line"), np.arange(1, rows + 1), **named)
 
-    folder = by_hand / "figures-scratch" / "demo"
+    folder = working_folder / "figures-scratch" / "demo"
     return SimpleNamespace(module=module, publish=publish, folder=folder)
 
 
-def opened():
+def opened_contexts():
     return importlib.import_module("papers").opened
 
 
-def test_begin_hands_out_the_parameters_and_opens_the_context(demo):
-    """The values of the cell; whatever else the notebook has named is left alone."""
+def test_begin_returns_the_parameters_and_opens_the_context(demo):
+    """Only the names of parameters are read from the notebook."""
     p, publish = begin(demo.module("parameters").Parameters, {"seed": 7, "lengths": [1], "plot": 3, "np": np})
     assert p.model_dump() == {"seed": 7, "lengths": [1]}
     assert callable(publish)
-    assert opened() == ["quiet"]
+    assert opened_contexts() == ["quiet"]
 
 
 @pytest.mark.parametrize(
@@ -159,23 +159,23 @@ def test_begin_hands_out_the_parameters_and_opens_the_context(demo):
     ],
     ids=["none", "missing", "range", "types", "shadowed"],
 )
-def test_begin_refuses_what_the_parameters_do_not_say(demo, cell, words):
-    """Each parameter, its rule and its meaning; nothing is opened then."""
+def test_begin_refuses_invalid_parameters(demo, cell, words):
+    """The error names each invalid parameter, its rule and its meaning; the context is not opened."""
     with pytest.raises(ValueError, match=words):
         begin(demo.module("parameters").Parameters, cell)
-    assert opened() == []
+    assert opened_contexts() == []
 
 
-def test_five_files_are_written_to_the_working_folder(demo, by_hand):
-    """`figures-scratch/<notebook>/`, one whole set and nothing else."""
+def test_five_files_are_written_to_the_working_folder(demo, working_folder):
+    """`figures-scratch/<notebook>/` contains one complete set of files and nothing else."""
     demo.publish()
-    files = {path.relative_to(by_hand) for path in by_hand.rglob("*") if path.is_file()}
-    assert files == {(demo.folder / f"falling_line{suffix}").relative_to(by_hand) for suffix in store.SUFFIXES}
+    files = {path.relative_to(working_folder) for path in working_folder.rglob("*") if path.is_file()}
+    assert files == {(demo.folder / f"falling_line{suffix}").relative_to(working_folder) for suffix in store.SUFFIXES}
     assert store.faults(demo.folder, "falling_line") == []
 
 
-def test_same_numbers_are_the_same_bytes(demo):
-    """All five files, drawn twice."""
+def test_publishing_twice_gives_identical_files(demo):
+    """This holds for all five files."""
 
     def contents():
         demo.publish()
@@ -186,8 +186,8 @@ def test_same_numbers_are_the_same_bytes(demo):
     assert contents() == first
 
 
-def test_dark_picture_is_another_picture_of_the_same_size(demo):
-    """Light and dark differ in colour alone."""
+def test_dark_picture_differs_only_in_colours(demo):
+    """Its size equals that of the light picture."""
     demo.publish()
     light, dark = (
         (demo.folder / f"falling_line{suffix}").read_text().partition("<defs>") for suffix in (".svg", ".dark.svg")
@@ -196,8 +196,8 @@ def test_dark_picture_is_another_picture_of_the_same_size(demo):
     assert light[2] != dark[2]
 
 
-def test_record_says_everything(demo):
-    """Where it comes from, with what, what the columns mean, what is claimed, how it reads aloud."""
+def test_record_has_all_fields(demo):
+    """It contains origin, parameters, caption and alt text, columns, claims and files."""
     demo.publish()
     record = json.loads((demo.folder / "falling_line.json").read_text())
     assert set(record) == {
@@ -211,24 +211,24 @@ def test_record_says_everything(demo):
     assert record["alt"] == "One straight line, falling."
 
 
-def test_record_says_how_the_notebook_got_there(demo):
-    """The steps, the functions behind them and the figure's own, the files of both."""
+def test_record_contains_the_steps_of_the_notebook(demo):
+    """It lists the steps that lead to the figure, their functions and those of the figure, and the files of both."""
     record = demo.publish(cells=[*CELLS, "%timeit up", "nonsense ("]).record
     assert list(record.steps) == ["up = lengths.up_to(3)", "publish(falling_line, up)"]
-    own = [f"papers.demo.falling_line.{name}" for name in ("numbers", "_claim", "draw")]
-    assert list(record.functions) == ["papers.demo.lengths.up_to", *own]
+    figure_functions = [f"papers.demo.falling_line.{name}" for name in ("numbers", "_claim", "draw")]
+    assert list(record.functions) == ["papers.demo.lengths.up_to", *figure_functions]
     assert list(record.sources) == ["papers/demo/falling_line.py", "papers/demo/lengths.py"]
 
 
-def test_record_says_its_own_functions_without_a_notebook(demo):
-    """Where no cells are known there are no steps."""
+def test_record_without_a_notebook_has_no_steps(demo):
+    """The functions of the figure are still listed."""
     record = demo.publish().record
     assert record.steps == ()
     assert record.functions[0] == "papers.demo.falling_line.numbers"
 
 
-def test_record_says_what_columns_mean(demo):
-    """Each one, so that the data is read without the code."""
+def test_record_describes_every_column(demo):
+    """Readers can interpret the data without the code."""
     columns = demo.publish().record.columns
     header = (demo.folder / "falling_line.csv").read_text().splitlines()[0]
     assert header.split(",") == list(columns)
@@ -236,8 +236,8 @@ def test_record_says_what_columns_mean(demo):
     assert columns["length"].kind == "integer"
 
 
-def test_record_says_what_is_claimed(demo):
-    """With the alternative it would catch and the verdict."""
+def test_record_contains_the_claims(demo):
+    """Each claim has its alternative and its verdict."""
     (claim,) = demo.publish().record.claims
     assert set(ClaimRecord.model_fields) == {
         *("holds", "catches_alternative"),
@@ -249,8 +249,8 @@ def test_record_says_what_is_claimed(demo):
     assert claim.catches_alternative
 
 
-def test_record_names_its_siblings_by_sha256(demo):
-    """So that a mixed set is seen."""
+def test_record_has_the_sha256_of_its_files(demo):
+    """A set of files from different runs can thus be detected."""
     record = demo.publish().record
     assert record.files == {
         suffix: hashlib.sha256((demo.folder / f"falling_line{suffix}").read_bytes()).hexdigest()
@@ -258,49 +258,49 @@ def test_record_names_its_siblings_by_sha256(demo):
     }
 
 
-def test_nothing_volatile_is_in_the_files(demo, by_hand):
-    """No time, no folder, no name of this machine."""
+def test_files_contain_no_date_and_no_path(demo, working_folder):
+    """Equal runs on different machines give equal files."""
     demo.publish(cells=CELLS)
     for path in demo.folder.iterdir():
         content = path.read_bytes()
-        assert str(by_hand.parent).encode() not in content
+        assert str(working_folder.parent).encode() not in content
         assert b"<dc:date>" not in content
 
 
 def test_claim_that_holds_is_shown_with_a_tick(demo):
-    """Inline, beside the picture and its alt text."""
+    """The output shows it next to the picture, which has its alt text."""
     shown = demo.publish()._repr_mimebundle_()
     assert shown[MIME] == {"figure": "demo/falling_line"}
     assert "✓" in shown["text/html"]
     assert "✗" not in shown["text/html"]
     assert 'alt="One straight line, falling."' in shown["text/html"]
     assert "The error &lt; 1/L &amp; falls." in shown["text/html"]
-    # which is what prose names it by, where it cannot say what was measured
+    # the id by which prose refers to the claim
     assert f"<code>{shown['text/plain'].split()[2].removesuffix(':')}</code>" in shown["text/html"]
 
 
 def test_picture_in_a_notebook_has_the_pixels_of_the_file(demo):
-    """In fewer bytes."""
+    """It has fewer bytes than the PNG file."""
     published = demo.publish()
     png = (published.folder / "falling_line.png").read_bytes()
     (embedded,) = re.findall(r'src="data:image/webp;base64,([^"]*)"', published.bundle()["text/html"])
     picture = base64.b64decode(embedded)
     assert len(picture) < len(png)
-    same, file = (np.asarray(Image.open(io.BytesIO(each)).convert("RGB")) for each in (picture, png))
-    np.testing.assert_array_equal(same, file)
+    shown, file = (np.asarray(Image.open(io.BytesIO(content)).convert("RGB")) for content in (picture, png))
+    np.testing.assert_array_equal(shown, file)
 
 
 @pytest.mark.parametrize("measured", [1.2, np.nan])
 def test_claim_that_fails_is_shown_with_a_cross(demo, measured):
-    """By hand it does not stop the notebook. What is named goes to `numbers` by name."""
+    """The notebook does not stop; keyword arguments of `publish` are passed to `numbers`."""
     shown = demo.publish(measured=measured)._repr_mimebundle_()
     assert "✗" in shown["text/html"]
     assert "✗ demo-rate" in shown["text/plain"]
 
 
-def test_builder_says_where_to_publish(demo, by_hand, monkeypatch):
-    """`COMPANION_OUT` gets the figures, the unrounded numbers and the device; the working folder nothing."""
-    out = by_hand / "elsewhere"
+def test_build_sets_the_output_folder(demo, working_folder, monkeypatch):
+    """Figures, unrounded numbers and the device go to `COMPANION_OUT`, and nothing to the working folder."""
+    out = working_folder / "elsewhere"
     out.mkdir()
     monkeypatch.setenv(OUT, str(out))
     monkeypatch.setenv(PROFILE, "smoke")
@@ -309,23 +309,23 @@ def test_builder_says_where_to_publish(demo, by_hand, monkeypatch):
     assert store.faults(out / "figures/demo", "falling_line") == []
     assert "0.33333333333333331" in (out / "tables/demo/falling_line.csv").read_text()
     assert json.loads((out / "device.json").read_text()) == "an abacus"
-    assert not (by_hand / "figures-scratch").exists()
+    assert not (working_folder / "figures-scratch").exists()
 
 
-def test_a_kernel_whose_runner_is_gone_leaves_nothing(demo, by_hand, monkeypatch):
-    """It would put back a folder that the next run has removed."""
-    monkeypatch.setenv(OUT, str(by_hand / "removed"))
+def test_a_kernel_whose_output_folder_was_removed_writes_nothing(demo, working_folder, monkeypatch):
+    """Otherwise it would restore a folder that the next run has removed."""
+    monkeypatch.setenv(OUT, str(working_folder / "removed"))
     with pytest.raises(FileNotFoundError, match="whoever asked"):
         demo.publish()
-    assert list(by_hand.iterdir()) == []
+    assert list(working_folder.iterdir()) == []
 
 
-def test_what_was_said_of_the_unrounded_numbers_lies_beside_them(demo, by_hand, monkeypatch):
-    """All but what pictures and captions add, so that these can be made anew."""
-    (by_hand / "elsewhere").mkdir()
-    monkeypatch.setenv(OUT, str(by_hand / "elsewhere"))
+def test_unrounded_numbers_have_the_record_of_the_run(demo, working_folder, monkeypatch):
+    """With caption, alt text and picture it becomes the published record, so that figures can be redrawn."""
+    (working_folder / "elsewhere").mkdir()
+    monkeypatch.setenv(OUT, str(working_folder / "elsewhere"))
     record = demo.publish(cells=CELLS).record
-    run = store.read_run_record(by_hand / "elsewhere/tables/demo", "falling_line")
+    run = store.read_run_record(working_folder / "elsewhere/tables/demo", "falling_line")
     added = {"caption": record.caption, "alt": record.alt, "picture": record.picture, "files": record.files}
     assert FigureRecord.of_run(run, **added) == record
 
@@ -340,21 +340,21 @@ WRONG_DOCSTRINGS = {
 
 @pytest.mark.parametrize("docstring", WRONG_DOCSTRINGS.values(), ids=WRONG_DOCSTRINGS)
 def test_figure_needs_a_caption_and_one_alt_text(docstring):
-    """Both are published; the error names the figure."""
+    """The error names the figure."""
     with pytest.raises(ValueError, match=r"papers\.demo\.bare"):
         caption_and_alt(ModuleType("papers.demo.bare", docstring))
 
 
-def test_figure_without_alt_publishes_nothing(demo, edit, by_hand):
-    """The refusal comes before the first file."""
+def test_figure_without_alt_publishes_nothing(demo, edit, working_folder):
+    """The error is raised before the first file is written."""
     edit("Alt: One", "One")
     with pytest.raises(ValueError, match="Alt:"):
         demo.publish()
-    assert list(by_hand.rglob("*")) == []
+    assert list(working_folder.rglob("*")) == []
 
 
-def test_file_over_300_kb_is_drawn_and_refused_where_it_would_be_tracked(demo):
-    """By hand, or in another profile, a table may be long; what refuses it says which file and what to do."""
+def test_file_over_300_kb_is_written_but_not_tracked(demo):
+    """Large tables are allowed by hand and in other profiles; `require_small` names the file and a remedy."""
     demo.publish(20_000)
     assert store.faults(demo.folder, "falling_line") == []
     with pytest.raises(UserError, match=r"falling_line\.(csv|svg) has .* 300,000 .*rasterize"):
@@ -362,46 +362,46 @@ def test_file_over_300_kb_is_drawn_and_refused_where_it_would_be_tracked(demo):
 
 
 @pytest.mark.parametrize("part", ["numbers", "draw"])
-def test_what_is_no_figure_is_refused(demo, part):
-    """A file without `numbers` or `draw`, or no file at all; the error says what is taken."""
+def test_publish_refuses_an_incomplete_figure(demo, part):
+    """The argument must be a module with `numbers` and `draw`; the error states that."""
     figure = ModuleType("papers.demo.half")
     setattr(figure, part, print)
-    for wrong in (figure, "falling_line", demo.module("falling_line").draw):
+    for argument in (figure, "falling_line", demo.module("falling_line").draw):
         with pytest.raises(TypeError, match=r"`publish\(FIGURE, …\)` takes a figure file.*Got "):
-            demo.publish(figure=wrong)
+            demo.publish(figure=argument)
 
 
-def test_numbers_are_numbers(demo, edit, by_hand):
-    """A table alone says neither what it means nor what it claims; nothing is written."""
+def test_numbers_must_return_numbers(demo, edit, working_folder):
+    """A plain table is refused, and no file is written."""
     edit("return Numbers(Table(frame, columns), (_claim(measured),))", "return frame")
     with pytest.raises(TypeError, match=r"`papers\.demo\.falling_line\.numbers` must return `Numbers\("):
         demo.publish()
-    assert list(by_hand.rglob("*")) == []
+    assert list(working_folder.rglob("*")) == []
 
 
-def test_picture_is_drawn_from_what_a_reader_downloads(demo, edit, monkeypatch):
-    """Not from the frame that `numbers` made, but from what its CSV says at full precision; a copy for each theme."""
+def test_picture_is_drawn_from_the_published_data(demo, edit, monkeypatch):
+    """`draw` gets the unrounded CSV read back, not the frame of `numbers`, and a separate copy for each theme."""
     edit('"error": 1 / length}', '"error": 1 / length, "law": pd.Categorical(["a"] * len(length))}')
     edit("absolute=1e-9)}", 'absolute=1e-9), "law": Column("law")}')
-    figure, seen = demo.module("falling_line"), []
+    figure, tables = demo.module("falling_line"), []
     draw = figure.draw
 
-    def spoiling(table):
-        seen.append(table.copy())
+    def draw_and_modify(table):
+        tables.append(table.copy())
         picture = draw(table)
         table["error"] = 0.0
         return picture
 
-    monkeypatch.setattr(figure, "draw", spoiling)
+    monkeypatch.setattr(figure, "draw", draw_and_modify)
     demo.publish()
-    light, dark = seen
+    light, dark = tables
     pd.testing.assert_frame_equal(light, dark)
     assert light["law"].dtype == object
     assert "0.333333" in (demo.folder / "falling_line.csv").read_text()
 
 
-def test_settings_and_pictures_do_not_leak(demo):
-    """After publishing, matplotlib is as before."""
+def test_publishing_keeps_matplotlib_settings_and_figures(demo):
+    """After publishing, the settings and open figures are as before."""
     settings, pictures = dict(plt.rcParams), plt.get_fignums()
     demo.publish()
     assert dict(plt.rcParams) == settings

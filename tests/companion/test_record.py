@@ -1,4 +1,4 @@
-"""The record of a figure: one schema, written and read in one place, with the earlier form converted."""
+"""The record of a figure: one schema, written and read by one module; records of the earlier format are converted."""
 
 import ast
 import json
@@ -48,7 +48,7 @@ RUN = RunRecord(
 )
 RECORD = FigureRecord.of_run(RUN, caption="It falls.", alt="A line.", picture="12ab", files={".csv": "34cd"})
 
-# A record as it was published before records had a version.
+# A record in the format that preceded version numbers.
 EARLIER = """{
  "figure": "falling", "notebook": "toy", "profile": "laptop",
  "parameters": {"seed": 0, "lengths": [1, 2]}, "seed": 0,
@@ -68,7 +68,7 @@ EARLIER = """{
 
 
 def edited(**changes):
-    """The JSON of the record with `changes` of its claim."""
+    """Return the JSON of the record with `changes` of its claim."""
     content = json.loads(json.dumps(records.dump(RECORD)))
     content["claims"][0] |= changes
     return json.dumps(content)
@@ -81,15 +81,15 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     assert store.has_current_form(tmp_path, "falling")
 
 
-def test_a_record_of_a_run_has_no_texts_and_no_files(tmp_path):
+def test_a_record_of_a_run_has_no_caption_and_no_files(tmp_path):
     store.write_record(tmp_path, RUN)
     assert store.read_run_record(tmp_path, "falling") == RUN
     with pytest.raises(UserError, match="is not the record of a figure"):
         store.read_record(tmp_path, "falling")
 
 
-def test_a_record_of_the_earlier_form_is_converted(tmp_path):
-    """What the earlier form lacks is null; nothing else changes."""
+def test_a_record_of_the_earlier_format_is_converted(tmp_path):
+    """Fields that the earlier format lacks become null; nothing else changes."""
     (tmp_path / "falling.json").write_text(EARLIER, encoding="utf-8")
     assert store.read_record(tmp_path, "falling") == RECORD
     assert not store.has_current_form(tmp_path, "falling")
@@ -115,15 +115,15 @@ def test_a_record_of_the_earlier_form_is_converted(tmp_path):
         json.dumps({name: value for name, value in records.dump(RECORD).items() if name != "alt"}),
     ],
 )
-def test_anything_else_is_no_record(tmp_path, text):
-    """Missing and unknown keys, other types, and a version that this tool does not know."""
+def test_an_invalid_record_is_refused(tmp_path, text):
+    """Missing keys, unknown keys, other types and unknown versions are invalid."""
     (tmp_path / "falling.json").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match="is not the record of a figure"):
         store.read_record(tmp_path, "falling")
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 0.1, 1e300])
-def test_numbers_that_json_lacks_are_texts(tmp_path, value):
+def test_numbers_that_json_lacks_are_written_as_text(tmp_path, value):
     claim = CLAIM.model_copy(update={"measured": float(value)})
     record = RECORD.model_copy(update={"claims": (claim,)})
     store.write_record(tmp_path, record)
@@ -133,7 +133,7 @@ def test_numbers_that_json_lacks_are_texts(tmp_path, value):
 
 
 def test_a_claim_is_recorded_with_six_digits_and_its_verdict():
-    """The verdict is that of the unrounded numbers."""
+    """The verdict is computed from the unrounded numbers."""
     claim = Claim("a", "A.", "derived here", 1 / 3, 1 / 3 + 1e-9, 0.0, Alternative("b", 2 / 3), std_error=1e-9 / 3)
     record = ClaimRecord.of(claim)
     assert (record.measured, record.expected, record.std_error) == (0.333333, 0.333333, 3.33333e-10)
@@ -144,7 +144,7 @@ def test_a_claim_is_recorded_with_six_digits_and_its_verdict():
 
 
 def test_a_claim_without_alternative_is_recorded(tmp_path):
-    """Whether it catches one is null; only a claim that is known to catch none is broken."""
+    """`catches_alternative` is null then; a claim is broken only if it is false."""
     claim = ClaimRecord.of(Claim.at_most("a", "A.", 0.5, 1.0, because="the lemma", source="derived here"))
     assert (claim.alternative, claim.catches_alternative, claim.reason) == (None, None, "the lemma")
     assert not claim.is_broken
@@ -154,8 +154,8 @@ def test_a_claim_without_alternative_is_recorded(tmp_path):
     assert store.read_record(tmp_path, "falling").claims == (claim,)
 
 
-def test_every_number_of_a_claim_may_differ_between_machines():
-    """And nothing else: what remains without numbers are words and counts that parameters decide."""
+def test_claims_without_numbers_are_equal_on_all_machines():
+    """`without_numbers` removes every number that may differ; text and counts remain."""
     moved = CLAIM.model_copy(
         update={
             **{"measured": 1.1, "expected": 1.2, "tolerance": 0.2, "std_error": 0.3, "holds": False},
@@ -171,8 +171,8 @@ def test_every_number_of_a_claim_may_differ_between_machines():
     ("relation", "measured", "distance"),
     [("=", 3.0, 2.0), ("=", 1.0, 2.0), ("≤", 3.0, 2.0), ("≤", 1.0, -2.0), ("≥", 1.0, 2.0), ("≥", 3.0, -2.0)],
 )
-def test_distances_count_in_tolerances(relation, measured, distance):
-    """Signed for a bound: below zero is the safe side."""
+def test_distances_are_measured_in_tolerances(relation, measured, distance):
+    """For a bound, a negative distance is on the safe side."""
     claim = CLAIM.model_copy(update={"expected": 2.0, "tolerance": 0.5, "relation": relation})
     assert claim.in_tolerances(measured) == distance
     exact = claim.model_copy(update={"tolerance": 0.0})
@@ -180,14 +180,14 @@ def test_distances_count_in_tolerances(relation, measured, distance):
     assert exact.in_tolerances(2.0) == 0.0
 
 
-def test_a_column_keeps_its_declaration():
+def test_a_column_record_has_all_fields_of_its_declaration():
     column = Column("error", "bits", std_error="se", absolute=1)
     expected = ColumnRecord(meaning="error", unit="bits", std_error="se", absolute=1.0, kind="number")
     assert ColumnRecord.of(column, "number") == expected
 
 
-def test_published_records_are_all_read():
-    """Those of this repository, in whichever form they were last published."""
+def test_published_records_can_be_read():
+    """This covers every record in `figures/`, in the format of its last publication."""
     paths = sorted((ROOT / "figures").glob("*/*.json"))
     assert paths
     for path in paths:
@@ -195,8 +195,8 @@ def test_published_records_are_all_read():
         assert (record.notebook, record.figure) == (path.parent.name, path.stem)
 
 
-def test_the_json_schema_describes_what_is_written():
-    """A validator that knows only the schema accepts every published record, and refuses others."""
+def test_the_json_schema_describes_records():
+    """A JSON Schema validator accepts every published record, and refuses invalid ones."""
     schema = records.json_schema()
     for path in sorted((ROOT / "figures").glob("*/*.json")):
         jsonschema.validate(records.dump(store.read_record(path.parent, path.stem)), schema)
@@ -207,27 +207,27 @@ def test_the_json_schema_describes_what_is_written():
             jsonschema.validate(content, schema)
 
 
-def test_the_page_about_the_record_names_every_field():
-    """`docs/figure-record.md` is written from the schema of today."""
+def test_the_page_about_the_record_is_current():
+    """`docs/figure-record.md` is generated from the schema."""
     command = [sys.executable, str(ROOT / "tools/describe_record.py"), "--check"]
     finished = subprocess.run(command, check=False, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
 
 
 def test_the_site_offers_the_schema(ran, tmp_path):
-    """Next to the figures; a file that no figure has any more is removed."""
-    left = tmp_path / "figures/toy/gone.csv"
-    left.parent.mkdir(parents=True)
-    left.touch()
+    """It is next to the figures; files of deleted figures are removed."""
+    stale = tmp_path / "figures/toy/gone.csv"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
     copy_files(ran.project, "laptop", tmp_path)
-    offered = json.loads((tmp_path / "figures/record.schema.json").read_text(encoding="utf-8"))
-    assert offered == records.json_schema()
-    jsonschema.validate(json.loads((tmp_path / "figures/toy/toy_error.json").read_text(encoding="utf-8")), offered)
-    assert not left.exists()
+    schema = json.loads((tmp_path / "figures/record.schema.json").read_text(encoding="utf-8"))
+    assert schema == records.json_schema()
+    jsonschema.validate(json.loads((tmp_path / "figures/toy/toy_error.json").read_text(encoding="utf-8")), schema)
+    assert not stale.exists()
 
 
-def test_only_the_schema_knows_the_keys():
-    """No other module of the tool looks up a field of a record, a claim or a column by a string."""
+def test_record_fields_are_not_accessed_as_strings():
+    """Only the schema module knows the keys of records, claims and columns."""
     fields = {*FigureRecord.model_fields, *ClaimRecord.model_fields, *ColumnRecord.model_fields}
     names = re.compile(r"record|claim|column|alternative|old|new|mine|published")
     for path in sorted(set((ROOT / "companion").rglob("*.py")) - {Path(records.__file__)}):
@@ -238,8 +238,8 @@ def test_only_the_schema_knows_the_keys():
 
 
 @pytest.mark.parametrize("layer", ["figures", "site"])
-def test_the_typed_layers_pass_no_untyped_dictionaries(layer):
-    """No public function takes or returns `dict[str, Any]`: a reader of its signature learns what is in it."""
+def test_public_functions_have_no_untyped_dictionaries(layer):
+    """A signature with `dict[str, Any]` does not show what the dictionary contains."""
     for path in sorted((ROOT / "companion" / layer).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):

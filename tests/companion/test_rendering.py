@@ -1,4 +1,4 @@
-"""Pictures as files: small, and the same to the eye."""
+"""Picture files are small and look the same as the original drawing."""
 
 import io
 import re
@@ -16,7 +16,7 @@ from companion.figures.style import headline, style
 
 
 def draw(table):
-    """A curve with many points, and text."""
+    """Draw a curve with many points, and text."""
     figure, axes = plt.subplots(figsize=(5, 3))
     axes.plot(table["x"], table["y"])
     axes.set(xlabel="$x$")
@@ -30,7 +30,7 @@ def table():
     return pd.DataFrame({"x": x, "y": np.sin(x)})
 
 
-def as_drawn(table: pd.DataFrame) -> bytes:
+def original_png(table: pd.DataFrame) -> bytes:
     with style("light"):
         figure, buffer = draw(table), io.BytesIO()
         figure.savefig(buffer, format="png", dpi=144)
@@ -46,51 +46,52 @@ def files(table):
 
 
 def test_a_png_has_few_colours_and_looks_the_same(files, table):
-    """Nowhere is a colour far from what it was, and on the whole none is off."""
+    """No colour changes much, and the mean change is small."""
     before, after = (
-        np.asarray(Image.open(io.BytesIO(one)).convert("RGB"), float) for one in (as_drawn(table), files[".png"])
+        np.asarray(Image.open(io.BytesIO(content)).convert("RGB"), float)
+        for content in (original_png(table), files[".png"])
     )
     assert len(np.unique(after.reshape(-1, 3), axis=0)) <= rendering.COLOURS
-    assert len(files[".png"]) < 0.6 * len(as_drawn(table))
+    assert len(files[".png"]) < 0.6 * len(original_png(table))
     assert np.abs(before - after).mean() < 1
     assert np.abs(before - after).max() < 64
 
 
 def test_an_svg_keeps_every_length_to_a_hundredth_of_a_point(table):
-    """And every mark, letter and colour in order; with a third less of bytes."""
+    """Elements, text and colours stay the same and in order; the file is a third smaller."""
     with style("light"):
         figure, buffer = draw(table), io.BytesIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
         plt.close(figure)
-    whole = buffer.getvalue()
-    found = rendering.fewer_digits(whole)
-    before, after = (_followed(ElementTree.fromstring(content)) for content in (whole, found))
+    original = buffer.getvalue()
+    reduced = rendering.fewer_digits(original)
+    before, after = (_elements(ElementTree.fromstring(content)) for content in (original, reduced))
     assert [words for words, _ in before] == [words for words, _ in after]
-    lengths, kept = (np.concatenate([numbers for _, numbers in followed]) for followed in (before, after))
+    lengths, rounded = (np.concatenate([numbers for _, numbers in elements]) for elements in (before, after))
     assert lengths.size > 1000
-    assert 0 < np.abs(lengths - kept).max() < 0.0051
-    assert len(found) < 0.67 * len(whole)
-    assert rendering.fewer_digits(found) == found
+    assert 0 < np.abs(lengths - rounded).max() < 0.0051
+    assert len(reduced) < 0.67 * len(original)
+    assert rendering.fewer_digits(reduced) == reduced
 
 
-def _followed(element, named=None, look=""):
-    """Every mark in order, what it refers to in its place, with its look: its words, and its numbers."""
-    kind, found = element.tag.rpartition("}")[2], []
-    named = named or {one.get("id"): one for one in element.iter()}
+def _elements(element, by_id=None, look=""):
+    """Return (words, numbers) of every visible element in order, with references resolved and styles inherited."""
+    kind, elements = element.tag.rpartition("}")[2], []
+    by_id = by_id or {node.get("id"): node for node in element.iter()}
     if kind == "metadata":
         return []
     if kind != "g" or {*element.attrib} - {"id", "style"}:
-        said, words, numbers = {"style": look, **element.attrib}, [kind], []
-        for name, value in sorted(said.items(), key=lambda item: item[0].rpartition("}")[2]):
+        attributes, words, numbers = {"style": look, **element.attrib}, [kind], []
+        for name, value in sorted(attributes.items(), key=lambda item: item[0].rpartition("}")[2]):
             if name == "id":
                 continue
-            meant = named[value[1:]].get("d") if name.endswith("href") else value
-            plain = re.sub(r"url\([^)]*\)", "url", "".join(meant.split()) if name == "style" else meant)
+            resolved = by_id[value[1:]].get("d") if name.endswith("href") else value
+            plain = re.sub(r"url\([^)]*\)", "url", "".join(resolved.split()) if name == "style" else resolved)
             numbers += [float(number) for number in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", plain)]
             words.append(re.sub(r"-?\d+\.?\d*(?:e-?\d+)?|\s", "", plain))
-        found.append((words, numbers))
+        elements.append((words, numbers))
     for child in element:
-        found += _followed(
-            child, named, element.get("style", "") if kind == "g" and "transform" not in element.attrib else ""
+        elements += _elements(
+            child, by_id, element.get("style", "") if kind == "g" and "transform" not in element.attrib else ""
         )
-    return found
+    return elements

@@ -1,4 +1,4 @@
-"""The repository's public address: one definition, equal copies, one command that writes them and takes them out."""
+"""The repository's public address: one definition, its copies in other files, and the command that sets them."""
 
 import re
 import subprocess
@@ -11,11 +11,11 @@ from companion.project import repository
 from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
-# No account of GitHub has a name with two hyphens in a row.
+# GitHub allows no account name with two consecutive hyphens.
 OLD, NEW = "no--body/clone", "some--body/attention.book"
 FILES = ("_config.yml", "README.md", "pyproject.toml", "CITATION.cff", "book/toy.ipynb")
 
-# What a book that is about to be public says of itself, besides what is laid out.
+# Files of a public book that a new book lacks.
 PUBLIC = {
     "CITATION.cff": 'cff-version: 1.2.0\ntitle: "Clone"\n',
     "README.md": """\
@@ -35,13 +35,13 @@ execute:
 """
 
 
-def url(place):
-    return f"https://github.com/{place}"
+def url(repository_name):
+    return f"https://github.com/{repository_name}"
 
 
 @pytest.fixture
 def private(clone):
-    """The clone with a citation, a README and buttons, while its address is unset."""
+    """A clone with a citation file, a README and launch buttons, and without a public address."""
     for path, text in PUBLIC.items():
         clone.write(path, text)
     clone.replace("_config.yml", "\nexecute:\n", BUTTONS)
@@ -51,18 +51,18 @@ def private(clone):
 
 @pytest.fixture
 def public(private):
-    """The same, once its address is set."""
+    """The same clone after its address is set."""
     assert private.companion("set-url", url(OLD)).returncode == 0
     return private
 
 
-def test_every_copy_says_what_the_definition_says():
-    """On the real repository: notebooks, README, pyproject.toml, CITATION.cff."""
+def test_every_copy_equals_the_definition():
+    """This checks notebooks, README, pyproject.toml and CITATION.cff of the repository."""
     assert repository.differing(Project(ROOT)) == []
 
 
-def test_while_the_address_is_unset_no_file_names_an_account_for_this_book():
-    """Neither in a link nor as the name of an image; links to the code of others stay, and so do tests that set it."""
+def test_no_file_names_an_account_while_the_address_is_unset():
+    """Links to other projects are allowed, and so are the tests that set an address."""
     project = Project(ROOT)
     if repository.public_address(project):
         pytest.skip("the address is set")
@@ -70,18 +70,18 @@ def test_while_the_address_is_unset_no_file_names_an_account_for_this_book():
     name = re.escape(project.metadata["name"])
     links = [rf"github\.com/[\w-]+/{name}", rf"github\.io/{name}", r"v2/gh/\w", r"google\.com/github/\w"]
     names_an_account = re.compile("|".join([r"\bO[W]NER\b", *links, rf"[\w-]+/{name}:"]))
-    setting_it = {"tests/companion/test_address.py", "tests/site/test_broken.py"}
+    tests_with_addresses = {"tests/site/test_broken.py"}
     faults = [
-        f"{path}: {found[0]}"
+        f"{path}: {match[0]}"
         for path in listed.stdout.splitlines()
-        if path not in setting_it
-        for found in names_an_account.finditer((ROOT / path).read_text(encoding="utf-8"))
+        if path not in tests_with_addresses
+        for match in names_an_account.finditer((ROOT / path).read_text(encoding="utf-8"))
     ]
     assert faults == []
 
 
 def test_a_new_book_names_no_account(pristine):
-    """Its address is unset, and its first cell has no code that could install anything."""
+    """Its address is unset, and its bootstrap cell installs nothing."""
     assert repository.public_address(pristine.project) is None
     assert repository.site_address(pristine.project) is None
     for path in pristine.root.rglob("*"):
@@ -90,8 +90,8 @@ def test_a_new_book_names_no_account(pristine):
     assert '"pip"' not in "".join(repository.bootstrap_cell(pristine.project)["source"])
 
 
-def test_one_command_writes_the_definition_and_every_copy(private):
-    """A second call changes nothing, and links to the code of others stay."""
+def test_set_url_writes_the_definition_and_every_copy(private):
+    """A second call changes nothing; links to other projects stay."""
     assert private.companion("set-url", url(NEW)).returncode == 0
     assert repository.public_address(private.project) == url(NEW)
     assert repository.differing(private.project) == []
@@ -105,7 +105,7 @@ def test_one_command_writes_the_definition_and_every_copy(private):
     assert "No file changed" in private.companion("set-url").stdout
 
 
-def test_another_address_leaves_nothing_of_the_first(public):
+def test_a_new_address_replaces_the_old_one_everywhere(public):
     assert public.companion("set-url", url(NEW) + ".git").returncode == 0
     for name in FILES:
         text = (public.root / name).read_text()
@@ -115,21 +115,21 @@ def test_another_address_leaves_nothing_of_the_first(public):
 
 @pytest.mark.parametrize("arguments", [["--unset"], [""]], ids=["option", "empty"])
 def test_unset_restores_every_byte(private, arguments):
-    """And set again, every byte of the set state."""
+    """Setting the address again restores the second state too."""
     before = private.tree()
     assert private.companion("set-url", url(OLD)).returncode == 0
-    between = private.tree()
-    assert {name for name in before if before[name] != between[name]} == set(FILES)
+    with_address = private.tree()
+    assert {name for name in before if before[name] != with_address[name]} == set(FILES)
     finished = private.companion("set-url", *arguments)
     assert finished.returncode == 0
     assert "No address is set. " in finished.stdout
     assert private.tree() == before
     assert private.companion("set-url", url(OLD)).returncode == 0
-    assert private.tree() == between
+    assert private.tree() == with_address
 
 
-def test_the_real_files_make_the_round_trip(tmp_path):
-    """Those of this repository, in a copy: each names the address once it is set, and then is as it was."""
+def test_setting_and_unsetting_restores_the_files_of_this_repository(tmp_path):
+    """In a copy, each file contains the address after it is set, and its old content after it is unset."""
     names = ["_config.yml", "_toc.yml", "pyproject.toml", "README.md", "CITATION.cff", "book/measures.ipynb"]
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -144,7 +144,7 @@ def test_the_real_files_make_the_round_trip(tmp_path):
     assert {name: (tmp_path / name).read_bytes() for name in names} == before
 
 
-def test_an_address_and_unset_contradict_each_other(private):
+def test_an_address_with_unset_is_refused(private):
     before = private.tree()
     finished = private.companion("set-url", url(OLD), "--unset")
     assert finished.returncode == 2
@@ -152,8 +152,8 @@ def test_an_address_and_unset_contradict_each_other(private):
     assert private.tree() == before
 
 
-def test_a_configuration_without_a_place_for_the_address_is_named(private):
-    """Nothing is written."""
+def test_a_configuration_without_an_address_field_is_refused(private):
+    """No file is changed."""
     private.replace("_config.yml", '  url: ""\n', "")
     before = private.tree()
     finished = private.companion("set-url", url(OLD))
@@ -169,21 +169,21 @@ def test_a_copy_that_differs_is_named(public, name):
     assert repository.differing(public.project) == [name]
 
 
-def test_files_that_a_book_has_not_are_no_copies(clone):
-    """A new book has no citation."""
+def test_missing_files_are_no_faults(clone):
+    """A book may have no README and no citation file."""
     for name in ("CITATION.cff", "README.md"):
         (clone.root / name).unlink(missing_ok=True)
     assert repository.differing(clone.project) == []
 
 
-def test_a_notebook_without_its_bootstrap_cell_is_named(clone):
+def test_a_notebook_without_bootstrap_cell_is_named(clone):
     path = clone.project.notebook("toy")
     path.write_text(path.read_text().replace('"bootstrap"\n', '"other"\n'))
     assert repository.differing(clone.project) == ["book/toy.ipynb"]
 
 
 def test_bootstrap_installs_this_book(public):
-    """Its distribution, from its address, with what its notebooks ask for, where its chapters are not found."""
+    """It installs the distribution, with the extras of its notebooks, unless the chapters can be imported."""
     source = "".join(repository.bootstrap_cell(public.project)["source"])
     assert 'find_spec("clone")' in source
     assert f'"clone @ git+{url(OLD)}"' in source
@@ -194,8 +194,8 @@ def test_bootstrap_installs_this_book(public):
 
 
 @pytest.mark.parametrize("text", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
-def test_what_is_no_address_is_refused(clone, text):
-    """As an argument, and where somebody wrote it into the definition."""
+def test_an_invalid_address_is_refused(clone, text):
+    """It is refused as an argument and in `_config.yml`."""
     with pytest.raises(UserError, match=r"looks like https://github\.com/<account>/<repository>"):
         repository.spread(clone.project, text)
     clone.replace("_config.yml", 'url: ""', f"url: {text}")

@@ -1,4 +1,4 @@
-"""Claims can fail, tables explain themselves, and a figure's numbers are the two together."""
+"""Claims can fail, every column of a table has a meaning, and the numbers of a figure are its table and claims."""
 
 import numpy as np
 import pandas as pd
@@ -72,7 +72,7 @@ def test_a_lower_bound_fails_under_its_alternative():
 
 
 def test_a_claim_keeps_plain_numbers():
-    """NumPy and JAX scalars become floats, so that the published json is the number and nothing else."""
+    """NumPy and JAX scalars become floats, so that the published JSON contains plain numbers."""
     numbers = claim(np.float64(1.0), tolerance=np.float64(0.1), expected=np.array(1.0))
     assert type(numbers.measured) is float
     assert type(numbers.tolerance) is float
@@ -80,51 +80,51 @@ def test_a_claim_keeps_plain_numbers():
 
 
 @pytest.mark.parametrize("name", ["id", "statement", "source"])
-def test_a_claim_leaves_nothing_blank(name):
+def test_a_claim_with_an_empty_text_is_refused(name):
     with pytest.raises(ValueError, match=rf"`Claim\({name}=\.\.\.\)` must not be empty"):
         claim(**{name: "  "})
 
 
-def test_claim_ids_differ():
+def test_claim_ids_are_unique():
     with pytest.raises(ValueError, match=r"ids must differ.*\['slope'\]"):
         Numbers(table(), (claim(), claim(id="bend"), claim()))
 
 
-def test_a_figure_need_not_claim_anything():
+def test_a_figure_may_have_no_claims():
     assert Numbers(table()).claims == ()
 
 
 @pytest.mark.parametrize("columns", [{}, {"y": Column("ordinate")}, {"x": Column("a"), "y": Column("b")}])
-def test_every_column_has_a_meaning(columns):
+def test_every_column_needs_a_meaning(columns):
     with pytest.raises(ValueError, match=r"needs a meaning for every column.*Got columns \['x'\]"):
         table(columns=columns)
 
 
-def test_meanings_stand_in_the_order_of_the_columns():
+def test_meanings_are_in_the_order_of_the_columns():
     frame = pd.DataFrame({"x": [1], "y": [2]})
     with pytest.raises(ValueError, match="in order"):
         table(frame=frame, columns={"y": Column("b"), "x": Column("a")})
 
 
 @pytest.mark.parametrize("role", ["std_error", "moves_with"])
-def test_a_standard_error_is_a_column_too(role):
-    """And so is what a column moves with."""
+def test_columns_named_by_a_column_must_exist(role):
+    """A column may name the column of its standard error, or the one that it moves with."""
     with pytest.raises(ValueError, match=rf"`Column\({role}=\.\.\.\)` of 'x' must name a column.*'x_error'"):
         table(columns={"x": Column("abscissa", **{role: "x_error"})})
     frame = pd.DataFrame({"x": [1.0], "x_error": [0.1]})
     table(frame=frame, columns={"x": Column("abscissa", **{role: "x_error"}), "x_error": Column("its error")})
 
 
-def test_a_column_has_its_own_error_or_moves_with_another():
-    """One that had both could excuse itself twice."""
+def test_a_column_has_an_error_or_moves_with_another():
+    """Both would relax its comparison twice."""
     with pytest.raises(ValueError, match=r"'x'.*not both"):
         table(frame=TWO, columns={"x": Column("a", std_error="y", moves_with="y"), "y": Column("b")})
 
 
-def test_a_column_moves_with_one_that_is_compared():
-    """Not with itself, nor with another that only moves along: nobody would look at either."""
-    for other in ("x", "y"):
-        columns = {"x": Column("a", moves_with=other), "y": Column("b", moves_with="x" if other == "y" else None)}
+def test_a_column_moves_with_a_compared_column():
+    """If it named itself, or a column that is not compared either, neither would be checked."""
+    for target in ("x", "y"):
+        columns = {"x": Column("a", moves_with=target), "y": Column("b", moves_with="x" if target == "y" else None)}
         with pytest.raises(ValueError, match="compared by itself"):
             table(frame=TWO, columns=columns)
 
@@ -132,9 +132,9 @@ def test_a_column_moves_with_one_that_is_compared():
 TWICE = Alternative("the slope is two", 2.0)
 
 
-def test_an_equality_states_the_reason_of_its_tolerance():
-    """Every field of the record is that which was given."""
-    made = Claim.equal(
+def test_an_equality_has_all_given_fields():
+    """They include the reason of the tolerance."""
+    equality = Claim.equal(
         "slope",
         "the slope is one",
         1.02,
@@ -147,21 +147,21 @@ def test_an_equality_states_the_reason_of_its_tolerance():
         box="slopes",
     )
     expected = claim(1.02, std_error=0.02, box="slopes", reason="five standard errors")
-    assert made == expected
-    assert made.holds
-    assert made.catches_alternative
+    assert equality == expected
+    assert equality.holds
+    assert equality.catches_alternative
 
 
 @pytest.mark.parametrize(
     ("constructor", "relation", "value"), [(Claim.at_most, "≤", 0.9), (Claim.at_least, "≥", 1.1)], ids=["most", "least"]
 )
-def test_a_bound_states_its_reason(constructor, relation, value):
-    """The bound itself is exact, unless an allowance is given."""
-    wrong = Alternative("the other way", 2.0 - value)
-    made = constructor("slope", "it is", value, 1.0, because="the lemma", source="ours", alternative=wrong)
-    assert (made.relation, made.expected, made.tolerance, made.reason) == (relation, 1.0, 0.0, "the lemma")
-    assert made.holds
-    assert made.catches_alternative
+def test_a_bound_has_a_reason(constructor, relation, value):
+    """The bound is exact unless `within` is given."""
+    alternative = Alternative("the other way", 2.0 - value)
+    bound = constructor("slope", "it is", value, 1.0, because="the lemma", source="ours", alternative=alternative)
+    assert (bound.relation, bound.expected, bound.tolerance, bound.reason) == (relation, 1.0, 0.0, "the lemma")
+    assert bound.holds
+    assert bound.catches_alternative
     beyond = constructor("slope", "it is", 2.0 - value, 1.0, because="the lemma", source="ours")
     assert not beyond.holds
     assert constructor("slope", "it is", 2.0 - value, 1.0, within=0.11, because="noise", source="ours").holds
@@ -169,40 +169,40 @@ def test_a_bound_states_its_reason(constructor, relation, value):
 
 @pytest.mark.parametrize("comparisons", [1, 2, 61, 10**6, 10**12])
 def test_many_comparisons_are_consistent_up_to_a_quantile(comparisons):
-    """The 99.9 % quantile of the largest of as many normal deviations, of which the record states the number."""
+    """The bound is the 99.9 % quantile of the largest absolute value of that many normal variables."""
     quantile = norm.isf(-np.expm1(np.log(0.999) / comparisons) / 2)
     assert comparison_quantile(comparisons) == pytest.approx(quantile, rel=1e-12)
-    for share, holds in ((0.999, True), (1.001, False)):
-        made = Claim.consistent("all", "they agree", share * quantile, comparisons=comparisons, source="ours")
-        assert made.holds is holds
-        assert made.comparisons == comparisons
-        assert f"{comparisons} standard" in str(made.reason) or comparisons == 1
+    for factor, holds in ((0.999, True), (1.001, False)):
+        consistent = Claim.consistent("all", "they agree", factor * quantile, comparisons=comparisons, source="ours")
+        assert consistent.holds is holds
+        assert consistent.comparisons == comparisons
+        assert f"{comparisons} standard" in str(consistent.reason) or comparisons == 1
 
 
-def test_the_quantile_is_that_of_the_library():
-    """Chapters that use `lib` and those that use the constructor have one bound."""
+def test_the_quantile_equals_that_of_lib():
+    """Chapters may use either function."""
     statistics = pytest.importorskip("lib.statistics")
     for comparisons in (1, 7, 4000):
         assert comparison_quantile(comparisons) == pytest.approx(statistics.comparison_quantile(comparisons), rel=1e-9)
 
 
-def test_a_claim_need_not_have_an_alternative():
-    """Whether it catches one is then unknown, and a book may require that it is known."""
-    made = Claim.at_most("slope", "it is small", 0.5, 1.0, because="the lemma", source="ours")
-    assert made.alternative is None
-    assert made.catches_alternative is None
+def test_a_claim_may_have_no_alternative():
+    """`catches_alternative` is None then; a book may require an alternative."""
+    bound = Claim.at_most("slope", "it is small", 0.5, 1.0, because="the lemma", source="ours")
+    assert bound.alternative is None
+    assert bound.catches_alternative is None
 
 
 def test_a_frequency_has_its_counts():
-    made = Claim.at_least(
+    frequency = Claim.at_least(
         "most", "most do", 0.75, 0.5, because="a majority", source="ours", successes=np.int64(3), trials=4
     )
-    assert (made.successes, made.trials) == (3, 4)
-    assert type(made.successes) is int
+    assert (frequency.successes, frequency.trials) == (3, 4)
+    assert type(frequency.successes) is int
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("invalid", "words"),
     [
         ({"within": -0.1}, r"`Claim\.equal\(within=\.\.\.\)` must be at least 0\. Got -0\.1"),
         ({"within": nan}, r"must be at least 0\. Got nan"),
@@ -211,13 +211,13 @@ def test_a_frequency_has_its_counts():
         ({"successes": 5}, "belong together"),
     ],
 )
-def test_wrong_arguments_of_a_claim_are_named(wrong, words):
-    about = {"within": 0.1, "because": "so", "source": "ours"}
+def test_invalid_arguments_of_a_claim_are_named(invalid, words):
+    valid = {"within": 0.1, "because": "so", "source": "ours"}
     with pytest.raises(ValueError, match=words):
-        Claim.equal("slope", "the slope is one", 1.0, 1.0, **{**about, **wrong})
+        Claim.equal("slope", "the slope is one", 1.0, 1.0, **{**valid, **invalid})
 
 
-def test_no_comparison_has_no_quantile():
+def test_zero_comparisons_are_refused():
     with pytest.raises(ValueError, match="`comparisons` must be at least 1"):
         Claim.consistent("none", "they agree", 0.0, comparisons=0, source="ours")
 
@@ -235,7 +235,7 @@ def test_an_estimate_declares_two_columns():
     }
 
 
-def test_a_column_is_declared_once():
+def test_a_column_declared_twice_is_refused():
     columns = {"y": Estimate("mean output"), "y_std_error": Column("its error")}
     with pytest.raises(ValueError, match="'y_std_error' is declared twice"):
         Table(pd.DataFrame({"y": [1.0], "y_std_error": [0.1]}), columns)
@@ -245,13 +245,13 @@ COLUMNS = {"name": Column("which"), "length": Column("how long"), "y": Estimate(
 
 
 def test_groups_of_rows_become_one_table():
-    """Scalars hold for all rows of their group, in whatever order the columns are given; kinds are kept."""
+    """Scalars are repeated for all rows of their group, keys may be in any order, and dtypes are kept."""
     groups = [
         {"y": np.array([1.0, 2.0]), "length": np.array([1, 2]), "name": "exact", "y_std_error": 0.0},
         {"name": "one", "length": 3, "y": 3.0, "y_std_error": 0.1},
         pd.DataFrame({"name": ["frame"], "length": [4], "y": [4.0], "y_std_error": [0.2]}),
     ]
-    made = Table.of(groups, COLUMNS)
+    combined = Table.of(groups, COLUMNS)
     expected = pd.DataFrame(
         {
             "name": ["exact", "exact", "one", "frame"],
@@ -260,14 +260,14 @@ def test_groups_of_rows_become_one_table():
             "y_std_error": [0.0, 0.0, 0.1, 0.2],
         }
     )
-    pd.testing.assert_frame_equal(made.frame, expected)
-    assert made.columns == Table(expected, COLUMNS).columns
+    pd.testing.assert_frame_equal(combined.frame, expected)
+    assert combined.columns == Table(expected, COLUMNS).columns
 
 
-def test_a_column_that_a_group_lacks_is_empty_there():
-    made = Table.of([{"name": "a", "length": 1, "y": 1.0}, {"name": "b", "length": 2, "y_std_error": 0.1}], COLUMNS)
-    assert made.frame["y"].isna().tolist() == [False, True]
-    assert made.frame["y_std_error"].isna().tolist() == [True, False]
+def test_values_of_a_column_missing_in_a_group_are_nan():
+    combined = Table.of([{"name": "a", "length": 1, "y": 1.0}, {"name": "b", "length": 2, "y_std_error": 0.1}], COLUMNS)
+    assert combined.frame["y"].isna().tolist() == [False, True]
+    assert combined.frame["y_std_error"].isna().tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -280,6 +280,6 @@ def test_a_column_that_a_group_lacks_is_empty_there():
         ([{"name": "a", "length": 1, "y": 1.0}], "no group has the column 'y_std_error'"),
     ],
 )
-def test_wrong_groups_are_named(groups, words):
+def test_invalid_groups_are_named(groups, words):
     with pytest.raises(ValueError, match=words):
         Table.of(groups, COLUMNS)

@@ -1,4 +1,4 @@
-"""A notebook's cells are read as a program: what they publish and import, and which steps lead to a figure."""
+"""Slices of a notebook: the figures that it publishes, the modules that it imports, and the steps behind a figure."""
 
 from pathlib import Path
 
@@ -19,31 +19,31 @@ CELLS = [
 ]
 
 
-def test_figures_are_the_first_arguments_of_publish():
-    """In order, by their last name; what is published otherwise is no figure."""
+def test_published_figures_are_the_first_arguments_of_publish():
+    """They are in order and named by their last attribute; arguments that are no names are ignored."""
     assert slicing.published(CELLS) == ["line", "curve"]
     assert slicing.published(["publish()", "publish('line')", "publish", "republish(line)"]) == []
 
 
-def test_everything_imported_is_a_dotted_name():
-    """Under its own name, whatever the notebook calls it; magics are no Python."""
+def test_imports_are_listed_by_their_dotted_names():
+    """Aliases are resolved, and magics are ignored."""
     assert slicing.modules(CELLS) == ["book.one.line", "book.one.runs", "companion.begin", "lib.lung"]
 
 
-def test_steps_are_those_that_lead_to_the_figure():
-    """In order, without comments and without what leads elsewhere; functions of the book only, in order."""
-    found = slicing.behind(CELLS, "line", ["book"])
-    assert found.lines == [
+def test_steps_of_a_figure_are_those_it_depends_on():
+    """Steps and functions are in order; comments, other steps, and functions outside of the book are left out."""
+    steps = slicing.behind(CELLS, "line", ["book"])
+    assert steps.lines == [
         "p, publish = begin(Parameters, globals())",
         "keys = r.keys(p.seed)",
         "long = r.run(p.lengths, key=keys.long)",
         "publish(line, long)",
     ]
-    assert found.functions == ["book.one.runs.keys", "book.one.runs.run", "book.one.line"]
+    assert steps.functions == ["book.one.runs.keys", "book.one.runs.run", "book.one.line"]
 
 
-def test_functions_are_of_the_packages_asked_for():
-    """Also one that is only named."""
+def test_only_functions_of_the_given_packages_are_listed():
+    """A function that is an attribute of a module counts too."""
     assert "lib.lung.volume" in slicing.behind(CELLS, "curve", ["book", "lib"]).functions
     assert "lib.lung.volume" not in slicing.behind(CELLS, "curve", ["book"]).functions
 
@@ -60,29 +60,29 @@ def test_functions_are_of_the_packages_asked_for():
     ],
     ids="; ".join,
 )
-def test_the_last_value_counts(cells, lines):
-    """Of what is assigned again, and of a figure that is published again."""
+def test_the_last_assignment_and_the_last_publication_count(cells, lines):
+    """Earlier assignments are steps only if the last one uses their value."""
     assert slicing.behind(cells, "line", []).lines == lines
 
 
 def test_figure_that_no_cell_publishes_has_no_steps():
-    """As by hand, where there are no cells."""
+    """A notebook run by hand may have no cells."""
     assert slicing.behind([], "line", ["book"]) == slicing.Steps([], [])
     assert slicing.behind(CELLS, "lines", ["book"]) == slicing.Steps([], [])
 
 
-def test_what_somebody_typed_beside_is_passed_over():
-    """A cell that is no Python hides no step."""
+def test_cells_that_are_not_python_are_ignored():
+    """The steps in other cells are still found."""
     assert slicing.behind(["x = 1", "help me?", "publish(line, x)"], "line", []).lines == ["x = 1", "publish(line, x)"]
 
 
-def test_only_what_leads_to_a_figure_is_left():
-    """Imports, magics and comments stay; a cell of which nothing is left is empty."""
-    head, begun, runs, line, curve = CELLS
-    assert slicing.only(CELLS, "line") == [head, begun, runs.rsplit("\n", 1)[0], line, ""]
+def test_slice_contains_only_the_steps_of_its_figure():
+    """Imports, magics and comments stay; a cell without remaining steps becomes empty."""
+    head, begin, runs, line, curve = CELLS
+    assert slicing.only(CELLS, "line") == [head, begin, runs.rsplit("\n", 1)[0], line, ""]
     assert slicing.only(CELLS, "curve") == [
         head,
-        begun.split("\n", 1)[0],
+        begin.split("\n", 1)[0],
         "# long runs\nother = r.run(p.others)",
         "",
         curve,
@@ -90,7 +90,7 @@ def test_only_what_leads_to_a_figure_is_left():
 
 
 @pytest.mark.parametrize(
-    ("cells", "left"),
+    ("cells", "expected"),
     [
         (["x = f()\ny = g()\npublish(line, x)"], ["x = f()\npublish(line, x)"]),
         (["x = f()\npublish(curve, x)\npublish(line, x)"], ["x = f()\npublish(line, x)"]),
@@ -105,17 +105,17 @@ def test_only_what_leads_to_a_figure_is_left():
         (["x = 1; y = 2", "publish(line, y)"], ["x = 1; y = 2", "publish(line, y)"]),
     ],
 )
-def test_what_a_figure_does_not_need_is_left_out(cells, left):
-    """Assignments that lead elsewhere, other figures, and what comes later; a call for its effect is kept."""
-    assert slicing.only(cells, "line") == left
+def test_statements_that_a_figure_does_not_need_are_left_out(cells, expected):
+    """These are other assignments, other figures and later statements; calls with side effects before it stay."""
+    assert slicing.only(cells, "line") == expected
 
 
 @pytest.mark.parametrize("name", PROJECT.notebooks())
 def test_every_figure_of_the_book_can_be_run_alone(name):
-    """What is left publishes it and nothing else, and leads to it by the same steps."""
+    """Its slice publishes only this figure, and has the same steps and imports as the whole notebook."""
     cells = Notebook.named(PROJECT, name).code
     for figure in slicing.published(cells):
-        left = slicing.only(cells, figure)
-        assert slicing.published(left) == [figure]
-        assert slicing.behind(left, figure, ["chapters"]) == slicing.behind(cells, figure, ["chapters"])
-        assert slicing.modules(left) == slicing.modules(cells)
+        remaining = slicing.only(cells, figure)
+        assert slicing.published(remaining) == [figure]
+        assert slicing.behind(remaining, figure, ["chapters"]) == slicing.behind(cells, figure, ["chapters"])
+        assert slicing.modules(remaining) == slicing.modules(cells)

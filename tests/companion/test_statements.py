@@ -1,4 +1,4 @@
-"""What a row does not say is found by its number; what has no row, or names what does not exist, is a fault."""
+"""The list of a paper's statements: each row is joined with its boxes and claims, and faults are reported."""
 
 import json
 from types import SimpleNamespace
@@ -39,7 +39,7 @@ CLAIMS = [
 
 @pytest.fixture
 def project(tmp_path):
-    """A book of one page, with a list."""
+    """A book with one page and a list of statements."""
     (tmp_path / "book").mkdir()
     (tmp_path / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\nstatements = "list.yml"\n')
     (tmp_path / "list.yml").write_text(LIST)
@@ -51,24 +51,24 @@ def joined(project, claims=CLAIMS):
     return Statements.of(project, claims)
 
 
-def test_rows_find_their_boxes_and_claims(project):
-    """By number the first row of its kind, where none names them; by its box a claim that cites the paper only."""
+def test_rows_are_joined_with_boxes_and_claims(project):
+    """The first row with a number gets the boxes and claims that no row names; a bare citation is joined by its box."""
     statements = joined(project)
     _, first, second, third = statements.index.statements
     assert [statements.boxes_of(row) for row in (first, second, third)] == [["a-lemma"], [], ["recurrence"]]
-    found = [[claim.id for claim in statements.claims_of(row)] for row in (first, second, third)]
-    assert found == [["first-half"], ["second-half"], ["returns"]]
+    claims = [[claim.id for claim in statements.claims_of(row)] for row in (first, second, third)]
+    assert claims == [["first-half"], ["second-half"], ["returns"]]
     assert statements.figures_of(third) == ["returns"]
     assert statements.faults(project) == []
 
 
-def test_second_hand_is_what_nobody_read_in_the_paper(project):
+def test_second_hand_statements_were_not_read_in_the_paper(project):
     index = joined(project).index
     assert [index.second_hand(row) for row in index.statements] == [False, False, True, False]
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "fault"),
     [
         ("Lemma 1.2 of", "Lemma 1.3 of", "Box 'a-lemma' on page cites W05 and has no row"),
         (":label: recurrence", ":label: w05-recurrence", "Box 'w05-recurrence' on page cites W05 and has no row"),
@@ -76,22 +76,22 @@ def test_second_hand_is_what_nobody_read_in_the_paper(project):
     ],
     ids=["unlisted number", "named after the paper", "named by a row"],
 )
-def test_a_box_that_cites_needs_a_row(project, old, new, said):
+def test_a_box_that_cites_needs_a_row(project, old, new, fault):
     page = project.book / "page.md"
     page.write_text(page.read_text().replace(old, new))
     faults = joined(project).faults(project)
-    assert any(said in fault for fault in faults) if said else faults == []
+    assert any(fault in message for message in faults) if fault else faults == []
 
 
 def test_a_claim_that_cites_needs_a_row(project):
-    """Another paper, or one that is not listed, needs none."""
+    """Citations of papers without a list need no row."""
     claims = [*CLAIMS, claim("third", "[W05, Thm 9]"), claim("bare", "[W05]"), claim("other", "[V, Thm 9]")]
     faults = joined(project, claims).faults(project)
     assert [fault.split()[1] for fault in faults] == ["'third'", "'bare'"]
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "fault"),
     [
         ("boxes: [recurence]", "names 'recurence' among its boxes, which does not exist. Did you mean 'recurrence'?"),
         ("claims: [nothing]", "names 'nothing' among its claims"),
@@ -101,15 +101,15 @@ def test_a_claim_that_cites_needs_a_row(project):
         ("not_covered: too hard", None),
     ],
 )
-def test_a_row_names_what_exists_or_says_why_not(project, entry, said):
+def test_a_row_refers_to_existing_objects_or_gives_a_reason(project, entry, fault):
     path = project.root / "list.yml"
     path.write_text(f"{LIST}  - {{paper: W05, item: 5, kind: remark, title: More, read: [T], {entry}}}\n")
     faults = joined(project).faults(project)
-    assert any(said in fault for fault in faults) if said else faults == []
+    assert any(fault in message for message in faults) if fault else faults == []
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("read: [T], claims", "read: [X], claims", "there is no 'X'. Known: P, T"),
         ("read: [T], claims", "read: [], claims", "is no list of statements"),
@@ -118,32 +118,32 @@ def test_a_row_names_what_exists_or_says_why_not(project, entry, said):
         ("kind: theorem", "sort: theorem", "is no list of statements"),
     ],
 )
-def test_a_wrong_list_is_told_in_a_sentence(project, old, new, said):
+def test_an_invalid_list_is_reported(project, old, new, message):
     assert old in LIST
     (project.root / "list.yml").write_text(LIST.replace(old, new))
-    with pytest.raises(UserError) as mistake:
+    with pytest.raises(UserError) as error:
         joined(project)
-    assert said in str(mistake.value)
+    assert message in str(error.value)
 
 
-def test_a_book_without_a_list_has_none(project):
+def test_a_book_may_have_no_list(project):
     (project.root / "pyproject.toml").write_text('[tool.companion]\nchapters = "episodes"\n')
     assert joined(project) is None
 
 
-def test_boxes_are_read_from_notebooks_too(project):
+def test_boxes_in_notebooks_are_found(project):
     cell = {"cell_type": "markdown", "metadata": {}, "source": LEMMA.replace("a-lemma", "b-lemma").splitlines(True)}
     (project.book / "walks.ipynb").write_text(json.dumps({"cells": [cell]}))
     statements = joined(project)
     assert statements.boxes_of(statements.index.statements[1]) == ["b-lemma", "a-lemma"]
 
 
-def test_numbers_are_the_same_however_they_are_abbreviated():
-    found = numbered("Prop. 3.1 and Proposition 3.1, Thm~4.3, Corollary D.3. Cor. D.3; Eq. 9, as in Lemma E.1.")
+def test_abbreviated_numbers_are_recognised():
+    numbers = numbered("Prop. 3.1 and Proposition 3.1, Thm~4.3, Corollary D.3. Cor. D.3; Eq. 9, as in Lemma E.1.")
     expected = [("proposition", "3.1")] * 2 + [("theorem", "4.3")] + [("corollary", "D.3")] * 2
-    assert found == [*expected, ("equation", "9"), ("lemma", "E.1")]
+    assert numbers == [*expected, ("equation", "9"), ("lemma", "E.1")]
 
 
-def test_the_file_is_named(tmp_path):
+def test_a_missing_list_is_reported_by_its_file_name(tmp_path):
     with pytest.raises(UserError, match=r"list\.yml"):
         read_index(tmp_path / "list.yml")

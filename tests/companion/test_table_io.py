@@ -1,4 +1,4 @@
-"""The numbers of a figure on disk: six digits, the same bytes, and a rule for when a rebuild has moved them."""
+"""The tables of a figure as files: rounding, exact round trips, and the rule that decides whether a rebuild moved."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from companion.figures.schema import Column
 
 @pytest.fixture
 def moved(tmp_path):
-    """Publish `old`, rebuild `new`, both by column; the columns that moved."""
+    """Return a function that publishes `old`, rebuilds it as `new`, and lists the columns that moved."""
 
     def compare(old, new, **columns):
         published, unrounded = tmp_path / "published.csv", tmp_path / "unrounded.csv"
@@ -24,38 +24,38 @@ def moved(tmp_path):
 
 
 @pytest.mark.parametrize("value", [9.5, -9.5, 9.87654e-200, 9.87654e200, 950_000_000])
-def test_exact_column_moved_by_two_millionths_is_seen(moved, value):
-    """Where six digits show it."""
+def test_exact_column_moved_by_two_millionths_is_found(moved, value):
+    """Six digits resolve this change."""
     assert moved({"x": [1.0, value]}, {"x": [1.0, value * (1 + 2e-6)]}) == ["x"]
 
 
 @pytest.mark.parametrize("value", [1.0, -9.5, 3.14159e-200, 12345.6])
 def test_exact_column_may_move_by_half_a_millionth(moved, value):
-    """Rounding of another machine."""
+    """Machines may round differently."""
     assert moved({"x": [value]}, {"x": [value * (1 + 5e-7)]}) == []
 
 
 @pytest.mark.parametrize("value", [1.000005, 1.000015, 9.9999949999, 9.9999950001, 0.1234565, 999999.5, 1 / 3, 2 / 3e5])
-def test_rounding_to_six_digits_is_not_a_move(moved, value):
-    """Not even exactly between two published numbers."""
+def test_rounding_to_six_digits_is_no_move(moved, value):
+    """This holds even halfway between two published numbers."""
     assert moved({"x": [value, -value]}, {"x": [value, -value]}) == []
 
 
 @pytest.mark.parametrize(("shift", "expected"), [(4.9, []), (-4.9, []), (5.2, ["x"]), (-5.2, ["x"])])
 def test_monte_carlo_column_may_move_by_five_standard_errors(moved, shift, expected):
-    """And not by more."""
+    """A larger move is reported."""
     old, new = {"x": [2.0, 3.0], "se": [0.1, 0.1]}, {"x": [2.0, 3.0 + shift * 0.1], "se": [0.1, 0.1]}
     assert moved(old, new, x=Column("x", std_error="se"), se=Column("se", std_error="se")) == expected
 
 
-def test_monte_carlo_column_uses_the_error_of_its_own_row(moved):
-    """A large error elsewhere excuses nothing."""
+def test_monte_carlo_column_uses_the_standard_error_of_its_row(moved):
+    """A large standard error in another row does not matter."""
     old, new = {"x": [2.0, 3.0], "se": [0.1, 9.0]}, {"x": [2.6, 3.0], "se": [0.1, 9.0]}
     assert moved(old, new, x=Column("x", std_error="se")) == ["x"]
 
 
-def test_monte_carlo_column_without_an_error_is_exact(moved):
-    """A standard error of zero, or none, allows rounding only."""
+def test_monte_carlo_column_without_standard_error_is_exact(moved):
+    """A standard error of zero, or a missing one, allows only for rounding."""
     column = Column("x", std_error="se")
     for error in (0.0, np.nan):
         assert moved({"x": [2.0], "se": [error]}, {"x": [2.0], "se": [error]}, x=column) == []
@@ -63,27 +63,27 @@ def test_monte_carlo_column_without_an_error_is_exact(moved):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_value_that_is_not_finite_stays(moved, value):
-    """It equals itself and nothing else."""
+def test_nonfinite_value_must_stay_the_same(moved, value):
+    """It equals only itself."""
     assert moved({"x": [1.0, value]}, {"x": [1.0, value]}) == []
     assert moved({"x": [1.0, value]}, {"x": [1.0, 2.0]}) == ["x"]
     assert moved({"x": [1.0, 2.0]}, {"x": [1.0, value]}) == ["x"]
     assert moved({"x": [1.0, value]}, {"x": [1.0, -value if np.isinf(value) else np.inf]}) == ["x"]
 
 
-def test_infinite_value_is_not_excused_by_its_error(moved):
-    """Nor by a Monte-Carlo column's tolerance."""
+def test_infinite_value_is_a_move_despite_its_standard_error(moved):
+    """The tolerance of a Monte Carlo column does not cover it."""
     assert moved({"x": [1.0], "se": [1.0]}, {"x": [np.inf], "se": [1.0]}, x=Column("x", std_error="se")) == ["x"]
 
 
-def test_string_column_is_compared_as_text(moved):
-    """A label that changed is a move."""
+def test_text_column_is_compared_literally(moved):
+    """A changed label is a move."""
     assert moved({"law": ["a", "b"]}, {"law": ["a", "b"]}) == []
     assert moved({"law": ["a", "b"]}, {"law": ["a", "c"]}) == ["law"]
 
 
 def test_text_in_place_of_numbers_is_a_move(moved):
-    """And no traceback."""
+    """The comparison does not fail."""
     assert moved({"x": [1.0, 2.0]}, {"x": ["one", "two"]}) == ["x"]
 
 
@@ -91,26 +91,26 @@ def test_text_in_place_of_numbers_is_a_move(moved):
     "new", [{"x": [1.0]}, {"x": [1.0, 2.0, 3.0]}, {"y": [1.0, 2.0]}, {"x": [1.0, 2.0], "y": [1, 2]}]
 )
 def test_another_shape_is_a_move(moved, new):
-    """Rows or columns that came or went."""
+    """Added and removed rows and columns count."""
     assert moved({"x": [1.0, 2.0]}, new) == ["the shape of the table"]
 
 
-def test_exact_zero_stays_zero(moved):
-    """It has no size that a relative tolerance could refer to."""
+def test_exact_zero_must_stay_zero(moved):
+    """A relative tolerance allows no change of zero."""
     assert moved({"x": [0.0]}, {"x": [0.0]}) == []
     assert moved({"x": [0.0]}, {"x": [1e-12]}) == ["x"]
     assert moved({"x": [1e-12]}, {"x": [0.0]}) == ["x"]
 
 
-def test_absolute_tolerance_is_for_zeros_up_to_rounding(moved):
-    """`Column(absolute=...)`, and no more than that."""
+def test_absolute_tolerance_applies_near_zero(moved):
+    """`Column(absolute=...)` allows changes up to its value."""
     column = Column("x", absolute=1e-9)
     assert moved({"x": [0.0, 3e-10]}, {"x": [9e-10, -6e-10]}, x=column) == []
     assert moved({"x": [0.0]}, {"x": [2e-9]}, x=column) == ["x"]
 
 
-def test_column_that_moves_with_another_is_not_compared_by_itself(moved):
-    """But for where it is finite; and the other one is."""
+def test_column_that_moves_with_another_is_not_compared(moved):
+    """Only its finiteness is compared; the other column is compared as usual."""
     columns = {"x": Column("x"), "fit": Column("fit", moves_with="x")}
     assert moved({"x": [1.0], "fit": [1.0]}, {"x": [1.0], "fit": [3.0]}, **columns) == []
     assert moved({"x": [1.0], "fit": [1.0]}, {"x": [2.0], "fit": [1.0]}, **columns) == ["x"]
@@ -119,20 +119,20 @@ def test_column_that_moves_with_another_is_not_compared_by_itself(moved):
 
 
 def test_only_the_columns_that_moved_are_named(moved):
-    """In the order of the table."""
+    """They are in the order of the table."""
     assert moved({"a": [1.0], "b": [1.0], "c": [1.0]}, {"a": [2.0], "b": [1.0], "c": [2.0]}) == ["a", "c"]
 
 
-def test_csv_is_the_same_bytes_for_the_same_numbers(tmp_path):
-    """Six digits, no index, one kind of line end: the published form, to the byte."""
+def test_published_csv_is_reproducible(tmp_path):
+    """It has six digits, no index and Unix line ends."""
     frame = pd.DataFrame({"L": [10, 1_000_000_007], "x": [1 / 3, 2e-300], "law": ["a", "b"], "z": [np.nan, np.inf]})
     for _ in range(2):
         table_io.write_csv(frame, tmp_path / "x.csv", SIGNIFICANT_DIGITS)
         assert (tmp_path / "x.csv").read_bytes() == b"L,x,law,z\n10,0.333333,a,\n1000000007,2e-300,b,inf\n"
 
 
-def test_unrounded_csv_gives_back_every_bit(tmp_path):
-    """What the comparison reads is what was computed."""
+def test_unrounded_csv_keeps_every_bit(tmp_path):
+    """The comparison reads exactly the computed numbers."""
     values = np.random.default_rng(0).standard_normal(1000) * 10.0 ** np.arange(-300, 300, 0.6)
     table_io.write_csv(pd.DataFrame({"x": values}), tmp_path / "x.csv", table_io.EXACT_DIGITS)
     read = pd.read_csv(tmp_path / "x.csv")["x"].to_numpy()
@@ -150,22 +150,22 @@ FRAME = pd.DataFrame(
 KINDS = {name: name for name in FRAME}
 
 
-def test_plain_table_says_what_its_columns_are():
-    """Also of numbers in half the precision, and of text that pandas calls an object or a category."""
+def test_plain_table_returns_the_kinds_of_its_columns():
+    """Smaller dtypes and categories have the same kinds."""
     assert table_io.plain(FRAME, "here")[1] == KINDS
-    other = {
+    variants = {
         "number": FRAME["number"].iloc[:3].astype(np.float32),
         "integer": FRAME["integer"].iloc[:2].astype(np.int8),
         "flag": FRAME["flag"].to_numpy(bool)[:2],
         "text": FRAME["text"].iloc[:2].astype("category"),
     }
     assert {
-        kind: table_io.plain(pd.DataFrame({kind: column}), "here")[1][kind] for kind, column in other.items()
+        kind: table_io.plain(pd.DataFrame({kind: column}), "here")[1][kind] for kind, column in variants.items()
     } == KINDS
 
 
 def test_plain_table_keeps_every_bit():
-    """Of numbers, whole numbers and flags; text that is missing, or empty, is None."""
+    """This holds for numbers, integers and flags; missing and empty text becomes None."""
     frame, _ = table_io.plain(FRAME, "here")
     for name in ("number", "integer", "flag"):
         assert frame[name].dtype == FRAME[name].dtype
@@ -174,8 +174,8 @@ def test_plain_table_keeps_every_bit():
     assert list(frame["text"]) == ["a", None, None, "nan", "True", 'with "quotes", commas', "two\nlines é"]
 
 
-def test_plain_table_is_what_anyone_reads_from_its_file(tmp_path):
-    """So that what is drawn at once and what is drawn later are the same picture; again and again."""
+def test_plain_table_equals_its_file_read_back(tmp_path):
+    """Drawing at once and drawing later thus give the same picture; a second round trip changes nothing."""
     frame, kinds = table_io.plain(FRAME, "here")
     columns = {name: ColumnRecord(meaning="x", kind=kind) for name, kind in kinds.items()}
     for _ in range(2):
@@ -185,8 +185,8 @@ def test_plain_table_is_what_anyone_reads_from_its_file(tmp_path):
         frame = table_io.plain(read, "here")[0]
 
 
-def test_published_table_is_read_as_it_was_rounded(tmp_path):
-    """Its six digits, its whole numbers, its gaps."""
+def test_published_table_is_read_with_its_rounded_numbers(tmp_path):
+    """Integers, flags, text and missing values are exact."""
     frame, kinds = table_io.plain(FRAME, "here")
     columns = {name: ColumnRecord(meaning="x", kind=kind) for name, kind in kinds.items()}
     table_io.write_csv(frame, tmp_path / "x.csv", SIGNIFICANT_DIGITS)
@@ -196,19 +196,19 @@ def test_published_table_is_read_as_it_was_rounded(tmp_path):
 
 
 def test_table_without_rows_keeps_its_columns(tmp_path):
-    """Nothing is still of some kind."""
+    """The kinds of its columns are kept too."""
     frame, kinds = table_io.plain(FRAME.iloc[:0], "here")
     assert list(frame.columns) == list(FRAME.columns)
     assert len(frame) == 0
     assert kinds["integer"] == "integer"
 
 
-ODD = [[1, 2], {"a": 1}, 1j, np.datetime64("2026-01-01"), np.array(1.0), object()]
+UNSUPPORTED = [[1, 2], {"a": 1}, 1j, np.datetime64("2026-01-01"), np.array(1.0), object()]
 
 
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
-def test_what_no_csv_holds_is_refused(odd):
+@pytest.mark.parametrize("value", UNSUPPORTED, ids=lambda value: type(value).__name__)
+def test_unsupported_values_are_refused(value):
     """The error names the figure, the column and the value."""
-    column = pd.Series(["a", odd], dtype=object)
+    column = pd.Series(["a", value], dtype=object)
     with pytest.raises(TypeError, match=r"here: column 'x' must hold numbers.*Got "):
         table_io.plain(pd.DataFrame({"x": column}), "here")

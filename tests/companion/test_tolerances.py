@@ -1,4 +1,4 @@
-"""How far a table moved, in units of what a rebuild may: beyond 1 exactly where the rule of publication says moved."""
+"""The movement of a table in units of its tolerance: it exceeds 1 exactly if a rebuild replaces the figure."""
 
 import math
 
@@ -21,10 +21,10 @@ CHANGES = {
     "another seed": [("0.5,", "0.55,"), ("0.25,", "0.26,")],
     "beyond five standard errors": [("0.25,", "0.31,")],
     "the larger of the two standard errors counts": [("0.25,0.01", "0.31,0.02")],
-    "rounding of what is published": [("3.14159", "3.1415926535")],
+    "rounding for publication": [("3.14159", "3.1415926535")],
     "an exact number": [("3.14159", "3.1416")],
-    "zero, up to what the column says": [("0\n", "9e-10\n")],
-    "zero, further": [("0\n", "2e-9\n")],
+    "zero, within the absolute tolerance": [("0\n", "9e-10\n")],
+    "zero, beyond the absolute tolerance": [("0\n", "2e-9\n")],
     "a number is lost": [("3.14159", "nan")],
     "a standard error moves with its column": [("0.02", "0.03")],
     "a standard error is lost": [("0.02", "nan")],
@@ -33,16 +33,16 @@ CHANGES = {
 
 
 @pytest.fixture
-def moves(tmp_path):
-    """The movement between two tables, and what the rule of publication says."""
+def compared(tmp_path):
+    """Return a function that compares two tables: their movement, and the columns that publication counts as moved."""
 
-    def between(old, new, columns=COLUMNS):
+    def compare(old, new, columns=COLUMNS):
         paths = tmp_path / "old.csv", tmp_path / "new.csv"
         for path, text in zip(paths, (old, new), strict=True):
             path.write_text(text, encoding="utf-8")
         return movement(*paths, columns), moved(*paths, columns)
 
-    return between
+    return compare
 
 
 def changed(changes):
@@ -54,42 +54,42 @@ def changed(changes):
 
 
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
-def test_movement_agrees_with_publication(moves, changes):
-    """A column is beyond 1 exactly where a rebuild would replace the figure for it."""
-    found, replaced = moves(TABLE, changed(changes))
-    assert found.other_rows is None
-    assert sorted(column.name for column in found.columns if column.by > 1) == sorted(replaced)
-    assert found.reproduces == (not replaced)
+def test_movement_agrees_with_publication(compared, changes):
+    """A column moves by more than 1 exactly if a rebuild replaces the figure because of it."""
+    result, replaced = compared(TABLE, changed(changes))
+    assert result.other_rows is None
+    assert sorted(column.name for column in result.columns if column.by > 1) == sorted(replaced)
+    assert result.reproduces == (not replaced)
 
 
-def test_worst_column_comes_first_with_its_worst_number(moves):
-    """In units of five standard errors: by how much, in which row, from what to what."""
-    found, _ = moves(TABLE, changed(CHANGES["another seed"]))
-    worst, *others = found.columns
+def test_worst_column_comes_first_with_its_worst_number(compared):
+    """It has the row, both values, and the movement in units of five standard errors."""
+    result, _ = compared(TABLE, changed(CHANGES["another seed"]))
+    worst, *others = result.columns
     assert (worst.name, worst.row, worst.old, worst.new) == ("error", 1, 0.5, 0.55)
     assert worst.by == pytest.approx(0.5)
-    assert found.by == worst.by
+    assert result.by == worst.by
     assert all(column.by == 0 for column in others)
 
 
-def test_rounding_for_publication_is_no_movement(moves):
-    """What is published has six digits of what was computed."""
-    found, _ = moves(TABLE, changed(CHANGES["rounding of what is published"]))
-    assert found.by == 0
-    found, _ = moves(TABLE, TABLE.replace("3.14159", "3.141596"))
-    assert 0 < found.by < 1
+def test_rounding_for_publication_is_no_movement(compared):
+    """Published numbers have six digits."""
+    result, _ = compared(TABLE, changed(CHANGES["rounding for publication"]))
+    assert result.by == 0
+    result, _ = compared(TABLE, TABLE.replace("3.14159", "3.141596"))
+    assert 0 < result.by < 1
 
 
-def test_lost_number_is_infinitely_far(moves):
-    """The row where it is missing is named, though others moved as well."""
-    found, _ = moves(TABLE, changed([("0.5,", "0.55,"), ("3.14159", "nan")]))
-    worst = found.columns[0]
+def test_lost_number_moves_infinitely(compared):
+    """It is the worst number even if others moved as well."""
+    result, _ = compared(TABLE, changed([("0.5,", "0.55,"), ("3.14159", "nan")]))
+    worst = result.columns[0]
     assert (worst.name, worst.row, worst.old) == ("bound", 2, 3.14159)
     assert math.isinf(worst.by)
 
 
 @pytest.mark.parametrize(
-    ("new", "says"),
+    ("new", "message"),
     [
         (TABLE + "c,1,1,1,1\n", "it has 3 rows; published: 2"),
         (TABLE.replace("bound", "limit"), "its columns are law, length, error, std_error, limit; published: law"),
@@ -97,26 +97,26 @@ def test_lost_number_is_infinitely_far(moves):
     ],
     ids=["more", "columns", "texts"],
 )
-def test_other_rows_are_not_compared(moves, new, says):
-    """What a number would be compared with is another thing."""
-    found, replaced = moves(TABLE, new)
-    assert says in str(found.other_rows)
-    assert not found.reproduces
-    assert found.columns == ()
+def test_tables_with_different_rows_are_not_compared(compared, new, message):
+    """The rows do not correspond to each other."""
+    result, replaced = compared(TABLE, new)
+    assert message in str(result.other_rows)
+    assert not result.reproduces
+    assert result.columns == ()
     assert replaced
 
 
-def test_first_column_says_what_a_row_is(moves):
-    """Numbers at another length are not those that were published, however near."""
+def test_first_column_identifies_the_row(compared):
+    """Numbers at different lengths are not compared, even if they are close."""
     columns = {name: COLUMNS[name] for name in ("length", "error", "std_error")}
     old = "length,error,std_error\n10,0.5,0.02\n100,0.25,0.01\n"
-    found, _ = moves(old, old.replace("100,", "128,"), columns)
-    assert found.other_rows == "its rows are others: length of row 2 is 128.0; published: 100.0"
+    result, _ = compared(old, old.replace("100,", "128,"), columns)
+    assert result.other_rows == "its rows are others: length of row 2 is 128.0; published: 100.0"
 
 
-def test_table_without_rows_moves_nowhere(moves):
-    """There is nothing in it to move."""
+def test_table_without_rows_does_not_move(compared):
+    """An empty table equals itself."""
     head = TABLE.splitlines()[0] + "\n"
-    found, _ = moves(head, head)
-    assert found.by == 0
-    assert found.reproduces
+    result, _ = compared(head, head)
+    assert result.by == 0
+    assert result.reproduces

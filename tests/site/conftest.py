@@ -1,7 +1,7 @@
-"""The site at the smoke profile, built strictly once, served on loopback, opened in a real Chromium.
+"""Fixtures for the tests of the site: it is built strictly once in the smoke profile, and opened in Chromium.
 
-While you work on pages, `SITE_PROFILE=laptop pytest tests/site/test_pages.py` opens the site that is there already, as
-`companion site --published` leaves it.
+While you edit pages, `SITE_PROFILE=laptop pytest tests/site/test_pages.py` opens an existing site, such as the one that
+`companion site --published` writes.
 """
 
 import functools
@@ -42,15 +42,15 @@ def project() -> Project:
 
 @pytest.fixture(scope="session")
 def profile() -> str:
-    """Of the site that is opened."""
+    """The profile whose site is opened."""
     return os.environ.get("SITE_PROFILE", SMOKE)
 
 
 @pytest.fixture(scope="session")
 def site(project: Project, profile: str, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The folder of the strictly built site; it fails here if any page warns or any claim does not hold."""
-    own = tmp_path_factory.getbasetemp()
-    built = (own if worker_id == "master" else own.parent) / "site"
+    """Return the folder of the strictly built site; the build fails if a page warns or a claim does not hold."""
+    temporary = tmp_path_factory.getbasetemp()
+    built = (temporary if worker_id == "master" else temporary.parent) / "site"
     with FileLock(f"{built}.lock"):  # one worker builds, the others wait
         if profile == SMOKE and not built.exists():
             subprocess.run([sys.executable, "-m", "companion", "build", "--profile", SMOKE], cwd=ROOT, check=True)
@@ -59,14 +59,14 @@ def site(project: Project, profile: str, tmp_path_factory: pytest.TempPathFactor
     return project.site(profile)
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class _QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="session")
 def address(site: Path) -> Iterator[str]:
-    handler = functools.partial(_Quiet, directory=str(site))
+    handler = functools.partial(_QuietHandler, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -76,16 +76,16 @@ def address(site: Path) -> Iterator[str]:
 
 
 def find_chromium() -> str:
-    """$CHROMIUM, one on the PATH, or Debian's, installed now. Fails with the line to run: never a silent skip."""
+    """Return the path of Chromium; as root, install it if it is missing. Without it tests fail, and are not skipped."""
     named = os.environ.get("CHROMIUM")
-    found = named or shutil.which("chromium") or shutil.which("google-chrome")
-    if not found and shutil.which("apt-get") and os.geteuid() == 0:
+    executable = named or shutil.which("chromium") or shutil.which("google-chrome")
+    if not executable and shutil.which("apt-get") and os.geteuid() == 0:
         subprocess.run(["apt-get", "update", "-qq"], check=False)
         subprocess.run(INSTALL.split(), check=False)
-        found = shutil.which("chromium")
-    if not found or not (shutil.which(found) or Path(found).is_file()):
-        pytest.fail(f"The browser tests need Chromium: set CHROMIUM=/path/to/it, or run: sudo {INSTALL}", False)
-    return found
+        executable = shutil.which("chromium")
+    if not executable or not (shutil.which(executable) or Path(executable).is_file()):
+        pytest.fail(f"The browser tests need Chromium: set CHROMIUM=/path/to/chromium, or run: sudo {INSTALL}", False)
+    return executable
 
 
 @pytest.fixture(scope="session")

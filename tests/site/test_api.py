@@ -1,4 +1,4 @@
-"""The pages of the library, as a reader finds and uses them."""
+"""The pages about the public names of the library."""
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -26,21 +26,21 @@ def open_page(page: Page, address: str, name: str) -> None:
     page.goto(f"{address}/book/{name}.html", wait_until="domcontentloaded")
 
 
-def test_every_name_stands_once_with_its_signature(page: Page, address: str, library: Library):
-    """In the order of the files, as it is written, under its own anchor."""
+def test_every_name_is_shown_once_with_its_signature(page: Page, address: str, library: Library):
+    """Names are in the order of the source, and each has its own anchor."""
     for name, modules in library.pages.items():
         open_page(page, address, name)
         shown = dict(
             page.locator("dt.sig").evaluate_all("all => all.map(one => [one.id, one.firstChild && one.innerText])")
         )
         entries = [entry for module in modules for entry in library.modules[module].entries]
-        wanted = {one.full: one.signature for entry in entries for one in (entry, *entry.members)}
-        assert list(shown) == list(wanted)
-        assert {full: text.rstrip("#").strip() for full, text in shown.items()} == wanted
+        expected = {item.full: item.signature for entry in entries for item in (entry, *entry.members)}
+        assert list(shown) == list(expected)
+        assert {full: text.rstrip("#").strip() for full, text in shown.items()} == expected
 
 
-def test_a_name_leads_to_figures_and_back(page: Page, address: str, library: Library):
-    """From a function to a figure whose code names it, and from the code under that figure to the function."""
+def test_names_and_figures_link_to_each_other(page: Page, address: str, library: Library):
+    """A function links to a figure whose code uses it, and the code of that figure links back."""
     full, figure = "lib.attention.linear_attend", "one_prompt"
     open_page(page, address, library.page_of(full))
     entry = page.locator(f"dl:has(> dt[id='{full}'])")
@@ -51,8 +51,8 @@ def test_a_name_leads_to_figures_and_back(page: Page, address: str, library: Lib
     assert page.locator(f".companion-users a[href$='#{full}']").count() >= 1
 
 
-def test_a_docstring_cites_what_it_stands_on(page: Page, address: str, library: Library):
-    """The box of a lemma, and the work where there is no box."""
+def test_a_docstring_links_to_its_sources(page: Page, address: str, library: Library):
+    """It links to the box of a lemma, or to the reference if there is no box."""
     open_page(page, address, library.page_of("lib.attention.attend"))
     entry = page.locator("dl:has(> dt[id='lib.attention.attend'])")
     assert entry.locator("a[href$='#bb26-lemma-2-1']").inner_text() == "BB26, Lemma 2.1"
@@ -60,7 +60,7 @@ def test_a_docstring_cites_what_it_stands_on(page: Page, address: str, library: 
 
 
 def test_search_finds_a_function(page: Page, address: str):
-    """By its name."""
+    """A search for its name leads to its entry."""
     page.goto(f"{address}/search.html?q=stream_attend")
     page.wait_for_selector("#search-results ul.search li a")
     links = page.locator("#search-results ul.search li a").evaluate_all("all => all.map(one => one.href)")
@@ -68,7 +68,7 @@ def test_search_finds_a_function(page: Page, address: str):
 
 
 def test_long_signatures_wrap(page: Page, address: str, library: Library):
-    """On a phone nothing is wider than the screen."""
+    """On a phone, no element is wider than the screen."""
     page.set_viewport_size(PHONE)
     for name in library.pages:
         open_page(page, address, name)

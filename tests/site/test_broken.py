@@ -1,4 +1,4 @@
-"""What must fail the build does: each test breaks one thing in a small book."""
+"""Every fault of a book fails the build: each test breaks one thing in a small book."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from companion.project.paths import Project
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Project:
-    """A book of one notebook, as it is laid out, run and built."""
+    """A new book with one notebook, run and built."""
     project = Project(tmp_path_factory.mktemp("books") / "paper")
     create_book(project.root, "toy")
     finished = companion(project, "build")
@@ -27,7 +27,7 @@ def built(tmp_path_factory) -> Project:
 
 @pytest.fixture
 def book(built: Project, tmp_path) -> Project:
-    """A copy of it, to break."""
+    """A copy of the built book, to break."""
     shutil.copytree(built.root, tmp_path / "paper", ignore=shutil.ignore_patterns(".doctrees", ".snakemake"))
     return Project(tmp_path / "paper")
 
@@ -43,12 +43,12 @@ def companion(project: Project, *arguments: str) -> subprocess.CompletedProcess[
     )
 
 
-# The quotes of print, which pages have, as they are typed.
+# Pages have typographic quotes; this maps them to ASCII.
 TYPED_QUOTES = str.maketrans("‘’“”", "''\"\"")
 
 
-class Read(HTMLParser):
-    """What a page says, what its pictures are said to show, and its scripts."""
+class ParsedPage(HTMLParser):
+    """The text of a page, the alt texts of its pictures, and its scripts."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -69,7 +69,7 @@ class Read(HTMLParser):
         (self.scripts if self._inside else self.words).append(data)
 
 
-def say(project: Project, sentence: str) -> None:
+def add_to_front_page(project: Project, sentence: str) -> None:
     """Add a sentence to the front page."""
     page = project.book / "index.md"
     page.write_text(f"{page.read_text()}\n{sentence}\n")
@@ -83,17 +83,17 @@ def edit_record(project: Project, change) -> None:
 
 
 def test_unbroken_book_builds_again(book: Project):
-    """The control: without damage the same command succeeds, and reads every page of a fresh copy.
+    """The control: the same command succeeds without damage; in a fresh copy it reads every page.
 
-    A claim that changed then costs the pages that show it: its chapter, the ledger, and the front page, which offers
-    the executed notebook. Not the references.
+    After a change of a claim, it reads again only the pages that show the claim: its chapter, the ledger, and the front
+    page, which offers the executed notebook.
     """
     for change, pages in ((lambda record: None, 4), (lambda record: record["claims"][0].update(measured=1.01), 3)):
         edit_record(book, change)
         finished = companion(book, "site")
         assert finished.returncode == 0, finished.stderr
-        read = re.findall(r"(\d+) added, (\d+) changed", (book.build("laptop").folder / "book.log").read_text())
-        assert sum(map(int, read[0])) == pages
+        counts = re.findall(r"(\d+) added, (\d+) changed", (book.build("laptop").folder / "book.log").read_text())
+        assert sum(map(int, counts[0])) == pages
     assert "1.01" in (book.site("laptop") / "book/claims.html").read_text()
 
 
@@ -107,7 +107,7 @@ def test_missing_figure_fails(book: Project):
 
 
 def test_altered_data_fails(book: Project):
-    """A CSV that is not the one the record names is not shown as if it were."""
+    """A CSV file must match the checksum in the record."""
     path = book.published / "toy" / f"{figure_of('toy')}.csv"
     path.write_text(path.read_text().replace("10,", "11,", 1))
     finished = companion(book, "site")
@@ -141,20 +141,20 @@ statements:
 """
 
 
-def list_statements(project: Project, text: str) -> None:
-    """Give the book a list of its paper's statements, a page that shows it, and a box that cites Lemma 1."""
+def add_statements(project: Project, text: str) -> None:
+    """Give the book a list of statements, a page that shows it, and a box that cites Lemma 1."""
     (project.book / "list.yml").write_text(text)
     settings = project.root / "pyproject.toml"
     settings.write_text(settings.read_text().replace("science = []", 'science = []\nstatements = "book/list.yml"', 1))
     contents = project.root / "_toc.yml"
     contents.write_text(contents.read_text().replace("book/claims", "book/statements\n      - file: book/claims"))
     (project.book / "statements.md").write_text("# Statements\n\n```{companion-statements} companion\n```\n")
-    say(project, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`companion`.\n```")
+    add_to_front_page(project, "```{prf:lemma}\n:label: slow\n\nSlow. This is Lemma 1 of {cite:t}`companion`.\n```")
     edit_record(project, lambda record: record["claims"][0].update(source="[companion, Thm 2]"))
 
 
-def test_statements_are_shown_with_where_they_were_read(book: Project):
-    list_statements(book, STATEMENTS)
+def test_statements_are_shown_with_their_origins(book: Project):
+    add_statements(book, STATEMENTS)
     finished = companion(book, "site")
     assert finished.returncode == 0, finished.stderr
     pages = {
@@ -166,45 +166,48 @@ def test_statements_are_shown_with_where_they_were_read(book: Project):
     assert "second-hand" in pages["claims"]
 
 
-# Signs that are markup to MyST, to HTML or to TeX, and that no claim means so.
-ODD = """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | #n ~o~ (p)= 'q' "r" snake_case"""
-# In a caption formulas and emphasis are markup, as in all prose; these signs are none there either.
-ODD_CAPTION = "a * b < c > d <script>e</script> & &amp; f $ g"
+# Characters that MyST, HTML or TeX would parse as markup, but that are literal in a claim.
+SPECIAL = (
+    """a*b*c _x_ **d** __e__ `f` [g](h) {i}`j` <script>k</script> & &amp; $l$ \\m | #n ~o~ (p)= 'q' "r" snake_case"""
+)
+# A caption may contain formulas and emphasis; these characters are literal in it.
+SPECIAL_CAPTION = "a * b < c > d <script>e</script> & &amp; f $ g"
 
 
-def test_what_a_record_says_comes_out_as_it_is_written(book: Project):
-    """On the page, in the fold-out, in the ledger and in the list of statements; and the files say the same."""
+def test_texts_of_a_record_are_shown_literally(book: Project):
+    """This holds on the page, in its folded details, in the ledger, in the list of statements, and for downloads."""
 
     def change(record):
-        record["caption"] = ODD_CAPTION
-        record["alt"] = record["columns"]["length"]["meaning"] = record["columns"]["length"]["unit"] = ODD
+        record["caption"] = SPECIAL_CAPTION
+        record["alt"] = record["columns"]["length"]["meaning"] = record["columns"]["length"]["unit"] = SPECIAL
         (claim,) = record["claims"]
-        claim["statement"] = claim["alternative"]["theory"] = claim["source"] = ODD
+        claim["statement"] = claim["alternative"]["theory"] = claim["source"] = SPECIAL
 
-    list_statements(book, STATEMENTS.replace("title: Slow,", f"title: {json.dumps(ODD)}, remark: {json.dumps(ODD)},"))
+    text = json.dumps(SPECIAL)
+    add_statements(book, STATEMENTS.replace("title: Slow,", f"title: {text}, remark: {text},"))
     edit_record(book, change)
     finished = companion(book, "site")
     assert finished.returncode == 0, finished.stderr
     site = book.site("laptop")
-    pages = {name: Read((site / f"book/{name}.html").read_text()) for name in ("toy", "claims", "statements")}
+    pages = {name: ParsedPage((site / f"book/{name}.html").read_text()) for name in ("toy", "claims", "statements")}
     for page in pages.values():
         assert "k" not in page.scripts
         assert "e" not in page.scripts
-    assert ODD_CAPTION in pages["toy"].text
-    assert ODD in pages["toy"].alts
-    assert pages["toy"].text.count(ODD) == 5  # statement, alternative, source; meaning and unit of a column
-    assert pages["claims"].text.count(ODD) == 4  # and the source among the filters
-    assert pages["statements"].text.count(ODD) == 2
+    assert SPECIAL_CAPTION in pages["toy"].text
+    assert SPECIAL in pages["toy"].alts
+    assert pages["toy"].text.count(SPECIAL) == 5  # statement, alternative, source; meaning and unit of a column
+    assert pages["claims"].text.count(SPECIAL) == 4  # statement, alternative, source; and the source as a filter
+    assert pages["statements"].text.count(SPECIAL) == 2
     figure = figure_of("toy")
     record = json.loads((site / f"figures/toy/{figure}.json").read_text())
-    assert record["claims"][0]["statement"] == ODD
+    assert record["claims"][0]["statement"] == SPECIAL
     assert (site / f"figures/toy/{figure}.csv").read_bytes() == (book.published / f"toy/{figure}.csv").read_bytes()
 
 
-def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
-    """Of a module, a function, a class and its method; a name leads to its place, and a module left out is told."""
-    place = f"{book.settings.chapters}.odd"
-    words = ODD.replace("\\", "\\\\").replace("`f`", "f").replace("`j`", "j").replace('"r"', "r")
+def test_docstrings_are_shown_literally(book: Project):
+    """This holds for a module, a function, a class and its method; names link, and missing modules are reported."""
+    module = f"{book.settings.chapters}.odd"
+    words = SPECIAL.replace("\\", "\\\\").replace("`f`", "f").replace("`j`", "j").replace('"r"', "r")
     source = "\n".join(
         [
             f'"""{words}"""',
@@ -212,8 +215,8 @@ def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
             f'class Second:\n    """{words} See `first`."""\n    def third(self):\n        """{words}"""',
         ]
     )
-    (book.root / f"{place.replace('.', '/')}.py").write_text(source + "\n")
-    (book.book / "names.md").write_text(f"# Names\n\n```{{companion-api}} {place}\n```\n")
+    (book.root / f"{module.replace('.', '/')}.py").write_text(source + "\n")
+    (book.book / "names.md").write_text(f"# Names\n\n```{{companion-api}} {module}\n```\n")
     contents = book.root / "_toc.yml"
     contents.write_text(
         contents.read_text().replace("- file: book/claims", "- file: book/claims\n      - file: book/names")
@@ -221,20 +224,22 @@ def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
     finished = companion(book, "site", "--published")
     assert finished.returncode == 0, finished.stderr
     text = (book.site("laptop") / "book/names.html").read_text()
-    page = Read(text)
+    page = ParsedPage(text)
     assert page.text.count(" ".join(words.replace("\\\\", "\\").split())) == 4
     assert "k" not in page.scripts
     assert """first(x: "A[B, ' d']" = 1 < 2)""" in page.text
-    assert f'href="#{place}.first"' in text
-    table = book.root / "pyproject.toml"
-    table.write_text(table.read_text().replace("science = []", f'science = []\napi = ["{book.settings.chapters}"]'))
+    assert f'href="#{module}.first"' in text
+    settings = book.root / "pyproject.toml"
+    settings.write_text(
+        settings.read_text().replace("science = []", f'science = []\napi = ["{book.settings.chapters}"]')
+    )
     finished = companion(book, "site", "--published")
     assert finished.returncode != 0
     assert f"The module {book.settings.chapters}.toy.toy_error is explained on no page" in finished.stderr
 
 
-def test_a_book_whose_address_is_known_says_so(book: Project):
-    """One command brings the buttons, the map of the site and whole addresses; before it nothing leads nowhere."""
+def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):
+    """`set-url` adds buttons, the site map and absolute addresses; before that, no link needs the address."""
     page = book.site("laptop") / "book/toy.html"
     config = book.root / "_config.yml"
     buttons = "launch_buttons:\n  binderhub_url: https://mybinder.org\n\nexecute:\n"
@@ -260,16 +265,16 @@ def test_a_book_whose_address_is_known_says_so(book: Project):
     assert "https://some--body.github.io/paper/" in (page.parents[1] / "404.html").read_text()
 
 
-def test_every_fault_of_a_page_is_named_and_not_forgotten(book: Project):
-    """The same command fails again: Sphinx must not remember the page it warned about as read.
+def test_every_fault_of_a_page_is_reported_again(book: Project):
+    """A second build fails too: Sphinx must not treat a page with warnings as read.
 
-    A link to nowhere; a claim that no figure makes; a box called as a heading of its page is; a box and a claim that
-    cite the paper, where no row says where that was read.
+    The faults are a broken link, an unknown claim, a box whose label equals the anchor of a heading, and a box and a
+    claim that cite a paper without a row in the list of statements.
     """
-    say(book, "See {doc}`nowhere`.")
-    say(book, "Measured: {claim}`toy-rat`.")
-    say(book, "## Slow words\n\n```{prf:remark}\n:label: slow-words\n\nSlow.\n```")
-    list_statements(book, STATEMENTS.replace("Lemma 1", "Lemma 3").replace("Theorem 2", "Theorem 4"))
+    add_to_front_page(book, "See {doc}`nowhere`.")
+    add_to_front_page(book, "Measured: {claim}`toy-rat`.")
+    add_to_front_page(book, "## Slow words\n\n```{prf:remark}\n:label: slow-words\n\nSlow.\n```")
+    add_statements(book, STATEMENTS.replace("Lemma 1", "Lemma 3").replace("Theorem 2", "Theorem 4"))
     for _ in range(2):
         finished = companion(book, "site")
         assert finished.returncode == 2
@@ -280,8 +285,8 @@ def test_every_fault_of_a_page_is_named_and_not_forgotten(book: Project):
         assert "has the source [companion, Thm 2] and no row" in finished.stderr
 
 
-def test_notebook_not_run_fails(book: Project):
-    """A page whose executed copy is missing cannot be shown as if it had been run, whatever was woven from it."""
+def test_notebook_without_a_run_fails(book: Project):
+    """A page without an executed notebook is refused, even if a woven copy remains."""
     assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
     (book.build("laptop").executed / "toy.ipynb").unlink()
     finished = companion(book, "site")
@@ -289,8 +294,8 @@ def test_notebook_not_run_fails(book: Project):
     assert "has not been run" in finished.stderr
 
 
-def test_other_code_than_was_run_fails(book: Project):
-    """Outputs are not shown below code that did not give them."""
+def test_notebook_edited_after_its_run_fails(book: Project):
+    """Outputs are not shown below code that did not produce them."""
     path = book.notebook("toy")
     path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
     finished = companion(book, "site")

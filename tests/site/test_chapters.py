@@ -1,4 +1,4 @@
-"""Every chapter at the smoke profile, as built: claims, captions, and pictures drawn anew from their data."""
+"""Every chapter in the smoke profile: claims, captions, outputs, and pictures redrawn from their data."""
 
 import json
 from pathlib import Path
@@ -21,23 +21,23 @@ def folder(site, request) -> Path:
 
 
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
-def test_claims_hold_and_fail_with_the_number_of_their_alternative(folder, figure):
-    """What the record says of itself is not believed, but worked out again."""
+def test_claims_hold_and_would_fail_for_their_alternative(folder, figure):
+    """Both verdicts are computed again from the recorded numbers."""
     for claim in store.read_record(folder, figure).claims:
         assert claim.accepts(claim.measured), claim
         assert not claim.accepts(claim.alternative.measured), claim
 
 
 @pytest.mark.parametrize("name", PROJECT.notebooks())
-def test_no_cell_prints_a_warning(site, name):
-    """Readers see figures, and sentences that a step means to say; nothing that slipped out."""
+def test_no_cell_prints(site, name):
+    """Notebooks show figures and text that a step returns, but no warnings or other printed lines."""
     executed = json.loads((PROJECT.build("smoke").notebooks / f"{name}.ipynb").read_text(encoding="utf-8"))
     outputs = [output for cell in executed["cells"] for output in cell.get("outputs", [])]
     assert [output["text"] for output in outputs if output["output_type"] == "stream"] == []
 
 
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
-def test_captions_say_what_to_see_and_alt_texts_what_is_drawn(folder, figure):
+def test_captions_and_alt_texts_have_a_useful_length(folder, figure):
     record = store.read_record(folder, figure)
     assert len(record.caption) > 200
     assert 100 < len(record.alt) < 600
@@ -45,8 +45,8 @@ def test_captions_say_what_to_see_and_alt_texts_what_is_drawn(folder, figure):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(("folder", "figure"), FIGURES, indirect=["folder"])
-def test_picture_can_be_drawn_from_what_a_reader_downloads(folder, figure, theme):
-    """The CSV of six digits, and the record; nothing else is needed. Every axis holds something."""
+def test_picture_can_be_drawn_from_the_published_files(folder, figure, theme):
+    """`draw` needs only the CSV file and the record; every visible axis contains data."""
     record = store.read_record(folder, figure)
     module = PROJECT.import_module(f"chapters.{folder.name}.{figure}")
     with style(theme):
@@ -54,4 +54,4 @@ def test_picture_can_be_drawn_from_what_a_reader_downloads(folder, figure, theme
         drawn.canvas.draw()
         plt.close(drawn)
     assert drawn.axes
-    assert all(axes.has_data() for axes in drawn.axes if axes.axison)  # one may hold the legend
+    assert all(axes.has_data() for axes in drawn.axes if axes.axison)  # axes without a frame may hold a legend

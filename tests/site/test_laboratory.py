@@ -1,4 +1,4 @@
-"""The pictures that move: what they say is what the library says, by every way there is to move them."""
+"""The interactive pictures: their readings equal the values of the library, and every way to move them works."""
 
 import random
 from urllib.parse import parse_qs, urlsplit
@@ -18,7 +18,7 @@ from lib.finite_prompt import participation, score_error
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 812}
 PAGE = "book/laboratory.html"
 SETTINGS = 50
-# Four digits are shown; the claims say how far a table is off between its nodes.
+# Readings have four digits; OFF bounds the interpolation error of the tables, which the claims of the chapter measure.
 SHOWN, OFF = 5e-4, 1e-3
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻−", "0123456789--")
 READINGS = """figure => Object.fromEntries([...document.querySelectorAll(`#${figure} [data-reading]`)].map(
@@ -33,7 +33,7 @@ FIGURES = ("live-plane", "live-needle", "live-valley", "live-cloud")
 
 
 def number(text: str) -> float:
-    """What a reader reads: `1.234 × 10⁻⁵`, `10⁶` or `0.25`."""
+    """Return the value of a reading such as `1.234 × 10⁻⁵`, `10⁶` or `0.25`."""
     digits, cross, power = text.rpartition(" × ")
     if not cross and text.startswith("10") and text[2:3] in "⁰¹²³⁴⁵⁶⁷⁸⁹⁻" and text[2:]:
         return 10.0 ** int(text[2:].translate(RAISED))
@@ -51,7 +51,7 @@ def tab(browser: Browser):
 
 @pytest.fixture
 def lab(tab: Page, address: str) -> Page:
-    """The laboratory, opened anew where it was open before."""
+    """The laboratory, reloaded for each test."""
     tab.goto(f"{address}/{PAGE}", wait_until="domcontentloaded")
     tab.wait_for_selector("#fig-live-plane.lab-live")
     return tab
@@ -62,15 +62,15 @@ def readings(page: Page, figure: str) -> dict[str, str]:
 
 
 def shown_at(page: Page, figure: str, settings: list[tuple[float, ...]]) -> dict[str, np.ndarray]:
-    """What stands under the picture at each setting of its sliders, in their order."""
-    found = []
+    """Return the readings of a picture, by name, for each setting of its sliders."""
+    rows = []
     for values in settings:
         page.evaluate(MOVE, [f"fig-{figure}", list(values)])
-        found.append({name: number(text) for name, text in readings(page, figure).items()})
-    return {name: np.asarray([one[name] for one in found]) for name in found[0]}
+        rows.append({name: number(text) for name, text in readings(page, figure).items()})
+    return {name: np.asarray([row[name] for row in rows]) for name in rows[0]}
 
 
-def test_the_plane_shows_what_the_library_says(float64, lab: Page):
+def test_the_plane_agrees_with_the_library(float64, lab: Page):
     rng = random.Random(1)
     settings = [(round(rng.uniform(0, 15) * 20) / 20, round(rng.uniform(0, 400)) / 10) for _ in range(SETTINGS)]
     shown = shown_at(lab, "live-plane", settings)
@@ -83,7 +83,7 @@ def test_the_plane_shows_what_the_library_says(float64, lab: Page):
     np.testing.assert_allclose(shown["freezing"], np.sqrt(2 * log_lengths), rtol=SHOWN)
 
 
-def test_the_needle_shows_what_the_library_says(float64, lab: Page):
+def test_the_needle_agrees_with_the_library(float64, lab: Page):
     rng = random.Random(2)
     settings = [(round(rng.uniform(0, 80) * 4) / 4, round(rng.uniform(0.3, 12) * 20) / 20) for _ in range(SETTINGS)]
     shown = shown_at(lab, "live-needle", settings)
@@ -95,7 +95,7 @@ def test_the_needle_shows_what_the_library_says(float64, lab: Page):
     np.testing.assert_allclose(shown["largest_score"], sl.best_risk(tasks, sl.hardmax), rtol=SHOWN + OFF)
 
 
-def test_the_valley_shows_what_the_library_says(float64, lab: Page):
+def test_the_valley_agrees_with_the_library(float64, lab: Page):
     rng = random.Random(3)
     dimensions, noises, lengths = (1, 2, 5, 10), (0.0, 0.1, 1.0), (0.85, 2.0, 3.65, 5.95)
     settings = [
@@ -111,17 +111,19 @@ def test_the_valley_shows_what_the_library_says(float64, lab: Page):
     shown = shown_at(lab, "live-valley", settings)
     tilt, share, decades, dimension, noise = np.asarray(settings).T
     d, variance = np.asarray(dimensions)[dimension.astype(int)], np.asarray(noises)[noise.astype(int)]
-    for one in (decades == these for these in lengths):
-        log_length = np.log(np.round(10.0 ** decades[one]))
-        excess = regression_heads.excess(d[one], variance[one], log_length[0], tilt[one], (share / tilt)[one])
-        linear = regression_heads.linear_excess(d[one], variance[one], log_length)
-        np.testing.assert_allclose(shown["excess"][one], excess, rtol=SHOWN + OFF)
-        np.testing.assert_allclose(shown["linear"][one], linear, rtol=SHOWN + OFF)
-        np.testing.assert_allclose(shown["ratio"][one], excess / linear, rtol=SHOWN + 2 * OFF)
+    for selected in (decades == choice for choice in lengths):
+        log_length = np.log(np.round(10.0 ** decades[selected]))
+        excess = regression_heads.excess(
+            d[selected], variance[selected], log_length[0], tilt[selected], (share / tilt)[selected]
+        )
+        linear = regression_heads.linear_excess(d[selected], variance[selected], log_length)
+        np.testing.assert_allclose(shown["excess"][selected], excess, rtol=SHOWN + OFF)
+        np.testing.assert_allclose(shown["linear"][selected], linear, rtol=SHOWN + OFF)
+        np.testing.assert_allclose(shown["ratio"][selected], excess / linear, rtol=SHOWN + 2 * OFF)
 
 
-def test_the_cloud_shows_what_the_library_says(float64, lab: Page, site):
-    """The tokens are those of the table, the laws those of the chapter."""
+def test_the_cloud_agrees_with_the_library(float64, lab: Page, site):
+    """Its tokens are those of the published table, its distributions those of the chapter."""
     rng, stops = random.Random(4), (1, 3, 10, 30, 100, 300)
     settings = [
         (rng.randrange(61) / 20, 5 * rng.randrange(-36, 37), rng.randrange(6), rng.randrange(2)) for _ in range(25)
@@ -130,21 +132,21 @@ def test_the_cloud_shows_what_the_library_says(float64, lab: Page, site):
     clouds = draw_clouds(1, key=jr.key(0))
     for size, angle, stop, law in settings:
         lab.evaluate(MOVE, ["fig-live-cloud", [size, angle, stop, law]])
-        said, name = readings(lab, "live-cloud"), ("Gaussian", "mixture")[law]
+        shown, name = readings(lab, "live-cloud"), ("Gaussian", "mixture")[law]
         query = size * np.asarray([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
         tokens = table[(table["law"] == name) & (table["kind"] == "token")][["x", "y"]].to_numpy()[: stops[stop]]
-        np.testing.assert_allclose(pair(said["prompt"]), prompt_answers(tokens, query), atol=OFF)
-        np.testing.assert_allclose(pair(said["law"]), answers(clouds[name].law, query), atol=OFF + SHOWN)
+        np.testing.assert_allclose(pair(shown["prompt"]), prompt_answers(tokens, query), atol=OFF)
+        np.testing.assert_allclose(pair(shown["law"]), answers(clouds[name].law, query), atol=OFF + SHOWN)
 
 
 def pair(text: str) -> list[float]:
-    """Of a point, `(0.125, −1.000)`."""
+    """Return the coordinates of a point that is shown as `(0.125, −1.000)`."""
     return [float(part.translate(RAISED)) for part in text.strip("()").split(",")]
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_a_point_is_dragged(lab: Page, figure: str):
-    """The readings, the sliders and the address follow."""
+def test_a_point_can_be_dragged(lab: Page, figure: str):
+    """The readings, the sliders and the page address change with it."""
     knob = lab.locator(f"#fig-{figure} .lab-knob").first
     knob.scroll_into_view_if_needed()
     before, box = readings(lab, f"{figure}"), knob.locator(".lab-dot").bounding_box()
@@ -162,8 +164,8 @@ def test_a_point_is_dragged(lab: Page, figure: str):
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_keys_move_all_that_moves(lab: Page, figure: str):
-    """Every slider and every point is a stop with a name and a value, that arrows change, and focus is seen."""
+def test_arrow_keys_move_every_control(lab: Page, figure: str):
+    """Sliders and points can be focused, have a value for screen readers, and show their focus."""
     for control in lab.locator(f"#fig-{figure} :is(input[type=range], .lab-knob)").all():
         control.focus()
         assert control.evaluate("one => one === document.activeElement")
@@ -181,20 +183,20 @@ def test_keys_move_all_that_moves(lab: Page, figure: str):
 
 
 def test_a_setting_has_an_address(browser: Browser, address: str, lab: Page):
-    """The link under a picture leads to its setting; so does the address of the page, for all pictures at once."""
+    """The link under a picture opens its setting; the address of the page opens the settings of all pictures."""
     lab.evaluate(MOVE, ["fig-live-plane", [7.5, 20]])
     lab.evaluate(MOVE, ["fig-live-needle", [25, 3]])
     lab.wait_for_function("location.search.includes('needle')")
-    said = {figure: readings(lab, figure) for figure in FIGURES}
+    expected = {figure: readings(lab, figure) for figure in FIGURES}
     link = lab.locator("#fig-live-plane .lab-link").evaluate("one => one.href")
     assert parse_qs(urlsplit(link).query) == {"plane.tau": ["7.5"], "plane.decades": ["20"]}
     whole, page = lab.url, browser.new_page(viewport=DESKTOP)
     page.goto(whole)
-    assert {figure: readings(page, figure) for figure in FIGURES} == said
+    assert {figure: readings(page, figure) for figure in FIGURES} == expected
     page.goto(link)
     page.wait_for_function("scrollY > 0")
-    assert readings(page, "live-plane") == said["live-plane"]
-    assert readings(page, "live-needle") != said["live-needle"]
+    assert readings(page, "live-plane") == expected["live-plane"]
+    assert readings(page, "live-needle") != expected["live-needle"]
     page.goto(f"{address}/{PAGE}?plane.tau=1e9&plane.decades=nonsense&needle.nu=-3")
     assert page.locator("#lab-plane-tau").input_value() == "15"
     assert page.locator("#lab-plane-decades").input_value() == "6"
@@ -202,18 +204,18 @@ def test_a_setting_has_an_address(browser: Browser, address: str, lab: Page):
     page.close()
 
 
-def test_addresses_in_the_prose_are_settings(lab: Page):
-    """Each is one that the page takes as it is, and gives again as the link to that setting."""
+def test_links_in_the_prose_are_valid_settings(lab: Page):
+    """After opening a link, the picture's own link contains the same setting."""
     links = lab.locator("article a[href^='?']:not(.lab-link)").evaluate_all("all => all.map(one => one.href)")
     assert len(links) > 4
     for link in links:
         lab.goto(link, wait_until="domcontentloaded")
-        found = lab.locator(f"#{urlsplit(link).fragment} .lab-link").evaluate("one => one.href")
-        assert parse_qs(urlsplit(link).query).items() <= parse_qs(urlsplit(found).query).items()
+        current = lab.locator(f"#{urlsplit(link).fragment} .lab-link").evaluate("one => one.href")
+        assert parse_qs(urlsplit(link).query).items() <= parse_qs(urlsplit(current).query).items()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_in_both_themes(browser: Browser, address: str, scheme: str):
+def test_pictures_fit_a_phone_in_both_themes(browser: Browser, address: str, scheme: str):
     page = browser.new_page(viewport=PHONE, color_scheme=scheme, has_touch=True)
     page.goto(f"{address}/{PAGE}")
     page.wait_for_selector("#fig-live-needle.lab-live")
@@ -221,34 +223,34 @@ def test_it_fits_a_phone_in_both_themes(browser: Browser, address: str, scheme: 
     rights = page.locator(".lab *").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
     assert max(rights) <= PHONE["width"] + 1
     colours = page.locator(".lab-axis text").evaluate_all("all => all.map(one => getComputedStyle(one).fill)")
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert len(set(colours)) == 1
     assert (sum(map(int, colours[0][4:-1].split(","))) > 384) == (scheme == "dark")
-    assert (sum(map(int, paper[4:-1].split(","))) < 384) == (scheme == "dark")
+    assert (sum(map(int, background[4:-1].split(","))) < 384) == (scheme == "dark")
     page.close()
 
 
-def test_no_other_page_pays_and_no_other_host_is_asked(browser: Browser, address: str, project: Project):
-    """Its scripts are its own, its tables are in it, and all of it is less than a megabyte."""
-    page, asked = browser.new_page(viewport=DESKTOP), {}
-    page.on("response", lambda answer: asked.update({answer.url: answer}))
+def test_scripts_are_loaded_only_here_and_from_this_host(browser: Browser, address: str, project: Project):
+    """The page contains its tables, and page and scripts have less than a megabyte in total."""
+    page, responses = browser.new_page(viewport=DESKTOP), {}
+    page.on("response", lambda response: responses.update({response.url: response}))
     page.goto(f"{address}/book/{project.notebooks()[0]}.html")
     page.wait_for_load_state("networkidle")
-    assert [url for url in asked if "/chapters/" in url] == []
-    asked.clear()
+    assert [url for url in responses if "/chapters/" in url] == []
+    responses.clear()
     page.goto(f"{address}/{PAGE}")
     page.wait_for_selector("#fig-live-plane.lab-live")
     page.evaluate(MOVE, ["fig-live-plane", [3, 9]])
     page.wait_for_load_state("networkidle")
-    assert {urlsplit(url).netloc for url in asked} == {urlsplit(address).netloc}
-    own = {url: answer for url, answer in asked.items() if "/chapters/" in url or url.endswith(PAGE)}
-    assert [url for url in own if url.endswith((".csv", ".json"))] == []
-    assert sum(len(answer.body()) for answer in own.values()) < 1_000_000
+    assert {urlsplit(url).netloc for url in responses} == {urlsplit(address).netloc}
+    loaded = {url: response for url, response in responses.items() if "/chapters/" in url or url.endswith(PAGE)}
+    assert [url for url in loaded if url.endswith((".csv", ".json"))] == []
+    assert sum(len(response.body()) for response in loaded.values()) < 1_000_000
     page.close()
 
 
-def test_a_figure_is_lent_to_other_chapters(browser: Browser, address: str, project: Project, lab: Page):
-    """Folded under theirs, with the same readings at the same setting; it moves by keys, and the address unfolds it."""
+def test_other_chapters_show_interactive_pictures(browser: Browser, address: str, project: Project, lab: Page):
+    """They are folded, have the readings of the laboratory, react to keys, and their link unfolds them."""
     assert project.settings.live
     for borrower, moving in project.settings.live.items():
         name = moving.partition("/")[2].replace("_", "-")
@@ -273,7 +275,7 @@ def test_a_figure_is_lent_to_other_chapters(browser: Browser, address: str, proj
         page.close()
 
 
-def test_without_scripts_pictures_stand_still(browser: Browser, address: str, project: Project):
+def test_without_scripts_static_pictures_are_shown(browser: Browser, address: str, project: Project):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/book/{next(iter(project.settings.live)).partition('/')[0]}.html")
@@ -286,7 +288,7 @@ def test_without_scripts_pictures_stand_still(browser: Browser, address: str, pr
     context.close()
 
 
-def test_it_works_from_a_disk(browser: Browser, site):
+def test_the_laboratory_works_from_files(browser: Browser, site):
     page = browser.new_page(viewport=DESKTOP)
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))

@@ -1,4 +1,4 @@
-"""The ledger of claims: complete, filterable, linked both ways with theorem boxes."""
+"""The ledger of claims is complete, can be filtered, and is linked with theorem boxes in both directions."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.site.sphinx.inline_text import ledger_anchor
 
-# By the name of each element and of all around it, where the links in it lead.
+# Return the targets of the links in each element, by the id of the element and the ids of its ancestors.
 LINKS = """selector => {
     const found = {};
     for (const one of document.querySelectorAll(selector)) {
@@ -34,8 +34,8 @@ def tab(browser: Browser):
 
 @pytest.fixture
 def ledger(tab: Page, address: str) -> Page:
-    """The ledger, opened anew where it was open before."""
-    tab.goto("about:blank")  # from one filter of the ledger to another the page would stay
+    """The ledger, reloaded for each test."""
+    tab.goto("about:blank")  # a change of the filter in the address alone would not reload the page
     tab.goto(f"{address}/book/claims.html")
     tab.wait_for_function("document.querySelector('form.companion-filter output').textContent")
     return tab
@@ -47,23 +47,23 @@ def claims(project: Project, site, profile) -> list[dict]:
 
 
 def shown(ledger: Page) -> int:
-    """How many claims are in open chapters and fit the filters."""
+    """Return the number of claims that are visible: their chapter is open, and they match the filters."""
     return ledger.locator(".companion-entry:visible").count()
 
 
 def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
-    """One entry a claim, under its stable anchor: what it says, what was measured, where it would fail."""
+    """Each claim has one entry under its anchor, with its statement, measured value and threshold."""
     assert ledger.locator(".companion-entry").count() == len(claims) > 0
     rows = dict(ledger.locator(".companion-entry").evaluate_all("all => all.map(one => [one.id, one.textContent])"))
     for claim in claims:
         row = rows[ledger_anchor(claim.id)].replace("’", "'")
         assert "".join(part for _, part in pieces(claim.statement)) in row
         assert f"{number(claim.measured)} measured; {bound(claim)}" in row
-        assert not re.search(r"\de[-+]\d", row), "a power of ten is written as one"
+        assert not re.search(r"\de[-+]\d", row), "powers of ten must be typeset"
 
 
-def test_claims_stand_by_chapter_in_the_order_of_figures(ledger: Page, claims: list[dict], project: Project):
-    """As a reader of the book meets them; chapters are folded, and the whole is short."""
+def test_claims_are_in_the_order_of_chapters_and_figures(ledger: Page, claims: list[dict], project: Project):
+    """Chapters are folded at first, so that the page is short."""
     rows = ledger.locator(".companion-entry").evaluate_all("all => all.map(one => one.id)")
     assert rows == [ledger_anchor(claim.id) for claim in claims]
     places = list(dict.fromkeys((claim.notebook, claim.figure) for claim in claims))
@@ -77,11 +77,11 @@ def test_claims_stand_by_chapter_in_the_order_of_figures(ledger: Page, claims: l
 
 
 def test_filters_by_words_source_and_verdict(ledger: Page, claims: list[dict]):
-    """Choosing a source shows its claims only; no published claim fails, so that choice shows none."""
-    mine = [claim for claim in claims if claim.source.startswith("[BB26")]
-    assert 0 < len(mine) < len(claims)
+    """A source selects its claims; no published claim fails, so that the verdict `fails` selects none."""
+    selected = [claim for claim in claims if claim.source.startswith("[BB26")]
+    assert 0 < len(selected) < len(claims)
     ledger.select_option("select[name=source]", "bb26")
-    assert shown(ledger) == len(mine)
+    assert shown(ledger) == len(selected)
     ledger.select_option("select[name=source]", "")
     ledger.select_option("select[name=verdict]", "fails")
     assert shown(ledger) == 0
@@ -93,8 +93,8 @@ def test_filters_by_words_source_and_verdict(ledger: Page, claims: list[dict]):
     assert shown(ledger) == 0
 
 
-def test_filters_stand_in_the_address(browser: Browser, ledger: Page):
-    """Who is sent the address sees the same claims."""
+def test_filters_are_part_of_the_address(browser: Browser, ledger: Page):
+    """Opening the address elsewhere shows the same claims."""
     ledger.select_option("select[name=source]", "bb26")
     ledger.fill("input[name=words]", "gradient & more")
     ledger.fill("input[name=words]", "gradient")
@@ -108,7 +108,7 @@ def test_filters_stand_in_the_address(browser: Browser, ledger: Page):
 
 
 def test_a_link_to_a_claim_opens_its_row(browser: Browser, address: str, claims: list[dict]):
-    """Though its chapter is folded when the page is opened."""
+    """It unfolds the chapter of the claim."""
     anchor = ledger_anchor(claims[-1]["id"])
     page = browser.new_page()
     page.goto(f"{address}/book/claims.html#{anchor}")
@@ -118,8 +118,8 @@ def test_a_link_to_a_claim_opens_its_row(browser: Browser, address: str, claims:
     page.close()
 
 
-def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, ledger: Page, claims: list[dict]):
-    """From a claim to the box that states its theorem, and from the box back to the claim."""
+def test_theorems_and_ledger_link_to_each_other(browser: Browser, address: str, ledger: Page, claims: list[dict]):
+    """A claim links to the box of its theorem, and the box links to the claim."""
     boxes: dict[str, list[tuple[str, str]]] = {}
     links = ledger.evaluate(LINKS, ".companion-entry")
     for claim in claims:
@@ -128,7 +128,7 @@ def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, led
             target = next(link for link in links[row] if link.endswith(f"#{claim.box}"))
             boxes.setdefault(target, []).append((claim.box, row))
     assert boxes
-    context = browser.new_context(java_script_enabled=False)  # what links is there before any script runs
+    context = browser.new_context(java_script_enabled=False)  # the links must work without scripts
     page = context.new_page()
     for target, linked in sorted(boxes.items()):
         if page.url.partition("#")[0] != target.partition("#")[0]:
@@ -140,8 +140,8 @@ def test_theorems_and_ledger_link_each_other(browser: Browser, address: str, led
     context.close()
 
 
-def test_every_anchor_is_on_its_page_once(site: Path):
-    """A link goes to one place: no page has two elements of one name."""
+def test_anchors_of_a_page_are_unique(site: Path):
+    """No page has two elements with the same id."""
     for path in sorted((site / "book").glob("*.html")):
         anchors = Counter(re.findall(r"<[^>]*\sid=\"([^\"]+)\"", path.read_text(encoding="utf-8")))
         assert [name for name, times in anchors.items() if times > 1] == [], path.name

@@ -1,4 +1,4 @@
-"""The book on paper: every page in order, links that lead somewhere, and nothing cut off."""
+"""The book as a PDF: every page in order, working links, and nothing cut off."""
 
 import subprocess
 import sys
@@ -13,16 +13,16 @@ from pypdf import PdfReader
 from companion.project.paths import Project
 from companion.site import pdf as printing
 
-# Of paper: less than a hundred leaves would miss chapters, five hundred would be blank.
+# Number of PDF pages: fewer than 100 would mean missing chapters, 500 or more would mean blank pages.
 PLAUSIBLE = range(100, 500)
 FIGURES = "figure.companion-figure"
-# A4 without margins, in pixels of CSS.
+# Height of A4 paper without margins, in CSS pixels.
 TALLEST = (297 - 42) / 25.4 * 96
 
 
 @pytest.fixture(scope="module")
 def pdf(project: Project, profile: str, site: Path) -> Path:
-    """Printed by the command that people type."""
+    """The PDF file, printed by `companion pdf`."""
     command = [sys.executable, "-m", "companion", "pdf", "--profile", profile]
     finished = subprocess.run(command, cwd=project.root, check=True, capture_output=True, text=True)
     target = printing.pdf_of(project, profile)
@@ -47,7 +47,7 @@ def numbers(pdf: Path, pages: list[printing.Page]) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def paper(browser: Browser, pdf: Path) -> Iterator[Page]:
-    """What was printed, laid out as it was."""
+    """The HTML page that was printed, laid out for print."""
     page = browser.new_page()
     page.emulate_media(media="print")
     page.goto(pdf.with_suffix(".html").as_uri())
@@ -57,7 +57,7 @@ def paper(browser: Browser, pdf: Path) -> Iterator[Page]:
 
 
 def words(text: str) -> str:
-    """Without blanks, and letter by letter: some fonts print `fi` as one."""
+    """Return the text without blanks and with ligatures such as `fi` split into letters."""
     return unicodedata.normalize("NFKC", "".join(text.split()))
 
 
@@ -69,8 +69,10 @@ def bookmarks(outline: list) -> Iterator[str]:
             yield str(entry.title)
 
 
-def test_every_page_of_the_book_is_there_in_order(project: Project, reader: PdfReader, pages, numbers: dict[str, int]):
-    """Each begins on a leaf of its own with its title; the contents name the leaf, and so do bookmarks."""
+def test_every_page_of_the_book_is_printed_in_order(
+    project: Project, reader: PdfReader, pages, numbers: dict[str, int]
+):
+    """Each begins on a new sheet with its title; the contents and the bookmarks refer to that sheet."""
     written = {path.stem for path in project.book.glob("*.md")} | set(project.notebooks())
     assert {page.name for page in pages} == written
     starts = [numbers[page.name] for page in pages]
@@ -85,8 +87,8 @@ def test_every_page_of_the_book_is_there_in_order(project: Project, reader: PdfR
         assert title in marked, page.name
 
 
-def test_every_link_leads_somewhere(reader: PdfReader, paper: Page):
-    """To a place of the PDF that is there, or to the world; never to a file of the machine that printed it."""
+def test_every_link_works(reader: PdfReader, paper: Page):
+    """Links lead to a place in the PDF or to a web address, and never to a local file."""
     places = reader.named_destinations
     within, outside = [], []
     for leaf in reader.pages:
@@ -99,12 +101,12 @@ def test_every_link_leads_somewhere(reader: PdfReader, paper: Page):
     assert sorted(set(within) - set(places)) == []
     assert len(within) > 1000
     assert [address for address in outside if not address.startswith("https://")] == []
-    asked = set(paper.eval_on_selector_all("a[href^='#']", "all => all.map(one => decodeURIComponent(one.hash))"))
-    assert {f"#{place.removeprefix('/')}" for place in within} == asked
+    expected = set(paper.eval_on_selector_all("a[href^='#']", "all => all.map(one => decodeURIComponent(one.hash))"))
+    assert {f"#{place.removeprefix('/')}" for place in within} == expected
 
 
 def test_nothing_is_cut_off(paper: Page):
-    """Code, tables, formulas and pictures keep to the paper's width, and a figure fits on one leaf."""
+    """Code, tables, formulas and pictures fit the width of the paper, and each figure fits on one sheet."""
     assert paper.evaluate(printing.CLIPPED) == []
     heights = paper.locator(FIGURES).evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
     assert heights
@@ -113,17 +115,17 @@ def test_nothing_is_cut_off(paper: Page):
     assert paper.locator("mjx-merror").count() == 0
 
 
-def test_what_is_cut_off_would_be_told(paper: Page):
-    """A block of code that does not wrap is named with its page."""
+def test_clipped_content_is_reported(paper: Page):
+    """The report for a block of code that does not wrap quotes its beginning."""
     code = paper.locator("section.page pre").first
     code.evaluate("one => { one.style.whiteSpace = 'pre'; one.prepend('x'.repeat(400)) }")
-    (told,) = paper.evaluate(printing.CLIPPED)
-    assert "pre xxx" in told
+    (report,) = paper.evaluate(printing.CLIPPED)
+    assert "pre xxx" in report
     code.evaluate("one => { one.style.whiteSpace = ''; one.firstChild.remove() }")
 
 
 def test_figures_claims_and_code_are_printed(project: Project, paper: Page):
-    """Every figure once, in its light version, with what it claims; the code of every notebook, unfolded."""
+    """Each figure is printed once, in its light version and with its claims; the code of every notebook is unfolded."""
     figures = paper.locator(FIGURES)
     assert figures.count() == paper.locator(f"{FIGURES} img").count() == paper.locator(f"{FIGURES} img:visible").count()
     assert paper.locator(".companion-statement-of:visible").count() > figures.count()
@@ -132,8 +134,8 @@ def test_figures_claims_and_code_are_printed(project: Project, paper: Page):
     assert paper.locator("details, button, input, select").count() == 0
 
 
-def test_there_must_be_a_site(project: Project, tmp_path: Path):
-    """Without one, a sentence says how to make it."""
+def test_printing_without_a_site_is_refused(project: Project, tmp_path: Path):
+    """The message names the command that builds it."""
     for name in ("_config.yml", "pyproject.toml"):
         (tmp_path / name).write_bytes((project.root / name).read_bytes())
     command = [sys.executable, "-m", "companion", "pdf"]

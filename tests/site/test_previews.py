@@ -1,4 +1,4 @@
-"""A card beside a link with the theorem, the claim or the work that it leads to."""
+"""Previews: a card next to a link shows the theorem, claim or reference that the link leads to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def chapter(context: BrowserContext, address: str, project: Project) -> Iterator[Page]:
-    """The second chapter, its formulas set."""
+    """The second chapter with typeset formulas."""
     page = context.new_page()
     page.goto(f"{address}/book/{project.notebooks()[1]}.html")
     page.wait_for_function(TYPESET)
@@ -35,23 +35,23 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def stated(page: Page, link: Locator) -> str:
-    """What the claim that `link` leads to says, folded as it is."""
+def statement(page: Page, link: Locator) -> str:
+    """Return the statement of the claim that `link` leads to; it may be folded."""
     return words(page.locator(f"[id='{link.get_attribute('href')[1:]}'] strong").first.text_content())
 
 
 def test_pointing_at_a_number_shows_its_claim(chapter: Page):
-    """The card stays while the pointer is on it, names nothing twice, fits the window, and goes with the pointer."""
+    """The card stays while the pointer is on it, adds no duplicate ids, fits the window, and disappears afterwards."""
     link, card = chapter.locator(CLAIM).first, chapter.locator(CARD)
     link.hover()
     expect(card).to_be_visible()
-    assert stated(chapter, link) in words(card.text_content())
+    assert statement(chapter, link) in words(card.text_content())
     box = card.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= DESKTOP["width"]
     assert box["y"] + box["height"] <= DESKTOP["height"]
-    names = chapter.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
-    assert len(names) == len(set(names))
+    ids = chapter.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
+    assert len(ids) == len(set(ids))
     card.hover()
     chapter.wait_for_timeout(500)
     expect(card).to_be_visible()
@@ -59,8 +59,8 @@ def test_pointing_at_a_number_shows_its_claim(chapter: Page):
     expect(card).to_be_hidden()
 
 
-def test_keys_bring_it_and_escape_closes_it(chapter: Page):
-    """Who comes to a link by keys has the card as its description; Escape leaves them where they were."""
+def test_focus_opens_the_card_and_escape_closes_it(chapter: Page):
+    """The card is the accessible description of the link; Escape keeps the focus on the link."""
     link, card = chapter.locator(CLAIM).first, chapter.locator(CARD)
     link.focus()
     chapter.keyboard.press("Shift+Tab")
@@ -75,11 +75,11 @@ def test_keys_bring_it_and_escape_closes_it(chapter: Page):
     chapter.keyboard.press("Tab")
     expect(card).to_be_visible()
     chapter.keyboard.press("Tab")
-    expect(card).not_to_contain_text(stated(chapter, link))
+    expect(card).not_to_contain_text(statement(chapter, link))
 
 
-def test_a_citation_shows_the_work(chapter: Page):
-    """In place of the browser's own words, which come back; with the link to where it can be read."""
+def test_a_citation_shows_the_reference(chapter: Page):
+    """The card has a link to the paper and replaces the tooltip of the browser while it is shown."""
     link, card = chapter.locator(".bibtex-citation a", has_text="BB26").first, chapter.locator(CARD)
     before = link.get_attribute("title")
     link.hover()
@@ -92,7 +92,7 @@ def test_a_citation_shows_the_work(chapter: Page):
 
 
 def test_a_theorem_of_another_page_is_shown_typeset(browser: Browser, address: str):
-    """Fetched from the same site, with formulas as they are there and links that lead where they do there."""
+    """It is fetched from the same site; its formulas are typeset and its links work."""
     page = browser.new_page(viewport=DESKTOP)
     foreign = []
     page.on("request", lambda request: None if request.url.startswith(address) else foreign.append(request.url))
@@ -107,15 +107,15 @@ def test_a_theorem_of_another_page_is_shown_typeset(browser: Browser, address: s
     page.close()
 
 
-def test_a_link_to_a_heading_or_a_figure_has_none(chapter: Page):
-    """Only what is short enough to be read in a card is shown in one."""
+def test_links_to_headings_and_figures_have_no_card(chapter: Page):
+    """Only short content is shown in a card."""
     chapter.locator("article a[href^='#fig-']:not(.headerlink)").first.hover()
     chapter.wait_for_timeout(800)
     assert chapter.locator(f"{CARD}:visible").count() == 0
 
 
-def test_a_tap_is_a_tap_and_a_finger_that_rests_is_a_question(browser: Browser, address: str, project: Project):
-    """On a phone a tap follows the link at once; holding it shows the card, along the lower edge, and goes nowhere."""
+def test_a_tap_follows_the_link_and_a_long_press_shows_the_card(browser: Browser, address: str, project: Project):
+    """On a phone the card is at the lower edge of the screen, and a long press does not follow the link."""
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
     page = context.new_page()
     page.goto(f"{address}/book/{project.notebooks()[1]}.html")
@@ -133,9 +133,9 @@ def test_a_tap_is_a_tap_and_a_finger_that_rests_is_a_question(browser: Browser, 
     page.wait_for_timeout(300)
     expect(card).to_be_visible()
     assert page.evaluate("location.hash") == ""
-    across = card.bounding_box()
-    assert across["x"] >= 0
-    assert across["x"] + across["width"] <= PHONE["width"]
+    position = card.bounding_box()
+    assert position["x"] >= 0
+    assert position["x"] + position["width"] <= PHONE["width"]
     page.touchscreen.tap(5, 5)
     expect(card).to_be_hidden()
     link.tap()
@@ -144,14 +144,14 @@ def test_a_tap_is_a_tap_and_a_finger_that_rests_is_a_question(browser: Browser, 
     context.close()
 
 
-def test_previews_of_a_page_read_from_disk(browser: Browser, site: Path, project: Project):
-    """What is on the page is shown; a work, which would have to be fetched, from the list under the page."""
+def test_previews_work_from_files(browser: Browser, site: Path, project: Project):
+    """Claims come from the page itself, and references from the list below the page."""
     page, faults = browser.new_page(viewport=DESKTOP), []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.goto((site / project.book.name / f"{project.notebooks()[1]}.html").as_uri())
     link, card = page.locator(CLAIM).first, page.locator(CARD)
     link.hover()
-    expect(card).to_contain_text(stated(page, link)[:40])
+    expect(card).to_contain_text(statement(page, link)[:40])
     page.locator(".bibtex-citation a", has_text="BB26").first.hover()
     expect(card).to_contain_text("[BB26]")
     assert faults == []

@@ -1,4 +1,4 @@
-"""What makes pages pleasant: code that folds, pictures that grow, ways there and back, and not a byte too many."""
+"""Reading aids: folded code, enlarged pictures, links back, keyboard use, and the size of pages."""
 
 import gzip
 import re
@@ -17,8 +17,8 @@ from companion.project.repository import public_address
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 MEGABYTE = 1_000_000
 CODE = ".cell details.hide"
-# Titles of folded code; words before the first cell or picture, and its class; pictures under a heading that has no
-# words before them; works cited, and those listed under the page, each with its links.
+# Return the titles of folded code; the number of words before the first cell or picture, and its class; the pictures
+# without words between their heading and them; the cited works, and the works listed below the page with their links.
 READING = f"""() => {{
     const all = selector => [...document.querySelectorAll(selector)];
     const article = document.querySelector('article'), first = article.querySelector('.cell, figure');
@@ -43,7 +43,7 @@ READING = f"""() => {{
 
 @pytest.fixture
 def chapter(browser: Browser, address: str, project: Project):
-    """The second chapter, in a browser that was never here."""
+    """The second chapter in a new browser context."""
     context = browser.new_context(viewport=DESKTOP)
     page = context.new_page()
     page.goto(f"{address}/book/{project.notebooks()[1]}.html")
@@ -53,21 +53,21 @@ def chapter(browser: Browser, address: str, project: Project):
 
 @pytest.fixture(scope="module")
 def readings(browser: Browser, address: str, project: Project) -> dict[str, dict]:
-    """Of every chapter and the front page, each opened once, what several tests ask for."""
-    page, found = browser.new_page(viewport=DESKTOP), {}
+    """The results of READING for every chapter and the front page."""
+    page, results = browser.new_page(viewport=DESKTOP), {}
     for name in [*project.notebooks(), "index"]:
         page.goto(f"{address}/book/{name}.html")
-        found[name] = page.evaluate(READING)
+        results[name] = page.evaluate(READING)
     page.close()
-    return found
+    return results
 
 
 def folded(page: Page) -> set[bool]:
     return set(page.locator(CODE).evaluate_all("all => all.map(one => !one.open)"))
 
 
-def test_code_is_folded_and_one_click_opens_it_for_good(chapter: Page, address: str, project: Project):
-    """Every cell, under a line that says what it does; the choice holds for the next page, and can be taken back."""
+def test_code_is_folded_and_one_button_unfolds_it(chapter: Page, address: str, project: Project):
+    """Every fold has a different title; the choice applies to the next page too, and can be undone."""
     assert folded(chapter) == {True}
     titles = chapter.locator(f"{CODE} > summary").all_inner_texts()
     assert [title for title in titles if title != "Parameters of this run"][:2] == ["Parameters", "Setup"]
@@ -80,17 +80,18 @@ def test_code_is_folded_and_one_click_opens_it_for_good(chapter: Page, address: 
     assert folded(chapter) == {True}
 
 
-def test_folds_say_what_cells_do(readings: dict[str, dict], project: Project):
-    """In the letters of the first comment, whatever they mean to a browser."""
+def test_titles_of_folds_are_the_first_comments(readings: dict[str, dict], project: Project):
+    """Special characters are kept."""
     for name in project.notebooks():
-        said = {cell.partition("\n")[0].lstrip("# ").casefold() for cell in Notebook.named(project, name).code}
+        comments = {cell.partition("\n")[0].lstrip("# ").casefold() for cell in Notebook.named(project, name).code}
         titles = readings[name]["titles"]
         assert titles
-        assert {title.casefold() for title in titles} <= said | {"parameters", "parameters of this run", "code"}, name
+        allowed = comments | {"parameters", "parameters of this run", "code"}
+        assert {title.casefold() for title in titles} <= allowed, name
 
 
 def test_code_can_be_read_without_scripts(browser: Browser, address: str, project: Project):
-    """A fold is the browser's own, one of the two pictures is shown, and its link leads to the file."""
+    """Folds open, one of the two pictures is shown, and its link leads to the file."""
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/book/{project.notebooks()[1]}.html")
@@ -102,8 +103,8 @@ def test_code_can_be_read_without_scripts(browser: Browser, address: str, projec
     context.close()
 
 
-def test_words_come_before_pictures_and_code(readings: dict[str, dict], project: Project):
-    """What is shown and why stands first, in a chapter and under each heading that has a picture."""
+def test_text_precedes_pictures_and_code(readings: dict[str, dict], project: Project):
+    """This holds for each chapter as a whole, and below each heading with a picture."""
     for name in project.notebooks():
         words, first = readings[name]["before"]
         assert words > 60, name
@@ -112,8 +113,8 @@ def test_words_come_before_pictures_and_code(readings: dict[str, dict], project:
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
-def test_a_picture_grows_to_the_screen(browser: Browser, address: str, project: Project, viewport):
-    """By click, tap or key, with the same words for those who do not see it; and it goes away again."""
+def test_a_picture_can_be_enlarged(browser: Browser, address: str, project: Project, viewport):
+    """Enter opens the large picture with the same alt text; Escape closes it and returns the focus."""
     page = browser.new_page(viewport=viewport)
     page.goto(f"{address}/book/{project.notebooks()[0]}.html")
     link = page.locator("a.companion-zoom:visible").first
@@ -130,8 +131,8 @@ def test_a_picture_grows_to_the_screen(browser: Browser, address: str, project: 
     page.close()
 
 
-def test_a_number_leads_to_its_claim_and_back(chapter: Page):
-    """The fold opens, the claim is marked, and a button leads back to where the number stood."""
+def test_a_number_links_to_its_claim_and_back(chapter: Page):
+    """The fold opens, the claim is outlined, and a button returns to the number."""
     number = chapter.locator("a.companion-claim[href^='#']").first
     number.scroll_into_view_if_needed()
     before = chapter.evaluate("scrollY")
@@ -144,8 +145,8 @@ def test_a_number_leads_to_its_claim_and_back(chapter: Page):
     assert chapter.locator(".companion-back").count() == 0
 
 
-def test_keys_stop_at_what_can_be_used(chapter: Page):
-    """Formulas are no stops, but for those that have to be scrolled, and where one stops can be seen."""
+def test_controls_can_be_focused_and_show_their_focus(chapter: Page):
+    """Formulas can be focused only if they need scrolling."""
     chapter.wait_for_function("document.querySelectorAll('mjx-container').length > 0")
     stops = chapter.locator("mjx-container[tabindex='0']")
     assert stops.evaluate_all("all => all.filter(one => one.scrollWidth <= one.clientWidth).length") == 0
@@ -158,8 +159,8 @@ def test_keys_stop_at_what_can_be_used(chapter: Page):
         assert "3px" in outline, selector
 
 
-def test_a_formula_that_does_not_fit_becomes_a_stop(chapter: Page):
-    """Also where neither the window nor a fold has changed: its letters got wider, or its column narrower."""
+def test_a_formula_that_does_not_fit_can_be_focused(chapter: Page):
+    """This is updated when its font or its column changes, without a change of the window."""
     formula = chapter.locator('mjx-container[display="true"]:not([tabindex])').first
     formula.evaluate("one => { one.id = 'narrowed'; one.style.fontSize = '900%' }")
     chapter.locator("#narrowed[tabindex='0']").wait_for()
@@ -171,8 +172,8 @@ def test_a_formula_that_does_not_fit_becomes_a_stop(chapter: Page):
     formula.evaluate("one => { one.parentElement.style.width = ''; one.removeAttribute('id') }")
 
 
-def test_every_source_that_a_page_cites_is_linked(readings: dict[str, dict], project: Project):
-    """By the key that claims have, under the page, with where it can be read; nothing is fetched here."""
+def test_every_cited_source_is_listed_with_links(readings: dict[str, dict], project: Project):
+    """The list below the page has the citation key and at least one web address of each source."""
     listed = {}
     for name in [*project.notebooks(), "index"]:
         listed = dict(readings[name]["listed"])
@@ -183,7 +184,7 @@ def test_every_source_that_a_page_cites_is_linked(readings: dict[str, dict], pro
 
 
 def test_boxes_have_the_numbers_of_their_paper(browser: Browser, address: str):
-    """A lemma of a paper is called as it is there, in its title and wherever it is linked."""
+    """The title of a box and the text of links to it contain the number of the lemma in the paper."""
     page = browser.new_page()
     page.goto(f"{address}/book/gaussian_limit.html")
     assert page.locator("#bb26-lemma-2-1 .admonition-title").inner_text() == "Lemma 2.1 of [BB26] (Gaussian prompts)"
@@ -192,23 +193,23 @@ def test_boxes_have_the_numbers_of_their_paper(browser: Browser, address: str):
     page.close()
 
 
-def test_the_site_is_light(site: Path):
-    """Under thirty megabytes; no file twice, no map of sources, no page that loads all the icons of the world."""
+def test_the_site_is_small(site: Path):
+    """It has under 30 megabytes, no duplicate files, no source maps and no complete icon fonts."""
     files = [path for path in site.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 30 * MEGABYTE
     assert [path for path in files if path.suffix in (".map", ".ttf")] == []
-    same = defaultdict(list)
+    by_digest = defaultdict(list)
     for path in files:
         if path.stat().st_size > 1000:
-            same[digest(path.read_bytes())].append(path.relative_to(site).as_posix())
-    assert [paths for paths in same.values() if len(paths) > 1] == []
+            by_digest[digest(path.read_bytes())].append(path.relative_to(site).as_posix())
+    assert [paths for paths in by_digest.values() if len(paths) > 1] == []
 
 
-def test_the_front_page_comes_quickly(browser: Browser, address: str):
-    """All that it asks for before anybody scrolls, as it is and as servers compress it."""
+def test_the_front_page_is_small(browser: Browser, address: str):
+    """All files that it loads before scrolling are limited in size, plain and compressed."""
     context = browser.new_context(viewport=DESKTOP)
     page, bodies = context.new_page(), {}
-    page.on("response", lambda answer: bodies.update({answer.url: answer.body()} if answer.ok else {}))
+    page.on("response", lambda response: bodies.update({response.url: response.body()} if response.ok else {}))
     page.goto(f"{address}/book/index.html")
     page.wait_for_load_state("networkidle")
     assert sum(map(len, bodies.values())) < 1.5 * MEGABYTE
@@ -217,8 +218,8 @@ def test_the_front_page_comes_quickly(browser: Browser, address: str):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_chapter_has_a_card_with_a_picture_of_that_size(browser: Browser, address: str, project: Project, scheme):
-    """Drawn for it, sharp on a fine screen, a few kilobytes; it leads to the chapter, whose title it has."""
+def test_every_chapter_has_a_card_with_a_thumbnail(browser: Browser, address: str, project: Project, scheme):
+    """The thumbnail has twice the displayed size and under 30 kB; the card has the chapter's title and links to it."""
     page = browser.new_page(viewport=DESKTOP, color_scheme=scheme)
     page.goto(f"{address}/book/index.html")
     links = page.locator(".companion-card a:has(img)")
@@ -234,20 +235,20 @@ def test_every_chapter_has_a_card_with_a_picture_of_that_size(browser: Browser, 
     page.close()
 
 
-def test_a_page_says_what_it_is_about(site: Path, project: Project):
-    """To search engines and link previews; where it is only if the address is known."""
+def test_every_page_has_a_description(site: Path, project: Project):
+    """Search engines and link previews use it; the address of the page is included only if it is known."""
     for path in sorted((site / project.book.name).glob("*.html")):
         head = path.read_text(encoding="utf-8").partition("<body")[0]
-        described = re.search(r'<meta name="description" content="([^"]+)">', head)
-        assert described, path.name
-        assert 20 < len(described[1]) < 300, path.name
-        assert "\\" not in described[1], path.name
+        description = re.search(r'<meta name="description" content="([^"]+)">', head)
+        assert description, path.name
+        assert 20 < len(description[1]) < 300, path.name
+        assert "\\" not in description[1], path.name
         assert ("og:url" in head) == (public_address(project) is not None)
     assert (site / "sitemap.xml").is_file() == (public_address(project) is not None)
 
 
-def test_pages_are_read_from_disk(browser: Browser, site: Path, project: Project):
-    """A site that was unpacked somewhere needs no server: pictures, folds and the ledger work from files."""
+def test_pages_work_from_files(browser: Browser, site: Path, project: Project):
+    """Pictures, folds and the ledger need no server."""
     context = browser.new_context(viewport=DESKTOP)
     page, failed = context.new_page(), []
     page.on("requestfailed", lambda request: failed.append(request.url))

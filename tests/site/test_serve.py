@@ -1,4 +1,4 @@
-"""`companion serve` shows the built site, on loopback only, until it is interrupted."""
+"""`companion serve` serves the built site on loopback until it is interrupted."""
 
 import re
 import shutil
@@ -11,24 +11,24 @@ from pathlib import Path
 from companion.project.paths import Project
 
 
-def test_serve_shows_the_site_and_ends(project: Project, site: Path):
-    """It says its address, answers there with the front page, and Ctrl-C ends it without a fault."""
+def test_serve_shows_the_site_until_interrupted(project: Project, site: Path):
+    """It prints its address, serves the front page there, and exits with status 0 after Ctrl-C."""
     command = [sys.executable, "-m", "companion", "serve", "--profile", "smoke", "--port", "0"]
-    # where the tests run in the background, their children would ignore Ctrl-C
-    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE, text=True, **heeding) as server:
+    # child processes of a background job ignore SIGINT unless it is reset
+    options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE, text=True, **options) as server:
         try:
             address = re.match(r"http://127\.0\.0\.1:\d+/", server.stdout.readline())[0]
-            with urllib.request.urlopen(address + "book/index.html", timeout=20) as answer:
-                assert answer.read() == (site / "book" / "index.html").read_bytes()
+            with urllib.request.urlopen(address + "book/index.html", timeout=20) as response:
+                assert response.read() == (site / "book" / "index.html").read_bytes()
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=20) == 0
         finally:
             server.kill()
 
 
-def test_serve_says_when_there_is_no_site(project: Project, tmp_path: Path):
-    """A site that was not built cannot be shown; the message names the command that builds it."""
+def test_serving_without_a_site_is_refused(project: Project, tmp_path: Path):
+    """The message names the command that builds the site."""
     for name in ("_config.yml", "pyproject.toml"):
         shutil.copy(project.root / name, tmp_path)
     command = [sys.executable, "-m", "companion", "serve"]

@@ -1,4 +1,4 @@
-"""The statement index on the site: an entry a row, and the second-hand mark where a reader meets a statement."""
+"""The statement index on the site: one entry per row, and a mark on statements that were read second-hand."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from companion.project.statements import Statements
 from companion.site.sphinx.inline_text import ledger_anchor
 from companion.site.sphinx.statement_index import PAGE, SECOND_HAND
 
-# Of each element: what it says, shown or not, where its links lead on their pages, and the anchors in and around it.
-TOLD = """selector => [...document.querySelectorAll(selector)].map(one => {
+# Return for each element its visible and full text, the anchors that it links to, its ids, and those of its ancestors.
+DESCRIBE = """selector => [...document.querySelectorAll(selector)].map(one => {
     const around = [];
     for (let outer = one.parentElement; outer; outer = outer.parentElement) around.push(outer.id);
     return {
@@ -27,17 +27,17 @@ TOLD = """selector => [...document.querySelectorAll(selector)].map(one => {
 
 @pytest.fixture(scope="session")
 def statements(project: Project, site: Path, profile: str) -> Statements:
-    found = Statements.of(project, published_claims(project, profile))
-    assert found is not None
-    return found
+    index = Statements.of(project, published_claims(project, profile))
+    assert index is not None
+    return index
 
 
 def test_every_statement_has_its_entry(browser: Browser, address: str, statements: Statements):
-    """With where it was read, marked if that was second-hand, and a link to each of its claims."""
+    """The entry has its origin, a mark if that is second-hand, and one link to each of its claims."""
     page = browser.new_page()
     page.goto(f"{address}/book/{PAGE}.html")
     assert page.locator(".companion-statement").count() == len(statements.index.statements)
-    entries = {anchor: entry for entry in page.evaluate(TOLD, ".companion-statement") for anchor in entry["ids"]}
+    entries = {anchor: entry for entry in page.evaluate(DESCRIBE, ".companion-statement") for anchor in entry["ids"]}
     for row in statements.index.statements:
         text, links = entries[row.anchor]["text"], entries[row.anchor]["links"]
         assert statements.index.origins[row.read[0]].name.replace("'", "’") in text
@@ -47,16 +47,16 @@ def test_every_statement_has_its_entry(browser: Browser, address: str, statement
     page.close()
 
 
-def test_boxes_say_where_they_were_read(browser: Browser, address: str, statements: Statements):
-    """Under each box that cites a paper, with a link into the index; under no other."""
-    context = browser.new_context(java_script_enabled=False)  # all of it is there before any script runs
+def test_boxes_show_where_they_were_read(browser: Browser, address: str, statements: Statements):
+    """Each box that cites a paper, and no other, has a line with a link to the index."""
+    context = browser.new_context(java_script_enabled=False)  # the lines must be shown without scripts
     page = context.new_page()
     for name in sorted({box.page for box in statements.boxes.values()}):
         page.goto(f"{address}/book/{name}.html")
-        told = page.evaluate(TOLD, ".companion-read")
+        origins = page.evaluate(DESCRIBE, ".companion-read")
         for box in statements.boxes.values():
             if box.page == name:
-                lines = [line for line in told if box.label in line["within"]]
+                lines = [line for line in origins if box.label in line["within"]]
                 assert len(lines) == bool(statements.cited_by(box.label)), box.label
                 for line in lines:
                     rows = statements.rows_of_box(box.label)
@@ -65,16 +65,18 @@ def test_boxes_say_where_they_were_read(browser: Browser, address: str, statemen
     context.close()
 
 
-def test_the_ledger_says_where_they_were_read(browser: Browser, address: str, statements: Statements):
-    """For each claim whose source is a listed paper."""
+def test_the_ledger_shows_where_sources_were_read(browser: Browser, address: str, statements: Statements):
+    """This holds for each claim whose source is a listed paper."""
     page = browser.new_page()
     page.goto(f"{address}/book/claims.html")
-    entries = {anchor: entry["content"] for entry in page.evaluate(TOLD, ".companion-entry") for anchor in entry["ids"]}
+    contents = {
+        anchor: entry["content"] for entry in page.evaluate(DESCRIBE, ".companion-entry") for anchor in entry["ids"]
+    }
     for claim in statements.claims:
-        said = entries[ledger_anchor(claim.id)]
-        assert ("Read in:" in said) == statements.cites_paper(claim), claim.id
+        content = contents[ledger_anchor(claim.id)]
+        assert ("Read in:" in content) == statements.cites_paper(claim), claim.id
     page.select_option("select[name=read]", SECOND_HAND)
-    left = page.locator(".companion-entry:visible")
-    assert 0 < left.count() < len(statements.claims)
-    assert all(f"({SECOND_HAND})" in text for text in left.all_text_contents())
+    visible = page.locator(".companion-entry:visible")
+    assert 0 < visible.count() < len(statements.claims)
+    assert all(f"({SECOND_HAND})" in text for text in visible.all_text_contents())
     page.close()

@@ -1,3 +1,3 @@
-"""The science of this book: walkers on the line."""
+"""The science of this book: random walks on the integers."""
 
 from walkers.line import ends as ends

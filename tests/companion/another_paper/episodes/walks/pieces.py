@@ -1,4 +1,4 @@
-"""The walks, a piece for each number of steps."""
+"""The walks as pieces, one for each number of steps."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from companion.authoring.tasks import Arrays, Pieces
 
 
 def pieces(*, seed: int, steps: Sequence[int], walkers: int) -> Pieces:
-    """What decides the walks; the claim's quantile does not."""
+    """Return the pieces; they depend on all parameters except the quantile of the claim."""
     return {f"steps-{n}": partial(_walks, n, walkers, seed) for n in steps}
 
 

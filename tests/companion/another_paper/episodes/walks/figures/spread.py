@@ -16,13 +16,13 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import ink
 from episodes.walks.paths import Ends
 
-# The sheet and the points; no number depends on them.
+# Size and colour of the picture; no number depends on them.
 SIZE = (7, 4)
 COLOUR = "C0"
 
 
 def numbers(ends: Ends, quantile: float) -> Numbers:
-    """A row a number of steps, and the tracked law."""
+    """Return a table with one row per number of steps, and the tracked scaling law."""
     law = pd.read_csv(Path(__file__).parent / "data" / "laws.csv").set_index("law")["exponent"]["diffusion"]
     rows = [
         {
@@ -60,7 +60,7 @@ def _claim(table: pd.DataFrame, quantile: float) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Points with bars, and the law."""
+    """Draw means with error bars, and the scaling law."""
     figure, axes = plt.subplots(figsize=SIZE)
     axes.errorbar(table["steps"], table["mean_square"], yerr=2 * table["std_error"], fmt="o", color=COLOUR)
     axes.plot(table["steps"], table["law"], color=ink(), linestyle="--")
