@@ -1,22 +1,22 @@
-"""What all tests share: shapes and types of `lib` checked at run time, and the tolerances, each named once."""
+"""Fixtures for all tests: run-time checks of the types of `lib`, and assertions with the common tolerances."""
 
 import ctypes
 import os
 from collections import Counter
 from pathlib import Path
 
-# A program is compiled once for all tests and the kernels they start; from here or there, it is the same program.
+# All tests and the kernels that they start share one compilation cache.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / "_build/tests/xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import chapters
 
-# as the book's own kernels compile it
+# with the compiler options of the book's kernels
 chapters.compile_quickly()
 
 import jaxtyping  # noqa: E402
 
-# before anything imports it; users pay nothing
+# before any module imports `lib`; users do not pay for these checks
 jaxtyping.install_import_hook("lib", "beartype.beartype")
 
 import jax  # noqa: E402
@@ -25,15 +25,15 @@ import pytest  # noqa: E402
 
 from lib.statistics import comparison_quantile, standard_error  # noqa: E402
 
-# EXACT is for float64, where both sides are the same number up to rounding.
+# Relative tolerance of float64 results that are equal except for rounding.
 EXACT = 1e-10
-# What a mean of samples that do not vary may miss, relative to the largest.
+# Rounding error of the mean of constant samples, relative to the largest sample.
 ROUNDING = 1e-12
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _give_memory_back():
-    """What was freed goes back to the system after a file of tests: glibc keeps gigabytes of it until it is asked."""
+def _release_memory():
+    """Return freed memory to the system after each module: glibc would keep gigabytes of it."""
     yield
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)
@@ -41,16 +41,16 @@ def _give_memory_back():
 
 @pytest.fixture(scope="module")
 def float64():
-    """JAX computes in float64 for the whole test module, and only there."""
+    """JAX computes in float64 during the test module, and only there."""
     with jax.enable_x64(True):
         yield
 
 
 @pytest.fixture(scope="module")
 def quick_compilation():
-    """For modules of many small laws, where XLA would spend its time on optimising what runs once.
+    """Disable most optimisations of XLA, for modules that run many small programs once.
 
-    What was compiled so is forgotten afterwards: other tests compare digits with those of programs optimised as usual.
+    The compiled programs are deleted afterwards: other tests compare digits with those of optimised programs.
     """
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
@@ -61,7 +61,7 @@ def quick_compilation():
 
 @pytest.fixture(scope="session")
 def assert_exact():
-    """Equal up to EXACT of the largest entry, which is what rounding in float64 may cost."""
+    """Assert equality up to EXACT relative to the largest entry, the effect of rounding in float64."""
 
     def check(actual, desired, rtol=EXACT):
         desired = np.asarray(desired)
@@ -74,9 +74,9 @@ def assert_exact():
 
 @pytest.fixture(scope="session")
 def assert_monte_carlo():
-    """The mean over the first axis is `expected`, up to the quantile of the measured standard error (MC).
+    """Assert that the mean over the first axis is `expected`, up to a quantile times the measured standard error.
 
-    `laws` says how many laws the calling test is tried on: each of them adds to the number of comparisons.
+    `laws` is the number of distributions that the calling test checks: each adds to the number of comparisons.
     """
 
     def check(samples, expected, laws=1):
@@ -90,21 +90,21 @@ def assert_monte_carlo():
     return check
 
 
-# Of the site: the longest first, and beside it one that does not wait for the site to be built.
+# Modules of tests/site that start first, longest first, except that test_broken.py does not wait for the site.
 FIRST = ("test_pages.py", "test_broken.py", "test_pdf.py", "test_laboratory.py", "test_reading.py")
 
 
 def pytest_configure(config):
-    """Files are handed out in the order below: pytest-xdist would begin with those of the most tests."""
+    """Keep the order of modules below: pytest-xdist would start with the modules that have the most tests."""
     config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items):
-    """The site first: its build keeps every core busy, and its tests then share the time with all others."""
+    """Run the tests of the site first: its build uses every core, and its tests then run in parallel with others."""
     tests = Counter(item.path for item in items)
 
-    def place(item) -> tuple[bool, int, int]:
+    def order(item) -> tuple[bool, int, int]:
         name = item.path.name
         return "site" not in item.path.parts, FIRST.index(name) if name in FIRST else len(FIRST), -tests[item.path]
 
-    items.sort(key=place)
+    items.sort(key=order)

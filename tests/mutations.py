@@ -1,9 +1,9 @@
-"""Changes of a line that some test must notice: `.venv/bin/python tests/mutations.py [NAME]...`.
+"""One-line changes that some test must detect: `.venv/bin/python tests/mutations.py [NAME]...`.
 
-Works on what is committed, in a temporary clone: the tests named here must pass there as it is, and then, with one
-change after another, fail. Where a line cannot matter, it is said why, and its tests must pass. All take half an hour;
-the exit code is 0 if everything was as it must be, 1 if a change was not noticed, 2 if nothing can be said. Pytest does
-not run this: `tests/test_mutations.py` checks that every line is still there.
+The script clones the last commit into a temporary folder. The tests named here must pass there, and then one of them
+must fail for each change. If a change has no effect, its entry gives the reason, and its tests must pass. All changes
+take half an hour. The exit status is 0 if every change has the expected result, 1 if not, and 2 if the changes cannot be
+tested. Pytest does not run this script: `tests/test_mutations.py` checks that every line and every test exists.
 """
 
 import argparse
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# In the place of a lock.
+# Replacement for a lock.
 NO_LOCK = 'with __import__("contextlib").nullcontext():'
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """In `file`, `new` in the place of `old`: one of `tests` must fail, or pass if `equal` says why it is the same."""
+    """Replace `old` in `file` by `new`: one of `tests` must fail, or pass if `equal` gives a reason for no effect."""
 
     name: str
     file: str
@@ -34,20 +34,20 @@ class Mutation:
     equal: str = ""
 
     def faults(self, root: Path) -> list[str]:
-        """What is wrong with it in this checkout, a sentence each."""
-        path, found = root / self.file, []
+        """Return the faults of this entry for the checkout in `root`, one sentence each."""
+        path, messages = root / self.file, []
         count = path.read_text(encoding="utf-8").count(self.old) if path.is_file() else 0
         if count != 1:
-            found.append(f"{self.name}: {self.old!r} stands {count} times in {self.file}, and must stand once.")
+            messages.append(f"{self.name}: {self.old!r} occurs {count} times in {self.file}, and must occur once.")
         for test in self.tests:
             file, _, function = test.partition("::")
             text = (root / file).read_text(encoding="utf-8") if (root / file).is_file() else ""
             if f"\ndef {function.partition('[')[0]}(" not in text:
-                found.append(f"{self.name}: there is no {test}.")
-        return found
+                messages.append(f"{self.name}: there is no {test}.")
+        return messages
 
     def apply(self, root: Path) -> str:
-        """Change the file; what it was."""
+        """Change the file, and return its previous content."""
         path = root / self.file
         before = path.read_text(encoding="utf-8")
         path.write_text(before.replace(self.old, self.new), encoding="utf-8")
@@ -90,7 +90,7 @@ MUTATIONS = (
         "+ own * xi2",
         "- own * xi2",
         ("tests/lib/test_icl_training.py::test_collapsed_and_plain_outputs_agree_in_law",),
-        equal="ξ₂ is normal and enters nowhere else, so that with either sign the law of the gradient is the same",
+        equal="ξ₂ is normal and used only here, so that the distribution of the gradient does not depend on the sign",
     ),
     Mutation(
         "collapsed-own-dropped",
@@ -156,14 +156,14 @@ MUTATIONS = (
         ("tests/lib/test_single_location.py::test_the_affine_fit_has_its_least_risk_at_its_own_slope",),
     ),
     Mutation(
-        "start-told-by-its-first-head",
+        "start-classified-by-its-first-head",
         "chapters/published_experiment/places.py",
         "zip(paths.points[:, -1], ",
         "zip(paths.points[:, 0], ",
         ("tests/chapters/test_published_experiment.py::test_a_start_is_where_its_head_and_its_mean_square_are",),
     ),
     Mutation(
-        "start-told-by-its-first-risk",
+        "start-classified-by-its-first-risk",
         "chapters/published_experiment/places.py",
         "paths.risks[:, -1], strict=True",
         "paths.risks[:, 0], strict=True",
@@ -238,7 +238,7 @@ MUTATIONS = (
         "near=1 / tilt",
         "near=1.1 / tilt",
         ("tests/chapters/test_risk_and_parameters.py::test_one_head_is_compared_at_its_best_gain",),
-        equal="the risk is quadratic in the gain, so that its minimum is told from anywhere near it",
+        equal="the risk is quadratic in the gain, so that its computed minimum does not depend on the starting point",
     ),
     Mutation(
         "least-noise-of-prompts",
@@ -247,7 +247,7 @@ MUTATIONS = (
         "_root_mean_square(gaps).min(axis=0)",
         ("tests/chapters/test_trajectory_stability.py::test_the_noise_of_prompts_is_that_of_the_worst_time",),
     ),
-    # --- the publishing machine -----------------------------------------------------------------------------------
+    # --- companion -------------------------------------------------------------------------------------------------
     Mutation(
         "checkpoint-without-fsync",
         "companion/authoring/checkpoints.py",
@@ -298,14 +298,14 @@ MUTATIONS = (
         ("tests/companion/test_execution.py::test_what_is_edited_during_a_run_is_stale_after_it",),
     ),
     Mutation(
-        "stamp-of-ones-own-taken-after-the-run",
+        "stamp-of-a-custom-run-taken-after-the-run",
         "companion/build/execution.py",
         "if still and stamp == cache_keys.run_stamp(project, build, name, profile, overrides, figure=figure):",
         "if still:",
         ("tests/companion/test_execution.py::test_a_run_of_ones_own_edited_meanwhile_is_not_kept",),
     ),
     Mutation(
-        "put-back-is-not-noticed",
+        "reverted-edit-is-not-detected",
         "companion/build/execution.py",
         "dependencies.same_code(then, now, part)",
         "True",
@@ -315,37 +315,39 @@ MUTATIONS = (
 
 
 def passes(clone: Path, tests: Sequence[str]) -> tuple[bool, str]:
-    """Whether all pass in the clone; what pytest says of the first that does not."""
+    """Return whether all tests pass in the clone, and the name of the first that fails."""
     environment = os.environ | {
         "PYTHONPATH": str(clone),
-        # two versions of a file that are as long and as old would share their bytecode
+        # Python would reuse the bytecode of another version of a file with equal size and date
         "PYTHONDONTWRITEBYTECODE": "1",
         "JAX_COMPILATION_CACHE_DIR": str(ROOT / "_build/tests/xla"),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-rfE", "-p", "no:cacheprovider", *dict.fromkeys(tests)]
-    done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):  # such as a file that cannot be imported: no test has noticed anything
-        raise RuntimeError(f"Pytest ended with {done.returncode}.\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    said = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.MULTILINE)
-    return done.returncode == 0, said[1] if said else ""
+    finished = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+    if finished.returncode not in (0, 1):  # pytest itself failed, for example because a module cannot be imported
+        raise RuntimeError(
+            f"Pytest ended with {finished.returncode}.\n{finished.stdout[-2000:]}{finished.stderr[-2000:]}"
+        )
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", finished.stdout, re.MULTILINE)
+    return finished.returncode == 0, failed[1] if failed else ""
 
 
 def verdict(mutation: Mutation, clone: Path) -> tuple[bool, str]:
-    """Whether it went as it must, and how it went."""
+    """Return whether the change has the expected result, and a description of the result."""
     before = mutation.apply(clone)
     try:
-        unnoticed, failed = passes(clone, mutation.tests)
+        passed, failed = passes(clone, mutation.tests)
     except RuntimeError as error:
         return False, str(error)
     finally:
         (clone / mutation.file).write_text(before, encoding="utf-8")
     if mutation.equal:
-        return unnoticed, f"cannot matter: {mutation.equal}" if unnoticed else f"matters: {failed}"
-    return not unnoticed, f"unnoticed by {', '.join(mutation.tests)}" if unnoticed else failed
+        return passed, f"has no effect: {mutation.equal}" if passed else f"has an effect: {failed}"
+    return not passed, f"not detected by {', '.join(mutation.tests)}" if passed else failed
 
 
 def main(names: Sequence[str]) -> int:
-    """Try the mutations of these names, or all."""
+    """Try the mutations with these names (default: all)."""
     chosen = [mutation for mutation in MUTATIONS if not names or mutation.name in names]
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
         clone = Path(folder) / "clone"
@@ -354,39 +356,40 @@ def main(names: Sequence[str]) -> int:
             print("\n".join(faults), file=sys.stderr)
             return 2
         try:
-            as_it_is, failed = passes(clone, [test for mutation in chosen for test in mutation.tests])
+            unchanged_passes, failed = passes(clone, [test for mutation in chosen for test in mutation.tests])
         except RuntimeError as error:
-            as_it_is, failed = False, str(error)
-        if not as_it_is:
-            print(f"Without any change a test fails, so that no change can be told: {failed}", file=sys.stderr)
+            unchanged_passes, failed = False, str(error)
+        if not unchanged_passes:
+            print(f"A test fails without any change, so that no change can be detected: {failed}", file=sys.stderr)
             return 2
-        wide, good = max(len(mutation.name) for mutation in chosen), True
+        width, all_expected = max(len(mutation.name) for mutation in chosen), True
         for mutation in chosen:
             clock = time.monotonic()
-            right, how = verdict(mutation, clone)
+            expected, description = verdict(mutation, clone)
             print(
-                f"{'✓' if right else '✗'} {mutation.name:{wide}} {time.monotonic() - clock:5.0f} s  {how}", flush=True
+                f"{'✓' if expected else '✗'} {mutation.name:{width}} {time.monotonic() - clock:5.0f} s  {description}",
+                flush=True,
             )
-            good &= right
-    print("Every change went as it must." if good else "Not every change went as it must.")
-    return 0 if good else 1
+            all_expected &= expected
+    print("Every change has the expected result." if all_expected else "Some changes have an unexpected result.")
+    return 0 if all_expected else 1
 
 
-def known(name: str) -> str:
-    """The name of a mutation."""
+def mutation_name(name: str) -> str:
+    """Return the name, or raise an error if no mutation has it."""
     if name not in {mutation.name for mutation in MUTATIONS}:
-        raise argparse.ArgumentTypeError(f"there is no {name!r}; --help lists those there are")
+        raise argparse.ArgumentTypeError(f"there is no {name!r}; --help lists all names")
     return name
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         epilog="Names: " + ", ".join(mutation.name for mutation in MUTATIONS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", type=known, help="which changes; default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", type=mutation_name, help="changes to try (default: all)")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""How to cite the papers: `CITATION.cff` and the front page agree with the list of references."""
+"""`CITATION.cff` and the front page cite the papers as the list of references does."""
 
 import re
 from pathlib import Path
@@ -14,15 +14,15 @@ PAPERS = ("BB26", "D26")
 
 
 def plain(text):
-    """A title without braces and line breaks."""
+    """Return a title without braces and line breaks."""
     return " ".join(text.replace("{", "").replace("}", "").split())
 
 
 @pytest.mark.parametrize("key", PAPERS)
-def test_citation_file_names_the_papers_as_the_references_do(key):
-    """Title, year, volume and pages."""
+def test_citation_file_agrees_with_the_references(key):
+    """Title, year, volume and pages are compared."""
     fields = REFERENCES[key].fields
-    entry = next(each for each in CITATION["references"] if each["title"] == plain(fields["title"]))
+    entry = next(reference for reference in CITATION["references"] if reference["title"] == plain(fields["title"]))
     pages = "--".join(str(entry[name]) for name in ("start", "end") if name in entry)
     assert entry["year"] == int(fields["year"])
     assert str(entry.get("volume", "")) == fields.get("volume", "")
@@ -30,8 +30,8 @@ def test_citation_file_names_the_papers_as_the_references_do(key):
 
 
 @pytest.mark.parametrize("key", PAPERS)
-def test_front_page_cites_the_papers_as_the_references_do(key):
-    """Title, venue, year, volume and pages of the BibTeX that readers copy."""
+def test_front_page_agrees_with_the_references(key):
+    """The BibTeX that readers copy is compared: title, venue, year, volume and pages."""
     blocks = re.findall(r"```bibtex\n(.*?)```", (ROOT / "book/index.md").read_text(encoding="utf-8"), re.DOTALL)
     shown = parse_string("\n".join(blocks), "bibtex").entries[key].fields
     fields = REFERENCES[key].fields

@@ -10,7 +10,7 @@ from companion.project.paths import Project
 
 PROJECT = Project(Path(__file__).parents[1])
 CONCLUSIONS = (PROJECT.book / "what_holds.md").read_text(encoding="utf-8")
-# Its pictures read tables of other chapters and state no result of their own.
+# Its pictures read tables of other chapters and state no further result.
 WITHOUT_RESULTS = {"laboratory"}
 
 

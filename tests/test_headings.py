@@ -1,4 +1,4 @@
-"""Every heading of the book is followed by something to read or to see before the next one."""
+"""Every heading of the book is followed by content before the next heading of its level."""
 
 import re
 from pathlib import Path
@@ -10,14 +10,14 @@ from companion.project.paths import Project
 
 PROJECT = Project(Path(__file__).parents[1])
 PAGES = sorted(path for path in PROJECT.book.iterdir() if path.suffix in (".md", ".ipynb"))
-# Code that a page does not show as part of its text.
+# Tags of cells that a page does not show.
 UNSEEN = {BOOTSTRAP_TAG, PARAMETERS_TAG, "remove-cell"}
 HEADING = re.compile(r"(#{1,6}) +(\S.*)")
 FENCE = re.compile(r"\s*(`{3,}|~{3,}|:{3,})")
 
 
 def blocks(path):
-    """Yield the page's headings as (level, title) and everything else that is seen as None, in order."""
+    """Yield the headings of the page as (level, title), and all other visible content as None, in order."""
     if path.suffix == ".md":
         yield from _of_markdown(path.read_text(encoding="utf-8"))
         return
@@ -29,7 +29,7 @@ def blocks(path):
 
 
 def _of_markdown(text):
-    """Lines that begin with # inside a fence are code or part of a directive, not headings."""
+    """Yield the blocks of a Markdown text; lines that begin with # inside a fence are not headings."""
     fence = None
     for line in text.splitlines():
         opened = FENCE.match(line)
@@ -44,17 +44,17 @@ def _of_markdown(text):
 
 
 def empty_headings(path):
-    """Return the titles that nothing follows before a heading of the same or a higher level, or the page's end."""
-    found, last = [], None
+    """Return the titles of headings without content before the next heading of their level or above."""
+    empty, last = [], None
     for block in [*blocks(path), (1, "the page's end")]:
         if last is not None and block is not None and block[0] <= last[0]:
-            found.append(last[1])
+            empty.append(last[1])
         last = block
-    return found
+    return empty
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_no_heading_is_without_content(path):
+def test_every_heading_has_content(path):
     assert empty_headings(path) == []
 
 

@@ -1,4 +1,4 @@
-"""The prose linter: what it reads, what it finds, and what it leaves alone."""
+"""The prose linter: the text that it reads, the patterns that it reports, and the exceptions."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ import prose
 SCRIPT = Path(__file__).parents[1] / "tools/prose.py"
 
 
-def found(text):
+def suggestions(text):
     return [pattern.instead for pattern in prose.PATTERNS for _ in pattern.finditer(text)]
 
 
@@ -41,7 +41,7 @@ def found(text):
     ],
 )
 def test_a_sentence_of_the_dialect_is_found(sentence):
-    assert found(sentence)
+    assert suggestions(sentence)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_sentence_of_the_dialect_is_found(sentence):
     ],
 )
 def test_plain_english_passes(sentence):
-    assert found(sentence) == []
+    assert suggestions(sentence) == []
 
 
 def lint(folder, *arguments):
@@ -68,7 +68,7 @@ def lint(folder, *arguments):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_docstrings_comments_messages_pages_and_cells_are_read(tmp_path):
+def test_docstrings_comments_messages_pages_and_cells_are_checked(tmp_path):
     bad = "The table is printed beside the figure."
     (tmp_path / "docstring.py").write_text(f'"""{bad}"""\n')
     (tmp_path / "comment.py").write_text(f"x = 1  # {bad}\n")
@@ -79,13 +79,13 @@ def test_docstrings_comments_messages_pages_and_cells_are_read(tmp_path):
         {"cell_type": "code", "metadata": {}, "source": [f"# {bad}"]},
     ]
     (tmp_path / "notebook.ipynb").write_text(json.dumps({"cells": cells}))
-    ended = lint(tmp_path)
-    assert ended.returncode == 1
-    places = sorted(line.split(":")[0] for line in ended.stdout.splitlines() if "beside the figure" in line)
+    result = lint(tmp_path)
+    assert result.returncode == 1
+    places = sorted(line.split(":")[0] for line in result.stdout.splitlines() if "beside the figure" in line)
     assert places == ["comment.py", "docstring.py", "message.py", "notebook.ipynb", "notebook.ipynb", "page.md"]
 
 
-def test_code_quotations_and_formulas_are_not_read(tmp_path):
+def test_code_quotations_and_formulas_are_ignored(tmp_path):
     (tmp_path / "page.md").write_text(
         "The word `beside` is code, $beside$ a formula.\n\n> printed beside the figure\n\n```sh\necho beside\n```\n"
     )
@@ -93,17 +93,17 @@ def test_code_quotations_and_formulas_are_not_read(tmp_path):
     assert lint(tmp_path).returncode == 0
 
 
-def test_a_sentence_kept_on_purpose_is_listed(tmp_path):
+def test_an_exception_is_listed(tmp_path):
     (tmp_path / "kept.py").write_text("x = 1  # printed beside it  prose: keep (a quotation)\n")
-    ended = lint(tmp_path)
-    assert ended.returncode == 0
-    assert "1 kept on purpose" in ended.stdout
-    assert "kept.py:1" in ended.stdout
+    result = lint(tmp_path)
+    assert result.returncode == 0
+    assert "1 kept on purpose" in result.stdout
+    assert "kept.py:1" in result.stdout
 
 
 def test_more_counted_patterns_than_allowed_are_an_error(tmp_path):
     (tmp_path / "counted.py").write_text('"""Return all names but for the last."""\n')
     assert lint(tmp_path).returncode == 0
-    ended = lint(tmp_path, "--most", "1")
-    assert ended.returncode == 1
-    assert "more than 1.0 per 1,000 words" in ended.stdout
+    result = lint(tmp_path, "--most", "1")
+    assert result.returncode == 1
+    assert "more than 1.0 per 1,000 words" in result.stdout

@@ -1,4 +1,4 @@
-"""The list of the papers' statements: complete, and in agreement with boxes, figures and claims."""
+"""The list of the papers' statements is complete, and agrees with boxes, figures and claims."""
 
 from pathlib import Path
 
@@ -10,35 +10,35 @@ from companion.project.statements import Statements
 from companion.project.theorem_blocks import boxes, prose
 
 PROJECT = Project(Path(__file__).parents[1])
-# The items of each paper, as counted when the list was made.
+# The number of items of each paper, counted when the list was written.
 ITEMS = {"BB26": 32, "D26": 25, "Do25": 3}
 
 
 @pytest.fixture(scope="module")
 def statements() -> Statements:
-    found = Statements.of(PROJECT, published_claims(PROJECT))
-    assert found is not None
-    return found
+    statements = Statements.of(PROJECT, published_claims(PROJECT))
+    assert statements is not None
+    return statements
 
 
 def test_every_box_and_claim_that_cites_a_paper_has_a_row(statements):
-    """And every row names boxes, pages, figures and claims that exist, or says why there are none."""
+    """Every row names existing boxes, pages, figures and claims, or a reason why there are none."""
     assert statements.faults(PROJECT) == []
 
 
 @pytest.mark.parametrize("paper", ITEMS)
-def test_no_item_was_lost(statements, paper):
+def test_the_items_of_a_paper_are_complete(statements, paper):
     assert [row.item for row in statements.index.statements if row.paper == paper] == [*range(1, ITEMS[paper] + 1)]
 
 
-def test_what_third_parties_say_is_second_hand(statements):
+def test_only_sources_by_third_parties_are_second_hand(statements):
     """Poster, abstract, code and text are by the authors; audit, reviews and notes are not."""
-    marked = {letter: origin.second_hand for letter, origin in statements.index.origins.items()}
-    assert marked == {"S": False, "B": False, "C": False, "T": False, "A": True, "R": True, "N": True}
+    second_hand = {letter: origin.second_hand for letter, origin in statements.index.origins.items()}
+    assert second_hand == {"S": False, "B": False, "C": False, "T": False, "A": True, "R": True, "N": True}
 
 
 def test_the_papers_theorems_are_checked(statements):
-    """Each numbered lemma, proposition, theorem, corollary and result has a box or a claim, or says what is missing."""
+    """Each numbered lemma, proposition, theorem, corollary and result has a box or a claim."""
     kinds = {"lemma", "proposition", "theorem", "corollary", "result"}
     rows = [row for row in statements.index.statements if row.number and row.kind in kinds]
     assert len(rows) > 10
@@ -49,7 +49,7 @@ def test_the_papers_theorems_are_checked(statements):
     "page", ["index.md", "what_holds.md", "needle_in_a_long_prompt.ipynb", "single_location_training.ipynb"]
 )
 def test_the_softmax_threshold_is_credited(page):
-    """Where the book speaks of the threshold 2 ln L, or of softmax trained from any start, it cites who had it."""
+    """Pages about the threshold 2 ln L, or about softmax trained from any start, cite its first source."""
     assert "{cite:t}`Do25`" in (PROJECT.book / page).read_text(encoding="utf-8")
 
 
@@ -58,8 +58,8 @@ def test_the_box_on_freezing_cites_the_random_energy_argument_for_attention(stat
 
 
 @pytest.mark.parametrize("label", ["mean-fluctuation", "score-error-bound", "four-constants", "optimal-transport"])
-def test_what_other_pages_use_as_proved_is_followed_by_a_proof(label):
-    """Proofs of the averaged rate and of the best factor rest on the first two, claims on the others."""
+def test_statements_that_other_pages_use_have_a_proof(label):
+    """The proofs of the averaged rate and of the best factor use the first two boxes, and claims use the others."""
     (box,) = [box for box in boxes(PROJECT) if box.label == label]
     assert box.kind in {"theorem", "lemma", "proposition", "remark"}
     after = prose(PROJECT.notebook(box.page)).split(f":label: {label}\n")[1].split("```")[1:]

@@ -1,4 +1,4 @@
-"""The structure of the project: what modules may contain, and that importing them changes nothing.
+"""The structure of the project: the contents of modules, and imports without side effects.
 
 import-linter checks which modules may import which (`[tool.importlinter]` in pyproject.toml).
 """
@@ -95,7 +95,7 @@ def test_included_code_is_named_in_the_prose(name):
 
 
 def test_quick_tests_exist_and_are_named_once():
-    """The tests of `make check` exist and do not run notebooks of the book; CONTRIBUTING names the command."""
+    """The tests of `make check` exist and run no notebook of the book; CONTRIBUTING names the command."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     quick = re.search(r"^QUICK := \\\n((?:  \S+(?: \\)?\n)+)", text, re.MULTILINE)[1].replace("\\", "").split()
     assert len(quick) == len(set(quick)) > 10

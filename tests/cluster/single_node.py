@@ -1,4 +1,4 @@
-"""A SLURM of one machine, for as long as a `with` lasts: key daemon, controller and node, in a folder of their own."""
+"""A SLURM cluster of one machine, which exists during a `with` block; its daemons use a separate folder."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Where SLURM's own commands look.
+# The commands of SLURM read this file.
 CONFIGURATION = Path("/etc/slurm/slurm.conf")
 TEMPLATE = """\
 ClusterName=book
@@ -45,7 +45,7 @@ PartitionName=book Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 
 class Cluster:
-    """The daemons of one machine; every one of them is a child of this process, and ends with it."""
+    """The daemons of a one-machine cluster; they are children of this process and end with it."""
 
     def __init__(self, folder: Path, cpus: int, memory: int):
         self.folder, self.host = folder, socket.gethostname().partition(".")[0]
@@ -55,12 +55,12 @@ class Cluster:
         ports = [_free_port(), _free_port()]
         text = TEMPLATE.format(host=self.host, ports=ports, folder=folder, cpus=cpus, memory=memory)
         (folder / "slurm.conf").write_text(text, encoding="ascii")
-        # Snakemake's plugin takes every variable of SLURM's from the jobs, so their steps find it nowhere else
+        # Snakemake's plugin removes all SLURM variables from the jobs, so that they read the default path
         CONFIGURATION.parent.mkdir(parents=True, exist_ok=True)
         CONFIGURATION.symlink_to(folder / "slurm.conf")
 
     def start(self, name: str) -> None:
-        """One daemon, in the foreground of its own."""
+        """Start one daemon in the foreground of a new session."""
         commands = {
             "munged": [
                 "munged", "--foreground", "--force", f"--key-file={self._key()}",
@@ -71,11 +71,11 @@ class Cluster:
             "slurmd": ["slurmd", "-D", "-N", self.host],
         }  # fmt: skip
         with (self.folder / f"{name}.out").open("ab") as out:
-            # a Ctrl-C is for who waits: the daemons must outlive it, or nobody could cancel what they run
+            # Ctrl-C must not end the daemons: they are needed to cancel the jobs
             self.running[name] = subprocess.Popen(commands[name], stdout=out, stderr=out, start_new_session=True)
 
     def stop(self, name: str) -> None:
-        """End one daemon, politely, then not."""
+        """Terminate one daemon; kill it if it does not end within 20 seconds."""
         daemon = self.running.pop(name)
         daemon.terminate()
         try:
@@ -84,36 +84,36 @@ class Cluster:
             daemon.kill()
             daemon.wait()
 
-    def ask(self, *command: str) -> str:
-        """What a command of SLURM prints."""
+    def run(self, *command: str) -> str:
+        """Run a SLURM command and return its output."""
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
     def jobs(self) -> dict[str, str]:
-        """The jobs the controller knows, by number: their states."""
-        lines = self.ask("squeue", "--noheader", "--states=all", "--format=%i %T").split("\n")
+        """Return the states of all jobs that the controller knows, by job number."""
+        lines = self.run("squeue", "--noheader", "--states=all", "--format=%i %T").split("\n")
         return dict(line.split() for line in lines if line.strip())
 
     def cancel_all(self) -> None:
-        """End every job, and wait until none is left: daemons that stop leave behind what they run."""
-        self.ask("scancel", "--partition=book")
+        """Cancel every job, and wait until none is left: jobs would outlive the daemons."""
+        self.run("scancel", "--partition=book")
         active = ("squeue", "--noheader", "--states=pending,running,completing")
-        self.wait_for("the end of all jobs", lambda: not self.ask(*active).strip())
+        self.wait_for("the end of all jobs", lambda: not self.run(*active).strip())
 
-    def wait_for(self, what: str, so: Callable[[], object], seconds: float = 60) -> None:
-        """Ask until it is so, or say what was waited for."""
+    def wait_for(self, what: str, condition: Callable[[], object], seconds: float = 60) -> None:
+        """Wait until the condition is true; raise an error that names `what` after `seconds`."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
-                if so():
+                if condition():
                     return
             except subprocess.CalledProcessError:
                 pass
             time.sleep(0.3)
         logs = "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self.folder.glob("*.log")))
-        raise TimeoutError(f"{what}: not so after {seconds:g} seconds\n{logs}")
+        raise TimeoutError(f"{what}: did not happen within {seconds:g} seconds\n{logs}")
 
     def _key(self) -> Path:
-        """A key of our own: the machine's, if it has one, is left alone."""
+        """Return a new key file; a key of this machine is not changed."""
         path = self.folder / "munge/key"
         if not path.exists():
             path.write_bytes(os.urandom(128))
@@ -122,14 +122,14 @@ class Cluster:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 @contextmanager
 def cluster(folder: Path, cpus: int = 2, memory: int = 12000) -> Iterator[Cluster]:
-    """A cluster that answers; its daemons end with it. Raises if SLURM is not installed or does not come up."""
+    """Yield a running cluster, and stop it afterwards. Raise an error if SLURM is not installed or does not start."""
     missing = [name for name in ("munged", "slurmctld", "slurmd", "sbatch") if shutil.which(name) is None]
     if missing:
         raise FileNotFoundError(
@@ -137,20 +137,20 @@ def cluster(folder: Path, cpus: int = 2, memory: int = 12000) -> Iterator[Cluste
             "apt-get install -y --no-install-recommends slurm-wlm munge"
         )
     if CONFIGURATION.is_symlink() or CONFIGURATION.exists():
-        raise FileExistsError(f"{CONFIGURATION} is there: this machine has a SLURM of its own, which is left alone.")
-    one = Cluster(folder, cpus, memory)
+        raise FileExistsError(f"{CONFIGURATION} exists: this machine already has a SLURM, which is not changed.")
+    slurm = Cluster(folder, cpus, memory)
     try:
         for name in ("munged", "slurmctld", "slurmd"):
-            one.start(name)
+            slurm.start(name)
             if name == "munged":
-                one.wait_for("the key daemon", (folder / "munge.socket").exists)
-        one.wait_for("an idle node", lambda: one.ask("sinfo", "--noheader", "--format=%T").strip() == "idle")
-        yield one
+                slurm.wait_for("the key daemon", (folder / "munge.socket").exists)
+        slurm.wait_for("an idle node", lambda: slurm.run("sinfo", "--noheader", "--format=%T").strip() == "idle")
+        yield slurm
     finally:
         try:
-            with suppress(subprocess.SubprocessError):  # a controller that does not answer runs no job of ours
-                one.cancel_all()
+            with suppress(subprocess.SubprocessError):  # a controller that does not respond runs none of our jobs
+                slurm.cancel_all()
         finally:
-            for name in list(one.running)[::-1]:
-                one.stop(name)
+            for name in list(slurm.running)[::-1]:
+                slurm.stop(name)
             CONFIGURATION.unlink()

@@ -1,12 +1,14 @@
-"""Two notebooks by way of a SLURM on this machine: as root, `.venv/bin/python tests/cluster/slurm.py`.
+"""Run two notebooks with SLURM on this machine: as root, `.venv/bin/python tests/cluster/slurm.py`.
 
-It works in a clone of what is committed, in a temporary folder. The tables must be the same bytes whether pieces are
-computed inside the notebook, by processes on this machine, by jobs, or by jobs while one is cancelled, the node is
-drained and the controller restarted. Debian's slurm-wlm and munge, and Snakemake's plugin, are installed where they are
-missing. What it starts it ends, and what it writes it removes; the two packages and the plugin stay.
+The script clones the last commit into a temporary folder. It compares four ways to compute the pieces: inside the
+notebook, by processes on this machine, by jobs, and by jobs while one is cancelled, the node is drained and the
+controller is restarted. The tables must be identical. Debian's slurm-wlm and munge, and Snakemake's plugin, are
+installed if they are missing, and remain installed. The script ends all processes that it starts and removes all other
+files that it writes.
 
-With `--keep FOLDER` they are computed once, by jobs, and every piece is kept there as soon as it is done, then the
-figures: `--profile full --keep FOLDER` takes an hour or two on two cores, and goes on where it was stopped.
+With `--keep FOLDER` the notebooks are computed only once, by jobs, and each piece is stored in FOLDER when it is
+complete, and finally the figures. `--profile full --keep FOLDER` takes an hour or two on two cores; an interrupted run
+resumes.
 """
 
 import argparse
@@ -25,13 +27,13 @@ from single_node import Cluster, cluster
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ("trajectory_stability", "published_experiment")
 SNAKEMAKE = (sys.executable, "-m", "snakemake", "--quiet", "rules", "progress")
-# what an administrator of a real cluster has no need to say: this one has no accounting and is asked in a hurry
+# This cluster has no accounting, and its short jobs need frequent status checks; a real one needs no such options.
 IMPATIENT = ("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2")
 IMPATIENT += ("--seconds-between-status-checks", "2", "--latency-wait", "5")
 
 
 def install() -> None:
-    """Debian's SLURM, and the plugin by its hashes."""
+    """Install Debian's SLURM, and the plugin from its lock file."""
     if shutil.which("slurmctld") is None:
         subprocess.run(["apt-get", "update", "-qq"], check=True)
         subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "slurm-wlm", "munge"], check=True)
@@ -39,125 +41,130 @@ def install() -> None:
     subprocess.run([*pip, "--require-hashes", "-r", Path(__file__).with_name("requirements.lock")], check=True)
 
 
-def say(text: str) -> None:
-    """A line of the log, with the time."""
+def log(text: str) -> None:
+    """Print a line with the time."""
     print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
 
 
 def tables(book: Path, profile: str) -> dict[str, str]:
-    """The digest of each table of the two notebooks."""
+    """Return the digest of each table of the two notebooks."""
     folder = book / "_build" / profile / "tables"
-    found = {path.relative_to(folder).as_posix(): path for name in NOTEBOOKS for path in folder.glob(f"{name}/*.csv")}
-    assert found, f"no tables in {folder}"
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(found.items())}
+    paths = {path.relative_to(folder).as_posix(): path for name in NOTEBOOKS for path in folder.glob(f"{name}/*.csv")}
+    assert paths, f"no tables in {folder}"
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(paths.items())}
 
 
-def afresh(book: Path, profile: str) -> None:
-    """Forget what was computed, not what was compiled."""
+def delete_results(book: Path, profile: str) -> None:
+    """Delete all computed results; compiled programs are kept."""
     shutil.rmtree(book / "_build" / profile, ignore_errors=True)
 
 
-def inline(book: Path, profile: str) -> None:
-    """Each notebook computes its own pieces."""
+def compute_inline(book: Path, profile: str) -> None:
+    """Run each notebook without precomputed pieces."""
     for name in NOTEBOOKS:
         subprocess.run([sys.executable, "-m", "companion", "run", name, "--profile", profile], cwd=book, check=True)
 
 
-def snakemake(book: Path, profile: str, *how: str) -> None:
-    """Pieces, then notebooks, by the book's own graph."""
+def compute_with_snakemake(book: Path, profile: str, *options: str) -> None:
+    """Compute the pieces and then the notebooks with the book's build graph."""
     goals = [f"notebook_{name}" for name in NOTEBOOKS]
-    subprocess.run([*SNAKEMAKE, *how, "--config", f"profile={profile}", "tasks=1", "--", *goals], cwd=book, check=True)
+    command = [*SNAKEMAKE, *options, "--config", f"profile={profile}", "tasks=1", "--", *goals]
+    subprocess.run(command, cwd=book, check=True)
 
 
-def by_jobs(book: Path, profile: str) -> None:
-    """The same, each a job."""
-    snakemake(book, profile, "--workflow-profile", "profiles/slurm", "--jobs", "4", *IMPATIENT)
+def compute_by_jobs(book: Path, profile: str) -> None:
+    """Compute the build graph with one SLURM job per rule."""
+    compute_with_snakemake(book, profile, "--workflow-profile", "profiles/slurm", "--jobs", "4", *IMPATIENT)
 
 
-def keep(one: Cluster, book: Path, profile: str, folder: Path) -> None:
-    """Compute by jobs, and copy the figures. What is built lies there and not in the clone, so it outlives a stop."""
+def keep(slurm: Cluster, book: Path, profile: str, folder: Path) -> None:
+    """Compute by jobs, and copy the figures to `folder`. The build folder is there too, so that a run can resume."""
     build = folder.resolve() / "_build"
     build.mkdir(parents=True, exist_ok=True)
     (book / "_build").symlink_to(build)
-    say(f"{len(list(build.glob('*/pieces/*/*.npz')))} pieces are there already")
+    log(f"{len(list(build.glob('*/pieces/*/*.npz')))} pieces exist already")
     start = time.monotonic()
-    by_jobs(book, profile)
-    say(f"by jobs: {time.monotonic() - start:.0f} s")
-    say_jobs(one)
+    compute_by_jobs(book, profile)
+    log(f"by jobs: {time.monotonic() - start:.0f} s")
+    log_jobs(slurm)
     for name in NOTEBOOKS:
-        made = book / "_build" / profile / "figures" / name
-        shutil.copytree(made, folder / name, dirs_exist_ok=True)
-        say(f"{name}: {len(list(made.glob('*.csv')))} figures, in {folder / name}")
+        figures = book / "_build" / profile / "figures" / name
+        shutil.copytree(figures, folder / name, dirs_exist_ok=True)
+        log(f"{name}: {len(list(figures.glob('*.csv')))} figures, in {folder / name}")
 
 
-def say_jobs(one: Cluster) -> None:
-    """How many there were, and how they ended."""
-    states = list(one.jobs().values())
-    say("jobs: " + ", ".join(f"{states.count(state)} {state.lower()}" for state in sorted(set(states))))
+def log_jobs(slurm: Cluster) -> None:
+    """Print the number of jobs in each final state."""
+    states = list(slurm.jobs().values())
+    log("jobs: " + ", ".join(f"{states.count(state)} {state.lower()}" for state in sorted(set(states))))
 
 
-def disturb(one: Cluster, log: list[str]) -> None:
-    """Cancel a job that runs, drain the node while others wait, and restart the controller."""
+def disturb(slurm: Cluster, events: list[str]) -> None:
+    """Cancel a running job, drain the node while other jobs wait, and restart the controller; append to `events`."""
 
     def running() -> list[str]:
-        return [number for number, state in one.jobs().items() if state == "RUNNING"]
+        return [number for number, state in slurm.jobs().items() if state == "RUNNING"]
 
-    one.wait_for("a job that runs", running, 300)
+    slurm.wait_for("a running job", running, 300)
     victim = running()[-1]
-    one.ask("scancel", victim)
-    log.append(f"job {victim} cancelled while it ran")
-    one.ask("scontrol", "update", f"nodename={one.host}", "state=drain", "reason=test")
+    slurm.run("scancel", victim)
+    events.append(f"job {victim} cancelled while it ran")
+    slurm.run("scontrol", "update", f"nodename={slurm.host}", "state=drain", "reason=test")
     time.sleep(5)
-    one.ask("scontrol", "update", f"nodename={one.host}", "state=resume")
-    log.append("node drained for five seconds, then resumed")
-    one.wait_for("a job that runs again", running, 300)
+    slurm.run("scontrol", "update", f"nodename={slurm.host}", "state=resume")
+    events.append("node drained for five seconds, then resumed")
+    slurm.wait_for("another running job", running, 300)
     before = running()
-    one.stop("slurmctld")
+    slurm.stop("slurmctld")
     time.sleep(2)
-    one.start("slurmctld")
-    one.wait_for("the controller", lambda: one.ask("sinfo", "--noheader"))
-    kept = set(before) & set(one.jobs())
-    log.append(f"controller restarted; of {len(before)} jobs that ran, it still knows {len(kept)}")
+    slurm.start("slurmctld")
+    slurm.wait_for("the controller", lambda: slurm.run("sinfo", "--noheader"))
+    known = set(before) & set(slurm.jobs())
+    events.append(f"controller restarted; it still knows {len(known)} of {len(before)} running jobs")
 
 
 def main() -> int:
-    """Compute four times, or once; the exit code says whether the bytes agree."""
+    """Compute four times, or once; the exit status is 0 if all tables are identical."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profile", default="smoke", help="smoke (minutes), or full (hours)")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="compute by jobs only, and keep the figures here")
-    asked = parser.parse_args()
-    profile = asked.profile
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="compute by jobs only, and store the figures here")
+    options = parser.parse_args()
+    profile = options.profile
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("Ended by a signal."))  # cleans up, as after Ctrl-C
     install()
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
-        book, place = Path(folder) / "book", Path(folder) / "slurm"
-        place.mkdir()
+        book, slurm_folder = Path(folder) / "book", Path(folder) / "slurm"
+        slurm_folder.mkdir()
         subprocess.run(["git", "clone", "--quiet", ROOT, book], check=True)
-        with cluster(place) as one:
-            if asked.keep:
-                keep(one, book, profile, asked.keep)
+        with cluster(slurm_folder) as slurm:
+            if options.keep:
+                keep(slurm, book, profile, options.keep)
                 return 0
-            log: list[str] = []
-            trouble = threading.Thread(target=disturb, args=(one, log))
+            events: list[str] = []
+            disturbance = threading.Thread(target=disturb, args=(slurm, events))
             ways = {
-                "inside the notebooks": lambda: inline(book, profile),
-                "by processes": lambda: snakemake(book, profile, "--cores", "2"),
-                "by jobs": lambda: by_jobs(book, profile),
-                "by jobs, disturbed": lambda: (trouble.start(), by_jobs(book, profile), trouble.join()),
+                "inside the notebooks": lambda: compute_inline(book, profile),
+                "by processes": lambda: compute_with_snakemake(book, profile, "--cores", "2"),
+                "by jobs": lambda: compute_by_jobs(book, profile),
+                "by jobs, disturbed": lambda: (
+                    disturbance.start(),
+                    compute_by_jobs(book, profile),
+                    disturbance.join(),
+                ),
             }
-            found = {}
+            digests = {}
             for name, compute in ways.items():
-                afresh(book, profile)
+                delete_results(book, profile)
                 start = time.monotonic()
                 compute()
-                found[name] = tables(book, profile)
-                say(f"{name}: {time.monotonic() - start:.0f} s")
-            for line in log:
-                say(line)
-            say_jobs(one)
-        same = [name for name, digests in found.items() if digests == found["inside the notebooks"]]
-        say(f"{len(found['by jobs'])} tables, the same bytes in {len(same)} of {len(found)} ways")
-    return 0 if len(same) == len(found) and len(log) == 3 else 1
+                digests[name] = tables(book, profile)
+                log(f"{name}: {time.monotonic() - start:.0f} s")
+            for line in events:
+                log(line)
+            log_jobs(slurm)
+        equal = [name for name in ways if digests[name] == digests["inside the notebooks"]]
+        log(f"{len(digests['by jobs'])} tables, identical in {len(equal)} of {len(digests)} ways")
+    return 0 if len(equal) == len(digests) and len(events) == 3 else 1
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 Law = dict[int, float]
-# How far a walk may go.
+# The largest distance of a walk.
 FARTHEST = 30.0
 UNSEEN = 1
 _HIDDEN = 2
@@ -110,7 +110,7 @@ def test_constants_are_listed_if_another_file_uses_them(library):
     """The comment above the constant becomes its description; constants used in their own file only are left out."""
     index = library(**{"walkers/steps.py": STEPS, "chapters/far.py": "from walkers.steps import FARTHEST\n"})
     entry = index.entries["walkers.steps.FARTHEST"]
-    assert (entry.signature, entry.doc) == ("FARTHEST = 30.0", "How far a walk may go.")
+    assert (entry.signature, entry.doc) == ("FARTHEST = 30.0", "The largest distance of a walk.")
     assert "walkers.steps.UNSEEN" not in index.entries
 
 

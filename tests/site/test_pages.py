@@ -171,7 +171,7 @@ def visits(browser: Browser, address: str, site: Path, project: Project) -> dict
 
 
 def test_every_page_loads_completely(visits: dict[str, Visit]):
-    """No console error, failed or foreign request, unset formula, missing picture or alt text, or sideways scrolling."""
+    """No console error, failed or foreign request, unset formula, missing picture or alt text, or sideways scroll."""
     assert [f"{name}: {fault}" for name, visit in visits.items() for fault in visit.faults] == []
 
 

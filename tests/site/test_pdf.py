@@ -69,7 +69,7 @@ def bookmarks(outline: list) -> Iterator[str]:
             yield str(entry.title)
 
 
-def test_every_page_of_the_book_is_printed_in_order(
+def test_all_pages_of_the_book_are_printed_in_order(
     project: Project, reader: PdfReader, pages, numbers: dict[str, int]
 ):
     """Each begins on a new sheet with its title; the contents and the bookmarks refer to that sheet."""

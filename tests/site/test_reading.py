@@ -132,7 +132,7 @@ def test_a_picture_can_be_enlarged(browser: Browser, address: str, project: Proj
 
 
 def test_a_number_links_to_its_claim_and_back(chapter: Page):
-    """The fold opens, the claim is outlined, and a button returns to the number."""
+    """The fold opens, the claim is outlined, and a button leads back to where the number is."""
     number = chapter.locator("a.companion-claim[href^='#']").first
     number.scroll_into_view_if_needed()
     before = chapter.evaluate("scrollY")
