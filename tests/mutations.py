@@ -2,7 +2,7 @@
 
 The script clones the last commit into a temporary folder. The tests named here must pass there, and then one of them
 must fail for each change. If a change has no effect, its entry gives the reason, and its tests must pass. All changes
-take half an hour. The exit status is 0 if every change has the expected result, 1 if not, and 2 if the changes cannot be
+take half an hour. The exit status is 0 if every change has the expected result, 1 if not, and 2 if no change can be
 tested. Pytest does not run this script: `tests/test_mutations.py` checks that every line and every test exists.
 """
 
