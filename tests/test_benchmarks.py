@@ -56,7 +56,7 @@ print(contests.megabytes(lambda: None), contests.megabytes(lambda: bytearray(b"1
 
 
 def test_memory_is_the_peak_above_the_start():
-    """A new process that a small one starts measures it, like a worker: memory of the parent would count as a start."""
+    """A small process starts the measuring one, as for a worker: the parent's memory counts as held at the start."""
     shell = ["sh", "-c", '"$0" -c "$1"; exit $?', sys.executable, MEASURE_MEMORY]
     finished = subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, check=True)
     nothing, held = map(float, finished.stdout.split())

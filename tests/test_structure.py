@@ -164,8 +164,8 @@ def python(code, *arguments, folder):
 
 def test_importing_lib_changes_nothing_global(tmp_path):
     """Importing any module of `lib` or `chapters` changes no precision, style or print option."""
-    made = [path for path in files("chapters") if path.name == "make.py"]
-    names = [module_name(path) for path in [*files("lib"), *files("chapters")] if path not in made]
+    scripts = [path for path in files("chapters") if path.name == "make.py"]
+    names = [module_name(path) for path in [*files("lib"), *files("chapters")] if path not in scripts]
     assert "lib.measures" in names
     assert python(IMPORT_ALL, json.dumps(names), folder=tmp_path) == {}
 

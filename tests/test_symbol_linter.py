@@ -1,4 +1,4 @@
-"""The symbol linter: what counts as a symbol, and what as its definition."""
+"""The symbol linter: which letters are symbols, and which text defines them."""
 
 import json
 
@@ -9,7 +9,7 @@ from symbol_linter import introduced, missing_on, symbols, undefined
 
 
 @pytest.mark.parametrize(
-    ("formula", "found"),
+    ("formula", "expected"),
     [
         (r"\hat\mu_L", [r"\hat \mu"]),
         (r"\hat{g}_{i,L}^2", [r"\hat g"]),
@@ -21,9 +21,9 @@ from symbol_linter import introduced, missing_on, symbols, undefined
         (r"\frac{\partial T}{\partial z}", ["T", "z"]),
     ],
 )
-def test_a_symbol_is_a_letter_with_accent_font_and_star(formula, found):
+def test_a_symbol_is_a_letter_with_accent_font_and_star(formula, expected):
     """Subscripts name instances, superscripts contain symbols, and words are not symbols."""
-    assert list(symbols(formula)) == found
+    assert list(symbols(formula)) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_symbol_is_a_letter_with_accent_font_and_star(formula, found):
         ("it tends to $q$. Then $r$ grows", set()),
     ],
 )
-def test_words_and_equations_introduce(text, known):
+def test_words_and_equations_introduce_symbols(text, known):
     """A symbol is introduced next to a noun, before `the`, or alone on the left of a relation; use is not enough."""
     assert introduced(text) == known
 

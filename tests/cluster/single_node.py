@@ -113,7 +113,7 @@ class Cluster:
         raise TimeoutError(f"{what}: did not happen within {seconds:g} seconds\n{logs}")
 
     def _key(self) -> Path:
-        """Return a new key file; a key of this machine is not changed."""
+        """Return the path of a key for this cluster, created if missing; the key of the machine is not used."""
         path = self.folder / "munge/key"
         if not path.exists():
             path.write_bytes(os.urandom(128))

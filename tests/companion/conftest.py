@@ -121,11 +121,11 @@ def clone(pristine: Clone, tmp_path: Path) -> Clone:
 
 @pytest.fixture(scope="session")
 def ran(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """A read-only clone after a successful `companion run toy`; `.seconds` is the duration of that run."""
+    """A read-only clone after a successful `companion run toy`; `.seconds` is its duration, `.output` its output."""
     clone, clock = pristine.copy_to(tmp_path_factory.mktemp("ran") / "clone"), time.monotonic()
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
-    clone.seconds, clone.said = time.monotonic() - clock, finished.stdout  # pyright: ignore
+    clone.seconds, clone.output = time.monotonic() - clock, finished.stdout  # pyright: ignore
     return clone
 
 
@@ -257,7 +257,7 @@ def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str
 
 
 def _misplaced_code(project: Project, notebook: Notebook) -> Iterator[str]:
-    """Yield one sentence for each construct in the notebook that belongs into a module of its chapter."""
+    """Yield one sentence for each construct in the notebook that belongs in a module of its chapter."""
     chapters, science = project.settings.chapters, project.settings.science
     package = f"{chapters}.{notebook.name}"
     allowed = tuple(f"{name}." for name in ("companion", package, *science) if name != chapters)
@@ -282,7 +282,7 @@ IMPORTS = "a notebook imports companion, the science, and its own chapter."
 
 
 def _out_of_place(node: ast.AST, package: str, allowed: tuple[str, ...]) -> Iterator[str]:
-    """Yield the correction for this syntax node, if it does not belong into a notebook."""
+    """Yield the correction for this syntax node, if it does not belong in a notebook."""
     folder = package.replace(".", "/") + "/"
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

@@ -93,19 +93,19 @@ def test_first_difference_of_a_table_is_named(compared, table, difference):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("10", "10.0"), ("1e-3", "0.001"), ("0", "-0.0"), ("inf", "Infinity"), ("", ""), ("nan", "nan")]
+    ("left", "right"), [("10", "10.0"), ("1e-3", "0.001"), ("0", "-0.0"), ("inf", "Infinity"), ("", ""), ("nan", "nan")]
 )
-def test_number_format_is_ignored(tmp_path, one, other):
+def test_number_format_is_ignored(tmp_path, left, right):
     """Only values are compared; two missing values are equal."""
-    old, new = (build(tmp_path / name, f"x,y\n{text},1\n") for name, text in [("old", one), ("new", other)])
+    old, new = (build(tmp_path / name, f"x,y\n{text},1\n") for name, text in [("old", left), ("new", right)])
     assert differences(old, new) == {"toy/toy_error": None}
 
 
-@pytest.mark.parametrize(("one", "other"), [("", "nan"), ("", "0"), ("True", "1"), ("a", "A")])
-def test_text_is_compared_literally(tmp_path, one, other):
+@pytest.mark.parametrize(("left", "right"), [("", "nan"), ("", "0"), ("True", "1"), ("a", "A")])
+def test_text_is_compared_literally(tmp_path, left, right):
     """A missing value, a flag and text are not numbers."""
-    old, new = (build(tmp_path / name, f"x,y\n{text},1\n") for name, text in [("old", one), ("new", other)])
-    assert differences(old, new) == {"toy/toy_error": f"row 1, column 'x': {one} and {other}"}
+    old, new = (build(tmp_path / name, f"x,y\n{text},1\n") for name, text in [("old", left), ("new", right)])
+    assert differences(old, new) == {"toy/toy_error": f"row 1, column 'x': {left} and {right}"}
 
 
 @pytest.mark.parametrize(

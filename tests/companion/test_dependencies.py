@@ -95,7 +95,7 @@ def test_installed_packages_are_not_followed(files):
 
 
 def test_companion_modules_are_no_sources_of_a_figure(files):
-    """Their effect is covered by separate digests."""
+    """Imports do not lead to them; the modules that process numbers or pictures are added separately."""
     assert files("import lib.lung\nfrom companion import Numbers\nfrom companion.figures.style import ink\n") == {
         "lib/lung.py"
     }
@@ -179,7 +179,7 @@ def test_edits_that_can_change_a_result_count(edit):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("code", "edited"),
     [
         ("x = 'a # b'\n", "x = 'a # c'\n"),
         ("x = '''a\n\nb'''\n", "x = '''a\nb'''\n"),
@@ -190,9 +190,9 @@ def test_edits_that_can_change_a_result_count(edit):
     ],
     ids=["comment", "blank line", "space", "no docstring", "bytes", "page"],
 )
-def test_edits_of_strings_count(one, other):
+def test_edits_of_strings_count(code, edited):
     """Strings may contain comment signs, blank lines, multi-byte letters and form feeds."""
-    assert dependencies.plain_code(one) != dependencies.plain_code(other)
+    assert dependencies.plain_code(code) != dependencies.plain_code(edited)
 
 
 def test_comments_next_to_strings_are_ignored():

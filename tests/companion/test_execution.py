@@ -35,8 +35,8 @@ def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
         json.loads((build.provenance / "toy.json").read_text())
     )
     assert sorted(path.name.split(".")[0] for path in build.stamps.glob("*.json")) == ["toy", f"toy-{FIGURE}"]
-    assert "toy: 1 figure, 1 claim holds" in ran.said
-    assert f"replaced in figures/toy: {FIGURE}" in ran.said
+    assert "toy: 1 figure, 1 claim holds" in ran.output
+    assert f"replaced in figures/toy: {FIGURE}" in ran.output
 
 
 def test_run_writes_nowhere_else(pristine, ran):

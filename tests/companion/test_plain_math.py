@@ -75,7 +75,7 @@ def test_characters_outside_of_formulas_stay_unchanged():
 
 
 def test_a_caption_is_read_without_scripts():
-    """Formulas become MathML (also `\frac12`), roles become their names, and other text stays unchanged."""
+    """Formulas become MathML, short TeX fractions too; roles become their names, and other text stays unchanged."""
     shown = caption_as_html(
         r"Where $H^2=\frac12$, see {numref}`the picture <fig-x>` and {doc}`notes`: *one* a < b & c* $ d"
     )

@@ -116,7 +116,7 @@ def test_columns_named_by_a_column_must_exist(role):
 
 
 def test_a_column_has_an_error_or_moves_with_another():
-    """Both would relax its comparison twice."""
+    """With both, its comparison would be relaxed twice."""
     with pytest.raises(ValueError, match=r"'x'.*not both"):
         table(frame=TWO, columns={"x": Column("a", std_error="y", moves_with="y"), "y": Column("b")})
 

@@ -31,7 +31,7 @@ def test_every_name_is_shown_once_with_its_signature(page: Page, address: str, l
     for name, modules in library.pages.items():
         open_page(page, address, name)
         shown = dict(
-            page.locator("dt.sig").evaluate_all("all => all.map(one => [one.id, one.firstChild && one.innerText])")
+            page.locator("dt.sig").evaluate_all("all => all.map(node => [node.id, node.firstChild && node.innerText])")
         )
         entries = [entry for module in modules for entry in library.modules[module].entries]
         expected = {item.full: item.signature for entry in entries for item in (entry, *entry.members)}
@@ -47,7 +47,7 @@ def test_names_and_figures_link_to_each_other(page: Page, address: str, library:
     link = entry.locator(f"a[href$='#fig-{figure.replace('_', '-')}']")
     assert link.inner_text().endswith(f"({figure.replace('_', ' ')})")
     assert link.inner_text().startswith("Fig. ")
-    page.goto(link.evaluate("one => one.href"), wait_until="domcontentloaded")
+    page.goto(link.evaluate("node => node.href"), wait_until="domcontentloaded")
     assert page.locator(f".companion-users a[href$='#{full}']").count() >= 1
 
 
@@ -63,7 +63,7 @@ def test_search_finds_a_function(page: Page, address: str):
     """A search for its name leads to its entry."""
     page.goto(f"{address}/search.html?q=stream_attend")
     page.wait_for_selector("#search-results ul.search li a")
-    links = page.locator("#search-results ul.search li a").evaluate_all("all => all.map(one => one.href)")
+    links = page.locator("#search-results ul.search li a").evaluate_all("all => all.map(node => node.href)")
     assert any(link.endswith("lib_attention.html#lib.attention.stream_attend") for link in links)
 
 
@@ -73,6 +73,6 @@ def test_long_signatures_wrap(page: Page, address: str, library: Library):
     for name in library.pages:
         open_page(page, address, name)
         assert page.evaluate(TOO_WIDE) <= 0
-        edges = page.locator("dt.sig").evaluate_all("all => all.map(one => one.scrollWidth - one.clientWidth)")
+        edges = page.locator("dt.sig").evaluate_all("all => all.map(node => node.scrollWidth - node.clientWidth)")
         assert max(edges) <= 1
     page.set_viewport_size(DESKTOP)

@@ -22,7 +22,7 @@ SETTINGS = 50
 SHOWN, OFF = 5e-4, 1e-3
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻−", "0123456789--")
 READINGS = """figure => Object.fromEntries([...document.querySelectorAll(`#${figure} [data-reading]`)].map(
-    one => [one.dataset.reading, one.textContent]))"""
+    node => [node.dataset.reading, node.textContent]))"""
 MOVE = """([figure, values]) => values.forEach((value, place) => {
     const slider = document.querySelectorAll(`#${figure} input[type=range]`)[place];
     slider.value = value;
@@ -150,13 +150,13 @@ def test_a_point_can_be_dragged(lab: Page, figure: str):
     knob = lab.locator(f"#fig-{figure} .lab-knob").first
     knob.scroll_into_view_if_needed()
     before, box = readings(lab, f"{figure}"), knob.locator(".lab-dot").bounding_box()
-    values = lab.locator(f"#fig-{figure} input[type=range]").evaluate_all("all => all.map(one => one.value)")
+    values = lab.locator(f"#fig-{figure} input[type=range]").evaluate_all("all => all.map(node => node.value)")
     lab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     lab.mouse.down()
     lab.mouse.move(box["x"] + box["width"] / 2 - 30, box["y"] + box["height"] / 2 - 40, steps=4)
     lab.mouse.up()
     assert readings(lab, figure) != before
-    moved = lab.locator(f"#fig-{figure} input[type=range]").evaluate_all("all => all.map(one => one.value)")
+    moved = lab.locator(f"#fig-{figure} input[type=range]").evaluate_all("all => all.map(node => node.value)")
     assert moved != values
     lab.wait_for_function("location.search !== ''")
     after = lab.locator(f"#fig-{figure} .lab-dot").first.bounding_box()
@@ -168,7 +168,7 @@ def test_arrow_keys_move_every_control(lab: Page, figure: str):
     """Sliders and points can be focused, have a value for screen readers, and show their focus."""
     for control in lab.locator(f"#fig-{figure} :is(input[type=range], .lab-knob)").all():
         control.focus()
-        assert control.evaluate("one => one === document.activeElement")
+        assert control.evaluate("node => node === document.activeElement")
         before = control.get_attribute("aria-valuetext")
         assert before
         lab.keyboard.press("ArrowRight")
@@ -179,7 +179,7 @@ def test_arrow_keys_move_every_control(lab: Page, figure: str):
     knob = lab.locator(f"#fig-{figure} .lab-knob").first
     knob.focus()
     lab.keyboard.press("ArrowRight")
-    assert knob.locator(".lab-reach").evaluate("one => getComputedStyle(one).strokeWidth") == "3px"
+    assert knob.locator(".lab-reach").evaluate("node => getComputedStyle(node).strokeWidth") == "3px"
 
 
 def test_a_setting_has_an_address(browser: Browser, address: str, lab: Page):
@@ -188,7 +188,7 @@ def test_a_setting_has_an_address(browser: Browser, address: str, lab: Page):
     lab.evaluate(MOVE, ["fig-live-needle", [25, 3]])
     lab.wait_for_function("location.search.includes('needle')")
     expected = {figure: readings(lab, figure) for figure in FIGURES}
-    link = lab.locator("#fig-live-plane .lab-link").evaluate("one => one.href")
+    link = lab.locator("#fig-live-plane .lab-link").evaluate("node => node.href")
     assert parse_qs(urlsplit(link).query) == {"plane.tau": ["7.5"], "plane.decades": ["20"]}
     whole, page = lab.url, browser.new_page(viewport=DESKTOP)
     page.goto(whole)
@@ -206,11 +206,11 @@ def test_a_setting_has_an_address(browser: Browser, address: str, lab: Page):
 
 def test_links_in_the_prose_are_valid_settings(lab: Page):
     """After opening a link, the picture's own link contains the same setting."""
-    links = lab.locator("article a[href^='?']:not(.lab-link)").evaluate_all("all => all.map(one => one.href)")
+    links = lab.locator("article a[href^='?']:not(.lab-link)").evaluate_all("all => all.map(node => node.href)")
     assert len(links) > 4
     for link in links:
         lab.goto(link, wait_until="domcontentloaded")
-        current = lab.locator(f"#{urlsplit(link).fragment} .lab-link").evaluate("one => one.href")
+        current = lab.locator(f"#{urlsplit(link).fragment} .lab-link").evaluate("node => node.href")
         assert parse_qs(urlsplit(link).query).items() <= parse_qs(urlsplit(current).query).items()
 
 
@@ -220,9 +220,9 @@ def test_pictures_fit_a_phone_in_both_themes(browser: Browser, address: str, sch
     page.goto(f"{address}/{PAGE}")
     page.wait_for_selector("#fig-live-needle.lab-live")
     assert page.evaluate(TOO_WIDE) == 0
-    rights = page.locator(".lab *").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+    rights = page.locator(".lab *").evaluate_all("all => all.map(node => node.getBoundingClientRect().right)")
     assert max(rights) <= PHONE["width"] + 1
-    colours = page.locator(".lab-axis text").evaluate_all("all => all.map(one => getComputedStyle(one).fill)")
+    colours = page.locator(".lab-axis text").evaluate_all("all => all.map(node => getComputedStyle(node).fill)")
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert len(set(colours)) == 1
     assert (sum(map(int, colours[0][4:-1].split(","))) > 384) == (scheme == "dark")
@@ -258,7 +258,7 @@ def test_other_chapters_show_interactive_pictures(browser: Browser, address: str
         page.goto(f"{address}/book/{borrower.partition('/')[0]}.html", wait_until="domcontentloaded")
         page.wait_for_selector(".lab-live", state="attached")
         fold = page.locator(f"#fig-{borrower.partition('/')[2].replace('_', '-')} ~ details.companion-live").first
-        assert not fold.evaluate("one => one.open")
+        assert not fold.evaluate("node => node.open")
         fold.locator("summary").click()
         assert page.locator(".lab").count() == 1
         before = page.evaluate(READINGS, place)
@@ -268,7 +268,7 @@ def test_other_chapters_show_interactive_pictures(browser: Browser, address: str
         page.keyboard.press("ArrowRight")
         after = page.evaluate(READINGS, place)
         assert after != before
-        page.goto(fold.locator(".lab-link").evaluate("one => one.href"), wait_until="domcontentloaded")
+        page.goto(fold.locator(".lab-link").evaluate("node => node.href"), wait_until="domcontentloaded")
         page.reload(wait_until="domcontentloaded")
         page.locator(f"#{place} .lab").wait_for(state="visible")
         assert page.evaluate(READINGS, place) == after

@@ -16,12 +16,12 @@ from companion.site.sphinx.inline_text import ledger_anchor
 
 # Return the targets of the links in each element, by the id of the element and the ids of its ancestors.
 LINKS = """selector => {
-    const found = {};
-    for (const one of document.querySelectorAll(selector)) {
-        const links = [...one.querySelectorAll('a[href]')].map(link => link.href);
-        for (let outer = one; outer; outer = outer.parentElement) (found[outer.id] ??= []).push(...links);
+    const links_by_id = {};
+    for (const node of document.querySelectorAll(selector)) {
+        const links = [...node.querySelectorAll('a[href]')].map(link => link.href);
+        for (let outer = node; outer; outer = outer.parentElement) (links_by_id[outer.id] ??= []).push(...links);
     }
-    return found;
+    return links_by_id;
 }"""
 
 
@@ -54,7 +54,7 @@ def shown(ledger: Page) -> int:
 def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
     """Each claim has one entry under its anchor, with its statement, measured value and threshold."""
     assert ledger.locator(".companion-entry").count() == len(claims) > 0
-    rows = dict(ledger.locator(".companion-entry").evaluate_all("all => all.map(one => [one.id, one.textContent])"))
+    rows = dict(ledger.locator(".companion-entry").evaluate_all("all => all.map(node => [node.id, node.textContent])"))
     for claim in claims:
         row = rows[ledger_anchor(claim.id)].replace("’", "'")
         assert "".join(part for _, part in pieces(claim.statement)) in row
@@ -64,7 +64,7 @@ def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
 
 def test_claims_are_in_the_order_of_chapters_and_figures(ledger: Page, claims: list[dict], project: Project):
     """Chapters are folded at first, so that the page is short."""
-    rows = ledger.locator(".companion-entry").evaluate_all("all => all.map(one => one.id)")
+    rows = ledger.locator(".companion-entry").evaluate_all("all => all.map(node => node.id)")
     assert rows == [ledger_anchor(claim.id) for claim in claims]
     places = list(dict.fromkeys((claim.notebook, claim.figure) for claim in claims))
     order = [(name, figure) for name in project.notebooks() for figure in Notebook.named(project, name).figures]

@@ -52,7 +52,7 @@ OPEN_ALL = "document.querySelectorAll('details').forEach(details => { details.op
 # Wait until all animations, such as those of colours, have ended.
 AT_REST = """async () => {
     await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-    await Promise.all(document.getAnimations().map(one => one.finished.catch(() => null)));
+    await Promise.all(document.getAnimations().map(node => node.finished.catch(() => null)));
 }"""
 # Rules about colours and about theme-dependent pictures; the results of all other rules do not depend on the theme.
 OF_A_THEME = ["color-contrast", "link-in-text-block", "image-alt"]
@@ -126,9 +126,9 @@ def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
     forbidden.clear()
     page.goto(url)
     page.wait_for_function(TYPESET)
-    anchors = set(page.eval_on_selector_all("[id]", "all => all.map(one => one.id)"))
-    links = page.eval_on_selector_all("a[href]", "all => all.map(one => one.href)")
-    downloads = page.eval_on_selector_all("a.download", "all => all.map(one => one.href)")
+    anchors = set(page.eval_on_selector_all("[id]", "all => all.map(node => node.id)"))
+    links = page.eval_on_selector_all("a[href]", "all => all.map(node => node.href)")
+    downloads = page.eval_on_selector_all("a.download", "all => all.map(node => node.href)")
     captions = page.evaluate(CAPTIONS)
     for scheme in ("light", "dark"):
         use_theme(page, scheme)
@@ -218,7 +218,7 @@ def test_figures_fit_the_page(browser: Browser, address: str, project: Project):
         open_and_watch(page, f"{address}/book/{project.notebooks()[0]}.html")
         page.evaluate(DECODE_IMAGES)
         widths = page.locator("img:visible").evaluate_all(
-            "all => all.map(one => [one.getBoundingClientRect().right, !!one.closest('figure'), one.clientWidth])"
+            "all => all.map(node => [node.getBoundingClientRect().right, !!node.closest('figure'), node.clientWidth])"
         )
         assert widths
         assert all(right <= viewport["width"] for right, _, _ in widths)

@@ -101,27 +101,27 @@ def test_every_link_works(reader: PdfReader, paper: Page):
     assert sorted(set(within) - set(places)) == []
     assert len(within) > 1000
     assert [address for address in outside if not address.startswith("https://")] == []
-    expected = set(paper.eval_on_selector_all("a[href^='#']", "all => all.map(one => decodeURIComponent(one.hash))"))
+    expected = set(paper.eval_on_selector_all("a[href^='#']", "all => all.map(node => decodeURIComponent(node.hash))"))
     assert {f"#{place.removeprefix('/')}" for place in within} == expected
 
 
 def test_nothing_is_cut_off(paper: Page):
     """Code, tables, formulas and pictures fit the width of the paper, and each figure fits on one sheet."""
     assert paper.evaluate(printing.CLIPPED) == []
-    heights = paper.locator(FIGURES).evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+    heights = paper.locator(FIGURES).evaluate_all("all => all.map(node => node.getBoundingClientRect().height)")
     assert heights
     assert max(heights) < TALLEST
-    assert paper.locator("img").evaluate_all("all => all.filter(one => !one.naturalWidth).length") == 0
+    assert paper.locator("img").evaluate_all("all => all.filter(node => !node.naturalWidth).length") == 0
     assert paper.locator("mjx-merror").count() == 0
 
 
 def test_clipped_content_is_reported(paper: Page):
     """The report for a block of code that does not wrap quotes its beginning."""
     code = paper.locator("section.page pre").first
-    code.evaluate("one => { one.style.whiteSpace = 'pre'; one.prepend('x'.repeat(400)) }")
+    code.evaluate("node => { node.style.whiteSpace = 'pre'; node.prepend('x'.repeat(400)) }")
     (report,) = paper.evaluate(printing.CLIPPED)
     assert "pre xxx" in report
-    code.evaluate("one => { one.style.whiteSpace = ''; one.firstChild.remove() }")
+    code.evaluate("node => { node.style.whiteSpace = ''; node.firstChild.remove() }")
 
 
 def test_figures_claims_and_code_are_printed(project: Project, paper: Page):

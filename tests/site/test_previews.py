@@ -50,7 +50,7 @@ def test_pointing_at_a_number_shows_its_claim(chapter: Page):
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= DESKTOP["width"]
     assert box["y"] + box["height"] <= DESKTOP["height"]
-    ids = chapter.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
+    ids = chapter.eval_on_selector_all("[id]", "all => all.map(node => node.id)")
     assert len(ids) == len(set(ids))
     card.hover()
     chapter.wait_for_timeout(500)

@@ -26,16 +26,16 @@ READING = f"""() => {{
     range.setStart(article, 0);
     if (first) range.setEndBefore(first);
     return {{
-        titles: all('{CODE} > summary p.collapsed').map(one => one.textContent),
+        titles: all('{CODE} > summary p.collapsed').map(node => node.textContent),
         before: [range.toString().split(/\\s+/).length, first?.className],
-        bare: all('figure.companion-figure').filter(one => {{
-            let before = one.previousElementSibling;
+        bare: all('figure.companion-figure').filter(node => {{
+            let before = node.previousElementSibling;
             while (before && !before.matches('p, ul, ol, .proof')) before = before.previousElementSibling;
             return !before;
-        }}).map(one => one.id),
-        cited: all("article a[href*='references.html#id']").map(one => one.textContent.trim()),
-        listed: all('.companion-cited li').map(one => [
-            one.querySelector('strong').innerText, [...one.querySelectorAll('a')].map(link => link.href),
+        }}).map(node => node.id),
+        cited: all("article a[href*='references.html#id']").map(node => node.textContent.trim()),
+        listed: all('.companion-cited li').map(node => [
+            node.querySelector('strong').innerText, [...node.querySelectorAll('a')].map(link => link.href),
         ]),
     }};
 }}"""
@@ -63,7 +63,7 @@ def readings(browser: Browser, address: str, project: Project) -> dict[str, dict
 
 
 def folded(page: Page) -> set[bool]:
-    return set(page.locator(CODE).evaluate_all("all => all.map(one => !one.open)"))
+    return set(page.locator(CODE).evaluate_all("all => all.map(node => !node.open)"))
 
 
 def test_code_is_folded_and_one_button_unfolds_it(chapter: Page, address: str, project: Project):
@@ -139,7 +139,7 @@ def test_a_number_links_to_its_claim_and_back(chapter: Page):
     number.click()
     claim = chapter.locator(":target")
     claim.wait_for(state="visible")
-    assert claim.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
+    assert claim.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
     claim.locator(".companion-back").click()
     chapter.wait_for_function("before => Math.abs(scrollY - before) < 400", arg=before)
     assert chapter.locator(".companion-back").count() == 0
@@ -149,7 +149,7 @@ def test_controls_can_be_focused_and_show_their_focus(chapter: Page):
     """Formulas can be focused only if they need scrolling."""
     chapter.wait_for_function("document.querySelectorAll('mjx-container').length > 0")
     stops = chapter.locator("mjx-container[tabindex='0']")
-    assert stops.evaluate_all("all => all.filter(one => one.scrollWidth <= one.clientWidth).length") == 0
+    assert stops.evaluate_all("all => all.filter(node => node.scrollWidth <= node.clientWidth).length") == 0
     for selector in ("a.companion-claim", ".companion-code-button", f"{CODE} > summary", "a.companion-zoom:visible"):
         chapter.locator(selector).first.focus()
         chapter.keyboard.press("Shift+Tab")
@@ -162,14 +162,14 @@ def test_controls_can_be_focused_and_show_their_focus(chapter: Page):
 def test_a_formula_that_does_not_fit_can_be_focused(chapter: Page):
     """This is updated when its font or its column changes, without a change of the window."""
     formula = chapter.locator('mjx-container[display="true"]:not([tabindex])').first
-    formula.evaluate("one => { one.id = 'narrowed'; one.style.fontSize = '900%' }")
+    formula.evaluate("node => { node.id = 'narrowed'; node.style.fontSize = '900%' }")
     chapter.locator("#narrowed[tabindex='0']").wait_for()
     formula = chapter.locator("#narrowed")
-    formula.evaluate("one => { one.style.fontSize = '' }")
+    formula.evaluate("node => { node.style.fontSize = '' }")
     chapter.locator("#narrowed:not([tabindex])").wait_for()
-    formula.evaluate("one => { one.parentElement.style.width = '4em' }")
+    formula.evaluate("node => { node.parentElement.style.width = '4em' }")
     chapter.locator("#narrowed[tabindex='0']").wait_for()
-    formula.evaluate("one => { one.parentElement.style.width = ''; one.removeAttribute('id') }")
+    formula.evaluate("node => { node.parentElement.style.width = ''; node.removeAttribute('id') }")
 
 
 def test_every_cited_source_is_listed_with_links(readings: dict[str, dict], project: Project):
@@ -223,7 +223,7 @@ def test_every_chapter_has_a_card_with_a_thumbnail(browser: Browser, address: st
     page = browser.new_page(viewport=DESKTOP, color_scheme=scheme)
     page.goto(f"{address}/book/index.html")
     links = page.locator(".companion-card a:has(img)")
-    names = links.evaluate_all("all => all.map(one => one.getAttribute('href').replace('.html', ''))")
+    names = links.evaluate_all("all => all.map(node => node.getAttribute('href').replace('.html', ''))")
     assert names == project.notebooks()
     for link, name in zip(links.all(), names, strict=True):
         assert link.inner_text().strip() == Notebook.named(project, name).title

@@ -12,14 +12,14 @@ from companion.site.sphinx.inline_text import ledger_anchor
 from companion.site.sphinx.statement_index import PAGE, SECOND_HAND
 
 # Return for each element its visible and full text, the anchors that it links to, its ids, and those of its ancestors.
-DESCRIBE = """selector => [...document.querySelectorAll(selector)].map(one => {
+DESCRIBE = """selector => [...document.querySelectorAll(selector)].map(node => {
     const around = [];
-    for (let outer = one.parentElement; outer; outer = outer.parentElement) around.push(outer.id);
+    for (let outer = node.parentElement; outer; outer = outer.parentElement) around.push(outer.id);
     return {
-        text: one.innerText,
-        content: one.textContent,
-        links: [...one.querySelectorAll('a[href*="#"]')].map(link => link.getAttribute('href').split('#').at(-1)),
-        ids: [one, ...one.querySelectorAll('[id]')].map(named => named.id),
+        text: node.innerText,
+        content: node.textContent,
+        links: [...node.querySelectorAll('a[href*="#"]')].map(link => link.getAttribute('href').split('#').at(-1)),
+        ids: [node, ...node.querySelectorAll('[id]')].map(named => named.id),
         within: around,
     };
 })"""

@@ -15,8 +15,8 @@ from episodes.walks.paths import Ends
 
 def numbers(ends: Ends) -> Numbers:
     """Return a table with one row per number of steps."""
-    shares = [np.mean(these == 0) for these in ends.values()]
-    sizes = [len(these) for these in ends.values()]
+    shares = [np.mean(positions == 0) for positions in ends.values()]
+    sizes = [len(positions) for positions in ends.values()]
     table = pd.DataFrame({"steps": list(ends), "share": shares, "law": [np.sqrt(2 / (np.pi * n)) for n in ends]})
     table["std_error"] = [np.sqrt(share * (1 - share) / size) for share, size in zip(shares, sizes, strict=True)]
     columns = {

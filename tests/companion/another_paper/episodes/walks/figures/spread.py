@@ -27,11 +27,11 @@ def numbers(ends: Ends, quantile: float) -> Numbers:
     rows = [
         {
             "steps": n,
-            "mean_square": np.mean(these**2.0),
-            "std_error": np.std(these**2.0, ddof=1) / np.sqrt(len(these)),
+            "mean_square": np.mean(positions**2.0),
+            "std_error": np.std(positions**2.0, ddof=1) / np.sqrt(len(positions)),
             "law": float(n) ** law,
         }
-        for n, these in ends.items()
+        for n, positions in ends.items()
     ]
     columns = {
         "steps": Column("Steps of the walk, n", "steps"),
