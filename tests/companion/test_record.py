@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -224,17 +223,6 @@ def test_the_site_offers_the_schema(ran, tmp_path):
     assert schema == records.json_schema()
     jsonschema.validate(json.loads((tmp_path / "figures/toy/toy_error.json").read_text(encoding="utf-8")), schema)
     assert not stale.exists()
-
-
-def test_record_fields_are_not_accessed_as_strings():
-    """Only the schema module knows the keys of records, claims and columns."""
-    fields = {*FigureRecord.model_fields, *ClaimRecord.model_fields, *ColumnRecord.model_fields}
-    names = re.compile(r"record|claim|column|alternative|old|new|mine|published")
-    for path in sorted(set((ROOT / "companion").rglob("*.py")) - {Path(records.__file__)}):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value in fields:
-                looked_up = isinstance(node.value, ast.Name) and names.fullmatch(node.value.id)
-                assert not looked_up, f"{path.name}, line {node.lineno}"
 
 
 @pytest.mark.parametrize("layer", ["figures", "site"])
