@@ -49,7 +49,7 @@ def test_names_in_the_code_are_importable(name):
     """The parameters and figures of the notebook can be imported from its chapter."""
     assert parameters_of(PROJECT, name).__module__ == f"chapters.{name}.parameters"
     for figure in Notebook.named(PROJECT, name).figures:
-        module = PROJECT.import_module(f"chapters.{name}.{figure}")
+        module = PROJECT.import_module(PROJECT.figure_module(name, figure))
         assert callable(module.numbers)
         assert callable(module.draw)
 
