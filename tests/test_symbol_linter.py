@@ -84,6 +84,6 @@ def test_captions_of_a_notebooks_figures_are_read(project):
     ]
     (project.book / "walks.ipynb").write_text(json.dumps({"cells": cells}))
     folder = project.root / "episodes/walks"
-    folder.mkdir(parents=True)
-    (folder / "returns.py").write_text('"""Up to $q$, and the number $u$ of steps."""\n')
+    (folder / "figures").mkdir(parents=True)
+    (folder / "figures/returns.py").write_text('"""Up to $q$, and the number $u$ of steps."""\n')
     assert missing_on(project, "walks") == ["q"]
