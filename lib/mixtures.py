@@ -1,0 +1,471 @@
+r"""Gaussian mixtures with one covariance: the risks of denoising and of discrimination, and heads that reach them.
+
+Tokens come from `Σ_k π_k N(m_k, Γ)`. Denoising sees `Z = X + ξ ε`, whose components have the covariance `S = Γ + ξ² I`;
+the Bayes denoiser is affine in each component and gated by the posterior of the component [GBB26]. Discrimination
+predicts which of two components a token comes from. Both Bayes risks depend on the means through their differences
+in units of the components' standard deviations, so an integral over the span of these differences is exact:
+
+    E‖X - E[X|Z]‖² = ξ² tr(Γ S⁻¹) + Σ_{k<l} ‖ξ² S⁻¹(m_k - m_l)‖² ∫ p_k p_l / Σ_j p_j,   p_k = π_k N(·; S^{-1/2} m_k, I).
+
+Every term is positive, so small risks keep their digits. Derived here.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.lax import stop_gradient
+from jax.nn import log_softmax
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float
+
+from lib._checks import as_float, is_concrete, require_finite, require_float64, require_now_or_then
+from lib.measures import GaussianMixture
+
+Scalar = float | int | Float[Array, ""]
+
+# Covariances are equal, and means span a plane, up to this part of their largest entry.
+TOLERANCE = 1e-12
+# Rounding of a sum of up to 1e7 positive terms.
+ROUNDING = 1e-13
+# Weights below e^{-1e5} are zero in float64; a finite logarithm keeps differences of two of them defined.
+SMALLEST_LOG_WEIGHT = -1e5
+# Step of the trapezoids times the steepness of a posterior: an error of e^{-2π²/0.5} = 7e-18.
+LARGEST_STEP = 0.5
+EPS = float(np.finfo(np.float64).eps)
+# Below this variance noise is none: its square root is 1e-154.
+SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
+
+
+def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[Array, ""]:
+    r"""Return `E‖X - E[X|Z]‖²`, X ~ mixture and Z = X + noise_std · ε, the least mean square error of denoising.
+
+    Args:
+      mixture: the distribution of X: log-weights (K,), means (K, d), covariances (K, d, d). The covariances are equal
+        and may be singular; the differences of the means span at most two dimensions, so any three means are allowed.
+      noise_std: standard deviation ξ ≥ 0 of the noise in each coordinate, shape ().
+
+    Returns:
+      The risk, summed over the d coordinates, without a factor 1/2, shape (); 0 at ξ = 0. Its relative error is below
+      1e-10 (`mixture_quadrature_error` estimates it) except where rounding of a singular Γ counts: where ξ² is below
+      1e-6 of its largest eigenvalue. A risk below 1e-308 is 0. Milliseconds for two components or collinear means; up
+      to seconds for ten components in a plane, plus seconds to compile.
+
+    Raises:
+      ValueError: if the covariances differ by more than 1e-12 of their largest entry, the differences of the means span
+        more than two dimensions, ξ is negative or not finite, or float64 is off. Inside `jit` and `vmap` the first two
+        raise at run time, and the others pass unseen.
+
+    Source: derived here; for two components of equal norm, balanced and isotropic, it is the risk of [GBB26, eq. 10].
+    Transformations: jit and vmap (on a grid that resolves components up to 30 standard deviations apart), grad (first
+    derivatives).
+    """
+    return _denoising_bayes(mixture, noise_std).value
+
+
+def denoising_linear_risk(mixture: GaussianMixture, noise_std: Scalar, *, intercept: bool = False) -> Float[Array, ""]:
+    r"""Return the least `E‖X - A Z - c‖²` over matrices A, with c = 0 or, with `intercept`, over vectors c.
+
+    The minimiser is `A = C (C + ξ² I)⁻¹` with C = E[X Xᵀ], or C = Cov X with an intercept. Without an intercept this is
+    the least risk of linear attention of any number of heads and layers on the infinite prompt [GBB26, Lemma C.7].
+
+    Args:
+      mixture: the distribution of X: log-weights (K,), means (K, d), covariances (K, d, d), which are equal and may be
+        singular. The means may span any dimension.
+      noise_std: standard deviation ξ ≥ 0 of the noise in each coordinate, shape ().
+      intercept: whether a constant vector is added to the linear map.
+
+    Returns:
+      `Σ_i λ_i ξ²/(λ_i + ξ²)` over the eigenvalues of C, summed over the d coordinates, without a factor 1/2, shape ().
+      Exact up to rounding (`mixture_quadrature_error` estimates it).
+
+    Raises:
+      ValueError: as `denoising_bayes_risk`, except that the means may span any dimension.
+
+    Source: [GBB26, Lemma C.7]. Transformations: jit, vmap, grad (first derivatives).
+    """
+    return _denoising_linear(mixture, noise_std, intercept=intercept).value
+
+
+def discriminant_bayes_risk(mixture: GaussianMixture) -> Float[Array, ""]:
+    r"""Return `E log(1 + exp(-Y f*(X)))`, the least logistic risk of telling two components apart.
+
+    The label Y is +1 for component 0 and -1 for component 1, and f* the log-odds of the label given X. The risk is the
+    conditional entropy of the label, in nats: from 0 for separable components to the entropy of the weights (ln 2 for
+    equal ones) for equal means.
+
+    Args:
+      mixture: two components: log-weights (2,), means (2, d), covariances (2, d, d), which are equal. Where they are
+        singular and the means differ in a direction of no variance, the components are separable and the risk is 0.
+
+    Returns:
+      The risk, shape (). Its relative error is below 1e-10 (`mixture_quadrature_error` estimates it). A risk below
+      1e-308 is 0.
+
+    Raises:
+      ValueError: unless there are two components; if the covariances differ by more than 1e-12 of their largest entry,
+        or float64 is off. Inside `jit` and `vmap` different covariances raise at run time.
+
+    Source: the model is that of [GBB26, section 3]; the integral is derived here. Transformations: jit, vmap, grad
+    (first derivatives).
+    """
+    return _discriminant(mixture).value
+
+
+def mixture_quadrature_error(function: Callable, *args: Any, **options: Any) -> Float[Array, ""]:
+    """Return an estimate of the relative error of a risk of this module at these arguments.
+
+    Args:
+      function: `denoising_bayes_risk`, `denoising_linear_risk` or `discriminant_bayes_risk`.
+      *args: its arguments.
+      **options: its keyword arguments.
+
+    Returns:
+      Twice the largest relative change by a finer step and by a longer reach of the trapezoids, plus rounding, which
+      includes that of the covariance's eigenvalues, shape (); 0 where the risk is exactly 0. It is meant not to be
+      below the true error.
+
+    Raises:
+      ValueError: if `function` is none of the three, or as `function` does.
+
+    Source: derived here. Transformations: jit and vmap.
+    """
+    estimate = _ESTIMATES.get(function)
+    if estimate is None:
+        names = ", ".join(f"`{each.__name__}`" for each in _ESTIMATES)
+        raise ValueError(
+            f"`mixture_quadrature_error(function=...)` must be one of {names}: they are what it knows how to refine. "
+            f"Got {function!r}."
+        )
+    here, finer, farther = (estimate(*args, refinement=refinement, **options) for refinement in _REFINEMENTS)
+    change = jnp.maximum(jnp.abs(finer.value - here.value), jnp.abs(farther.value - here.value))
+    scale = jnp.where(here.value == 0, 1.0, here.value)
+    return jnp.where(here.value == 0, 0.0, (2 * change + here.rounding) / scale + ROUNDING)
+
+
+# --- the three risks at a resolution ----------------------------------------------------------------------------------
+
+
+class _Estimate(NamedTuple):
+    """A risk and an absolute bound of its rounding, without that of long sums."""
+
+    value: Float[Array, ""]
+    rounding: Float[Array, ""]
+
+
+class _Refinement(NamedTuple):
+    """How many times more nodes than needed, and how far the exponent falls within the window of integration."""
+
+    factor: float = 1.0
+    drop: float = 45.0
+
+
+_REFINEMENTS = (_Refinement(), _Refinement(factor=1.5), _Refinement(factor=1.5, drop=63.0))
+
+
+def _denoising_bayes(mixture, noise_std, *, refinement=_REFINEMENTS[0]) -> _Estimate:
+    owner = "denoising_bayes_risk"
+    cov = _shared_cov(owner, mixture)
+    noise_std = _noise(owner, noise_std)
+    means = _planar_means(owner, mixture)
+    noiseless = noise_std**2 < SMALLEST_VARIANCE
+    variance = jnp.where(noiseless, 1.0, noise_std) ** 2
+    whitening = _whitening(cov, variance)
+    within = variance * jnp.sum(whitening.eigenvalues / (whitening.eigenvalues + variance))
+    error = jnp.sum((variance / (whitening.eigenvalues + variance)) ** 2) * whitening.residual
+    differences = means - means[0]
+    whitened = differences @ whitening.matrix.T
+    moved = variance * whitened @ whitening.matrix
+    between, between_error = _confusion(_log_weights(mixture), whitened, moved, whitening, refinement)
+    value, rounding = within + between, error + between_error
+    return _Estimate(*(jnp.where(noiseless, 0.0, each) for each in (value, rounding)))
+
+
+def _denoising_linear(mixture, noise_std, *, intercept=False, refinement=_REFINEMENTS[0]) -> _Estimate:
+    del refinement
+    owner = "denoising_linear_risk"
+    cov = _shared_cov(owner, mixture)
+    noise_std = _noise(owner, noise_std)
+    weights = jnp.exp(_log_weights(mixture))
+    means = mixture.components.mean
+    if intercept:
+        means = means - weights @ means
+    moment = cov + (weights[:, None] * means).T @ means
+    noiseless = noise_std**2 < SMALLEST_VARIANCE
+    variance = jnp.where(noiseless, 1.0, noise_std) ** 2
+    eigenvalues = _whitening(moment, variance).eigenvalues
+    value = jnp.sum(eigenvalues * (variance / (eigenvalues + variance)))
+    # of the moment's sum and of its eigenvalues
+    uncertain = len(moment) * EPS * (4 * jnp.max(eigenvalues) + 8 * jnp.max(weights @ means**2))
+    rounding = uncertain * jnp.sum((variance / (eigenvalues + variance)) ** 2)
+    return _Estimate(*(jnp.where(noiseless, 0.0, each) for each in (value, rounding)))
+
+
+def _discriminant(mixture, *, refinement=_REFINEMENTS[0]) -> _Estimate:
+    owner = "discriminant_bayes_risk"
+    if mixture.log_weights.size != 2:
+        raise ValueError(
+            f"`{owner}(mixture=...)` needs two components, because a label is +1 or -1. Got {mixture.log_weights.size}."
+        )
+    cov = _shared_cov(owner, mixture)
+    means = mixture.components.mean
+    difference = means[1] - means[0]
+    whitening = _whitening(cov, jnp.zeros(()))
+    outside = jnp.max(jnp.abs(difference - whitening.projection @ difference))
+    separable = outside > 16 * len(cov) * EPS * jnp.max(jnp.abs(means))
+    whitened = whitening.matrix @ difference
+    distance = jnp.where(separable, 0.0, whitened @ _unit(stop_gradient(whitened)))
+    centres = jnp.stack([jnp.zeros(()), distance])[:, None]
+    entropy = _pair_integrals(_label_entropy, _log_weights(mixture), centres, refinement)[0]
+    change = whitening.residual * jnp.sum((whitening.matrix.T @ whitened) ** 2) + 4 * EPS * (1 + distance**2)
+    return _Estimate(*(jnp.where(separable, 0.0, each) for each in (entropy, entropy * change)))
+
+
+_ESTIMATES: dict[Callable, Callable[..., _Estimate]] = {
+    denoising_bayes_risk: _denoising_bayes,
+    denoising_linear_risk: _denoising_linear,
+    discriminant_bayes_risk: _discriminant,
+}
+
+
+def _confusion(log_weights, whitened, moved, whitening, refinement) -> _Estimate:
+    """`Σ_{k<l} ‖moved_k - moved_l‖² ∫ p_k p_l / Σ_j p_j`: what not knowing the component adds to the risk."""
+    first, second = np.triu_indices(len(log_weights), 1)
+    if not first.size:
+        return _Estimate(jnp.zeros(()), jnp.zeros(()))
+    centres, lost = _coordinates(whitened)
+    overlaps = _pair_integrals(_overlap, log_weights, centres, refinement)
+    terms = jnp.sum((moved[first] - moved[second]) ** 2, axis=1) * overlaps
+    squared_distances = jnp.sum((whitened[first] - whitened[second]) ** 2, axis=1)
+    # ‖S⁻¹(m_k - m_l)‖² and ‖S⁻¹‖ times an error of S change a squared distance and the factor of an overlap
+    solved = jnp.sum(((whitened[first] - whitened[second]) @ whitening.matrix) ** 2, axis=1)
+    change = whitening.residual * (solved + 2 * jnp.max(whitening.inverse)) + 4 * EPS * squared_distances + lost**2
+    return _Estimate(jnp.sum(terms), jnp.sum(terms * change))
+
+
+# --- integrals over a line or a plane ---------------------------------------------------------------------------------
+
+
+def _overlap(log_densities, first, second):
+    """`p_k p_l / Σ_j p_j` of the pair (k, l)."""
+    pair = jnp.take(log_densities, first, axis=-1) + jnp.take(log_densities, second, axis=-1)
+    return jnp.exp(pair - logsumexp(log_densities, axis=-1))
+
+
+def _label_entropy(log_densities, first, second):
+    """`Σ_k p_k log(Σ_j p_j / p_k)` of two components."""
+    one, other = jnp.take(log_densities, first, axis=-1), jnp.take(log_densities, second, axis=-1)
+    return jnp.exp(one) * jax.nn.softplus(other - one) + jnp.exp(other) * jax.nn.softplus(one - other)
+
+
+def _pair_integrals(
+    integrand: Callable, log_weights: Float[Array, " K"], centres: Float[Array, "K r"], refinement: _Refinement
+) -> Float[Array, " pairs"]:
+    """Integrals over R^r, r = 1 or 2, of an integrand that is at most about the smaller density of each pair.
+
+    A pair has a window of its own: along the line through its centres, where the smaller density has not fallen by
+    e^{-drop}, and as many nodes as the steepest posterior in it needs, where the values can be looked at. Nodes do not
+    move with the arguments, so derivatives of the sums are those of the integrals.
+    """
+    if is_concrete(log_weights, centres):
+        windows = _windows(log_weights, centres, refinement.drop)
+        needed = [float(jnp.max(each)) for each in (windows.along, windows.across)]
+    else:
+        needed = [1000.0, 500.0]
+    fewest, most = (256, 2**16) if centres.shape[1] == 1 else (64, 2**11)
+    # in powers of four, so that few programs are compiled
+    sizes = [min(fewest * 4 ** max(0, int(np.ceil(np.log2(each / fewest) / 2))), most) for each in needed]
+    along, across = (int(refinement.factor * size) for size in sizes)
+    return _trapezoid(log_weights, centres, integrand=integrand, drop=refinement.drop, along=along, across=across)
+
+
+class _Windows(NamedTuple):
+    """Of each pair: its middle, its axes, the ends of the window along the first axis, and the nodes it needs."""
+
+    middle: Float[Array, "pairs r"]
+    axes: Float[Array, "pairs r r"]
+    low: Float[Array, " pairs"]
+    high: Float[Array, " pairs"]
+    along: Float[Array, " pairs"]
+    across: Float[Array, " pairs"]
+
+
+@partial(jax.jit, static_argnames=("integrand", "drop", "along", "across"))
+def _trapezoid(log_weights, centres, *, integrand, drop, along, across):
+    first, second = np.triu_indices(len(log_weights), 1)
+    windows = _windows(stop_gradient(log_weights), stop_gradient(centres), drop)
+    nodes = np.sqrt(2 * drop) * np.linspace(-1.0, 1.0, across)
+    plane = centres.shape[1] == 2
+
+    def pair(of):
+        k, l, window = of  # noqa: E741
+        places = (centres - window.middle) @ window.axes.T
+        step = (window.high - window.low) / (along - 1)
+
+        @jax.checkpoint
+        def line(i):
+            logs = log_weights - 0.5 * (window.low + step * i - places[:, 0]) ** 2 - 0.5 * np.log(2 * np.pi)
+            if not plane:
+                return integrand(logs, k, l)
+            logs = logs - 0.5 * (nodes[:, None] - places[:, 1]) ** 2 - 0.5 * np.log(2 * np.pi)
+            return (nodes[1] - nodes[0]) * jnp.sum(integrand(logs, k, l))
+
+        lines = max(1, 4096 // across) if plane else along
+        return step * jnp.sum(jax.lax.map(line, jnp.arange(along), batch_size=lines))
+
+    return jax.lax.map(pair, (jnp.asarray(first), jnp.asarray(second), windows))
+
+
+@partial(jax.jit, static_argnames=("drop",))
+def _windows(log_weights, centres, drop) -> _Windows:
+    first, second = np.triu_indices(len(log_weights), 1)
+    pairs = jax.vmap(partial(_window, log_weights, centres, drop))
+    return pairs(jnp.asarray(first), jnp.asarray(second))
+
+
+def _window(log_weights, centres, drop, k, l) -> _Windows:  # noqa: E741
+    """The window of the pair (k, l): the logarithm of √(p_k p_l) / 2cosh(log-odds/2) is concave along its line."""
+    difference = centres[l] - centres[k]
+    direction = _unit(difference)
+    distance = difference @ direction
+    middle = 0.5 * (centres[k] + centres[l])
+    odds = log_weights[l] - log_weights[k]
+    reach = np.sqrt(2 * drop)
+
+    def log_density(u):
+        half = 0.5 * jnp.abs(odds + distance * u)
+        return -0.5 * u**2 - half - jnp.log1p(jnp.exp(-2 * half))
+
+    slope_falls = lambda u: u + 0.5 * distance * jnp.tanh(0.5 * (odds + distance * u)) > 0  # noqa: E731
+    mode = _bisect(slope_falls, -0.5 * distance, 0.5 * distance)
+    floor = log_density(mode) - drop
+    low = _bisect(lambda u: log_density(u) > floor, mode - reach, mode)
+    high = _bisect(lambda u: log_density(u) < floor, mode, mode + reach)
+
+    axes = direction[None] if direction.size == 1 else jnp.stack([direction, direction[::-1] * np.array([-1.0, 1.0])])
+    places = (centres - middle) @ axes.T
+    # Where in the window a component's posterior changes: its log-odds against both of the pair are not all below
+    # -drop, where it is negligible; nor all above drop, where the pair is.
+    ends = jnp.stack([jnp.stack([low, high]), reach * np.array([-1.0, 1.0])])[: places.shape[1]]
+    centre, halfwidth = ends.mean(axis=1), 0.5 * (ends[:, 1] - ends[:, 0])
+    log_odds = log_weights - 0.5 * jnp.sum((places - centre) ** 2, axis=1)
+    log_odds = log_odds - jnp.stack([log_odds[k], log_odds[l]])[:, None]
+    spread = jnp.abs(places - jnp.stack([places[k], places[l]])[:, None]) @ halfwidth
+    matters = jnp.all(log_odds + spread > -drop, axis=0) & jnp.any(log_odds - spread < drop, axis=0)
+    matters = matters.at[jnp.stack([k, l])].set(True)
+    steepness = jnp.max(jnp.where(matters[:, None], places, -jnp.inf), axis=0)
+    steepness -= jnp.min(jnp.where(matters[:, None], places, jnp.inf), axis=0)
+    # The trapezoid's error is e^{-2π²/(step · steepness)}, for smooth integrands as if they had a steepness of 1.
+    count = 1 + 2 * halfwidth * jnp.maximum(steepness, 1.0) / LARGEST_STEP
+    return _Windows(middle, axes, low, high, count[0], count[-1])
+
+
+def _bisect(beyond, low, high):
+    """Where `beyond` turns true between `low` and `high`."""
+
+    def halve(_, ends):
+        middle = 0.5 * (ends[0] + ends[1])
+        found = beyond(middle)
+        return jnp.where(found, ends[0], middle), jnp.where(found, middle, ends[1])
+
+    return jax.lax.fori_loop(0, 60, halve, (low, high))[1]
+
+
+# --- linear algebra whose first derivatives hold for equal eigenvalues too --------------------------------------------
+
+
+class _Whitening(NamedTuple):
+    """Of a covariance S = Γ + variance · I: W with `Wᵀ W = S⁻¹` on the range of S, and how well it is known."""
+
+    matrix: Float[Array, "d d"]
+    eigenvalues: Float[Array, " d"]
+    inverse: Float[Array, " d"]
+    projection: Float[Array, "d d"]
+    residual: Float[Array, ""]
+
+
+def _whitening(cov: Float[Array, "d d"], variance: Float[Array, ""]) -> _Whitening:
+    fixed = stop_gradient(cov)
+    eigenvalues, vectors = jnp.linalg.eigh(fixed)
+    eigenvalues = jnp.maximum(eigenvalues, 0.0)
+    total = eigenvalues + stop_gradient(variance)
+    kept = total > jnp.where(variance > 0, 0.0, len(cov) * EPS * jnp.max(eigenvalues))
+    inverse = jnp.where(kept, 1 / jnp.where(kept, total, 1.0), 0.0)
+    root = jnp.sqrt(inverse)[:, None] * vectors.T
+    # a zero that carries the derivative of S: W = S^{-1/2} up to a rotation, so dW = -½ W dS Wᵀ W
+    change = cov - fixed + (variance - stop_gradient(variance)) * jnp.eye(len(cov))
+    return _Whitening(
+        matrix=root - 0.5 * root @ change @ root.T @ root,
+        eigenvalues=eigenvalues + jnp.diag(vectors.T @ (cov - fixed) @ vectors),
+        inverse=inverse,
+        projection=jnp.where(kept, vectors, 0.0) @ vectors.T,
+        residual=jnp.linalg.norm(fixed - (vectors * eigenvalues) @ vectors.T),
+    )
+
+
+def _coordinates(points: Float[Array, "K d"]) -> tuple[Float[Array, "K r"], Float[Array, ""]]:
+    """Coordinates in the plane, or the line if possible, through all points, and the largest distance from it."""
+    if len(points) == 2:
+        axis = _unit(stop_gradient(points[1] - points[0]))
+        return (points - points[0]) @ axis[:, None], jnp.zeros(())
+    _, sizes, axes = jnp.linalg.svd(stop_gradient(points), full_matrices=False)
+    rank = min(2, len(sizes))
+    if is_concrete(sizes) and rank == 2 and sizes[1] <= TOLERANCE * sizes[0]:
+        rank = 1
+    return points @ axes[:rank].T, sizes[rank] if rank < len(sizes) else jnp.zeros(())
+
+
+def _unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
+    """The vector's direction; the first axis for a zero vector."""
+    largest = jnp.max(jnp.abs(vector))
+    scaled = vector / jnp.where(largest > 0, largest, 1.0)
+    length = jnp.linalg.norm(jnp.where(largest > 0, scaled, 1.0))
+    return jnp.where(largest > 0, scaled / length, jnp.eye(len(vector))[0])
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def _log_weights(mixture: GaussianMixture) -> Float[Array, " K"]:
+    return jnp.maximum(log_softmax(mixture.log_weights), SMALLEST_LOG_WEIGHT)
+
+
+def _noise(owner: str, noise_std: Scalar) -> Float[Array, ""]:
+    noise_std = as_float(noise_std)
+    if noise_std.shape != ():
+        raise ValueError(f"`{owner}(noise_std=...)` must be one number; use `jax.vmap`. Got shape {noise_std.shape}.")
+    require_finite(owner, "noise_std", noise_std, "it is a standard deviation.")
+    if is_concrete(noise_std) and noise_std < 0:
+        raise ValueError(f"`{owner}(noise_std=...)` must be at least 0: it is a standard deviation. Got {noise_std}.")
+    return noise_std.astype(np.float64)
+
+
+def _shared_cov(owner: str, mixture: GaussianMixture) -> Float[Array, "d d"]:
+    require_float64(owner, mixture.components.mean)
+    covs = mixture.components.cov
+    require_float64(owner, covs)
+    spread, largest = jnp.max(jnp.abs(covs - covs[0])), jnp.max(jnp.abs(covs[0]))
+    return require_now_or_then(
+        covs[0],
+        spread <= TOLERANCE * largest,
+        f"`{owner}(mixture=...)` needs components with equal covariances, because only then are posterior log-odds of "
+        "components linear in a token.",
+        lambda: f"Got covariances whose entries differ by {spread:.3g}; the largest entry is {largest:.3g}.",
+    )
+
+
+def _planar_means(owner: str, mixture: GaussianMixture) -> Float[Array, "K d"]:
+    means = mixture.components.mean
+    if min(len(means) - 1, means.shape[1]) <= 2:
+        return means
+    third, largest = jnp.linalg.svd(means - means[0], compute_uv=False)[2], jnp.max(jnp.abs(means))
+    return require_now_or_then(
+        means,
+        third <= TOLERANCE * largest,
+        f"`{owner}(mixture=...)` needs means whose differences span at most two dimensions, because it integrates over "
+        "their span.",
+        lambda: f"Got differences of means with a third singular value of {third:.3g}.",
+    )
