@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,8 +23,17 @@ from jax.nn import log_softmax
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, is_concrete, require_finite, require_float64, require_now_or_then
-from lib.measures import GaussianMixture
+from lib._checks import (
+    as_float,
+    is_concrete,
+    require_count,
+    require_finite,
+    require_float64,
+    require_now_or_then,
+    require_positive,
+)
+from lib.attention import Attention, attend
+from lib.measures import Gaussian, GaussianMixture, Measure
 
 Scalar = float | int | Float[Array, ""]
 
@@ -146,6 +156,399 @@ def mixture_quadrature_error(function: Callable, *args: Any, **options: Any) -> 
     return jnp.where(here.value == 0, 0.0, (2 * change + here.rounding) / scale + ROUNDING)
 
 
+# --- denoisers --------------------------------------------------------------------------------------------------------
+
+
+def add_noise(mixture: GaussianMixture, noise_std: Scalar) -> GaussianMixture:
+    r"""Return the distribution of `Z = X + noise_std · ε`, X ~ mixture: what a noisy prompt is drawn from.
+
+    Args:
+      mixture: log-weights (K,), means (K, d), covariances (K, d, d), which may differ.
+      noise_std: standard deviation ξ of the noise in each coordinate, shape ().
+
+    Returns:
+      The mixture with `noise_std² I` added to each covariance.
+
+    Source: [GBB26, section 4]. Transformations: jit, vmap, grad.
+    """
+    components = mixture.components
+    noise = as_float(noise_std) ** 2 * jnp.eye(components.mean.shape[-1])
+    return GaussianMixture(mixture.log_weights, Gaussian(components.mean, components.cov + noise))
+
+
+def bayes_denoiser(mixture: GaussianMixture, noise_std: Scalar, query: Float[Array, " d"]) -> Float[Array, " d"]:
+    r"""Return `E[X | Z = query] = z - ξ² S⁻¹ (z - Σ_k β_k m_k)`, β the posterior of the component.
+
+    Args:
+      mixture: the distribution of X: log-weights (K,), means (K, d), equal covariances (K, d, d), singular or not.
+      noise_std: standard deviation ξ > 0 of the noise in each coordinate, shape ().
+      query: the noisy token z, shape (d,).
+
+    Returns:
+      The posterior mean, shape (d,).
+
+    Raises:
+      ValueError: if the covariances differ, ξ is not positive, or float64 is off.
+
+    Source: [GBB26, eq. 10]. Transformations: jit, vmap, grad.
+    """
+    cov, variance = _shared_cov("bayes_denoiser", mixture), _positive_noise("bayes_denoiser", noise_std) ** 2
+    return _posterior_mean(mixture, cov, variance, query)
+
+
+def iterate_denoiser(
+    mixture: GaussianMixture, noise_std: Scalar, start: Float[Array, " d"], steps: int
+) -> Float[Array, "n d"]:
+    r"""Return the iterates `z_{n+1} = E[X | Z = z_n]` of the Bayes denoiser, from `z_0 = start`.
+
+    With two equal weights and an isotropic covariance they tend to `c ± u δ`, c the middle and 2δ the difference of the
+    means, u = `denoiser_fixed_point`.
+
+    Args:
+      mixture: as for `bayes_denoiser`.
+      noise_std: as for `bayes_denoiser`.
+      start: the first point, shape (d,).
+      steps: the number of steps, at least 1; static.
+
+    Returns:
+      The start and all iterates, shape (steps + 1, d).
+
+    Raises:
+      ValueError: as `bayes_denoiser`.
+
+    Source: [GBB26, Prop. 4.3]. Transformations: jit, vmap, grad.
+    """
+    steps = require_count("iterate_denoiser", "steps", steps, "the start is no iterate.")
+    cov, variance = _shared_cov("iterate_denoiser", mixture), _positive_noise("iterate_denoiser", noise_std) ** 2
+    start = as_float(start)
+
+    def step(point, _):
+        following = _posterior_mean(mixture, cov, variance, point)
+        return following, following
+
+    return jnp.concatenate([start[None], jax.lax.scan(step, start, length=steps)[1]])
+
+
+def denoiser_fixed_point(separation: Scalar) -> Float[Array, ""]:
+    r"""Return the largest root u of `u = tanh(λ² u)`, where the iterated Bayes denoiser of two components ends.
+
+    It is 0 up to λ = 1; beyond, the iterates keep the two components apart.
+
+    Args:
+      separation: `λ = ‖m_1 - m_2‖/(2√(γ² + ξ²)) ≥ 0`, half the distance of the means in standard deviations of noisy
+        tokens, shape ().
+
+    Returns:
+      u in [0, 1], shape (), with a relative error below 1e-12, also where λ - 1 is 1e-12.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: [GBB26, Prop. 4.3] for γ = 0; for γ > 0 derived here. Transformations: jit, vmap.
+    """
+    separation = as_float(separation)
+    require_float64("denoiser_fixed_point", separation)
+    excess = (separation - 1) * (separation + 1)
+
+    def beyond(u):
+        small = jnp.abs(u) < 0.1
+        near, far = jnp.where(small, u, 0.0), jnp.where(small, 0.5, u)
+        # artanh(u)/u - 1
+        series = jnp.polyval(1.0 / np.append(np.arange(21, 1, -2), np.inf), near**2)
+        return jnp.where(small, series, jnp.arctanh(far) / far - 1) > excess
+
+    root = jnp.exp(_bisect(lambda log_u: beyond(jnp.exp(log_u)), -60.0 * jnp.ones_like(excess), jnp.zeros_like(excess)))
+    return jnp.where(excess > 0, root, 0.0)
+
+
+def denoising_heads(mixture: GaussianMixture, noise_std: Scalar) -> tuple[Attention, Attention]:
+    r"""Return two heads whose sum, on the noisy infinite prompt, is the Bayes denoiser of two components.
+
+    `attend(first, noisy, z) + attend(second, noisy, z) = bayes_denoiser(mixture, noise_std, z)` with
+    `noisy = add_noise(mixture, noise_std)`, for every z and all weights.
+
+    Args:
+      mixture: two components of one covariance γ² I, γ ≥ 0, in d ≥ 2 dimensions; different means of one norm.
+      noise_std: standard deviation ξ > 0 of the noise in each coordinate, shape ().
+
+    Returns:
+      The two heads, each with matrices of shape (d, d). Nearly opposite or nearly equal means make large entries.
+
+    Raises:
+      ValueError: if the mixture is none of these, ξ is not positive, or float64 is off.
+
+    Source: [GBB26, Thm 4.1 (i), Prop. C.5]. Transformations: none, because the construction depends on the values.
+    """
+    owner = "denoising_heads"
+    cov, noise = _shared_cov(owner, mixture), _positive_noise(owner, noise_std) ** 2
+    means = mixture.components.mean
+    d = means.shape[1]
+    if len(means) != 2 or d < 2:
+        raise ValueError(f"`{owner}(mixture=...)` needs two components and d ≥ 2. Got means of shape {means.shape}.")
+    tokens = jnp.trace(cov) / d
+    if jnp.max(jnp.abs(cov - tokens * jnp.eye(d))) > TOLERANCE * tokens:
+        raise ValueError(f"`{owner}(mixture=...)` needs a covariance γ² I: others take other heads. Got {cov}.")
+    total, difference = tokens + noise, means[0] - means[1]
+    squares = jnp.sum(means**2, axis=1)
+    if jnp.abs(squares[0] - squares[1]) > 1e-9 * jnp.max(squares) or jnp.sum(difference**2) <= 1e-18 * jnp.max(squares):
+        raise ValueError(
+            f"`{owner}(mixture=...)` needs different means of one norm, because attention has no offset for the norm. "
+            f"Got norms {jnp.sqrt(squares)} and a distance of {jnp.linalg.norm(difference)}."
+        )
+    if jnp.sum((means[0] + means[1]) ** 2) <= 1e-18 * jnp.max(squares):
+        axis = _unit(means[0])
+        smallest = jnp.eye(d)[jnp.argmin(jnp.abs(axis))]
+        normal = _unit(smallest - (smallest @ axis) * axis)
+        along, across = jnp.outer(axis, axis), jnp.outer(axis, normal)
+        even = noise / (2 * total) * along + tokens / (2 * total) * (jnp.eye(d) - along)
+        odd = (tokens - noise) / (2 * total) * across
+        first, second = (Attention((jnp.eye(d) + sign * across.T) / total, even + sign * odd) for sign in (1.0, -1.0))
+        return first, second
+    duals = jnp.linalg.pinv(means.T)
+    rest = 0.5 * (jnp.eye(d) - means.T @ duals)
+
+    def head(own, other):
+        pull = jnp.outer(means[other], difference) / (means[other] @ difference)
+        bilinear = (tokens * jnp.eye(d) + (noise - tokens) * pull) / (noise * total)
+        return Attention(bilinear, noise / total * (jnp.outer(means[own], duals[own]) + rest))
+
+    return head(0, 1), head(1, 0)
+
+
+def residual_denoising_head(mixture: GaussianMixture, noise_std: Scalar) -> Attention:
+    r"""Return the head `U = S⁻¹, V = ξ² S⁻¹`, with which `residual_denoise` is the Bayes denoiser.
+
+    It depends on the covariances only, so one head serves all tasks that share them. For Γ = ξ² I the other terms
+    cancel, V = I/2, and this one head alone is the Bayes denoiser.
+
+    Args:
+      mixture: any number of components of one covariance Γ, with equal `m_kᵀ S⁻¹ m_k`, S = Γ + ξ² I.
+      noise_std: standard deviation ξ > 0 of the noise in each coordinate, shape ().
+
+    Returns:
+      The head, with matrices of shape (d, d).
+
+    Raises:
+      ValueError: if the covariances differ, concrete `m_kᵀ S⁻¹ m_k` differ by more than 1e-9 of the largest, ξ is not
+        positive, or float64 is off.
+
+    Source: [GBB26, Thm 4.1 (ii), Prop. 4.4] for two components and Γ = γ² I; beyond, derived here. Transformations:
+    jit, vmap, grad.
+    """
+    owner = "residual_denoising_head"
+    cov, noise = _shared_cov(owner, mixture), _positive_noise(owner, noise_std) ** 2
+    means = mixture.components.mean
+    inverse = jnp.linalg.inv(cov + noise * jnp.eye(len(cov)))
+    norms = jnp.einsum("ki,ij,kj->k", means, inverse, means)
+    if is_concrete(norms) and jnp.max(norms) - jnp.min(norms) > 1e-9 * jnp.max(norms):
+        raise ValueError(
+            f"`{owner}(mixture=...)` needs components with equal `m_kᵀ S⁻¹ m_k`, because attention has no offset for "
+            f"them. Got {norms}."
+        )
+    return Attention(inverse, noise * inverse)
+
+
+def residual_denoise(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " d"]:
+    r"""Return `z + T[μ](z) - 2 V z`, the residual layer that denoises with a head of `residual_denoising_head`.
+
+    Args:
+      params: a head with matrices of shape (d, d).
+      measure: the noisy prompt, infinite (`add_noise`) or finite (`empirical`).
+      query: the noisy token z, shape (d,).
+
+    Returns:
+      The denoised token, shape (d,).
+
+    Source: [GBB26, Prop. 4.4]. Transformations: jit, vmap, grad.
+    """
+    return query + attend(params, measure, query) - 2 * params.value @ query
+
+
+def denoising_excess(
+    denoiser: Callable, mixture: GaussianMixture, noise_std: Scalar, *, nodes: int = 96
+) -> Float[Array, ""]:
+    r"""Return `E‖f(Z) - E[X|Z]‖²`, the mean square error of a denoiser f above the Bayes risk, in d ≤ 2 dimensions.
+
+    Args:
+      denoiser: f, which maps a noisy token, shape (d,), to one of shape (d,).
+      mixture: the distribution of X: log-weights (K,), means (K, d), d = 1 or 2, equal covariances, which may be
+        singular.
+      noise_std: standard deviation ξ > 0 of the noise in each coordinate, shape ().
+      nodes: nodes per dimension and component; static. 96 suffice for functions that change over a fifth of a standard
+        deviation √S or more. Compare with more nodes where a denoiser is steeper.
+
+    Returns:
+      The excess, without a factor 1/2, shape (). No difference of risks is formed, so a small excess keeps its digits.
+
+    Raises:
+      ValueError: if d > 2, the covariances differ, ξ is not positive, or float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
+    """
+    owner = "denoising_excess"
+    cov, variance = _shared_cov(owner, mixture), _positive_noise(owner, noise_std) ** 2
+    means = mixture.components.mean
+    if (d := means.shape[1]) > 2:
+        raise ValueError(f"`{owner}(mixture=...)` integrates over tokens, so d must be 1 or 2. Got d = {d}.")
+    normals, weights = _normal_grid(d, nodes)
+    root = jnp.linalg.cholesky(cov + variance * jnp.eye(d))
+
+    def component(mean):
+        tokens = mean + normals @ root.T
+        misses = jax.vmap(lambda z: denoiser(z) - _posterior_mean(mixture, cov, variance, z))(tokens)
+        return weights @ jnp.sum(misses**2, axis=1)
+
+    return jnp.exp(_log_weights(mixture)) @ jax.lax.map(component, means)
+
+
+# --- discrimination by a head -----------------------------------------------------------------------------------------
+
+
+class GatedScore(eqx.Module):
+    """The score `f(x) = ⟨w, x⟩ + b + r σ(s_0 + ⟨s, x⟩)`, as which a head reads labelled tokens of a mixture.
+
+    `slope` w and `gate_slope` s have shape (d,); `intercept` b, `height` r and `gate_offset` s_0 have shape ().
+    """
+
+    slope: Float[Array, " d"] = eqx.field(converter=as_float)
+    intercept: Float[Array, ""] = eqx.field(converter=as_float)
+    height: Float[Array, ""] = eqx.field(converter=as_float)
+    gate_slope: Float[Array, " d"] = eqx.field(converter=as_float)
+    gate_offset: Float[Array, ""] = eqx.field(converter=as_float)
+
+    def __call__(self, token: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return f(x), the estimated log-odds of the label +1."""
+        gate = jax.nn.sigmoid(self.gate_offset + self.gate_slope @ token)
+        return self.slope @ token + self.intercept + self.height * gate
+
+
+def label_tokens(mixture: GaussianMixture) -> GaussianMixture:
+    r"""Return the distribution of `(X, Y)` in R^{d+1}, Y = +1 for component 0 and -1 for component 1.
+
+    Args:
+      mixture: two components: log-weights (2,), means (2, d), covariances (2, d, d), which may differ.
+
+    Returns:
+      A mixture whose components have no variance in the last coordinate. A head discriminates when the last coordinate
+      of its output at the query (x, 0) estimates the log-odds of Y.
+
+    Raises:
+      ValueError: unless there are two components.
+
+    Source: [GBB26, section 3]. Transformations: jit, vmap, grad.
+    """
+    _require_pair("label_tokens", mixture)
+    means, covs = mixture.components.mean, mixture.components.cov
+    labels = jnp.asarray([[1.0], [-1.0]], means.dtype)
+    return GaussianMixture(
+        mixture.log_weights,
+        Gaussian(jnp.concatenate([means, labels], axis=1), jnp.pad(covs, ((0, 0), (0, 1), (0, 1)))),
+    )
+
+
+def bayes_score(mixture: GaussianMixture) -> GatedScore:
+    r"""Return the log-odds of the label given x, `⟨w*, x⟩ + b*`, as a score without a gate.
+
+    Args:
+      mixture: two components of one invertible covariance: log-weights (2,), means (2, d), covariances (2, d, d).
+
+    Returns:
+      The score, with `w* = Γ⁻¹(m_0 - m_1)` and the gate's offset `log π_0/π_1`.
+
+    Raises:
+      ValueError: unless there are two components; if the covariances differ, or float64 is off.
+
+    Source: [GBB26, section 3]. Transformations: jit, vmap, grad.
+    """
+    _require_pair("bayes_score", mixture)
+    cov, means = _shared_cov("bayes_score", mixture), mixture.components.mean
+    slope = jnp.linalg.solve(cov, means[0] - means[1])
+    odds = mixture.log_weights[0] - mixture.log_weights[1]
+    intercept = odds - 0.5 * (means[0] + means[1]) @ slope
+    return GatedScore(slope, intercept, 0.0, jnp.zeros_like(slope), odds)
+
+
+def gated_score(params: Attention, mixture: GaussianMixture) -> GatedScore:
+    r"""Return the last coordinate of `attend(params, label_tokens(mixture), (x, 0))` as a function of x.
+
+    Args:
+      params: a head on R^{d+1}: U of shape (d+1, d+1) and V of shape (e, d+1), whose last row counts.
+      mixture: two components of one covariance, which may be singular.
+
+    Returns:
+      The score: `w = U_11 Γ v_21`, `b = ⟨v_21, m_1⟩ - v_22`, `r = ⟨v_21, m_0 - m_1⟩ + 2 v_22`,
+      `s = 2 u_12 + U_11 (m_0 - m_1)`, `s_0 = log π_0/π_1`, with the blocks of Uᵀ and the components' numbers from 0.
+
+    Raises:
+      ValueError: unless there are two components and d + 1 columns; if the covariances differ, or float64 is off.
+
+    Source: [GBB26, eqs 6 and 7, Lemma B.1]. Transformations: jit, vmap, grad.
+    """
+    _require_pair("gated_score", mixture)
+    cov, means = _shared_cov("gated_score", mixture), mixture.components.mean
+    d = means.shape[1]
+    if params.bilinear.shape != (d + 1, d + 1):
+        raise ValueError(
+            f"`gated_score(params=...)` needs a head on R^{d + 1}: tokens are labelled. Got U of shape "
+            f"{params.bilinear.shape}."
+        )
+    transposed, row = params.bilinear.T, params.value[-1]
+    difference = means[0] - means[1]
+    return GatedScore(
+        slope=transposed[:d, :d] @ cov @ row[:d],
+        intercept=row[:d] @ means[1] - row[d],
+        height=row[:d] @ difference + 2 * row[d],
+        gate_slope=2 * transposed[:d, d] + transposed[:d, :d] @ difference,
+        gate_offset=mixture.log_weights[0] - mixture.log_weights[1],
+    )
+
+
+def discriminant_excess(mixture: GaussianMixture, score: GatedScore, *, nodes: int = 128) -> Float[Array, ""]:
+    r"""Return `E KL(η(X) ‖ σ(f(X)))`, the logistic risk of a score f above `discriminant_bayes_risk`.
+
+    It is zero where w = w* and either r = 0 and b = b*, or s = 0 and b + r σ(s_0) = b*, with w* and b* of
+    `bayes_score`. Through `gated_score` it is the excess risk of a head, whose gradient flow `gradient_flow` solves.
+
+    Args:
+      mixture: two components of one invertible covariance: log-weights (2,), means (2, d), covariances (2, d, d).
+      score: the score f. Γ^{1/2} times w*, w and s span at most two dimensions, as for d ≤ 2 and for s = 0.
+      nodes: nodes per dimension and component; static. 128 give 1e-9 for gates with ‖Γ^{1/2} s‖ up to 7.
+
+    Returns:
+      The excess in nats, shape (). It is a sum of terms that are not negative, so a small one keeps its digits.
+
+    Raises:
+      ValueError: unless there are two components; if the covariances differ, three dimensions are spanned, or float64
+        is off.
+
+    Source: derived here; the risk is that of [GBB26, section 3]. Transformations: jit, vmap, grad (first derivatives).
+    """
+    owner = "discriminant_excess"
+    _require_pair(owner, mixture)
+    cov, means = _shared_cov(owner, mixture), mixture.components.mean
+    bayes = bayes_score(mixture)
+    root = jnp.linalg.cholesky(cov)
+    if means.shape[1] > 2:
+        directions = stop_gradient(jnp.stack([bayes.slope, score.slope, score.gate_slope]) @ root)
+        _, sizes, axes = jnp.linalg.svd(directions, full_matrices=False)
+        axes = require_now_or_then(
+            axes[:2],
+            sizes[2] <= 1e-9 * sizes[0],
+            f"`{owner}(score=...)` needs slopes that span at most two dimensions, because it integrates over "
+            "their span.",
+            lambda: f"Got singular values {sizes}.",
+        )
+        root = root @ axes.T
+    normals, weights = _normal_grid(root.shape[1], nodes)
+
+    def component(mean):
+        tokens = mean + normals @ root.T
+        odds = jax.vmap(bayes)(tokens)
+        return weights @ _bernoulli_divergence(odds, jax.vmap(score)(tokens) - odds)
+
+    return jnp.exp(_log_weights(mixture)) @ jax.vmap(component)(means)
+
+
 # --- the three risks at a resolution ----------------------------------------------------------------------------------
 
 
@@ -206,10 +609,7 @@ def _denoising_linear(mixture, noise_std, *, intercept=False, refinement=_REFINE
 
 def _discriminant(mixture, *, refinement=_REFINEMENTS[0]) -> _Estimate:
     owner = "discriminant_bayes_risk"
-    if mixture.log_weights.size != 2:
-        raise ValueError(
-            f"`{owner}(mixture=...)` needs two components, because a label is +1 or -1. Got {mixture.log_weights.size}."
-        )
+    _require_pair(owner, mixture)
     cov = _shared_cov(owner, mixture)
     means = mixture.components.mean
     difference = means[1] - means[0]
@@ -426,6 +826,35 @@ def _unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
     return jnp.where(largest > 0, scaled / length, jnp.eye(len(vector))[0])
 
 
+def _posterior_mean(mixture, cov, variance, query):
+    means = mixture.components.mean
+    total = cov + variance * jnp.eye(len(cov))
+    centred = query - means
+    log_posterior = log_softmax(mixture.log_weights) - 0.5 * jnp.sum(centred.T * jnp.linalg.solve(total, centred.T), 0)
+    return query - variance * jnp.linalg.solve(total, jax.nn.softmax(log_posterior) @ centred)
+
+
+def _bernoulli_divergence(odds: Float[Array, " n"], change: Float[Array, " n"]) -> Float[Array, " n"]:
+    """`KL(Ber(σ(a)) ‖ Ber(σ(a + δ)))` for log-odds a and a change δ, by its series where the difference cancels."""
+    chance, opposite = jax.nn.sigmoid(odds), jax.nn.sigmoid(-odds)
+    small = jnp.abs(change) < 1e-3
+    near, far = jnp.where(small, change, 0.0), jnp.where(small, 1.0, change)
+    skew = opposite - chance
+    fourth = 1 - 6 * chance * opposite
+    series = chance * opposite * near**2 * (1 / 2 + skew * near / 6 + fourth * near**2 / 24)
+    exact = jax.nn.softplus(odds + far) - jax.nn.softplus(odds) - chance * far
+    return jnp.where(small, series, jnp.maximum(exact, 0.0))
+
+
+def _normal_grid(dimension: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """A trapezoid for standard normals in one or two dimensions: its nodes and weights."""
+    line = np.linspace(-9.0, 9.0, nodes)
+    weights = np.exp(-0.5 * line**2) * (line[1] - line[0]) / np.sqrt(2 * np.pi)
+    if dimension == 1:
+        return line[:, None], weights
+    return np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2), np.outer(weights, weights).ravel()
+
+
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
@@ -441,6 +870,17 @@ def _noise(owner: str, noise_std: Scalar) -> Float[Array, ""]:
     if is_concrete(noise_std) and noise_std < 0:
         raise ValueError(f"`{owner}(noise_std=...)` must be at least 0: it is a standard deviation. Got {noise_std}.")
     return noise_std.astype(np.float64)
+
+
+def _positive_noise(owner: str, noise_std: Scalar) -> Float[Array, ""]:
+    noise_std = _noise(owner, noise_std)
+    require_positive(owner, "noise_std", noise_std, "the denoiser divides by the covariance of noisy tokens.")
+    return noise_std
+
+
+def _require_pair(owner: str, mixture: GaussianMixture) -> None:
+    if (count := mixture.log_weights.size) != 2:
+        raise ValueError(f"`{owner}(mixture=...)` needs two components, because a label is +1 or -1. Got {count}.")
 
 
 def _shared_cov(owner: str, mixture: GaussianMixture) -> Float[Array, "d d"]:
