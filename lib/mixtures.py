@@ -275,7 +275,7 @@ def denoising_heads(mixture: GaussianMixture, noise_std: Scalar) -> tuple[Attent
       The two heads, each with matrices of shape (d, d). Nearly opposite or nearly equal means make large entries.
 
     Raises:
-      ValueError: if the mixture is none of these, ξ is not positive, or float64 is off.
+      ValueError: if the mixture is none of these, ξ is not positive, values are traced, or float64 is off.
 
     Source: [GBB26, Thm 4.1 (i), Prop. C.5]. Transformations: none, because the construction depends on the values.
     """
@@ -283,6 +283,11 @@ def denoising_heads(mixture: GaussianMixture, noise_std: Scalar) -> tuple[Attent
     cov, noise = _shared_cov(owner, mixture), _positive_noise(owner, noise_std) ** 2
     means = mixture.components.mean
     d = means.shape[1]
+    if not is_concrete(cov, noise, means):
+        raise ValueError(
+            f"`{owner}(mixture, noise_std)` needs concrete values, because opposite means need another construction: "
+            "call it outside `jit`, `vmap` and `grad`. Got traced arrays."
+        )
     if len(means) != 2 or d < 2:
         raise ValueError(f"`{owner}(mixture=...)` needs two components and d ≥ 2. Got means of shape {means.shape}.")
     tokens = jnp.trace(cov) / d

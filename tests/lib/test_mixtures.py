@@ -442,6 +442,8 @@ def test_heads_refuse_mixtures_that_they_do_not_denoise():
     ):
         with pytest.raises(ValueError, match=build.__name__):
             build(wrong, 0.5)
+    with pytest.raises(ValueError, match="concrete values"):
+        jax.jit(denoising_heads)(make([0, 0], [[1, 0], [0, 1]], ROUND), 0.5)
     with pytest.raises(ValueError, match="must be positive"):
         bayes_denoiser(unequal, 0.0, jnp.zeros(2))
 
