@@ -309,6 +309,20 @@ def test_labels_of_separable_components_cost_nothing():
     np.testing.assert_allclose(discriminant_bayes_risk(make([0, 1], [[0, 0], [1, 2]], FLAT)), line, rtol=1e-12)
 
 
+@pytest.mark.parametrize("noise_std", [1e-3, 1e-8])
+def test_little_noise_across_a_flat_covariance(noise_std):
+    """Means differ where tokens do not vary, by twice the noise: the risk of points, in units of ξ², and that of Γ."""
+    points = float(denoising_bayes_risk(make([0, 0.5], [[0], [2]], [[0.0]]), 1.0))
+    straight = make([0, 0.5], [[0, 0], [0, 2 * noise_std]], np.diag([5.0, 0.0]))
+    desired = noise_std**2 * (5 / (5 + noise_std**2) + points)
+    np.testing.assert_allclose(denoising_bayes_risk(straight, noise_std), desired, rtol=1e-12)
+    turned = make([0, 0.5], [[0, 0], 2 * noise_std * np.array([2, -1]) / 5**0.5], FLAT)
+    error = abs(float(denoising_bayes_risk(turned, noise_std)) / desired - 1)
+    reported = float(mixture_quadrature_error(denoising_bayes_risk, turned, noise_std))
+    assert error <= reported
+    assert noise_std < 1e-3 or reported < 1e-8
+
+
 def test_linear_risk_reports_its_rounding():
     """Large means against mpmath."""
     mixture = make([0, 0.5], [[3e3, 1], [1, 0]], LONG)
