@@ -195,6 +195,7 @@ PUBLIC = {
     "lib.finite_prompt": "participation score_error mean_output output_error sample_output rate_exponent "
     "quadrature_error",
     "lib.flow": "gradient_flow",
+    "lib.mixtures": "denoising_bayes_risk denoising_linear_risk discriminant_bayes_risk mixture_quadrature_error",
     "lib.icl": "LinearRegression block_attention",
     "lib.single_location": "Spiked Max Overlaps bayes_risk attention_risk best_risk replica bayes_optimal_risk softmax "
     "linear erf softplus sigmoid relu exp hardmax",
