@@ -171,7 +171,7 @@ def leave(path, text="x"):
 
 
 FIGURE, PARAMETERS = "clone/toy/toy_error.py", "clone/toy/parameters.py"
-SEED = '    seed: Annotated[int, Field(ge=0, description="Every random number follows from it.")]\n'
+SEED = "    seed: companion.Seed\n"
 OLD_FIGURE = dedent("""
     \"\"\"A caption.
 
