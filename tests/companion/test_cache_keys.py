@@ -218,7 +218,7 @@ EDITS = {
     "lock": ("requirements.lock", "# Pin", "numpy==2.4\n# Pin", EVERYTHING),
     "configuration": ("_config.yml", "Its authors", "Nobody", BOOK),
     "contents": ("_toc.yml", "caption: Figures", "caption: Pictures", BOOK),
-    "page": ("book/index.md", "each figure", "every figure", BOOK),
+    "page": ("book/index.md", "Every figure", "Each figure", BOOK),
     "reference": ("book/references.bib", "2026", "2027", BOOK),
     "README": ("README.md", "whose figures", "where figures", set()),
     "other profile": ("profiles/full.yml", "repeats: 5000", "repeats: 6000", set()),
