@@ -154,7 +154,7 @@ def test_a_published_figure_stays_that_under_other_words(fresh_clone, change):
 
 def test_what_was_computed_here_is_not_called_published(ran_clone):
     """It was made of something else, and the published figure is of the same."""
-    ran_clone.replace(FIGURE, "values.mean()", "these.max()")
+    ran_clone.replace(FIGURE, "values.mean()", "values.max()")
     assert listed(ran_clone)["state"] == "stale"
 
 
@@ -211,7 +211,7 @@ EDITS = {
     "drawing": (FIGURE, 'fmt="o"', 'fmt="s"', PICTURE),
     "claim": (FIGURE, "expected=1.0", "expected=2.0", NUMBERS),
     "wording of a claim": (FIGURE, "the ratio where they differ most", "their ratio", NUMBERS),
-    "numbers": (FIGURE, "values.mean()", "these.max()", NUMBERS),
+    "numbers": (FIGURE, "values.mean()", "values.max()", NUMBERS),
     "piece": ("clone/toy/pieces.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
     "comment on a piece": ("clone/toy/pieces.py", "What a length comes to", "What is left of a length", BOOK),
     "range of a parameter": ("clone/toy/parameters.py", "ge=2", "ge=3", NUMBERS),
