@@ -124,7 +124,7 @@ def test_dry_run_writes_nothing(ran_clone, arguments):
     assert finished.returncode == 0, finished.stderr
     first, *others = finished.stdout.splitlines()
     assert first == "▸ run toy: parameter repeats (500 → 501)"
-    assert others[-1].startswith("The notebooks took about ")
+    assert others[-1].startswith("The notebooks to run took about ")
     assert any("the site" in line for line in others) is ("figures" not in arguments)
     assert ran_clone.tree() == before
 
