@@ -130,8 +130,8 @@ MUTATIONS = (
     Mutation(
         "replica-tolerance",
         "lib/single_location/replica.py",
-        "TOLERANCE, STEPS = 1e-5, 200",
-        "TOLERANCE, STEPS = 1e-4, 200",
+        "RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-5, 200",
+        "RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-4, 200",
         ("tests/lib/test_replica.py::test_what_has_converged_is_a_fixed_point",),
     ),
     Mutation(
@@ -144,15 +144,15 @@ MUTATIONS = (
     Mutation(
         "bayes-optimal-found",
         "lib/single_location/bayes_optimal.py",
-        "self.strength**2 * found,",
-        "self.strength**2 * found**2,",
+        "self.strength**2 * hidden_weight,",
+        "self.strength**2 * hidden_weight**2,",
         ("tests/lib/test_bayes_optimal.py::test_few_prompts_by_an_evolution_of_other_averages",),
     ),
     Mutation(
         "affine-slope-sign",
         "lib/single_location/activations.py",
-        "return 1.0 - explained, (crowd.length * mean - total)",
-        "return 1.0 - explained, (total - crowd.length * mean)",
+        "return 1.0 - explained, (mixture.length * mean - total)",
+        "return 1.0 - explained, (total - mixture.length * mean)",
         ("tests/lib/test_single_location.py::test_the_affine_fit_has_its_least_risk_at_its_own_slope",),
     ),
     Mutation(
@@ -171,28 +171,28 @@ MUTATIONS = (
     ),
     Mutation(
         "spectrum-of-another-dimension",
-        "chapters/sharp_rates/operator_norm.py",
+        "chapters/sharp_rates/figures/operator_norm.py",
         "errors.slope(density, len(values))",
         "errors.slope(density, 1)",
         ("tests/chapters/test_sharp_rates.py::test_slopes_are_those_of_outputs_of_that_dimension",),
     ),
     Mutation(
         "local-slopes-of-another-dimension",
-        "chapters/sharp_rates/local_slopes.py",
+        "chapters/sharp_rates/figures/local_slopes.py",
         "np.sqrt(squared), 1), 1)",
         "np.sqrt(squared), 1), 2)",
         ("tests/chapters/test_sharp_rates.py::test_heads_of_one_coordinate_have_the_slopes_of_one_dimension",),
     ),
     Mutation(
         "exponents-of-another-dimension",
-        "chapters/sharp_rates/exponent_laws.py",
+        "chapters/sharp_rates/figures/exponent_laws.py",
         "np.sqrt(h), 1), 1)",
         "np.sqrt(h), 1), 2)",
         ("tests/chapters/test_sharp_rates.py::test_heads_of_one_coordinate_have_the_slopes_of_one_dimension",),
     ),
     Mutation(
         "golden-exponent-of-another-dimension",
-        "chapters/sharp_rates/exponent_laws.py",
+        "chapters/sharp_rates/figures/exponent_laws.py",
         "radial_density(errors.taus, 1.0, 1), 1)",
         "radial_density(errors.taus, 1.0, 1), 2)",
         ("tests/chapters/test_sharp_rates.py::test_heads_of_one_coordinate_have_the_slopes_of_one_dimension",),

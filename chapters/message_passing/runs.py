@@ -7,7 +7,7 @@ import pandas as pd
 
 from chapters.message_passing.settings import COMPARED, ITERATIONS, Setting, infer
 from chapters.message_passing.theory import Measured
-from lib.single_location.message_passing import Inference
+from lib.single_location.message_passing import InferenceTrajectory
 from lib.statistics import endless, standard_error
 
 # The setting of the runs that are done here.
@@ -21,8 +21,8 @@ class Shown:
     The runs of `by_start` have at least `ITERATIONS` iterations, so that nearly all are at rest after the last.
     """
 
-    by_start: dict[str, Inference]
-    textbook: dict[str, Inference]
+    by_start: dict[str, InferenceTrajectory]
+    textbook: dict[str, InferenceTrajectory]
 
 
 def run(*, alpha: float, dimension: int, runs: int, iterations: int, seed: int) -> Shown:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from lib.single_location.bayes_optimal import INFORMED, UNINFORMED
-from lib.single_location.message_passing import Inference, simulate_message_passing
+from lib.single_location.message_passing import InferenceTrajectory, simulate_message_passing
 from lib.single_location.tasks import Spiked
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -70,7 +70,7 @@ def infer(
     damping: float = 0.0,
     stiffness: float = 1.0,
     starts: Iterable[str] = tuple(STARTS),
-) -> dict[str, Inference]:
+) -> dict[str, InferenceTrajectory]:
     """Message passing from all `starts` on the same prompts: by start, runs stacked over seeds.
 
     The key of a run is its seed folded with its dimension.
@@ -84,9 +84,9 @@ def infer(
 
 
 @partial(jax.jit, static_argnames=("setting", "alpha", "dimension", "iterations", "damping"))
-def _infer(keys, known, stiffness, *, setting, **how) -> Inference:
+def _infer(keys, start_overlap, stiffness, *, setting, **how) -> InferenceTrajectory:
     """One program for all starts and both steps."""
     with jax.ensure_compile_time_eval():  # the length of prompts must be known
         task = setting.task
-    same = {"noise_std": setting.noise_std, "known": known, "stiffness": stiffness, **how}
+    same = {"noise_std": setting.noise_std, "start_overlap": start_overlap, "stiffness": stiffness, **how}
     return jax.lax.map(lambda key: simulate_message_passing(task, **same, key=key), keys)

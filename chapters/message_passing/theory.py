@@ -58,7 +58,7 @@ def follow(setting: Setting, alpha: float, iterations: int) -> Mapping[str, Floa
     """By start: the risk after each pass."""
     evolution = {"noise_std": setting.noise_std, "alpha": alpha, "iterations": iterations}
     return {
-        start: np.asarray(state_evolution(setting.task, known=known, **evolution).risk)
+        start: np.asarray(state_evolution(setting.task, start_overlap=known, **evolution).risk)
         for start, known in STARTS.items()
     }
 
@@ -73,7 +73,7 @@ def ends(setting: Setting, alphas: Iterable[float]) -> dict[float, Ends]:
 
 
 def _end(setting: Setting, alpha: float, start: str) -> FixedPoint:
-    how = {"noise_std": setting.noise_std, "alpha": alpha, "known": STARTS[start]}
+    how = {"noise_std": setting.noise_std, "alpha": alpha, "start_overlap": STARTS[start]}
     end = fixed_point(setting.task, **how)
     if end.std_error > LARGEST_ERROR:
         end = fixed_point(setting.task, **how, points=MORE_POINTS)

@@ -17,9 +17,9 @@ from chapters.softmax_advantage.models import (
     posterior_slope,
 )
 from lib import single_location as sl
-from lib.single_location.activations import compiled_best
-from lib.single_location.crowd import Crowd
+from lib.single_location.activations import compiled_lowest_risk
 from lib.single_location.population import moments
+from lib.single_location.score_mixture import ScoreMixture
 
 # The mean of the law of lengths, which is L = mean ± width, with equal chances.
 MEAN_LENGTH = GENERIC_LENGTH
@@ -51,10 +51,12 @@ def fix_heads() -> dict[tuple[str, str], FixedHead]:
         ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)
         bayes = bayes_risk(ends).mean(axis=0)
         heads[model, "softmax"] = FixedHead(widths, _softmax_risk(model, ends), bayes, bayes)
-        laws = [[law_of(make(length, SNR)) for length in both] for both in np.asarray(ends.length).T]
+        marginals = [[score_marginals(make(length, SNR)) for length in both] for both in np.asarray(ends.length).T]
         for name, activation in ELEMENTWISE.items():
-            risk = [float(compiled_best(activation, pooled(both))) for both in laws]
-            per_length = [np.mean([float(compiled_best(activation, law)) for law in both]) for both in laws]
+            risk = [float(compiled_lowest_risk(activation, pooled(both))) for both in marginals]
+            per_length = [
+                np.mean([float(compiled_lowest_risk(activation, marginal)) for marginal in both]) for both in marginals
+            ]
             heads[model, name] = FixedHead(widths, np.asarray(risk), np.asarray(per_length), bayes)
     return heads
 
@@ -66,18 +68,18 @@ def _softmax_risk(model: str, ends: sl.LocationTask) -> Float[np.ndarray, " widt
     return best_scale(jax.tree.map(lambda leaf: leaf.mean(axis=0), both))
 
 
-def law_of(task: sl.LocationTask) -> Crowd:
-    """The law of the hidden score along k*, and that of another one."""
+def score_marginals(task: sl.LocationTask) -> ScoreMixture:
+    """Return the distributions of the hidden score along k* and of another score."""
     return task.marginals(jnp.ones(()), jnp.ones(()))
 
 
-def pooled(laws: Sequence[Crowd]) -> Crowd:
-    """What element-wise weights see of prompts that follow any of `laws`, with equal chances: means over tokens."""
-    rest = [law.length - 1.0 for law in laws]
+def pooled(marginals: Sequence[ScoreMixture]) -> ScoreMixture:
+    """Return the score distribution, averaged over tokens, of prompts that follow any of `marginals` equally often."""
+    rest = [marginal.length - 1.0 for marginal in marginals]
     return replace(
-        laws[0],
-        length=sum(law.length for law in laws) / len(laws),
-        hidden=sum(law.hidden for law in laws) / len(laws),
-        others=sum(n * law.others for n, law in zip(rest, laws, strict=True)) / sum(rest),
-        trusted=jnp.all(jnp.stack([law.trusted for law in laws])),
+        marginals[0],
+        length=sum(marginal.length for marginal in marginals) / len(marginals),
+        hidden=sum(marginal.hidden for marginal in marginals) / len(marginals),
+        others=sum(n * marginal.others for n, marginal in zip(rest, marginals, strict=True)) / sum(rest),
+        resolved=jnp.all(jnp.stack([marginal.resolved for marginal in marginals])),
     )

@@ -143,7 +143,7 @@ def departures(project: Project, name: str, figure: str) -> list[str]:
         return faults
     record = store.read_record(folder, figure)
     drawn_by = dependencies.Library.at(project.root, project.settings.science).picture_digest(
-        f"{project.settings.chapters}.{name}.{figure}"
+        project.figure_module(name, figure)
     )
     found = {
         "it has other parameters": record.parameters != resolve(project, notebook, DEFAULT_PROFILE),

@@ -33,7 +33,8 @@ def create_notebook(project: Project, name: str) -> list[str]:
         project.notebook(name): _notebook(project, name),
         project.chapter(name) / "__init__.py": _fill("chapter/__init__.py.txt", name, chapters),
         project.chapter(name) / "parameters.py": _fill("chapter/parameters.py.txt", name, chapters),
-        project.chapter(name) / f"{figure}.py": _fill("chapter/figure.py.txt", name, chapters),
+        project.figure_file(name, figure).with_name("__init__.py"): _fill("chapter/figures.py.txt", name, chapters),
+        project.figure_file(name, figure): _fill("chapter/figure.py.txt", name, chapters),
     }
     if existing := [relative(path, project.root) for path in (*texts, project.book / f"{name}.md") if path.exists()]:
         raise UserError(
@@ -94,7 +95,10 @@ def _require_name(name: str) -> None:
 def _fill(template: str, name: str, chapters: str) -> str:
     words = name.replace("_", " ")
     figure = figure_of(name)
-    imports = [f"from {chapters}.{name} import {figure}", f"from {chapters}.{name}.parameters import Parameters"]
+    imports = [
+        f"from {chapters}.{name}.figures import {figure}",
+        f"from {chapters}.{name}.parameters import Parameters",
+    ]
     return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(
         name=name,
         chapters=chapters,

@@ -175,7 +175,7 @@ class Verification:
                 continue
             if redrawn is None:
                 frame = table_io.read_csv(published / files[1], record.columns)
-                module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
+                module = project.import_module(project.figure_module(name, figure))
                 redrawn = rendering.pictures(module, frame)
             if fault := unlike((published / files[0]).read_bytes(), redrawn[suffix], suffix):
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")

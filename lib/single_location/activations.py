@@ -14,26 +14,26 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from lib._checks import as_float
-from lib.single_location.crowd import Crowd
 from lib.single_location.moments import (
     Moments,
     argmax_moments,
     elementwise_moments,
-    known_where,
+    nan_unless,
     normalised_moments,
     sum_above,
 )
-from lib.single_location.posterior import FINE
+from lib.single_location.posterior import FINE_RESOLUTION
 from lib.single_location.prox import Channel, gauss_newton_scores, linear_scores
-from lib.single_location.search import lowest
+from lib.single_location.score_mixture import ScoreMixture
+from lib.single_location.search import minimise_scalar
 from lib.single_location.tasks import LocationTask
 
 # The flattest and the steepest scores c χ* that are looked at, besides c = ∞; all are resolved.
-FLATTEST, STEEPEST = 0.01, 30.0
+SMALLEST_SLOPE, LARGEST_SLOPE = 0.01, 30.0
 # The largest share of an average that may lie on a node at the end of the grid.
-CUT = 1e-13
+END_TOLERANCE = 1e-13
 # NumPy's zero and not JAX's, which would be made, in whatever precision holds, when this module is imported.
-UNBIASED = np.zeros(())
+ZERO_BIAS = np.zeros(())
 
 
 class Activation(eqx.Module):
@@ -44,37 +44,37 @@ class Activation(eqx.Module):
         """One weight a token, from the scores of all of them."""
 
     @abc.abstractmethod
-    def law(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> Crowd:
-        """As much of the law of the scores as averages of these weights need."""
+    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+        """Return the distribution of the scores, as far as averages of these weights need it."""
 
     @abc.abstractmethod
-    def moments(self, crowd: Crowd) -> Moments:
-        """What risks need to know of the weights, from their `law`; NaN where it is not resolved."""
+    def moments(self, mixture: ScoreMixture) -> Moments:
+        """What risks need to know of the weights, from their `score_mixture`; NaN where it is not resolved."""
 
     @abc.abstractmethod
-    def best_of(self, crowd: Crowd) -> Float[Array, ""]:
-        """The lowest risk with scores cχ, χ in the crowd: over c > 0, c = ∞ included, the bias, and the length of v."""
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return the lowest risk with scores cχ, over c > 0, c = ∞ included, over the bias and the length of v."""
 
     def best_risk(self, task: LocationTask) -> Float[Array, ""]:
         """The lowest risk along k = c k*, v ∝ v*."""
-        return compiled_best(self, self.law(task, jnp.ones(()), jnp.ones(())))
+        return compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
 
     def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
         """The scores that minimise `channel`, as far as descents from `starts` tell; here for any smooth activation."""
         return gauss_newton_scores(self.weights, channel, starts)
 
 
-# Compiled apart from the laws, so that activations share those and tasks share these.
+# Compiled apart from the score mixtures, so that activations share the mixtures and tasks share these functions.
 @jax.jit
-def compiled_moments(activation: Activation, crowd: Crowd) -> Moments:
+def compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
     """`activation.moments`."""
-    return activation.moments(crowd)
+    return activation.moments(mixture)
 
 
 @jax.jit
-def compiled_best(activation: Activation, crowd: Crowd) -> Float[Array, ""]:
-    """`activation.best_of`."""
-    return activation.best_of(crowd)
+def compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Float[Array, ""]:
+    """`activation.lowest_risk`."""
+    return activation.lowest_risk(mixture)
 
 
 def optimal_risk(hidden: Float[Array, "*n"], power: Float[Array, "*n"]) -> Float[Array, "*n"]:
@@ -93,22 +93,24 @@ class Normalised(Activation):
         """Kernels over their sum."""
         return jax.nn.softmax(self.log_kernel(chi), axis=-1)
 
-    def law(self, task, m_k, q_k):
+    def score_mixture(self, task, m_k, q_k):
         """All scores together."""
-        return task.crowd(m_k, q_k)
+        return task.score_mixture(m_k, q_k)
 
-    def moments(self, crowd):
+    def moments(self, mixture):
         """By Laplace's identity."""
-        return known_where(crowd.resolves(1.0), normalised_moments(crowd, self.log_kernel(crowd.scores)))
+        return nan_unless(mixture.resolves(1.0), normalised_moments(mixture, self.log_kernel(mixture.scores)))
 
-    def _risk(self, crowd: Crowd, log_c: Float[Array, ""]) -> Float[Array, ""]:
-        moments = normalised_moments(crowd, self.log_kernel(jnp.exp(log_c) * crowd.scores))
+    def _risk(self, mixture: ScoreMixture, log_c: Float[Array, ""]) -> Float[Array, ""]:
+        moments = normalised_moments(mixture, self.log_kernel(jnp.exp(log_c) * mixture.scores))
         return optimal_risk(moments.hidden, moments.power)
 
-    def _search(self, crowd: Crowd) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def _search_slope(self, mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """The logarithm of the best finite c, and its risk."""
-        flattest, steepest = jnp.log(FLATTEST), jnp.log(2.0 * STEEPEST)
-        return lowest(lambda c: self._risk(crowd, c), flattest, steepest, lattice=13, rounds=8, together=False)
+        flattest, steepest = jnp.log(SMALLEST_SLOPE), jnp.log(2.0 * LARGEST_SLOPE)
+        return minimise_scalar(
+            lambda c: self._risk(mixture, c), flattest, steepest, lattice=13, rounds=8, vectorised=False
+        )
 
 
 class Softmax(Normalised):
@@ -118,13 +120,13 @@ class Softmax(Normalised):
         """The score itself."""
         return chi
 
-    def best_of(self, crowd):
+    def lowest_risk(self, mixture):
         """By a search over c."""
-        return self._search(crowd)[1]
+        return self._search_slope(mixture)[1]
 
     def best_risk(self, task):
         """The Bayes risk: at c = √ν (spiked) or c = ν (max) the weights are the posterior [D26, Prop. 4.2]."""
-        return task.bayes_risk_at(FINE)
+        return task.bayes_risk_at(FINE_RESOLUTION)
 
 
 class Softplus(Normalised):
@@ -140,20 +142,20 @@ class Softplus(Normalised):
         x = chi + self.bias
         return jnp.where(x < -30.0, x, jnp.log(jax.nn.softplus(jnp.maximum(x, -30.0))))
 
-    def best_of(self, crowd):
+    def lowest_risk(self, mixture):
         """By a search over c, and at c = ∞; what a c beyond 60 may gain on both is below 1e-6."""
-        log_c, found = self._search(crowd)
-        sharp = self._steepest(crowd)
+        log_c, finite = self._search_slope(mixture)
+        infinite = self._infinite_slope_risk(mixture)
         # for short prompts only the limit is not resolved; their best c is finite, with worse ones on both sides
-        known = crowd.trusted & (jnp.isfinite(sharp) | (self._risk(crowd, log_c + 0.1) > found))
-        return jnp.where(known, jnp.fmin(found, sharp), jnp.nan)
+        resolved = mixture.resolved & (jnp.isfinite(infinite) | (self._risk(mixture, log_c + 0.1) > finite))
+        return jnp.where(resolved, jnp.fmin(finite, infinite), jnp.nan)
 
-    def _steepest(self, crowd: Crowd) -> Float[Array, ""]:
+    def _infinite_slope_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """At c = ∞: weights in proportion to max(χ, 0), and the argmax where all scores are negative."""
-        right = crowd.beyond(0.0)
-        some = normalised_moments(crowd, jnp.log(jnp.maximum(crowd.scores, 0.0)), inside=right)
-        none = argmax_moments(crowd, inside=1.0 - right)
-        return optimal_risk(some.hidden + none.hidden, some.power + none.power)
+        above_zero = mixture.weights_above(0.0)
+        positive = normalised_moments(mixture, jnp.log(jnp.maximum(mixture.scores, 0.0)), inside=above_zero)
+        all_negative = argmax_moments(mixture, inside=1.0 - above_zero)
+        return optimal_risk(positive.hidden + all_negative.hidden, positive.power + all_negative.power)
 
 
 class Hardmax(Activation):
@@ -163,29 +165,29 @@ class Hardmax(Activation):
         """One-hot."""
         return jax.nn.one_hot(jnp.argmax(chi, axis=-1), chi.shape[-1], dtype=chi.dtype)
 
-    def law(self, task, m_k, q_k):
+    def score_mixture(self, task, m_k, q_k):
         """All scores together."""
-        return task.crowd(m_k, q_k)
+        return task.score_mixture(m_k, q_k)
 
-    def moments(self, crowd):
+    def moments(self, mixture):
         """By order statistics."""
-        return known_where(crowd.trusted, argmax_moments(crowd))
+        return nan_unless(mixture.resolved, argmax_moments(mixture))
 
-    def best_of(self, crowd):
+    def lowest_risk(self, mixture):
         """`1 - P²`, P the chance that the largest score is the hidden token's: c does not matter."""
-        return 1.0 - self.moments(crowd).hidden ** 2
+        return 1.0 - self.moments(mixture).hidden ** 2
 
 
 class Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
-    def law(self, task, m_k, q_k):
+    def score_mixture(self, task, m_k, q_k):
         """The law of every score by itself."""
         return task.marginals(m_k, q_k)
 
-    def moments(self, crowd):
+    def moments(self, mixture):
         """By averages over one token."""
-        return known_where(crowd.resolves(1.0), elementwise_moments(crowd, self.weights(crowd.scores)))
+        return nan_unless(mixture.resolves(1.0), elementwise_moments(mixture, self.weights(mixture.scores)))
 
 
 class Linear(Elementwise):
@@ -195,9 +197,9 @@ class Linear(Elementwise):
         """The scores, shifted by one."""
         return 1.0 + chi
 
-    def best_of(self, crowd):
+    def lowest_risk(self, mixture):
         """Least squares, in closed form once the mean of the hidden score is known."""
-        return affine_fit(crowd)[0]
+        return affine_fit(mixture)[0]
 
     def prox(self, channel, starts):
         """Exact, by the root of one scalar equation; needs no start."""
@@ -211,26 +213,26 @@ class Exp(Elementwise):
         """The exponential of the scores."""
         return jnp.exp(chi)
 
-    def moments(self, crowd):
+    def moments(self, mixture):
         """As others; NaN where squared weights look farther than the grid does, in the max model from q_k = 16 on."""
-        squares = jnp.abs(jnp.concatenate([crowd.hidden, crowd.others])) * self.weights(crowd.scores) ** 2
-        ends = jnp.maximum(squares[:, 0], squares[:, -1])
-        return known_where(jnp.all(ends < CUT * jnp.sum(squares, axis=1)), super().moments(crowd))
+        squares = jnp.abs(jnp.concatenate([mixture.hidden, mixture.others])) * self.weights(mixture.scores) ** 2
+        end_terms = jnp.maximum(squares[:, 0], squares[:, -1])
+        return nan_unless(jnp.all(end_terms < END_TOLERANCE * jnp.sum(squares, axis=1)), super().moments(mixture))
 
-    def best_of(self, crowd):
+    def lowest_risk(self, mixture):
         """By a search over c, below 4."""
 
         def risk(log_c):
-            return _elementwise_risk(crowd, jnp.exp(jnp.exp(log_c) * crowd.scores))
+            return _elementwise_risk(mixture, jnp.exp(jnp.exp(log_c) * mixture.scores))
 
-        return lowest(risk, jnp.log(1e-3), jnp.log(4.0), lattice=33, rounds=40)[1]
+        return minimise_scalar(risk, jnp.log(1e-3), jnp.log(4.0), lattice=33, rounds=40)[1]
 
 
 class Biased(Elementwise):
     """`s_l = shape(χ_l + bias)`."""
 
     bias: Float[Array | np.ndarray, "*stack"] = eqx.field(
-        converter=lambda bias: bias if bias is UNBIASED else as_float(bias), default_factory=lambda: UNBIASED
+        converter=lambda bias: bias if bias is ZERO_BIAS else as_float(bias), default_factory=lambda: ZERO_BIAS
     )
 
     @abc.abstractmethod
@@ -242,54 +244,58 @@ class Biased(Elementwise):
         return self.shape(chi + self.bias)
 
 
-class Step(Biased):
+class SmoothStep(Biased):
     """A smooth step, which at c = ∞ becomes a sharp one."""
 
     @abc.abstractmethod
-    def lowest_bias(self, crowd: Crowd) -> Float[Array, ""]:
+    def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """A bias below any that could be best."""
 
-    def best_of(self, crowd):
+    def lowest_risk(self, mixture):
         """By a search over c and the bias, and at c = ∞ over all thresholds."""
 
-        def over_biases(log_c, crowd):
+        def over_biases(log_c, mixture):
             def risk(bias):
-                return _elementwise_risk(crowd, self.shape(jnp.exp(log_c) * crowd.scores + bias))
+                return _elementwise_risk(mixture, self.shape(jnp.exp(log_c) * mixture.scores + bias))
 
-            return lowest(risk, self.lowest_bias(crowd), 12.0, lattice=41, rounds=16)[1]
+            return minimise_scalar(risk, self.smallest_bias(mixture), 12.0, lattice=41, rounds=16)[1]
 
         # a quarter of the nodes finds the place, all of them the value
-        few = crowd.thinned(4)
-        log_c, _ = lowest(
-            lambda log_c: over_biases(log_c, few), jnp.log(FLATTEST), jnp.log(STEEPEST), lattice=17, rounds=12
+        thinned = mixture.thinned(4)
+        log_c, _ = minimise_scalar(
+            lambda log_c: over_biases(log_c, thinned),
+            jnp.log(SMALLEST_SLOPE),
+            jnp.log(LARGEST_SLOPE),
+            lattice=17,
+            rounds=12,
         )
-        found = over_biases(log_c, crowd)
-        sharp = optimal_risk(*(sum_above(law)[0] for law in (crowd.hidden, _all(crowd))))
-        return jnp.where(crowd.trusted, jnp.minimum(found, jnp.min(sharp)), jnp.nan)
+        smooth = over_biases(log_c, mixture)
+        hard = optimal_risk(*(sum_above(density)[0] for density in (mixture.hidden, _token_density(mixture))))
+        return jnp.where(mixture.resolved, jnp.minimum(smooth, jnp.min(hard)), jnp.nan)
 
 
-class Sigmoid(Step):
+class Sigmoid(SmoothStep):
     """`s_l = 1/(1 + e^{-χ_l - bias})`: in the spiked model, the best there is element-wise [D26]."""
 
     def shape(self, chi):
         """The logistic function."""
         return jax.nn.sigmoid(chi)
 
-    def lowest_bias(self, crowd):
+    def smallest_bias(self, mixture):
         """The posterior odds of one token start from 1/(L - 1), and a strong hint must overcome half its own size."""
-        return -jnp.log(crowd.length) - 0.5 * (crowd.hidden[0] @ crowd.scores) ** 2 - 16.0
+        return -jnp.log(mixture.length) - 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2 - 16.0
 
 
-class Erf(Step):
+class Erf(SmoothStep):
     """`s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
 
     def shape(self, chi):
         """`1 + erf`, without cancellation far left."""
         return erfc(-chi)
 
-    def lowest_bias(self, crowd):
+    def smallest_bias(self, mixture):
         """Gaussian tails need no more than the root of what exponential tails need."""
-        return -jnp.sqrt(jnp.log(crowd.length) + 0.5 * (crowd.hidden[0] @ crowd.scores) ** 2) - 8.0
+        return -jnp.sqrt(jnp.log(mixture.length) + 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2) - 8.0
 
 
 class Relu(Biased):
@@ -299,50 +305,61 @@ class Relu(Biased):
         """The positive part."""
         return jnp.maximum(chi, 0.0)
 
-    def law(self, task, m_k, q_k):
+    def score_mixture(self, task, m_k, q_k):
         """On a grid with a node at the kink."""
         return task.marginals(m_k, q_k, kink=-self.bias)
 
-    def moments(self, crowd):
+    def moments(self, mixture):
         """A half-line begins at the kink."""
-        weights = self.weights(crowd.scores)
-        return known_where(crowd.trusted, elementwise_moments(crowd, weights, inside=crowd.beyond(-self.bias)))
+        weights = self.weights(mixture.scores)
+        return nan_unless(
+            mixture.resolved, elementwise_moments(mixture, weights, inside=mixture.weights_above(-self.bias))
+        )
 
-    def best_of(self, crowd):
+    def lowest_risk(self, mixture):
         """At all nodes as thresholds at once, a parabola through the lowest three; or the affine fit, of a low one."""
-        kink = crowd.scores
-        hidden, every = ([sum_above(law * kink**power)[0] for power in range(3)] for law in (crowd.hidden, _all(crowd)))
+        kink = mixture.scores
+        hidden, total = (
+            [sum_above(density * kink**power)[0] for power in range(3)]
+            for density in (mixture.hidden, _token_density(mixture))
+        )
         mean = hidden[1] - kink * hidden[0]
-        square = every[2] - 2.0 * kink * every[1] + kink**2 * every[0]
+        square = total[2] - 2.0 * kink * total[1] + kink**2 * total[0]
         # where next to nothing is above the threshold, differences are noise
-        risk = jnp.where(every[0] > 1e-12 * crowd.length, optimal_risk(mean, square), 1.0)
-        at = jnp.clip(jnp.argmin(risk), 1, risk.size - 2)
-        before, here, after = risk[at - 1], risk[at], risk[at + 1]
-        bend = before - 2.0 * here + after
-        bottom = here - jnp.where(bend > 0, (after - before) ** 2 / (8.0 * jnp.where(bend > 0, bend, 1.0)), 0.0)
-        affine, slope = affine_fit(crowd)
+        risk = jnp.where(total[0] > 1e-12 * mixture.length, optimal_risk(mean, square), 1.0)
+        lowest = jnp.clip(jnp.argmin(risk), 1, risk.size - 2)
+        left, centre, right = risk[lowest - 1], risk[lowest], risk[lowest + 1]
+        curvature = left - 2.0 * centre + right
+        parabola = centre - jnp.where(
+            curvature > 0, (right - left) ** 2 / (8.0 * jnp.where(curvature > 0, curvature, 1.0)), 0.0
+        )
+        affine, slope = affine_fit(mixture)
         lowest_kink = jnp.where(slope * jnp.abs(kink[0]) < 1.0, affine, 1.0)
-        return jnp.where(crowd.trusted, jnp.minimum(bottom, lowest_kink), jnp.nan)
+        return jnp.where(mixture.resolved, jnp.minimum(parabola, lowest_kink), jnp.nan)
 
 
-def affine_fit(crowd: Crowd) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def affine_fit(mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """The risk of the best `s = 1 + cχ`, `1 - aᵀM⁻¹a` with a = E(1, χ)_ε and M = E Σ (1, χ)(1, χ)ᵀ, and its c."""
-    every = _all(crowd)[0]
-    mean, total, square = crowd.hidden[0] @ crowd.scores, every @ crowd.scores, every @ crowd.scores**2
-    determinant = crowd.length * square - total**2
-    explained = (square - 2.0 * mean * total + crowd.length * mean**2) / determinant
-    return 1.0 - explained, (crowd.length * mean - total) / (square - mean * total)
+    total = _token_density(mixture)[0]
+    mean, total_score, total_square = (
+        mixture.hidden[0] @ mixture.scores,
+        total @ mixture.scores,
+        total @ mixture.scores**2,
+    )
+    determinant = mixture.length * total_square - total_score**2
+    explained = (total_square - 2.0 * mean * total_score + mixture.length * mean**2) / determinant
+    return 1.0 - explained, (mixture.length * mean - total_score) / (total_square - mean * total_score)
 
 
-def _elementwise_risk(crowd: Crowd, weights: Float[Array, " n"]) -> Float[Array, ""]:
+def _elementwise_risk(mixture: ScoreMixture, weights: Float[Array, " n"]) -> Float[Array, ""]:
     """Of the best multiple of these weights."""
     weights = weights / jnp.max(weights)
-    return optimal_risk(crowd.hidden[0] @ weights, _all(crowd)[0] @ weights**2)
+    return optimal_risk(mixture.hidden[0] @ weights, _token_density(mixture)[0] @ weights**2)
 
 
-def _all(crowd: Crowd) -> Float[Array, "rows n"]:
+def _token_density(mixture: ScoreMixture) -> Float[Array, "rows n"]:
     """The expected number of tokens at each node."""
-    return crowd.hidden + (crowd.length - 1.0) * crowd.others
+    return mixture.hidden + (mixture.length - 1.0) * mixture.others
 
 
 softmax = Softmax()

@@ -10,12 +10,12 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
 # Standard deviations of the token's own noise, to either side of its mean.
-WIDEST = 9.0
+LARGEST_DEVIATION = 9.0
 # The smallest variance that counts as noise.
-CERTAIN = 1e-12
+SMALLEST_VARIANCE = 1e-12
 
 
-def log_chosen(means: Float[Array, " L"], variance: Float[Array, ""]) -> Float[Array, " L"]:
+def log_argmax_probability(means: Float[Array, " L"], variance: Float[Array, ""]) -> Float[Array, " L"]:
     """Return `log P(χ_l is the largest)` for independent `χ_l ~ N(means_l, variance)`, by one integral per token.
 
     Args:
@@ -29,28 +29,28 @@ def log_chosen(means: Float[Array, " L"], variance: Float[Array, ""]) -> Float[A
 
     Source: derived here, see book/finite_samples. Transformations: jit, vmap, grad.
     """
-    nodes, step = jnp.linspace(-WIDEST, WIDEST, _nodes(means.size), retstep=True)
-    leads = (means[:, None] - means[None, :]) / jnp.sqrt(jnp.maximum(variance, CERTAIN))
+    nodes, step = jnp.linspace(-LARGEST_DEVIATION, LARGEST_DEVIATION, _node_count(means.size), retstep=True)
+    leads = (means[:, None] - means[None, :]) / jnp.sqrt(jnp.maximum(variance, SMALLEST_VARIANCE))
     behind = log_ndtr(nodes + leads[..., None])
     others = jnp.where(jnp.eye(means.size, dtype=bool)[..., None], 0.0, behind)
     return logsumexp(norm.logpdf(nodes) + jnp.sum(others, axis=1), axis=1) + jnp.log(step)
 
 
-def _nodes(tokens: int) -> int:
+def _node_count(tokens: int) -> int:
     """The number of nodes that the product of `tokens` - 1 distribution functions needs."""
     return 37 if tokens <= 3 else 73 if tokens <= 30 else 145
 
 
 def log_evidence(
-    means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], spread: Float[Array, ""]
+    means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], error_variance: Float[Array, ""]
 ) -> Float[Array, ""]:
     """`log Σ_l P(χ_l is the largest) e^{-errors_l²/(2 spread)}`: of an answer that token l would miss by `errors_l`."""
-    return logsumexp(log_chosen(means, variance) - 0.5 * errors**2 / spread)
+    return logsumexp(log_argmax_probability(means, variance) - 0.5 * errors**2 / error_variance)
 
 
-def learned(
-    means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], spread: Float[Array, ""]
+def squared_evidence_gradients(
+    means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], error_variance: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Squared slopes of the evidence in the scores' means and in the values': what one prompt tells of k* and of v*."""
-    by_score, by_value = jax.grad(log_evidence, argnums=(0, 2))(means, variance, errors, spread)
+    by_score, by_value = jax.grad(log_evidence, argnums=(0, 2))(means, variance, errors, error_variance)
     return jnp.sum(by_score**2), jnp.sum(by_value**2)

@@ -18,20 +18,20 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, require_count, require_float64
 from lib.single_location import posterior
-from lib.single_location.argmax import learned, log_chosen
+from lib.single_location.argmax import log_argmax_probability, squared_evidence_gradients
 from lib.single_location.quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, require_setting, static_length
 
 POINTS, REPLICATES = 4096, 4
 # The least known signal strength: at 0 a square root has no finite slope.
-TINY = 1e-300
+SMALLEST_SIGNAL = 1e-300
 # Sets of points of `fixed_point`, whose scatter is its standard error: itself uncertain by 40 % with four sets, and by
 # 18 % with sixteen.
 SETS = 16
 # From nothing known, the overlaps grow monotonically; this change of either counts as none.
-TOLERANCE, STEPS = 1e-8, 3000
+CHANGE_TOLERANCE, LARGEST_STEPS = 1e-8, 3000
 # A pass that changes both overlaps by less is near an end, where Newton's method takes over from plain passes.
-NEAR = 1e-3
+NEWTON_THRESHOLD = 1e-3
 # Overlaps with which an iteration starts that knows nothing, and one that was told nearly everything.
 UNINFORMED, INFORMED = 1e-3, 0.999
 
@@ -63,7 +63,7 @@ class FixedPoint(eqx.Module):
     free_entropies: Float[Array, " sets"]
 
 
-class Average(eqx.Module):
+class PromptAverage(eqx.Module):
     """What the evolution averages over: noise, sample ratio, and standard normals."""
 
     noise_std: Float[Array, ""]
@@ -73,68 +73,70 @@ class Average(eqx.Module):
     noise: Float[Array, " points"]
 
     @abc.abstractmethod
-    def taught(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
+    def precision_gain(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
         """What all prompts add to the precision of what is known of k* and of v*."""
 
     @abc.abstractmethod
     def risk(self, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
         """Of answering with what is known, on a fresh prompt."""
 
-    def errors(self, q_v: Float[Array, ""]) -> tuple[Float[Array, "points L"], Float[Array, ""]]:
+    def residuals(self, q_v: Float[Array, ""]) -> tuple[Float[Array, "points L"], Float[Array, ""]]:
         """`y - ω_v` of every token, and the variance `T = Δ² + 1 - q_v` of the hidden one's."""
         means = jnp.sqrt(q_v) * self.values
         variance = self.noise_std**2 + 1.0 - q_v
         return (means[:, 0] + jnp.sqrt(variance) * self.noise)[:, None] - means, variance
 
 
-class SpikedAverage(Average):
+class SpikedPromptAverage(PromptAverage):
     """For the spiked task of strength √ν [D26]: how sharply prompts point to their tokens, and what they teach then."""
 
     strength: Float[Array, ""]
 
-    def taught(self, overlaps):
+    def precision_gain(self, overlaps):
         """By the Nishimori identity the squared slopes of the scores have the mean of the hidden token's weight."""
         q_k, q_v = overlaps
-        errors, variance = self.errors(q_v)
-        posterior = softmax(self.known_scores(q_k) - 0.5 * errors**2 / variance, axis=1)
-        found = jnp.mean(posterior[:, 0])
-        learned = jnp.mean(jnp.sum((posterior * errors) ** 2, axis=1)) / variance**2
-        return self.alpha * jnp.stack([self.strength**2 * found, learned])
+        residuals, variance = self.residuals(q_v)
+        posterior = softmax(self.estimated_scores(q_k) - 0.5 * residuals**2 / variance, axis=1)
+        hidden_weight = jnp.mean(posterior[:, 0])
+        squared_residual = jnp.mean(jnp.sum((posterior * residuals) ** 2, axis=1)) / variance**2
+        return self.alpha * jnp.stack([self.strength**2 * hidden_weight, squared_residual])
 
     def risk(self, overlaps):
         """`1 - q_v (1 - E_Bayes(ν q_k))`, by the quadrature of the Bayes risk: never below the Bayes risk at ν."""
         q_k, q_v = overlaps
-        known = jnp.maximum(self.strength**2 * q_k, TINY)
-        bayes = posterior.missed(jnp.asarray(float(self.scores.shape[1])), known)
+        signal = jnp.maximum(self.strength**2 * q_k, SMALLEST_SIGNAL)
+        bayes = posterior.spiked_bayes_risk(jnp.asarray(float(self.scores.shape[1])), signal)
         return 1.0 - q_v + q_v * bayes
 
-    def known_scores(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
+    def estimated_scores(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
         """`√ν ω_k`, the hidden token first: what an estimate of k* says of the tokens."""
         return self.strength * (jnp.sqrt(q_k) * self.scores).at[:, 0].add(self.strength * q_k)
 
 
-class LargestScoreAverage(Average):
+class MaxPromptAverage(PromptAverage):
     """For the max task at ν = ∞, derived here, see book/finite_samples: no hint but the answers themselves.
 
     The hidden token may be the first, by symmetry; a prompt then counts L times the chance that it is.
     """
 
-    def taught(self, overlaps):
+    def precision_gain(self, overlaps):
         """Mean squared slopes of the evidence in what is known of scores and of values."""
         q_k, q_v = overlaps
-        errors, variance = self.errors(q_v)
-        each = jax.vmap(learned, (0, None, 0, None))(jnp.sqrt(q_k) * self.scores, 1.0 - q_k, errors, variance)
-        share = self.scores.shape[1] * self.chances(q_k)[:, 0]
-        return self.alpha * jnp.stack([jnp.mean(share * gain) for gain in each])
+        residuals, variance = self.residuals(q_v)
+        gains = jax.vmap(squared_evidence_gradients, (0, None, 0, None))(
+            jnp.sqrt(q_k) * self.scores, 1.0 - q_k, residuals, variance
+        )
+        hidden_probability = self.scores.shape[1] * self.argmax_probabilities(q_k)[:, 0]
+        return self.alpha * jnp.stack([jnp.mean(hidden_probability * gain) for gain in gains])
 
     def risk(self, overlaps):
         """`1 - q_v E Σ P²`."""
         q_k, q_v = overlaps
-        return 1.0 - q_v * jnp.mean(jnp.sum(self.chances(q_k) ** 2, axis=1))
+        return 1.0 - q_v * jnp.mean(jnp.sum(self.argmax_probabilities(q_k) ** 2, axis=1))
 
-    def chances(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
+    def argmax_probabilities(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
         """That a token's score is the largest."""
-        return jnp.exp(jax.vmap(log_chosen, (0, None))(jnp.sqrt(q_k) * self.scores, 1.0 - q_k))
+        return jnp.exp(jax.vmap(log_argmax_probability, (0, None))(jnp.sqrt(q_k) * self.scores, 1.0 - q_k))
 
 
 def bayes_optimal_risk(
@@ -161,8 +163,8 @@ def bayes_optimal_risk(
 
     Source: [D26]; `Max` is derived here (book/finite_samples).
     """
-    average = _average("bayes_optimal_risk", task, noise_std, alpha)
-    return _risk(average, _rest(average, jnp.asarray(UNINFORMED)))
+    average = _prompt_average("bayes_optimal_risk", task, noise_std, alpha)
+    return _risk(average, _end_of_passes(average, jnp.asarray(UNINFORMED)))
 
 
 def state_evolution(
@@ -170,17 +172,17 @@ def state_evolution(
     *,
     noise_std: float | Float[Array, ""],
     alpha: float | Float[Array, ""],
-    known: float | Float[Array, ""],
+    start_overlap: float | Float[Array, ""],
     iterations: int,
 ) -> Evolution:
-    """The first `iterations` passes from overlaps `known`, the start itself not among them.
+    """The first `iterations` passes from overlaps `start_overlap`, the start itself not among them.
 
     Iteration t of undamped `message_passing` has these overlaps in the limit D → ∞ (derived here; heuristic, as all
     of message passing with an unknown key is). Quasi-random points as in `bayes_optimal_risk`.
     """
     count = require_count("state_evolution", "iterations", iterations, "each is one pass of the evolution.")
-    require_known("state_evolution", known)
-    return _passes(_spiked_average("state_evolution", task, noise_std, alpha), as_float(known), count)
+    require_start_overlap("state_evolution", start_overlap)
+    return _passes(_spiked_prompt_average("state_evolution", task, noise_std, alpha), as_float(start_overlap), count)
 
 
 def fixed_point(
@@ -188,10 +190,10 @@ def fixed_point(
     *,
     noise_std: float | Float[Array, ""],
     alpha: float | Float[Array, ""],
-    known: float | Float[Array, ""],
+    start_overlap: float | Float[Array, ""],
     points: int = POINTS,
 ) -> FixedPoint:
-    """Where the evolution from overlaps `known` comes to rest: from `UNINFORMED` or from `INFORMED`.
+    """Where the evolution from overlaps `start_overlap` comes to rest: from `UNINFORMED` or from `INFORMED`.
 
     Where both ends differ and the informed one has the larger free entropy, the phase is hard: more can be known than
     message passing finds.
@@ -200,7 +202,7 @@ def fixed_point(
       task: a spiked task.
       noise_std: standard deviation Δ of the noise on answers, Δ ≥ 0.
       alpha: sample ratio n/D, positive.
-      known: overlap with k* and with v* at the start, between 0 and 1.
+      start_overlap: overlap with k* and with v* at the start, between 0 and 1.
       points: size 2^k of one set of quasi-random points; there are `SETS` sets. The standard error falls like
         points^-0.75 or a little faster, and the time grows like points.
 
@@ -208,9 +210,9 @@ def fixed_point(
       The end, its free entropy, and the standard error of its risk. The error does not cover a wrong end: very near a
       sample ratio at which the end vanishes, other points could find the other end.
     """
-    require_known("fixed_point", known)
-    average = _spiked_average("fixed_point", task, noise_std, alpha, points=points, sets=SETS)
-    overlaps = _rest_by_newton(average, as_float(known))
+    require_start_overlap("fixed_point", start_overlap)
+    average = _spiked_prompt_average("fixed_point", task, noise_std, alpha, points=points, sets=SETS)
+    overlaps = _end_by_newton(average, as_float(start_overlap))
     end = Evolution(overlaps[0], overlaps[1], _risk(average, overlaps))
     entropies = _entropies(average, overlaps).reshape(SETS, points).mean(axis=1)
     return FixedPoint(end, entropies.mean(), _std_error(average, overlaps), entropies)
@@ -229,15 +231,15 @@ def free_entropy(
     where it is the logarithm of the evidence of all n prompts per dimension, less that of their tokens without a spike.
     The points are those of `fixed_point`.
     """
-    return jnp.mean(_entropies(_spiked_average("free_entropy", task, noise_std, alpha, sets=SETS), overlaps))
+    return jnp.mean(_entropies(_spiked_prompt_average("free_entropy", task, noise_std, alpha, sets=SETS), overlaps))
 
 
-def require_known(owner: str, known: float | Float[Array, ""]) -> None:
+def require_start_overlap(owner: str, start_overlap: float | Float[Array, ""]) -> None:
     """Raise `ValueError` unless a concrete overlap of a start is between 0 and 1."""
-    if is_concrete(known) and not 0 < known < 1:
+    if is_concrete(start_overlap) and not 0 < start_overlap < 1:
         raise ValueError(
-            f"`{owner}(known=...)` must be between 0 and 1: it is the overlap of a posterior mean with the truth, 0 "
-            f"where nothing is known and 1 where everything is. Got {known}."
+            f"`{owner}(start_overlap=...)` must be between 0 and 1: it is the overlap of a posterior mean with the truth, "
+            f"0 where nothing is known and 1 where everything is. Got {start_overlap}."
         )
 
 
@@ -250,18 +252,18 @@ def require_spiked(owner: str, task: LocationTask) -> None:
         )
 
 
-def _spiked_average(
+def _spiked_prompt_average(
     owner: str, task: LocationTask, noise_std, alpha, *, points: int = POINTS, sets: int = REPLICATES
-) -> SpikedAverage:
+) -> SpikedPromptAverage:
     require_spiked(owner, task)
-    average = _average(owner, task, noise_std, alpha, points=points, sets=sets)
-    assert isinstance(average, SpikedAverage)
+    average = _prompt_average(owner, task, noise_std, alpha, points=points, sets=sets)
+    assert isinstance(average, SpikedPromptAverage)
     return average
 
 
-def _average(
+def _prompt_average(
     owner: str, task: LocationTask, noise_std, alpha, *, points: int = POINTS, sets: int = REPLICATES
-) -> Average:
+) -> PromptAverage:
     require_float64(owner, task.snr)
     if task.ambient and not np.isinf(task.snr):
         raise ValueError(
@@ -273,35 +275,35 @@ def _average(
     scores, values = np.split(normals[:, :-1], 2, axis=1)
     drawn = map(jnp.asarray, (scores, values, normals[:, -1]))
     if task.ambient:
-        return LargestScoreAverage(as_float(noise_std), as_float(alpha), *drawn)
-    return SpikedAverage(as_float(noise_std), as_float(alpha), *drawn, strength=jnp.sqrt(task.snr))
+        return MaxPromptAverage(as_float(noise_std), as_float(alpha), *drawn)
+    return SpikedPromptAverage(as_float(noise_std), as_float(alpha), *drawn, strength=jnp.sqrt(task.snr))
 
 
-def _step(average: Average, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
+def _step(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
     """One pass: with what prompts teach at these overlaps, the overlaps are these."""
-    precision = average.taught(overlaps)
+    precision = average.precision_gain(overlaps)
     return precision / (1.0 + precision)
 
 
 @eqx.filter_jit
-def _rest(average: Average, known: Float[Array, ""]) -> Float[Array, " 2"]:
+def _end_of_passes(average: PromptAverage, start_overlap: Float[Array, ""]) -> Float[Array, " 2"]:
     def step(carry):
         overlaps, _, steps = carry
         new = _step(average, overlaps)
         return new, jnp.max(jnp.abs(new - overlaps)), steps + 1
 
     def unsettled(carry):
-        return (carry[1] > TOLERANCE) & (carry[2] < STEPS)
+        return (carry[1] > CHANGE_TOLERANCE) & (carry[2] < LARGEST_STEPS)
 
     overlaps, *_ = jax.lax.while_loop(
-        unsettled, step, (jnp.stack([known, known]), jnp.asarray(jnp.inf), jnp.asarray(0))
+        unsettled, step, (jnp.stack([start_overlap, start_overlap]), jnp.asarray(jnp.inf), jnp.asarray(0))
     )
     return overlaps
 
 
 @eqx.filter_jit
-def _rest_by_newton(average: Average, known: Float[Array, ""]) -> Float[Array, " 2"]:
-    """Return the end that the evolution reaches from overlaps `known`.
+def _end_by_newton(average: PromptAverage, start_overlap: Float[Array, ""]) -> Float[Array, " 2"]:
+    """Return the end that the evolution reaches from overlaps `start_overlap`.
 
     The last, slow passes are replaced by steps of Newton's method. These are taken only where the slope of a pass is
     that of an end that attracts: a narrow passage that leads to another end is left as the evolution leaves it.
@@ -319,59 +321,59 @@ def _rest_by_newton(average: Average, known: Float[Array, ""]) -> Float[Array, "
 
     def step(carry):
         overlaps, change, steps = carry
-        new = jax.lax.cond(change < NEAR, newton, plain, overlaps)
+        new = jax.lax.cond(change < NEWTON_THRESHOLD, newton, plain, overlaps)
         new = jnp.maximum(new, jnp.finfo(new.dtype).tiny)  # a hint of strength 0 teaches nothing, and √0 has no slope
         return new, jnp.max(jnp.abs(new - overlaps)), steps + 1
 
     def unsettled(carry):
-        return (carry[1] > TOLERANCE) & (carry[2] < STEPS)
+        return (carry[1] > CHANGE_TOLERANCE) & (carry[2] < LARGEST_STEPS)
 
-    begin = (jnp.stack([known, known]), jnp.asarray(jnp.inf), jnp.asarray(0))
+    begin = (jnp.stack([start_overlap, start_overlap]), jnp.asarray(jnp.inf), jnp.asarray(0))
     overlaps, *_ = jax.lax.while_loop(unsettled, step, begin)
     return overlaps
 
 
-def _slope(average: Average, overlaps: Float[Array, " 2"]) -> Float[Array, "2 2"]:
+def _slope(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, "2 2"]:
     """Derivatives of one pass with respect to the overlaps before it."""
     return jax.jacfwd(lambda at: _step(average, at))(overlaps)
 
 
 @eqx.filter_jit
-def _std_error(average: Average, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+def _std_error(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
     """Return the standard error of the risk at an end, from what each set of points changes to first order.
 
     A set that moves the overlaps of one pass by δ moves the end by `(I - slope)⁻¹ δ`.
     """
 
-    def one(scores, values, noise):
-        mine = replace(average, scores=scores, values=values, noise=noise)
-        return _step(mine, overlaps), mine.risk(overlaps)
+    def of_set(scores, values, noise):
+        of_one_set = replace(average, scores=scores, values=values, noise=noise)
+        return _step(of_one_set, overlaps), of_one_set.risk(overlaps)
 
     sets = (leaf.reshape(SETS, -1, *leaf.shape[1:]) for leaf in (average.scores, average.values, average.noise))
-    passes, risks = jax.vmap(one)(*sets)
-    moved = jnp.linalg.solve(jnp.eye(2) - _slope(average, overlaps), (passes - overlaps).T)
-    return jnp.std(risks + jax.grad(average.risk)(overlaps) @ moved, ddof=1) / SETS**0.5
+    passes, risks = jax.vmap(of_set)(*sets)
+    shifts = jnp.linalg.solve(jnp.eye(2) - _slope(average, overlaps), (passes - overlaps).T)
+    return jnp.std(risks + jax.grad(average.risk)(overlaps) @ shifts, ddof=1) / SETS**0.5
 
 
 @eqx.filter_jit
-def _passes(average: Average, known: Float[Array, ""], count: int) -> Evolution:
+def _passes(average: PromptAverage, start_overlap: Float[Array, ""], count: int) -> Evolution:
     def step(overlaps, _):
         new = _step(average, overlaps)
         return new, Evolution(new[0], new[1], _risk(average, new))
 
-    return jax.lax.scan(step, jnp.stack([known, known]), None, length=count)[1]
+    return jax.lax.scan(step, jnp.stack([start_overlap, start_overlap]), None, length=count)[1]
 
 
 @eqx.filter_jit
-def _risk(average: Average, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+def _risk(average: PromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
     return average.risk(overlaps)
 
 
 @eqx.filter_jit
-def _entropies(average: SpikedAverage, overlaps: Float[Array, " 2"]) -> Float[Array, " points"]:
+def _entropies(average: SpikedPromptAverage, overlaps: Float[Array, " 2"]) -> Float[Array, " points"]:
     """Return what every point contributes to the free entropy, which is their mean."""
     q_k, q_v = overlaps
-    errors, variance = average.errors(q_v)
-    exponents = average.known_scores(q_k) - 0.5 * average.strength**2 * q_k - 0.5 * errors**2 / variance
-    evidence = logsumexp(exponents, axis=1) - jnp.log(errors.shape[1]) - 0.5 * jnp.log(2 * jnp.pi * variance)
+    residuals, variance = average.residuals(q_v)
+    exponents = average.estimated_scores(q_k) - 0.5 * average.strength**2 * q_k - 0.5 * residuals**2 / variance
+    evidence = logsumexp(exponents, axis=1) - jnp.log(residuals.shape[1]) - 0.5 * jnp.log(2 * jnp.pi * variance)
     return 0.5 * jnp.sum(overlaps + jnp.log1p(-overlaps)) + average.alpha * evidence

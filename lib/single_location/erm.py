@@ -145,7 +145,7 @@ def draw_prompts(
     """`n` prompts of the task. Hidden tokens come first, which no head of this family can notice."""
     token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
     length, dimension = static_length(task), truth.key.size
-    hints = jax.vmap(task.hint)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
+    hints = jax.vmap(task.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
     tokens = jr.normal(token_key, (n, length, dimension))
     along = hints / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
     tokens = tokens + along[..., None] * truth.key
@@ -207,7 +207,7 @@ def fresh_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -
     # Behind the barrier the points are data: XLA would otherwise sort thousands of constants while it compiles.
     points = jax.lax.optimization_barrier(quasi_normals(2 * static_length(task) + 1, RISK_POINTS, 1)[0])
     geometry, noise = jnp.split(points[:, :-1], 2, axis=1)
-    hints = jax.vmap(task.hint)(geometry, ndtr(points[:, -1]))
+    hints = jax.vmap(task.signal_scores)(geometry, ndtr(points[:, -1]))
     o, ambient = overlaps, task.ambient
     spread = o.q_k - ambient * o.m_k**2
     together, own = o.q_vk - ambient * o.m_k * o.m_vk, o.q_v - ambient * o.m_vk**2

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import is_concrete, require_count, require_float64
 from lib.single_location.activations import softmax
-from lib.single_location.bayes_optimal import require_known, require_spiked
+from lib.single_location.bayes_optimal import require_spiked, require_start_overlap
 from lib.single_location.erm import TrainingSet, draw_prompts, draw_truth, fresh_risk, overlaps_of
 from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.tasks import LocationTask, require_setting
@@ -29,16 +29,16 @@ class Beliefs(eqx.Module):
     variance: Float[Array, "*iterations 2"]
 
 
-class Inference(eqx.Module):
+class InferenceTrajectory(eqx.Module):
     """What beliefs are worth, one entry an iteration: overlaps of the means with the truth, and the excess risk.
 
-    The risk is that of the softmax head of key `√ν k̂` and value `v̂`, a function of its seven overlaps. `claimed` is
+    The risk is that of the softmax head of key `√ν k̂` and value `v̂`, a function of its seven overlaps. `estimated` is
     what the algorithm, which does not know the truth, says that `q_k` and `q_v` are: 1 less its variances.
     """
 
     overlaps: Overlaps
     risk: Float[Array, " iterations"]
-    claimed: Float[Array, "iterations 2"]
+    estimated: Float[Array, "iterations 2"]
 
 
 def message_passing(
@@ -69,10 +69,10 @@ def message_passing(
     def iterate(carry, _):
         means, variance, pull = carry
         omega = tokens @ means / size - pull * variance
-        unknown = noise_std**2 + variance[1]
-        errors = prompts.labels[:, None] - omega[..., 1]
-        p = jax.nn.softmax(strength * omega[..., 0] - 0.5 * errors**2 / unknown, axis=1)
-        pull = jnp.stack([strength * p, p * errors / unknown], axis=-1)
+        residual_variance = noise_std**2 + variance[1]
+        residuals = prompts.labels[:, None] - omega[..., 1]
+        p = jax.nn.softmax(strength * omega[..., 0] - 0.5 * residuals**2 / residual_variance, axis=1)
+        pull = jnp.stack([strength * p, p * residuals / residual_variance], axis=-1)
         gain = jnp.stack([-task.snr * jnp.sum(p * (1.0 - p)), jnp.sum(pull[..., 1] ** 2)]) / dimension
         new_variance = 1.0 / (prior + gain)
         new = (jnp.einsum("nld,nlc->dc", tokens, pull) / size + means * gain) * new_variance
@@ -93,21 +93,21 @@ def simulate_message_passing(
     noise_std: float | Float[Array, ""],
     alpha: float,
     dimension: int,
-    known: float | Float[Array, ""],
+    start_overlap: float | Float[Array, ""],
     iterations: int,
     damping: float = 0.0,
     stiffness: float | Float[Array, ""] = 1.0,
     key: PRNGKeyArray,
-) -> Inference:
+) -> InferenceTrajectory:
     """Message passing on `round(alpha * dimension)` fresh prompts, those of `simulate_erm` with the same key.
 
-    `known` is the overlap of the start with the truth: small where nothing is known (`UNINFORMED`), near 1 where the
+    `start_overlap` is the overlap of the start with the truth: small where nothing is known (`UNINFORMED`), near 1 where the
     truth was told (`INFORMED`). Memory: alpha·L·D² numbers. Needs float64. Spiked task only.
     """
     require_float64("simulate_message_passing", task.snr)
     require_spiked("simulate_message_passing", task)
     require_setting("simulate_message_passing", noise_std=noise_std, alpha=alpha)
-    require_known("simulate_message_passing", known)
+    require_start_overlap("simulate_message_passing", start_overlap)
     if is_concrete(damping) and not 0 <= damping < 1:
         raise ValueError(
             "`simulate_message_passing(damping=...)` must be at least 0 and below 1: it is the share of old beliefs, "
@@ -116,24 +116,24 @@ def simulate_message_passing(
     truth_key, prompt_key, start_key = jr.split(key, 3)
     truth = draw_truth(dimension, key=truth_key)
     prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
-    start = told(truth, known, key=start_key)
-    how = {"iterations": iterations, "damping": damping, "stiffness": stiffness}
-    beliefs = message_passing(task, prompts, start, noise_std=noise_std, **how)
+    start = draw_beliefs(truth, start_overlap, key=start_key)
+    options = {"iterations": iterations, "damping": damping, "stiffness": stiffness}
+    beliefs = message_passing(task, prompts, start, noise_std=noise_std, **options)
 
-    def judge(mean):
+    def evaluate(mean):
         overlaps = overlaps_of(mean, truth)
         scaled = overlaps_of(Head(jnp.sqrt(task.snr) * mean.key, mean.value), truth)
         return overlaps, fresh_risk(task, softmax, scaled)
 
-    overlaps, risk = jax.lax.map(judge, beliefs.mean)
-    return Inference(overlaps, risk, 1.0 - beliefs.variance)
+    overlaps, risk = jax.lax.map(evaluate, beliefs.mean)
+    return InferenceTrajectory(overlaps, risk, 1.0 - beliefs.variance)
 
 
-def told(truth: Head, known: float | Float[Array, ""], *, key: PRNGKeyArray) -> Beliefs:
-    """Posterior means whose overlap with the truth, and squared norm, are `known`; they know nothing of the prompts."""
-    noise = jnp.sqrt(known * (1.0 - known)) * jr.normal(key, (2, truth.key.size))
-    mean = Head(known * truth.key + noise[0], known * truth.value + noise[1])
-    return Beliefs(mean, jnp.full(2, 1.0 - known))
+def draw_beliefs(truth: Head, start_overlap: float | Float[Array, ""], *, key: PRNGKeyArray) -> Beliefs:
+    """Posterior means whose overlap with the truth, and squared norm, are `start_overlap`; they know nothing of the prompts."""
+    noise = jnp.sqrt(start_overlap * (1.0 - start_overlap)) * jr.normal(key, (2, truth.key.size))
+    mean = Head(start_overlap * truth.key + noise[0], start_overlap * truth.value + noise[1])
+    return Beliefs(mean, jnp.full(2, 1.0 - start_overlap))
 
 
 def _along(direction: Float[Array, " D"], vector: Float[Array, " D"]) -> Float[Array, " D"]:

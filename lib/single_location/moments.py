@@ -1,4 +1,4 @@
-"""Averages over a crowd of a head's weights and scores: all that a risk needs to know of an activation.
+"""Averages of a head's weights and scores over a score mixture: all that a risk needs to know of an activation.
 
 An element-wise activation needs one-token averages. The argmax needs how many others are below. A normalised kernel,
 `s_l = κ(χ_l)/S`, needs Laplace's identity `Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy`, as in `lib.partition`, here for any
@@ -11,14 +11,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lib.partition import crossing
-from lib.single_location.crowd import Crowd, half_line
+from lib.single_location.score_mixture import ScoreMixture, half_line_weights
 
 # Nodes in y, logarithms that the integrand falls before it is cut, and how far Σ s may miss 1.
-LEVELS, DROP, MASS_ERROR = 224, 40.0, 1e-8
+Y_NODES, LOG_DROP, MASS_TOLERANCE = 224, 40.0, 1e-8
 # Halvings that find where the nodes end: a place, not a number.
 HALVINGS = 25
 # The largest probability below one.
-SURE = 1.0 - 1e-15
+LARGEST_PROBABILITY = 1.0 - 1e-15
 
 
 class Moments(eqx.Module):
@@ -31,102 +31,102 @@ class Moments(eqx.Module):
     power: Float[Array, ""]
     hidden_power: Float[Array, ""]
     hidden_score: Float[Array, ""]
-    hidden_reading: Float[Array, ""]
-    weight_reading: Float[Array, ""]
-    reading_power: Float[Array, ""]
+    hidden_pooled: Float[Array, ""]
+    weight_pooled: Float[Array, ""]
+    pooled_power: Float[Array, ""]
 
 
-def known_where(holds, moments: Moments) -> Moments:
+def nan_unless(holds, moments: Moments) -> Moments:
     """The moments, NaN unless it `holds` that they were resolved."""
     return jax.tree.map(lambda leaf: jnp.where(holds, leaf, jnp.nan), moments)
 
 
 def elementwise_moments(
-    crowd: Crowd, weights: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
+    mixture: ScoreMixture, weights: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
 ) -> Moments:
     """Of weights that depend on the token alone. `inside` are weights of nodes where the activation has a kink."""
-    hidden, others = (crowd.mixture @ law * inside for law in (crowd.hidden, crowd.others))
-    rest, hidden_score, score = crowd.length - 1.0, crowd.scores - crowd.offset, crowd.scores
-    reading, hidden_reading = others @ (weights * score), hidden @ (weights * hidden_score)
+    hidden, others = (mixture.row_weights @ density * inside for density in (mixture.hidden, mixture.others))
+    other_tokens, hidden_score, score = mixture.length - 1.0, mixture.scores - mixture.offset, mixture.scores
+    mean_other_score, mean_hidden_score = others @ (weights * score), hidden @ (weights * hidden_score)
     mean, square = hidden @ weights, hidden @ weights**2
     return Moments(
         hidden=mean,
-        power=square + rest * (others @ weights**2),
+        power=square + other_tokens * (others @ weights**2),
         hidden_power=square,
-        hidden_score=hidden_reading,
-        hidden_reading=hidden @ (weights * hidden_score**2),
-        weight_reading=hidden @ (weights**2 * hidden_score) + rest * mean * reading,
-        reading_power=hidden @ (weights * hidden_score) ** 2
-        + rest * (others @ (weights * score) ** 2 + 2 * hidden_reading * reading)
-        + rest * (rest - 1.0) * reading**2,
+        hidden_score=mean_hidden_score,
+        hidden_pooled=hidden @ (weights * hidden_score**2),
+        weight_pooled=hidden @ (weights**2 * hidden_score) + other_tokens * mean * mean_other_score,
+        pooled_power=hidden @ (weights * hidden_score) ** 2
+        + other_tokens * (others @ (weights * score) ** 2 + 2 * mean_hidden_score * mean_other_score)
+        + other_tokens * (other_tokens - 1.0) * mean_other_score**2,
     )
 
 
-def argmax_moments(crowd: Crowd, *, inside: Float[Array, " n"] | float = 1.0) -> Moments:
+def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float = 1.0) -> Moments:
     """Of a weight 1 on the largest score and 0 elsewhere. Signed readings are for one row only.
 
     With `inside`, the weights of the nodes of a left half-line, of prompts that have all their scores there.
     """
-    ascending = crowd.step > 0
+    ascending = mixture.step > 0
 
     def upward(rows):
         return jnp.where(ascending, rows, rows[..., ::-1])
 
-    scores, hidden, others = upward(crowd.scores), upward(crowd.hidden * inside), upward(crowd.others)
+    scores, hidden, others = upward(mixture.scores), upward(mixture.hidden * inside), upward(mixture.others)
     above = jnp.maximum(sum_above(others), 1e-300)
     below = jnp.maximum(sum_above(others[:, ::-1])[:, ::-1], 1e-300)
     log_below = jnp.where(above < 0.5, jnp.log1p(-jnp.minimum(above, 0.5)), jnp.log(below))
-    rest, hidden_score = crowd.length - 1.0, scores - crowd.offset
+    other_tokens, hidden_score = mixture.length - 1.0, scores - mixture.offset
 
     def all_below(tokens):
         return jnp.exp(jnp.maximum(tokens, 0.0) * log_below)
 
     def mean(values):
-        return crowd.mixture @ jnp.sum(values, axis=1)
+        return mixture.row_weights @ jnp.sum(values, axis=1)
 
-    leads = jnp.where(ascending | (crowd.length < 2), mean(hidden), 0.0)
-    first = jnp.where(crowd.sorted, leads, mean(hidden * all_below(rest)))
-    all_inside = jnp.sum(hidden, axis=1) * jnp.sum(crowd.others * inside, axis=1) ** rest
+    largest_is_hidden = jnp.where(ascending | (mixture.length < 2), mean(hidden), 0.0)
+    first = jnp.where(mixture.hidden_is_extreme, largest_is_hidden, mean(hidden * all_below(other_tokens)))
+    all_inside = jnp.sum(hidden, axis=1) * jnp.sum(mixture.others * inside, axis=1) ** other_tokens
     hidden_below = sum_above(hidden[:, ::-1])[:, ::-1]
     score_below = sum_above((hidden * hidden_score)[:, ::-1])[:, ::-1]
-    reading = mean(hidden * hidden_score * all_below(rest))
-    square = mean(hidden * hidden_score**2 * all_below(rest))
+    mean_hidden_score = mean(hidden * hidden_score * all_below(other_tokens))
+    square = mean(hidden * hidden_score**2 * all_below(other_tokens))
     return Moments(
         hidden=first,
-        power=crowd.mixture @ all_inside,
+        power=mixture.row_weights @ all_inside,
         hidden_power=first,
-        hidden_score=reading,
-        hidden_reading=square + rest * mean(others * scores * score_below * all_below(rest - 1.0)),
-        weight_reading=reading,
-        reading_power=square + rest * mean(others * scores**2 * hidden_below * all_below(rest - 1.0)),
+        hidden_score=mean_hidden_score,
+        hidden_pooled=square + other_tokens * mean(others * scores * score_below * all_below(other_tokens - 1.0)),
+        weight_pooled=mean_hidden_score,
+        pooled_power=square + other_tokens * mean(others * scores**2 * hidden_below * all_below(other_tokens - 1.0)),
     )
 
 
 def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
     """The integral from every node to the last."""
-    correction = half_line(jnp.arange(9)) - 1.0
+    correction = half_line_weights(jnp.arange(9)) - 1.0
     ahead = jnp.pad(rows, ((0, 0), (0, correction.size - 1)))
     corrected = sum(correction[j] * ahead[:, j : j + rows.shape[1]] for j in range(correction.size))
     return jnp.cumsum(rows[:, ::-1], axis=1)[:, ::-1] + corrected
 
 
 def normalised_moments(
-    crowd: Crowd, log_kernel: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
+    mixture: ScoreMixture, log_kernel: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
 ) -> Moments:
     """Of `s_l = κ(χ_l)/Σ_m κ(χ_m)`; NaN where the quadrature misses `E Σ s = 1`. Signed readings are for one row only.
 
     Where κ vanishes on a half-line, `inside` are the weights of the nodes of the other one; a prompt without any
     κ > 0 then counts as s = 0.
     """
-    length, hidden, others = crowd.length, crowd.hidden * inside, crowd.others * inside
-    y = jax.lax.stop_gradient(_window(crowd, log_kernel, inside))
+    length, hidden, others = mixture.length, mixture.hidden * inside, mixture.others * inside
+    y = jax.lax.stop_gradient(_window(mixture, log_kernel, inside))
     weight = jnp.exp(y + log_kernel[:, None])
-    kept, lost = jnp.exp(-weight), -jnp.expm1(-weight)
-    one, two = weight * kept, weight**2 * kept
-    log_others = jnp.log1p(-jnp.minimum(others @ lost, SURE))
-    hidden_kept = 1.0 - hidden @ lost
+    factor, complement = jnp.exp(-weight), -jnp.expm1(-weight)
+    first_integrand, second_integrand = weight * factor, weight**2 * factor
+    log_others = jnp.log1p(-jnp.minimum(others @ complement, LARGEST_PROBABILITY))
+    hidden_factor = 1.0 - hidden @ complement
 
-    def rest(tokens):
+    def of_others(tokens):
         """`φ^{L - tokens}` times the number of ways to choose tokens - 1 others."""
         ways = jnp.prod(length - jnp.arange(1.0, tokens))
         return ways * jnp.exp((length - tokens) * log_others)
@@ -135,50 +135,53 @@ def normalised_moments(
         return (y[1] - y[0]) * jnp.sum(values, axis=1)
 
     def integral(values):
-        return crowd.mixture @ row_integrals(values)
+        return mixture.row_weights @ row_integrals(values)
 
-    first, square = hidden @ one, hidden @ two
-    empty = (1.0 - jnp.sum(hidden, axis=1)) * jnp.maximum(1.0 - jnp.sum(others, axis=1), 0.0) ** (length - 1.0)
-    mass = row_integrals(first * rest(1) + others @ one * hidden_kept * rest(2))
-    missed = crowd.mixture @ jnp.abs(mass + empty - 1.0)
+    first, square = hidden @ first_integrand, hidden @ second_integrand
+    no_weight = (1.0 - jnp.sum(hidden, axis=1)) * jnp.maximum(1.0 - jnp.sum(others, axis=1), 0.0) ** (length - 1.0)
+    mass = row_integrals(first * of_others(1) + others @ first_integrand * hidden_factor * of_others(2))
+    mass_error = mixture.row_weights @ jnp.abs(mass + no_weight - 1.0)
 
-    c, score = crowd.scores - crowd.offset, crowd.scores
-    reading, hidden_reading = others * score @ one, hidden * c @ one
+    c, score = mixture.scores - mixture.offset, mixture.scores
+    mean_other_score, mean_hidden_score = others * score @ first_integrand, hidden * c @ first_integrand
     moments = Moments(
-        hidden=integral(first * rest(1)),
-        power=integral(square * rest(1) + others @ two * hidden_kept * rest(2)),
-        hidden_power=integral(square * rest(1)),
-        hidden_score=integral(hidden_reading * rest(1)),
-        hidden_reading=integral(hidden * c**2 @ one * rest(1) - hidden * c @ lost * reading * rest(2)),
-        weight_reading=integral(hidden * c @ two * rest(1) + first * reading * rest(2)),
-        reading_power=integral(
-            hidden * c**2 @ two * rest(1)
-            + (others * score**2 @ two * hidden_kept + 2 * hidden_reading * reading) * rest(2)
-            + reading**2 * hidden_kept * rest(3)
+        hidden=integral(first * of_others(1)),
+        power=integral(square * of_others(1) + others @ second_integrand * hidden_factor * of_others(2)),
+        hidden_power=integral(square * of_others(1)),
+        hidden_score=integral(mean_hidden_score * of_others(1)),
+        hidden_pooled=integral(
+            hidden * c**2 @ first_integrand * of_others(1) - hidden * c @ complement * mean_other_score * of_others(2)
+        ),
+        weight_pooled=integral(hidden * c @ second_integrand * of_others(1) + first * mean_other_score * of_others(2)),
+        pooled_power=integral(
+            hidden * c**2 @ second_integrand * of_others(1)
+            + (others * score**2 @ second_integrand * hidden_factor + 2 * mean_hidden_score * mean_other_score)
+            * of_others(2)
+            + mean_other_score**2 * hidden_factor * of_others(3)
         ),
     )
-    return known_where(missed < MASS_ERROR, moments)
+    return nan_unless(mass_error < MASS_TOLERANCE, moments)
 
 
 def _window(
-    crowd: Crowd, log_kernel: Float[Array, " n"], inside: Float[Array, " n"] | float
+    mixture: ScoreMixture, log_kernel: Float[Array, " n"], inside: Float[Array, " n"] | float
 ) -> Float[Array, " levels"]:
-    """Nodes in y that hold all but e^{-DROP} of E s_ε, were the rows of the crowd alike."""
-    hidden, others = (crowd.mixture @ law * inside for law in (crowd.hidden, crowd.others))
-    known = jnp.isfinite(log_kernel)
+    """Nodes in y that hold all but e^{-LOG_DROP} of E s_ε, if the rows of the mixture were alike."""
+    hidden, others = (mixture.row_weights @ density * inside for density in (mixture.hidden, mixture.others))
+    finite = jnp.isfinite(log_kernel)
     largest = jnp.max(log_kernel)
-    span = largest - jnp.min(jnp.where(known, log_kernel, largest)) + 2 * DROP
+    span = largest - jnp.min(jnp.where(finite, log_kernel, largest)) + 2 * LOG_DROP
 
     def expected(y):
-        """How many tokens have a weight above e^{-y}, and the logarithm of the integrand."""
+        """Return the expected number of tokens of weight above e^{-y}, and the logarithm of the integrand."""
         weight = jnp.exp(y + log_kernel)
-        lost = -jnp.expm1(-weight)
+        complement, other_tokens = -jnp.expm1(-weight), mixture.length - 1.0
         log_token = jnp.log(jnp.maximum(hidden @ (weight * jnp.exp(-weight)), 1e-300))
-        away = jnp.minimum(others @ lost, SURE)
-        return hidden @ lost + (crowd.length - 1.0) * away, log_token + (crowd.length - 1.0) * jnp.log1p(-away)
+        of_others = jnp.minimum(others @ complement, LARGEST_PROBABILITY)
+        return hidden @ complement + other_tokens * of_others, log_token + other_tokens * jnp.log1p(-of_others)
 
-    turn = crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span, halvings=HALVINGS)
-    least = expected(turn)[1] - DROP
-    bottom = crossing(lambda y: expected(y)[1] < least, turn - span, turn, halvings=HALVINGS)
-    top = crossing(lambda y: expected(y)[1] > least, turn, turn + span, halvings=HALVINGS)
-    return jnp.linspace(bottom, top, LEVELS)
+    middle = crossing(lambda y: expected(y)[0] < 0.3, -largest - span, -largest + span, halvings=HALVINGS)
+    floor = expected(middle)[1] - LOG_DROP
+    bottom = crossing(lambda y: expected(y)[1] < floor, middle - span, middle, halvings=HALVINGS)
+    top = crossing(lambda y: expected(y)[1] > floor, middle, middle + span, halvings=HALVINGS)
+    return jnp.linspace(bottom, top, Y_NODES)

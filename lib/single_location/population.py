@@ -173,27 +173,30 @@ def _best(task, activation):
 
 
 def _moments(task, activation, overlaps):
-    return compiled_moments(activation, activation.law(task, overlaps.m_k, overlaps.q_k))
+    return compiled_moments(activation, activation.score_mixture(task, overlaps.m_k, overlaps.q_k))
 
 
 @jax.jit
 def _elementwise(task):
     """The mean of one minus the weight of the hidden token, which by the Nishimori identity is also its spread."""
     root = jnp.sqrt(task.snr)
-    crowd = task.marginals(root, task.snr)
-    other = jax.nn.sigmoid(-lone_posterior(task).bias - crowd.scores)
-    known = crowd.resolves(1.0) & (task.length >= 2) & (task.length <= LONGEST_BAYES)
-    return jnp.where(known, crowd.hidden[0] @ other, jnp.nan)
+    mixture = task.marginals(root, task.snr)
+    other = jax.nn.sigmoid(-lone_posterior(task).bias - mixture.scores)
+    known = mixture.resolves(1.0) & (task.length >= 2) & (task.length <= LONGEST_BAYES)
+    return jnp.where(known, mixture.hidden[0] @ other, jnp.nan)
 
 
 @jax.jit
 def _bayes(task):
-    return task.bayes_risk_at(posterior.FINE)
+    return task.bayes_risk_at(posterior.FINE_RESOLUTION)
 
 
 @jax.jit
 def _bayes_error(task):
-    risk, *others = (task.bayes_risk_at(each) for each in (posterior.FINE, posterior.FINER, posterior.FARTHER))
+    risk, *others = (
+        task.bayes_risk_at(each)
+        for each in (posterior.FINE_RESOLUTION, posterior.FINER_RESOLUTION, posterior.WIDER_RESOLUTION)
+    )
     change = jnp.max(jnp.abs(jnp.stack(others) - risk))
     return jnp.where(risk == 0, 0.0, 2 * change / jnp.where(risk == 0, 1.0, risk) + BAYES_ROUNDING)
 

@@ -23,16 +23,18 @@ from jaxtyping import Array, Float
 from lib.partition import Resolution, log_survival, log_tilted
 
 # A scan brackets the integrand within a window that contains it for every task; the nodes are placed in the bracket.
-SCAN, FINE = Resolution(levels=72, step=0.5), Resolution(levels=192)
+SCAN_RESOLUTION, FINE_RESOLUTION = Resolution(levels=72, step=0.5), Resolution(levels=192)
 # Two changes of the nodes, one of their density and one of their range, whose effect is an estimate of the error.
-FINER = Resolution(levels=288, step=FINE.step / 1.5)
-FARTHER = Resolution(levels=288, reach=FINE.reach + 2.0, drop=FINE.drop + 18.0)
+FINER_RESOLUTION = Resolution(levels=288, step=FINE_RESOLUTION.step / 1.5)
+WIDER_RESOLUTION = Resolution(levels=288, reach=FINE_RESOLUTION.reach + 2.0, drop=FINE_RESOLUTION.drop + 18.0)
 # The window in standard deviations of a score: to the left of the largest token, to the right of all scores.
-LEFT, RIGHT = 13.0, 10.0
-SMALLEST = 1e-6
+DEVIATIONS_LEFT, DEVIATIONS_RIGHT = 13.0, 10.0
+SMALLEST_SPREAD = 1e-6
 
 
-def missed(length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE) -> Float[Array, ""]:
+def spiked_bayes_risk(
+    length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
+) -> Float[Array, ""]:
     """Return `1 - E p_ε = (L - 1) e^{-ν/2} ∫ e^{-y} a² φ^{L-2} dy` of the spiked model (derived here)."""
 
     def log_integrand(y, tau, resolution):
@@ -43,10 +45,12 @@ def missed(length: Float[Array, ""], snr: Float[Array, ""], resolution: Resoluti
     return (length - 1.0) * jnp.exp(log_integral - 0.5 * snr)
 
 
-def spread(length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE) -> Float[Array, ""]:
+def spiked_bayes_risk_by_squares(
+    length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
+) -> Float[Array, ""]:
     """Return `1 - E Σ p² = (L - 1) e^{-ν/2} ∫ e^{-y} a [2bφ + (L - 2) a²] φ^{L-3} dy` (spiked, derived here).
 
-    The integrand differs from that of `missed` by the derivative of the latter.
+    The integrand differs from that of `spiked_bayes_risk` by the derivative of the latter.
     """
 
     def log_integrand(y, tau, resolution):
@@ -60,7 +64,9 @@ def spread(length: Float[Array, ""], snr: Float[Array, ""], resolution: Resoluti
     return (length - 1.0) * jnp.exp(log_integral - 0.5 * snr)
 
 
-def alike(length: Float[Array, ""], tau: Float[Array, ""], resolution: Resolution = FINE) -> Float[Array, ""]:
+def max_bayes_risk(
+    length: Float[Array, ""], tau: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
+) -> Float[Array, ""]:
     """Return `1 - E Σ p² = L(L - 1) ∫ a² φ^{L-2} dy` of the max model, for τ up to a thousand (derived here)."""
 
     def log_integrand(y, tau, resolution):
@@ -70,24 +76,27 @@ def alike(length: Float[Array, ""], tau: Float[Array, ""], resolution: Resolutio
     return length * (length - 1.0) * jnp.exp(_log_integral(log_integrand, length, tau, 0.0, resolution))
 
 
-def diagonal(length: Float[Array, ""], tau: Float[Array, ""]) -> Float[Array, ""]:
+def max_bayes_risk_by_squares(length: Float[Array, ""], tau: Float[Array, ""]) -> Float[Array, ""]:
     """Return the same as `1 - L ∫ b φ^{L-1} dy` [D26]; accurate in absolute terms, because of the difference."""
 
     def log_integrand(y, tau, resolution):
         log_square = log_tilted(2, y, tau, resolution=resolution)
         return log_square + (length - 1.0) * log_survival(y, tau, resolution=resolution)
 
-    return 1.0 - length * jnp.exp(_log_integral(log_integrand, length, tau, 0.0, FINE))
+    return 1.0 - length * jnp.exp(_log_integral(log_integrand, length, tau, 0.0, FINE_RESOLUTION))
 
 
 def _log_integral(log_integrand: Callable, length, tau, snr, resolution: Resolution) -> Float[Array, ""]:
     """Return `log ∫ exp(log_integrand) dy` of an integrand with one maximum, by a trapezoid in a scanned bracket."""
-    tau = jnp.maximum(tau, SMALLEST)
-    low, high = -jnp.log(length) - LEFT * tau - snr - FINE.drop - 4.0, RIGHT * tau + 4.0
-    coarse = jax.lax.stop_gradient(jnp.linspace(low, high, SCAN.levels))
-    height = jax.lax.stop_gradient(log_integrand(coarse, tau, SCAN))
-    inside = height > jnp.max(height) - resolution.drop
-    first, last = jnp.argmax(inside), SCAN.levels - 1 - jnp.argmax(inside[::-1])
-    at = coarse[jnp.clip(jnp.stack([first - 1, last + 1]), 0, SCAN.levels - 1)]
-    y = jnp.linspace(at[0], at[1], resolution.levels)
+    tau = jnp.maximum(tau, SMALLEST_SPREAD)
+    low, high = (
+        -jnp.log(length) - DEVIATIONS_LEFT * tau - snr - FINE_RESOLUTION.drop - 4.0,
+        DEVIATIONS_RIGHT * tau + 4.0,
+    )
+    coarse = jax.lax.stop_gradient(jnp.linspace(low, high, SCAN_RESOLUTION.levels))
+    height = jax.lax.stop_gradient(log_integrand(coarse, tau, SCAN_RESOLUTION))
+    in_bracket = height > jnp.max(height) - resolution.drop
+    first, last = jnp.argmax(in_bracket), SCAN_RESOLUTION.levels - 1 - jnp.argmax(in_bracket[::-1])
+    bracket = coarse[jnp.clip(jnp.stack([first - 1, last + 1]), 0, SCAN_RESOLUTION.levels - 1)]
+    y = jnp.linspace(bracket[0], bracket[1], resolution.levels)
     return logsumexp(log_integrand(y, tau, resolution)) + jnp.log(y[1] - y[0])

@@ -45,8 +45,8 @@ class Channel(eqx.Module):
 
     def energy(self, weights: Weights, chi: Float[Array, " L"]) -> Float[Array, ""]:
         """What is minimised, values gone."""
-        away = chi - self.omega_k
-        return 0.5 * away @ away / self.var_k + 0.5 * self.residual(weights(chi)) ** 2
+        displacement = chi - self.omega_k
+        return 0.5 * displacement @ displacement / self.var_k + 0.5 * self.residual(weights(chi)) ** 2
 
 
 def gauss_newton_scores(weights: Weights, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
@@ -61,8 +61,8 @@ def gauss_newton_scores(weights: Weights, channel: Channel, starts: Float[Array,
 
     def step(_, chi):
         rho, slope = jax.value_and_grad(lambda scores: channel.residual(weights(scores)))(chi)
-        pull = (rho - slope @ (chi - channel.omega_k)) / (1.0 + channel.var_k * slope @ slope)
-        direction = channel.omega_k - channel.var_k * pull * slope - chi
+        multiplier = (rho - slope @ (chi - channel.omega_k)) / (1.0 + channel.var_k * slope @ slope)
+        direction = channel.omega_k - channel.var_k * multiplier * slope - chi
         return _lowest(energy, jnp.concatenate([chi + STEP_SIZES[:, None] * direction, chi[None]]))
 
     return _lowest(energy, jax.vmap(lambda chi: jax.lax.fori_loop(0, GAUSS_NEWTON_STEPS, step, chi))(starts))
@@ -79,19 +79,21 @@ def linear_scores(channel: Channel) -> Float[Array, " L"]:
     `t + [t(|a|² V_v + |b|² V_k) + a·b (1 + V_k V_v t²)]/(1 - V_k V_v t²)² = y` (derived here).
     """
     a, b = 1.0 + channel.omega_k, channel.omega_v
-    both = channel.var_k * channel.var_v
-    stretch = a @ a * channel.var_v + b @ b * channel.var_k
+    product = channel.var_k * channel.var_v
+    linear_coefficient = a @ a * channel.var_v + b @ b * channel.var_k
 
     def excess(t):
-        return t + (t * stretch + a @ b * (1.0 + both * t**2)) / (1.0 - both * t**2) ** 2 - channel.label
+        return (
+            t + (t * linear_coefficient + a @ b * (1.0 + product * t**2)) / (1.0 - product * t**2) ** 2 - channel.label
+        )
 
-    def narrow(_, bracket):
+    def bisect_or_newton(_, bracket):
         low, high, t = bracket
         error, slope = jax.value_and_grad(excess)(t)
         low, high = jnp.where(error > 0, low, t), jnp.where(error > 0, t, high)
         newton = t - error / slope
         return low, high, jnp.where((low < newton) & (newton < high), newton, 0.5 * (low + high))
 
-    edge = 1.0 / jnp.sqrt(both)
-    *_, t = jax.lax.fori_loop(0, NEWTON_STEPS, narrow, (-edge, edge, jnp.zeros_like(edge)))
-    return (a + channel.var_k * t * b) / (1.0 - both * t**2) - 1.0
+    edge = 1.0 / jnp.sqrt(product)
+    *_, t = jax.lax.fori_loop(0, NEWTON_STEPS, bisect_or_newton, (-edge, edge, jnp.zeros_like(edge)))
+    return (a + channel.var_k * t * b) / (1.0 - product * t**2) - 1.0

@@ -24,19 +24,19 @@ from lib.single_location.tasks import LocationTask, require_setting, static_leng
 
 # Anderson's acceleration: states remembered, steps until all are forgotten (or it may cycle), share of a residual that
 # is taken, longest step.
-MEMORY, RESTART, MIXING, REACH = 5, 20, 0.6, 0.7
+ANDERSON_HISTORY, ANDERSON_RESTART, ANDERSON_MIXING, LARGEST_CHANGE = 5, 20, 0.6, 0.7
 # The largest residual that counts as none, and how many steps may be spent on reaching it.
-TOLERANCE, STEPS = 1e-5, 200
+RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-5, 200
 # A prefix of the points, one in so many, finds the neighbourhood of the fixed point; all of them find it.
-COARSE, NEAR = 8, 1e-2
+COARSE_STRIDE, COARSE_TOLERANCE = 8, 1e-2
 # On the way, curvature may not fall below this share of the ridge.
-SOFTEST = 0.1
+SMALLEST_CURVATURE = 0.1
 # What counts as zero where a logarithm is taken: with one token, keys are of no use and vanish.
-NOTHING = 1e-10
+LOG_FLOOR = 1e-10
 # m = q - m² = V = ½, for keys and values alike.
-START = np.asarray([0.5, 0.5, *np.log([0.5, 0.5, 0.5, 0.5])])
+START_STATE = np.asarray([0.5, 0.5, *np.log([0.5, 0.5, 0.5, 0.5])])
 # How far a token is put ahead of all others where its minimum is looked for.
-HEAD_START = 2.0
+SCORE_LEAD = 2.0
 
 
 class Replica(eqx.Module):
@@ -67,17 +67,17 @@ class State(eqx.Module):
     q_v: Float[Array, ""]
     var_v: Float[Array, ""]
 
-    def free(self) -> Float[Array, " 6"]:
+    def unconstrained(self) -> Float[Array, " 6"]:
         """Six numbers without constraints that say the same: q exceeds m², and variances are positive."""
         extra_k, extra_v = self.q_k - self.m_k**2, self.q_v - self.m_v**2
-        logs = jnp.log(jnp.maximum(jnp.stack([extra_k, extra_v, self.var_k, self.var_v]), NOTHING))
+        logs = jnp.log(jnp.maximum(jnp.stack([extra_k, extra_v, self.var_k, self.var_v]), LOG_FLOOR))
         return jnp.concatenate([jnp.stack([self.m_k, self.m_v]), logs])
 
     @classmethod
-    def of(cls, free: Float[Array, " 6"]) -> "State":
-        """The inverse of `free`."""
-        m_k, m_v = free[:2]
-        extra_k, extra_v, var_k, var_v = jnp.exp(free[2:])
+    def from_unconstrained(cls, unconstrained: Float[Array, " 6"]) -> "State":
+        """The inverse of `unconstrained`."""
+        m_k, m_v = unconstrained[:2]
+        extra_k, extra_v, var_k, var_v = jnp.exp(unconstrained[2:])
         return cls(m_k, m_k**2 + extra_k, var_k, m_v, m_v**2 + extra_v, var_v)
 
 
@@ -103,7 +103,7 @@ class Iterate(eqx.Module):
     @property
     def state(self) -> State:
         """The latest."""
-        return State.of(self.states[0])
+        return State.from_unconstrained(self.states[0])
 
 
 class PromptDraws(eqx.Module):
@@ -111,7 +111,7 @@ class PromptDraws(eqx.Module):
 
     scores: Float[Array, "points L"]
     values: Float[Array, "points L"]
-    hints: Float[Array, "points L"]
+    signal_scores: Float[Array, "points L"]
     noise: Float[Array, " points"]
 
 
@@ -134,9 +134,9 @@ def replica(
     require_float64("replica", task.snr)
     length = static_length(task)
     require_setting("replica", noise_std=noise_std, alpha=alpha, ridge=ridge)
-    if points < COARSE or points & (points - 1) or replicates < 2:
+    if points < COARSE_STRIDE or points & (points - 1) or replicates < 2:
         raise ValueError(
-            f"`replica(points, replicates)` needs points = 2^k ≥ {COARSE}, because Sobol sets are balanced there, and "
+            f"`replica(points, replicates)` needs points = 2^k ≥ {COARSE_STRIDE}, because Sobol sets are balanced there, and "
             f"replicates ≥ 2, because their scatter is the error bar. Got {points} and {replicates}."
         )
     setting = Setting(task, activation, noise_std, alpha, *ridge)
@@ -148,12 +148,12 @@ def _solve(setting: Setting, normals: Float[Array, "replicates points coordinate
     prompts = jax.vmap(lambda points: _prompts(setting.task, points))(normals)
 
     def fixed_point(prompts):
-        few = jax.tree.map(lambda leaf: leaf[: leaf.shape[0] // COARSE], prompts)
-        near = _iterate(setting, few, jnp.asarray(START), tolerance=NEAR)
-        end = _iterate(setting, prompts, near.states[0], tolerance=TOLERANCE)
-        risk, train_loss = measure(setting, prompts, end)
+        coarse_prompts = jax.tree.map(lambda leaf: leaf[: leaf.shape[0] // COARSE_STRIDE], prompts)
+        coarse = _iterate_to_fixed_point(setting, coarse_prompts, jnp.asarray(START_STATE), tolerance=COARSE_TOLERANCE)
+        end = _iterate_to_fixed_point(setting, prompts, coarse.states[0], tolerance=RESIDUAL_TOLERANCE)
+        risk, train_loss = risk_and_loss(setting, prompts, end)
         overlaps = Overlaps(end.state.m_k, end.state.q_k, end.state.m_v, end.state.q_v)
-        return risk, overlaps, train_loss, change(end) < TOLERANCE, near.steps + end.steps
+        return risk, overlaps, train_loss, largest_residual(end) < RESIDUAL_TOLERANCE, coarse.steps + end.steps
 
     risk, overlaps, train_loss, converged, steps = jax.vmap(fixed_point)(prompts)
     (risk, overlaps, train_loss), errors = _mean_and_error((risk, overlaps, train_loss))
@@ -164,122 +164,138 @@ def _prompts(task: LocationTask, normals: Float[Array, "points coordinates"]) ->
     """Three normals a token, one for the noise, and one whose probability level chooses the hidden token."""
     tokens, noise, level = normals[:, :-2], normals[:, -2], ndtr(normals[:, -1])
     scores, values, geometry = jnp.split(tokens, 3, axis=1)
-    return PromptDraws(scores, values, jax.vmap(task.hint)(geometry, level), noise)
+    return PromptDraws(scores, values, jax.vmap(task.signal_scores)(geometry, level), noise)
 
 
-def _iterate(setting: Setting, prompts: PromptDraws, start: Float[Array, " 6"], *, tolerance: float) -> Iterate:
+def _iterate_to_fixed_point(
+    setting: Setting, prompts: PromptDraws, start: Float[Array, " 6"], *, tolerance: float
+) -> Iterate:
     """The fixed point by Anderson's acceleration, which the scores of the prompts follow."""
 
-    def step(at):
-        target, chi = update(setting, prompts, at)
-        residuals = jnp.roll(at.residuals, 1, axis=0).at[0].set(target.free() - at.states[0])
-        states = jnp.roll(at.states, 1, axis=0).at[0].set(accelerate(at.states, residuals, at.steps % RESTART))
-        return Iterate(states, residuals, chi, at.steps + 1)
+    def step(iterate):
+        target, chi = update(setting, prompts, iterate)
+        residuals = jnp.roll(iterate.residuals, 1, axis=0).iterate[0].set(target.unconstrained() - iterate.states[0])
+        states = (
+            jnp.roll(iterate.states, 1, axis=0)
+            .iterate[0]
+            .set(anderson_step(iterate.states, residuals, iterate.steps % ANDERSON_RESTART))
+        )
+        return Iterate(states, residuals, chi, iterate.steps + 1)
 
-    def unsettled(at):
-        return (change(at) >= tolerance) & (at.steps < STEPS)
+    def unsettled(iterate):
+        return (largest_residual(iterate) >= tolerance) & (iterate.steps < LARGEST_STEPS)
 
-    states = jnp.broadcast_to(start, (MEMORY, 6))
+    states = jnp.broadcast_to(start, (ANDERSON_HISTORY, 6))
     return jax.lax.while_loop(
-        unsettled, step, Iterate(states, jnp.full((MEMORY, 6), jnp.inf), prompts.scores, jnp.asarray(0))
+        unsettled, step, Iterate(states, jnp.full((ANDERSON_HISTORY, 6), jnp.inf), prompts.scores, jnp.asarray(0))
     )
 
 
-def accelerate(
-    states: Float[Array, "memory 6"], residuals: Float[Array, "memory 6"], known: Int[Array, ""]
+def anderson_step(
+    states: Float[Array, "memory 6"], residuals: Float[Array, "memory 6"], stored: Int[Array, ""]
 ) -> Float[Array, " 6"]:
-    """The next state, of the `known` latest and their residuals: Anderson's combination whose residual is least.
+    """The next state, of the `stored` latest and their residuals: Anderson's combination whose residual is least.
 
-    Never further than `REACH` in a component, because early residuals are no guide to far away, and never to negative
+    Never further than `LARGEST_CHANGE` in a component, because early residuals are no guide to far away, and never to negative
     m_k or m_v: linear attention has a second, worse minimum at about (-k, -v), which early steps would fall into.
     """
-    usable = (jnp.arange(1, MEMORY) < known + 1)[:, None]
-    moves = jnp.where(usable, states[0] - states[1:], 0.0)
-    turns = jnp.where(usable, residuals[0] - residuals[1:], 0.0)
-    gram = turns @ turns.T
+    is_stored = (jnp.arange(1, ANDERSON_HISTORY) < stored + 1)[:, None]
+    state_changes = jnp.where(is_stored, states[0] - states[1:], 0.0)
+    residual_changes = jnp.where(is_stored, residuals[0] - residuals[1:], 0.0)
+    gram = residual_changes @ residual_changes.T
     ridge = 1e-9 * jnp.trace(gram) + jnp.finfo(gram.dtype).tiny
-    share = jnp.linalg.solve(gram + ridge * jnp.eye(MEMORY - 1), turns @ residuals[0])
-    step = MIXING * residuals[0] - share @ (moves + MIXING * turns)
-    ahead = states[0] + jnp.clip(step, -REACH, REACH)
-    return ahead.at[:2].set(jnp.abs(ahead[:2]))
+    coefficients = jnp.linalg.solve(gram + ridge * jnp.eye(ANDERSON_HISTORY - 1), residual_changes @ residuals[0])
+    step = ANDERSON_MIXING * residuals[0] - coefficients @ (state_changes + ANDERSON_MIXING * residual_changes)
+    candidate = states[0] + jnp.clip(step, -LARGEST_CHANGE, LARGEST_CHANGE)
+    return candidate.iterate[:2].set(jnp.abs(candidate[:2]))
 
 
-def change(at: Iterate) -> Float[Array, ""]:
+def largest_residual(iterate: Iterate) -> Float[Array, ""]:
     """The largest component of the last residual."""
-    return jnp.max(jnp.abs(at.residuals[0]))
+    return jnp.max(jnp.abs(iterate.residuals[0]))
 
 
-def fields(setting: Setting, prompts: PromptDraws, state: State) -> Channel:
+def prompt_fields(setting: Setting, prompts: PromptDraws, state: State) -> Channel:
     """The fields of all prompts at the given overlaps: `ω_k` around m_k times the hint, `ω_v`, and `y` given `ω_v`."""
     spread_k = jnp.sqrt(state.q_k - setting.task.ambient * state.m_k**2)
     omega_v = jnp.sqrt(state.q_v) * prompts.values
     slope = state.m_v / state.q_v
-    unknown = jnp.sqrt(1.0 + setting.noise_std**2 - state.m_v * slope)
+    label_spread = jnp.sqrt(1.0 + setting.noise_std**2 - state.m_v * slope)
     return Channel(
-        omega_k=state.m_k * prompts.hints + spread_k * prompts.scores,
+        omega_k=state.m_k * prompts.signal_scores + spread_k * prompts.scores,
         omega_v=omega_v,
         var_k=jnp.broadcast_to(state.var_k, prompts.noise.shape),
         var_v=jnp.broadcast_to(state.var_v, prompts.noise.shape),
-        label=slope * omega_v[:, 0] + unknown * prompts.noise,
+        label=slope * omega_v[:, 0] + label_spread * prompts.noise,
     )
 
 
-def starts(channel: Channel, known: Float[Array, " L"], turn: Int[Array, ""]) -> Float[Array, "3 L"]:
+def prox_starts(channel: Channel, last_scores: Float[Array, " L"], step: Int[Array, ""]) -> Float[Array, "3 L"]:
     """Where to look for the best scores: where they were last, where they would be without an answer, one token ahead.
 
     The token that is put ahead changes from turn to turn, so that every prompt tries all of them in L turns.
     """
-    ahead = channel.omega_k.at[turn % channel.omega_k.size].set(jnp.max(channel.omega_k) + HEAD_START)
-    return jnp.stack([known, channel.omega_k, ahead])
+    raised = channel.omega_k.iterate[step % channel.omega_k.size].set(jnp.max(channel.omega_k) + SCORE_LEAD)
+    return jnp.stack([last_scores, channel.omega_k, raised])
 
 
-def update(setting: Setting, prompts: PromptDraws, at: Iterate) -> tuple[State, Float[Array, "points L"]]:
+def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[State, Float[Array, "points L"]]:
     """One pass of the replica equations, and the minimising scores.
 
     Averages of derivatives with respect to the fields are taken by Stein's identity, so the proximal map is never
     differentiated. The scores of plain Gaussian tokens are fields themselves (`ambient`), which adds a term to m̂_k.
     """
-    task, alpha, state = setting.task, setting.alpha, at.state
-    channel = fields(setting, prompts, state)
-    tried = jax.vmap(starts, in_axes=(0, 0, None))(channel, at.chi, at.steps)
-    chi = jax.vmap(setting.activation.prox)(channel, tried)
+    task, alpha, state = setting.task, setting.alpha, iterate.state
+    channel = prompt_fields(setting, prompts, state)
+    starting_scores = jax.vmap(prox_starts, in_axes=(0, 0, None))(channel, iterate.chi, iterate.steps)
+    chi = jax.vmap(setting.activation.prox)(channel, starting_scores)
     values = jax.vmap(Channel.values)(channel, setting.activation.weights(chi))
-    pull_k = (chi - channel.omega_k) / state.var_k
-    pull_v = (values - channel.omega_v) / state.var_v
+    displacement_k = (chi - channel.omega_k) / state.var_k
+    displacement_v = (values - channel.omega_v) / state.var_v
 
-    known = 1.0 + setting.noise_std**2
+    answer_variance = 1.0 + setting.noise_std**2
     spread_k = state.q_k - task.ambient * state.m_k**2
-    stiffness_k = -alpha * mean_dot(pull_k, prompts.scores) / jnp.sqrt(spread_k)
-    force_k = alpha * mean_dot(pull_k, prompts.hints) + task.ambient * state.m_k * stiffness_k
+    stiffness_k = -alpha * mean_dot(displacement_k, prompts.scores) / jnp.sqrt(spread_k)
+    force_k = alpha * mean_dot(displacement_k, prompts.signal_scores) + task.ambient * state.m_k * stiffness_k
 
-    answer, others = channel.omega_v[:, :1], channel.omega_v[:, 1:]
-    surprise = channel.label[:, None] - state.m_v / state.q_v * answer
-    force_v = alpha * mean_dot(pull_v[:, :1], surprise) / (known - state.m_v**2 / state.q_v)
-    rest = answer - state.m_v / known * channel.label[:, None]
+    hidden_field, other_fields = channel.omega_v[:, :1], channel.omega_v[:, 1:]
+    label_residual = channel.label[:, None] - state.m_v / state.q_v * hidden_field
+    force_v = alpha * mean_dot(displacement_v[:, :1], label_residual) / (answer_variance - state.m_v**2 / state.q_v)
+    field_residual = hidden_field - state.m_v / answer_variance * channel.label[:, None]
     stiffness_v = -alpha * (
-        mean_dot(pull_v[:, :1], rest) / (state.q_v - state.m_v**2 / known) + mean_dot(pull_v[:, 1:], others) / state.q_v
+        mean_dot(displacement_v[:, :1], field_residual) / (state.q_v - state.m_v**2 / answer_variance)
+        + mean_dot(displacement_v[:, 1:], other_fields) / state.q_v
     )
 
-    var_k = 1.0 / jnp.maximum(setting.ridge_k + stiffness_k, SOFTEST * setting.ridge_k)
-    var_v = 1.0 / jnp.maximum(setting.ridge_v + stiffness_v, SOFTEST * setting.ridge_v)
+    var_k = 1.0 / jnp.maximum(setting.ridge_k + stiffness_k, SMALLEST_CURVATURE * setting.ridge_k)
+    var_v = 1.0 / jnp.maximum(setting.ridge_v + stiffness_v, SMALLEST_CURVATURE * setting.ridge_v)
     target = State(
         m_k=var_k * force_k,
-        q_k=var_k**2 * (force_k**2 + alpha * mean_dot(pull_k, pull_k)),
+        q_k=var_k**2 * (force_k**2 + alpha * mean_dot(displacement_k, displacement_k)),
         var_k=var_k,
         m_v=var_v * force_v,
-        q_v=var_v**2 * (force_v**2 + alpha * mean_dot(pull_v, pull_v)),
+        q_v=var_v**2 * (force_v**2 + alpha * mean_dot(displacement_v, displacement_v)),
         var_v=var_v,
     )
     return target, chi
 
 
-def measure(setting: Setting, prompts: PromptDraws, at: Iterate) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def risk_and_loss(
+    setting: Setting, prompts: PromptDraws, iterate: Iterate
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Excess risk on a fresh prompt, and mean loss on a training prompt, at the end of the iteration."""
-    channel = fields(setting, prompts, at.state)
-    fresh, trained = setting.activation.weights(channel.omega_k), setting.activation.weights(at.chi)
-    risk = 1.0 - 2.0 * at.state.m_v * jnp.mean(fresh[:, 0]) + at.state.q_v * mean_dot(fresh, fresh)
-    answers = jnp.sum(trained * jax.vmap(Channel.values)(channel, trained), axis=1)
-    return risk, 0.5 * jnp.mean((channel.label - answers) ** 2)
+    channel = prompt_fields(setting, prompts, iterate.state)
+    fresh_weights, trained_weights = (
+        setting.activation.weights(channel.omega_k),
+        setting.activation.weights(iterate.chi),
+    )
+    risk = (
+        1.0
+        - 2.0 * iterate.state.m_v * jnp.mean(fresh_weights[:, 0])
+        + iterate.state.q_v * mean_dot(fresh_weights, fresh_weights)
+    )
+    outputs = jnp.sum(trained_weights * jax.vmap(Channel.values)(channel, trained_weights), axis=1)
+    return risk, 0.5 * jnp.mean((channel.label - outputs) ** 2)
 
 
 def mean_dot(left: Float[Array, "points n"], right: Float[Array, "points n"]) -> Float[Array, ""]:

@@ -17,9 +17,9 @@ from jaxtyping import Array, Float
 from lib._checks import as_float, is_concrete
 from lib.partition import Resolution
 from lib.single_location import posterior
-from lib.single_location.crowd import SMALLEST, Crowd, max_crowd, max_marginals, spiked_crowd
 from lib.single_location.moments import Moments
 from lib.single_location.overlaps import Overlaps
+from lib.single_location.score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 
 # The longest prompt whose tokens are laid out one by one.
 LONGEST = 500
@@ -41,18 +41,20 @@ class LocationTask(eqx.Module):
     ambient: eqx.AbstractClassVar[float]
 
     @abc.abstractmethod
-    def hint(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+    def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
         """The informative part of the L scores, the hidden token put first, from L standard normals and a uniform.
 
         Given it, `χ_l = m_k·hint_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps m_k and q_k.
         """
 
     @abc.abstractmethod
-    def crowd(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> Crowd:
+    def score_mixture(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
         """The joint law of all scores, for a key vector of overlaps m_k and q_k."""
 
     @abc.abstractmethod
-    def marginals(self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0) -> Crowd:
+    def marginals(
+        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0
+    ) -> ScoreMixture:
         """The laws of the hidden score and of another one, each by itself, on a grid with a node at `kink`."""
 
     @abc.abstractmethod
@@ -83,40 +85,40 @@ class Spiked(LocationTask):
         _require_length("Spiked", self.length)
         _require_snr("Spiked", self.snr, "√ν is the mean of a score.", largest="finite")
 
-    def hint(self, normals, uniform):
+    def signal_scores(self, normals, uniform):
         """`√ν` on the hidden token, whatever the draw."""
         return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
 
-    def crowd(self, m_k, q_k):
+    def score_mixture(self, m_k, q_k):
         """One normal law for the hidden token, one for the others."""
         return self.marginals(m_k, q_k)
 
     def marginals(self, m_k, q_k, kink=0.0):
         """The same: tokens are independent."""
-        return spiked_crowd(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
+        return spiked_mixture(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
 
     def bayes_integrals(self):
         """`1 - E p_ε` and `1 - E Σ p²`, the posterior being `softmax(√ν χ*)`."""
-        spread = posterior.spread(self.length, self.snr)
-        return self.bayes_risk_at(posterior.FINE), jnp.where(self._resolved(), spread, jnp.nan)
+        by_squares = posterior.spiked_bayes_risk_by_squares(self.length, self.snr)
+        return self.bayes_risk_at(posterior.FINE_RESOLUTION), jnp.where(self._resolved(), by_squares, jnp.nan)
 
     def bayes_risk_at(self, resolution):
         """`1 - E p_ε`."""
-        return jnp.where(self._resolved(), posterior.missed(self.length, self.snr, resolution), jnp.nan)
+        return jnp.where(self._resolved(), posterior.spiked_bayes_risk(self.length, self.snr, resolution), jnp.nan)
 
     def _resolved(self):
         return (self.snr <= LARGEST_SPIKE) & (self.length <= LONGEST_BAYES)
 
     def risk(self, moments, overlaps):
         """With all seven overlaps [D26]: given the scores, a value vector that is not orthogonal to k* or k shifts."""
-        key = jnp.maximum(overlaps.q_k, SMALLEST**2)
+        key = jnp.maximum(overlaps.q_k, SMALLEST_SPREAD**2)
         answer, spike, reading = overlaps.m_kv / key, jnp.sqrt(self.snr) * overlaps.m_vk, overlaps.q_vk / key
         shifts = (
             answer * overlaps.m_kv
             + spike**2 * moments.hidden_power
-            + reading**2 * moments.reading_power
-            - 2.0 * answer * (spike * moments.hidden_score + reading * moments.hidden_reading)
-            + 2.0 * spike * reading * moments.weight_reading
+            + reading**2 * moments.pooled_power
+            - 2.0 * answer * (spike * moments.hidden_score + reading * moments.hidden_pooled)
+            + 2.0 * spike * reading * moments.weight_pooled
         )
         rest = 1.0 - answer * overlaps.m_kv
         aligned, length = overlaps.m_v - overlaps.q_vk * answer, overlaps.q_v - overlaps.q_vk * reading
@@ -135,7 +137,7 @@ class Max(LocationTask):
         _require_length("Max", self.length)
         _require_snr("Max", self.snr, "ν multiplies the scores.", largest="infinite")
 
-    def hint(self, normals, uniform):
+    def signal_scores(self, normals, uniform):
         """The scores themselves, the one that `uniform` chooses first, the others in order.
 
         Sorted before one is chosen, so that a small change of the draw seldom changes much: this is what
@@ -148,9 +150,9 @@ class Max(LocationTask):
         others = jnp.where(jnp.arange(normals.size - 1) < hidden, ordered[:-1], ordered[1:])
         return jnp.concatenate([ordered[hidden][None], others])
 
-    def crowd(self, m_k, q_k):
+    def score_mixture(self, m_k, q_k):
         """A mixture: given the largest of νχ* plus Gumbel noise, tokens are independent."""
-        return max_crowd(self.length, self.snr, m_k, q_k)
+        return max_mixture(self.length, self.snr, m_k, q_k)
 
     def marginals(self, m_k, q_k, kink=0.0):
         """The law of a score tilted towards large χ*, and what that leaves for the others."""
@@ -158,12 +160,14 @@ class Max(LocationTask):
 
     def bayes_integrals(self):
         """`1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 where it is certain."""
-        squares = posterior.diagonal(self.length, jnp.minimum(self.snr, LARGEST_SNR))
-        return self.bayes_risk_at(posterior.FINE), self._where_resolved(squares)
+        by_squares = posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, LARGEST_SNR))
+        return self.bayes_risk_at(posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
 
     def bayes_risk_at(self, resolution):
         """By pairs."""
-        return self._where_resolved(posterior.alike(self.length, jnp.minimum(self.snr, LARGEST_SNR), resolution))
+        return self._where_resolved(
+            posterior.max_bayes_risk(self.length, jnp.minimum(self.snr, LARGEST_SNR), resolution)
+        )
 
     def _where_resolved(self, risk):
         certain = jnp.where(jnp.isinf(self.snr), 0.0, jnp.nan)

@@ -175,7 +175,7 @@ def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clon
     """The book as it was laid out, but `simulate` puts pieces together, for reading only; the numbers are the same."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("in_pieces") / "clone")
     clone.write("clone/toy/pieces.py", PIECES)
-    figure = "clone/toy/toy_error.py"
+    figure = "clone/toy/figures/toy_error.py"
     clone.replace(figure, "from companion import Alt", "from clone.toy.pieces import pieces\nfrom companion import Alt")
     clone.replace(figure, "Numbers, Table\n", "Numbers, Table, gather\n")
     text = (clone.root / figure).read_text(encoding="utf-8")
@@ -243,7 +243,7 @@ def _missing(project: Project, name: str) -> Iterator[str]:
 
 
 def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str]:
-    file = f"{project.settings.chapters}/{name}/{figure}.py"
+    file = project.figure_file(name, figure).relative_to(project.root).as_posix()
     if not (project.root / file).is_file():
         yield f"Write {file}: book/{name}.ipynb publishes it."
         return
@@ -322,7 +322,7 @@ def _orphans(project: Project) -> Iterator[str]:
 
 def _unpublishable(project: Project, name: str) -> Iterator[str]:
     """Figure files that their notebook does not publish."""
-    for path in sorted(project.chapter(name).glob("*.py")):
+    for path in sorted(project.chapter(name).rglob("*.py")):
         is_figure = {"numbers", "draw"} <= set(_functions(path)) or "Alt:" in _docstring(path)
         if is_figure and path.stem not in Notebook.named(project, name).figures:
             yield f"book/{name}.ipynb does not publish `{path.stem}` of {path.relative_to(project.root)}."
@@ -336,7 +336,7 @@ def _unpublished(project: Project) -> Iterator[str]:
             faults = store.faults(folder, figure)
             for fault in faults:
                 yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
-            drawn_by = library.picture_digest(f"{project.settings.chapters}.{name}.{figure}")
+            drawn_by = library.picture_digest(project.figure_module(name, figure))
             if not faults and store.read_record(folder, figure).picture != drawn_by:
                 yield f"figures/{name}/{figure}: drawn by other code. Run `companion redraw {name}/{figure}`, commit."
         for extra in sorted(set(store.names_in(folder)) - set(figures)):

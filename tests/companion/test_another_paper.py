@@ -155,7 +155,7 @@ def test_edited_colour_or_caption_redraws_one_figure(paper, old, new):
     other_figure = [f"figures/walks/returns{suffix}" for suffix in (".svg", ".csv", ".json")]
     before, numbers = paper.bytes_of(EXECUTED, *other_figure), paper.bytes_of("figures/walks/spread.csv")
     picture = paper.bytes_of("figures/walks/spread.svg", "figures/walks/spread.json")
-    paper.replace("episodes/walks/spread.py", old, new)
+    paper.replace("episodes/walks/figures/spread.py", old, new)
     output = paper.build()
     assert KERNEL not in output
     assert output.count("redrawn") == 1
@@ -173,7 +173,7 @@ def test_edited_simulation_runs_its_notebook(paper):
 
 def test_failed_claim_prevents_publication(paper):
     before = paper.bytes_of("figures/walks/spread.json", "figures/walks/spread.csv", EXECUTED)
-    paper.replace("episodes/walks/spread.py", "expected=1.0", "expected=3.0")
+    paper.replace("episodes/walks/figures/spread.py", "expected=1.0", "expected=3.0")
     finished = paper.companion("run", "walks")
     assert finished.returncode == 3
     assert "walks-spread" in finished.stderr
@@ -184,9 +184,9 @@ def test_task_stays_cached_after_edits_that_cannot_change_it(paper):
     assert paper.companion("task", "walks", "steps-10").returncode == 0
     assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
     paper.replace("book/walks.ipynb", "How far does it get?", "How far?")
-    paper.replace("episodes/walks/spread.py", "bars are two standard errors", "with bars")
-    paper.replace("episodes/walks/spread.py", '"The mean square distance after', '"That after')
-    paper.replace("episodes/walks/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
+    paper.replace("episodes/walks/figures/spread.py", "bars are two standard errors", "with bars")
+    paper.replace("episodes/walks/figures/spread.py", '"The mean square distance after', '"That after')
+    paper.replace("episodes/walks/figures/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
     paper.replace("book/walks.ipynb", "quantile = 4.0", "quantile = 5.0")
     paper.replace("walkers/line.py", "steps_up = ", "# drawn at once\n    steps_up = ")
     assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout

@@ -9,7 +9,7 @@ from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.runs.custom_runs import all_runs
 
-FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 OWN = ("toy-11111111", "toy-22222222")
 
 
@@ -109,7 +109,7 @@ def test_name_of_no_run_is_answered_with_those_there_are(listed, pristine):
 def one_figure(ran, tmp_path_factory):
     """A clone whose notebook has a second figure, which cannot be computed, in which the first was run alone."""
     clone = ran.copy_to(tmp_path_factory.mktemp("one_figure") / "clone")
-    shutil.copyfile(clone.root / CODE, clone.root / "clone/toy/impossible.py")
+    shutil.copyfile(clone.root / CODE, clone.root / "clone/toy/figures/impossible.py")
     cells = Notebook.named(clone.project, "toy").code
     (setup,) = [cell for cell in cells if cell.startswith("# setup")]
     clone.rewrite_cell("# setup", setup.replace("import toy_error", "import impossible, toy_error"))

@@ -11,7 +11,7 @@ from companion.figures import store
 from companion.io import atomic
 from companion.project.paths import Project
 
-FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 TARGETS = {"toy", f"toy-{FIGURE}"}
 
 
@@ -94,7 +94,7 @@ file = Path({path!r})
 text = file.read_text()
 file.write_text(text.replace({old!r}, {new!r}))
 assert file.read_text() != text
-from clone.toy import toy_error
+from clone.toy.figures import toy_error
 from clone.toy.parameters import Parameters
 
 from companion import begin

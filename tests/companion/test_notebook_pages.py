@@ -20,7 +20,7 @@ from companion.site.jupyter_book import is_built
 from companion.site.notebook_pages import weave, weave_published
 
 TODAY = (24, 11, 26)
-NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/toy_error.py"
+NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/figures/toy_error.py"
 
 
 @pytest.fixture
@@ -177,7 +177,10 @@ def test_no_output_names_a_folder_of_the_builder(ran_clone, woven, monkeypatch):
     """A warning says in which file of the book, or of which package; papermill's own notes are left out."""
     monkeypatch.setattr(sys, "prefix", "/opt/builder/venv")
     monkeypatch.setenv("HOME", "/home/builder")
-    said = [f"{ran_clone.root}/clone/toy/toy_error.py:3: UserWarning\n", "/opt/builder/venv/lib/numpy.py and ~:\n"]
+    said = [
+        f"{ran_clone.root}/clone/toy/figures/toy_error.py:3: UserWarning\n",
+        "/opt/builder/venv/lib/numpy.py and ~:\n",
+    ]
     stream = {"output_type": "stream", "name": "stderr", "text": [*said, "/home/builder/notes.txt\n"]}
     letters = {"image/png": "/home/builder/"}
     picture = {"output_type": "display_data", "metadata": {}, "data": letters | {"text/plain": "/home/builder/a"}}
@@ -185,7 +188,7 @@ def test_no_output_names_a_folder_of_the_builder(ran_clone, woven, monkeypatch):
     assert "papermill" in json.loads(executed(ran_clone).read_text(encoding="utf-8"))["metadata"]
     notebook = woven()
     text, image = code(notebook)[2]["outputs"]
-    assert text["text"] == ["clone/toy/toy_error.py:3: UserWarning\n", "lib/numpy.py and ~:\n", "~/notes.txt\n"]
+    assert text["text"] == ["clone/toy/figures/toy_error.py:3: UserWarning\n", "lib/numpy.py and ~:\n", "~/notes.txt\n"]
     assert image["data"] == letters | {"text/plain": "~/a"}
     assert "papermill" not in notebook["metadata"]
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"

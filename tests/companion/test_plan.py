@@ -6,7 +6,7 @@ import pytest
 
 from companion.build import cache_keys, plan
 
-FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
+FIGURE, NOTEBOOK = "clone/toy/figures/toy_error.py", "book/toy.ipynb"
 
 
 def planned(clone, *, site=False):
@@ -41,7 +41,7 @@ def test_snakemake_called_by_hand_is_asked_for_the_whole_book(clone):
 EDITS = {
     "parameter": ((NOTEBOOK, "repeats = 500", "repeats = 501"), "run", "parameter repeats (500 → 501)"),
     "cells": ((NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats"), "run", "code in its cells"),
-    "sources": ((FIGURE, "values.mean()", "values.max()"), "run", "code of clone/toy/toy_error.py"),
+    "sources": ((FIGURE, "values.mean()", "values.max()"), "run", "code of clone/toy/figures/toy_error.py"),
     "lock": (("requirements.lock", "# Pin", "numpy==2.4\n# Pin"), "run", "version of numpy"),
     "caption": ((FIGURE, "Points are means", "Points are averages"), "draw", "its `draw`, its caption or the style"),
 }

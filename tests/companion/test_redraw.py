@@ -12,7 +12,7 @@ from companion.figures import store
 from companion.io import atomic
 
 CAPTION, COLOUR = ("Points are means", "Points are averages"), ('fmt="o"', 'fmt="s"')
-FIGURE, SPREAD, NOTEBOOK = "clone/toy/toy_error.py", "clone/toy/toy_spread.py", "book/toy.ipynb"
+FIGURE, SPREAD, NOTEBOOK = "clone/toy/figures/toy_error.py", "clone/toy/figures/toy_spread.py", "book/toy.ipynb"
 RECORD, PICTURES = "toy_error.json", {f"toy_error{suffix}" for suffix in store.PICTURES}
 SPREAD_PICTURES = {f"toy_spread{suffix}" for suffix in store.PICTURES}
 

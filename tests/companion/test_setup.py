@@ -210,7 +210,7 @@ def test_wheel_contains_all_code(wheel):
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"lib/measures.py", "companion/cli/run.py", "chapters/gaussian_limit/laplace_domain.py"} <= code
+    assert {"lib/measures.py", "companion/cli/run.py", "chapters/gaussian_limit/figures/laplace_domain.py"} <= code
     assert {"companion/cli/templates/chapter/figure.py.txt", "companion/cli/templates/book/.gitignore.txt"} <= code
     assert {"companion/build/workflow.smk", "companion/site/sphinx/assets/companion.css"} <= code
     assert [path for path in code if path.startswith("chapters/") and path.endswith(".csv")]

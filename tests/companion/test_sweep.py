@@ -10,7 +10,7 @@ from companion.figures.schema import Alternative, Claim
 from companion.io.errors import UserError
 from companion.runs import sweep as sweeping
 
-FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 POINTS = ("seed=1:2", "repeats=200")
 
 

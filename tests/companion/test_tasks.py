@@ -10,7 +10,7 @@ from companion.build import precompute
 from companion.figures import store
 from companion.io.errors import UserError
 
-NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/toy_error.py", "clone/toy/pieces.py"
+NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/figures/toy_error.py", "clone/toy/pieces.py"
 
 
 def there(clone):

@@ -106,7 +106,9 @@ def test_a_loosened_tolerance_ends_it(verified, tmp_path, loosened):
     """With 1, on whichever side it was loosened; published stays what was."""
     book = verified.copy_to(tmp_path / "clone")
     if loosened == "in the code":
-        book.replace("episodes/walks/spread.py", "tolerance=quantile * error", "tolerance=1.5 * quantile * error")
+        book.replace(
+            "episodes/walks/figures/spread.py", "tolerance=quantile * error", "tolerance=1.5 * quantile * error"
+        )
     else:
         record = book.project.published / "walks" / RECORD
         edit(record, lambda record: record["claims"][0].update(tolerance=1.5 * record["claims"][0]["tolerance"]))

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, softmax
 from scipy.stats import multivariate_normal, norm
 
-from lib.single_location.argmax import log_chosen
+from lib.single_location.argmax import log_argmax_probability
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.tasks import Max, Spiked
 from lib.statistics import comparison_quantile
@@ -116,7 +116,7 @@ def test_the_larger_of_two_scores_by_an_evolution_that_is_drawn():
 def test_the_largest_of_several_scores_by_normal_distributions_of_differences(means):
     """Against SciPy's multivariate normal distribution of the differences to one score, whose covariance is 1 + δ."""
     means, variance = np.asarray(means), 0.4
-    chances = np.exp(log_chosen(jnp.asarray(means), jnp.asarray(variance)))
+    chances = np.exp(log_argmax_probability(jnp.asarray(means), jnp.asarray(variance)))
     for token, chance in enumerate(chances):
         leads = means[token] - np.delete(means, token)
         covariance = variance * (1 + np.eye(leads.size))

@@ -20,7 +20,7 @@ from lib.single_location.bayes_optimal import (
     state_evolution,
 )
 from lib.single_location.erm import draw_prompts, draw_truth
-from lib.single_location.message_passing import Beliefs, message_passing, simulate_message_passing, told
+from lib.single_location.message_passing import Beliefs, draw_beliefs, message_passing, simulate_message_passing
 from lib.single_location.overlaps import Head
 from lib.single_location.tasks import Max, Spiked
 from lib.statistics import comparison_quantile, standard_error
@@ -40,7 +40,7 @@ def case(request, float64):
     def run(known):
         def one(key):
             return simulate_message_passing(
-                task, **setting, dimension=DIMENSION, known=known, iterations=ITERATIONS, key=key
+                task, **setting, dimension=DIMENSION, start_overlap=known, iterations=ITERATIONS, key=key
             )
 
         return jax.jit(lambda keys: jax.lax.map(one, keys))(jr.split(jr.key(11), SEEDS))
@@ -53,7 +53,7 @@ def deviations(case, shift=0):
     task, setting, runs = case
     found = []
     for known, run in runs.items():
-        passes = state_evolution(task, **setting, known=known, iterations=ITERATIONS)
+        passes = state_evolution(task, **setting, start_overlap=known, iterations=ITERATIONS)
         for name, predicted in (("m_k", passes.q_k), ("m_v", passes.q_v)):
             mine = np.asarray(getattr(run.overlaps, name))[:, 1:6]
             theory = np.asarray(predicted)[1 + shift : 6 + shift]
@@ -83,9 +83,9 @@ def test_the_algorithm_knows_what_it_knows(case):
     _, _, runs = case
     run = runs[UNINFORMED]
     for i, name in enumerate(("m_k", "m_v")):
-        actual, claimed = np.asarray(getattr(run.overlaps, name))[:, -1], np.asarray(run.claimed)[:, -1, i]
-        error = np.hypot(standard_error(actual - claimed), 2.0 / DIMENSION)
-        assert abs(np.mean(actual - claimed)) < comparison_quantile(4) * error
+        actual, estimated = np.asarray(getattr(run.overlaps, name))[:, -1], np.asarray(run.estimated)[:, -1, i]
+        error = np.hypot(standard_error(actual - estimated), 2.0 / DIMENSION)
+        assert abs(np.mean(actual - estimated)) < comparison_quantile(4) * error
 
 
 def test_one_token_is_ridge_regression(assert_exact):
@@ -93,7 +93,7 @@ def test_one_token_is_ridge_regression(assert_exact):
     task, noise, dimension = Spiked(1, 0.0), 0.6, 120
     truth = draw_truth(dimension, key=jr.key(0))
     prompts = draw_prompts(task, truth, 200, noise_std=noise, key=jr.key(1))
-    start = told(truth, UNINFORMED, key=jr.key(2))
+    start = draw_beliefs(truth, UNINFORMED, key=jr.key(2))
     beliefs = jax.jit(lambda prompts: message_passing(task, prompts, start, noise_std=noise, iterations=200))(prompts)
     tokens = np.asarray(prompts.tokens)[:, 0] / np.sqrt(dimension)
     ridge = np.linalg.solve(tokens.T @ tokens + noise**2 * np.eye(dimension), tokens.T @ np.asarray(prompts.labels))
@@ -108,7 +108,7 @@ def test_the_fixed_point_solves_the_equations_of_the_posterior():
     task, noise, dimension = Spiked(3, 4.0), 0.3, 300
     truth = draw_truth(dimension, key=jr.key(3))
     prompts = draw_prompts(task, truth, 900, noise_std=noise, key=jr.key(4))
-    start = told(truth, UNINFORMED, key=jr.key(5))
+    start = draw_beliefs(truth, UNINFORMED, key=jr.key(5))
     run = jax.jit(lambda prompts: message_passing(task, prompts, start, noise_std=noise, iterations=60, damping=0.2))
     beliefs = run(prompts)
     variance = np.asarray(beliefs.variance[-1])
@@ -129,7 +129,7 @@ def test_the_fixed_point_solves_the_equations_of_the_posterior():
 
 def test_key_and_value_are_those_of_a_start_with_the_named_overlap():
     truth = draw_truth(20_000, key=jr.key(0))
-    beliefs = told(truth, 0.3, key=jr.key(1))
+    beliefs = draw_beliefs(truth, 0.3, key=jr.key(1))
     for mine, true in ((beliefs.mean.key, truth.key), (beliefs.mean.value, truth.value)):
         np.testing.assert_allclose([mine @ true / 20_000, mine @ mine / 20_000], [0.3, 0.3], atol=0.02)
     np.testing.assert_allclose(beliefs.variance, 0.7)
@@ -139,7 +139,7 @@ def test_key_and_value_are_those_of_a_start_with_the_named_overlap():
 def test_free_entropy_is_stationary_at_fixed_points_and_nowhere_near(known):
     """Its derivative, by autodiff, vanishes there up to what the points are good to, relative to each of its parts."""
     task, setting = Spiked(4, 3.0), {"noise_std": 0.3, "alpha": 1.5}
-    fixed = fixed_point(task, **setting, known=known)
+    fixed = fixed_point(task, **setting, start_overlap=known)
     at = jnp.stack([fixed.end.q_k, fixed.end.q_v])
 
     def slope(at):
@@ -168,7 +168,7 @@ def test_a_hard_phase_has_two_ends_and_the_better_one_counts():
     """Ten tokens, a weak hint, little noise: two ends in between, one with few prompts and with many."""
     task, found = Spiked(10, 2.0), {}
     for alpha in (1.3, 1.75, 2.1, 3.0):
-        ends = [fixed_point(task, noise_std=0.03, alpha=alpha, known=known) for known in (UNINFORMED, INFORMED)]
+        ends = [fixed_point(task, noise_std=0.03, alpha=alpha, start_overlap=known) for known in (UNINFORMED, INFORMED)]
         found[alpha] = [float(ends[1].end.risk - ends[0].end.risk), float(ends[1].free_entropy - ends[0].free_entropy)]
     assert abs(found[1.3][0]) < 1e-4
     assert abs(found[3.0][0]) < 1e-4
@@ -180,7 +180,7 @@ def test_a_hard_phase_has_two_ends_and_the_better_one_counts():
 
 def test_the_error_of_a_fixed_point_is_that_of_its_points():
     """Few points: the reported error is not far from what many points show."""
-    task, setting = Spiked(5, 6.0), {"noise_std": 0.3, "alpha": 2.0, "known": UNINFORMED}
+    task, setting = Spiked(5, 6.0), {"noise_std": 0.3, "alpha": 2.0, "start_overlap": UNINFORMED}
     few, many = fixed_point(task, **setting, points=256), fixed_point(task, **setting)
     assert many.std_error < few.std_error
     assert abs(few.end.risk - many.end.risk) < comparison_quantile(1) * np.hypot(few.std_error, many.std_error)
@@ -250,7 +250,7 @@ ENDS = {
 @pytest.mark.parametrize("case", ENDS, ids=str)
 def test_the_standard_error_covers_the_distance_from_ends_on_many_other_points(case):
     length, snr, noise, alpha = case
-    end = fixed_point(Spiked(length, snr), noise_std=noise, alpha=alpha, known=UNINFORMED)
+    end = fixed_point(Spiked(length, snr), noise_std=noise, alpha=alpha, start_overlap=UNINFORMED)
     risk, error = ENDS[case]
     assert abs(end.end.risk - risk) < comparison_quantile(len(ENDS)) * np.hypot(end.std_error, error)
     assert end.std_error < 3e-3
@@ -266,7 +266,7 @@ def test_the_standard_error_is_known_well(monkeypatch):
             return ndtri(np.clip(uniforms, 2.0**-53, 1.0 - 2.0**-53))
 
         monkeypatch.setattr(bayes_optimal, "quasi_normals", other)
-        end = fixed_point(Spiked(4, 3.0), noise_std=0.1, alpha=1.2, known=UNINFORMED, points=256)
+        end = fixed_point(Spiked(4, 3.0), noise_std=0.1, alpha=1.2, start_overlap=UNINFORMED, points=256)
         risks.append(float(end.end.risk))
         errors.append(float(end.std_error))
     relative = 1 / np.sqrt(2 * (len(risks) - 1))  # of a standard deviation over the groups
@@ -279,14 +279,14 @@ def test_the_standard_error_is_known_well(monkeypatch):
 def test_newton_finds_the_end_that_plain_passes_find(alpha, known):
     """Also through the narrow passage just beyond the ratio at which the upper end vanishes (2.391)."""
     setting = {"noise_std": 0.03, "alpha": alpha}
-    end = fixed_point(Spiked(10, 2.0), **setting, known=known, points=1024).end
+    end = fixed_point(Spiked(10, 2.0), **setting, start_overlap=known, points=1024).end
     sets = bayes_optimal.SETS
-    average = bayes_optimal._spiked_average("test", Spiked(10, 2.0), 0.03, alpha, points=1024, sets=sets)
-    np.testing.assert_allclose([end.q_k, end.q_v], bayes_optimal._rest(average, jnp.asarray(known)), atol=3e-6)
+    average = bayes_optimal._spiked_prompt_average("test", Spiked(10, 2.0), 0.03, alpha, points=1024, sets=sets)
+    np.testing.assert_allclose([end.q_k, end.q_v], bayes_optimal._end_of_passes(average, jnp.asarray(known)), atol=3e-6)
 
 
 def test_a_hint_of_strength_zero_has_a_standard_error():
-    end = fixed_point(Spiked(3, 0.0), noise_std=0.3, alpha=2.0, known=UNINFORMED)
+    end = fixed_point(Spiked(3, 0.0), noise_std=0.3, alpha=2.0, start_overlap=UNINFORMED)
     assert end.end.q_k < 1e-12
     assert 0 < end.std_error < 1e-2
 
@@ -298,7 +298,7 @@ def test_the_hidden_token_has_a_softmax_posterior_also_where_little_is_known(kno
     for dimension in (300, 30_000):
         truth = draw_truth(dimension, key=jr.key(0))
         tokens = np.asarray(draw_prompts(task, truth, 20, noise_std=0.3, key=jr.key(1)).tokens)
-        mean, variance = np.asarray(told(truth, known, key=jr.key(2)).mean.key), 1.0 - known
+        mean, variance = np.asarray(draw_beliefs(truth, known, key=jr.key(2)).mean.key), 1.0 - known
         share = variance / (1.0 + task.snr * variance / dimension)
 
         def deviation(tokens, mean=mean, share=share, dimension=dimension):
@@ -315,14 +315,14 @@ def test_the_hidden_token_has_a_softmax_posterior_also_where_little_is_known(kno
 
 
 def test_wrong_settings_are_refused():
-    right = {"noise_std": 0.3, "alpha": 1.0, "dimension": 10, "known": 0.1, "iterations": 2, "key": jr.key(0)}
-    for wrong in ({"alpha": 0.0}, {"known": 0.0}, {"known": 1.0}, {"iterations": 0}, {"damping": 1.0}):
+    right = {"noise_std": 0.3, "alpha": 1.0, "dimension": 10, "start_overlap": 0.1, "iterations": 2, "key": jr.key(0)}
+    for wrong in ({"alpha": 0.0}, {"start_overlap": 0.0}, {"start_overlap": 1.0}, {"iterations": 0}, {"damping": 1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong)) if "alpha" not in wrong else "simulate_message_passing"):
             simulate_message_passing(Spiked(3, 4.0), **{**right, **wrong})
     with pytest.raises(ValueError, match="spiked task only"):
         simulate_message_passing(Max(3, 2.0), **right)
-    with pytest.raises(ValueError, match="known"):
-        state_evolution(Spiked(3, 4.0), noise_std=0.3, alpha=1.0, known=-0.1, iterations=3)
+    with pytest.raises(ValueError, match="start_overlap"):
+        state_evolution(Spiked(3, 4.0), noise_std=0.3, alpha=1.0, start_overlap=-0.1, iterations=3)
 
 
 def test_the_textbook_step_runs_off_along_the_key():
@@ -335,7 +335,7 @@ def test_the_textbook_step_runs_off_along_the_key():
                 noise_std=0.3,
                 alpha=3.0,
                 dimension=300,
-                known=UNINFORMED,
+                start_overlap=UNINFORMED,
                 iterations=10,
                 stiffness=stiffness,
                 key=key,

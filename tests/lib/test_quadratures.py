@@ -14,7 +14,7 @@ from lib.icl.averages import radial_average
 from lib.icl.blocks import Blocks
 from lib.partition import mean_log_sum, square_given_others
 from lib.single_location.activations import Erf, Relu, Sigmoid
-from lib.single_location.argmax import log_chosen
+from lib.single_location.argmax import log_argmax_probability
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.population import bayes_integrals, bayes_risk_error
 from lib.single_location.training import (
@@ -320,7 +320,7 @@ def test_softmax_risk_by_quadrature_is_nan_outside_its_domain():
 
 @pytest.mark.parametrize("tokens", [2, 3, 5, 10, 30, 31, 100, 500])
 def test_equal_means_are_chosen_equally_often(tokens):
-    chances = np.exp(log_chosen(jnp.zeros(tokens), jnp.asarray(0.4)))
+    chances = np.exp(log_argmax_probability(jnp.zeros(tokens), jnp.asarray(0.4)))
     np.testing.assert_allclose(chances, 1 / tokens, rtol=1e-11)
 
 
@@ -328,7 +328,7 @@ def test_equal_means_are_chosen_equally_often(tokens):
 def test_a_token_behind_another_is_chosen_by_a_normal_tail(behind):
     with mp.workdps(20):
         desired = float(mp.ncdf(-behind / mp.sqrt(2)))
-    chance = float(np.exp(log_chosen(jnp.asarray([-behind, 0.0]), jnp.asarray(1.0))[0]))
+    chance = float(np.exp(log_argmax_probability(jnp.asarray([-behind, 0.0]), jnp.asarray(1.0))[0]))
     assert abs(chance - desired) < (1e-8 * desired if behind <= 10 else 1e-11)
 
 

@@ -410,10 +410,10 @@ def test_no_bias_and_a_bias_of_zero_are_one(assert_exact, name):
 @pytest.mark.parametrize("model", [sl.Spiked, sl.Max])
 def test_the_affine_fit_has_its_least_risk_at_its_own_slope(model, assert_exact):
     """Its c, and not another sign of it: among heads `1 + cχ`."""
-    crowd = model(5, 2.0).marginals(1.0, 1.0)
-    risk, slope = affine_fit(crowd)
+    mixture = model(5, 2.0).marginals(1.0, 1.0)
+    risk, slope = affine_fit(mixture)
     tried = np.linspace(-3, 3, 601)
-    risks = [_elementwise_risk(crowd, 1.0 + c * crowd.scores) for c in tried]
+    risks = [_elementwise_risk(mixture, 1.0 + c * mixture.scores) for c in tried]
     assert 0.1 < abs(slope) < 3
     assert abs(tried[np.argmin(risks)] - slope) <= 0.01
-    assert_exact(_elementwise_risk(crowd, 1.0 + slope * crowd.scores), risk)
+    assert_exact(_elementwise_risk(mixture, 1.0 + slope * mixture.scores), risk)

@@ -163,7 +163,7 @@ def _passed(name: str, parts: Sequence, how: Mapping[str, Any], seeds: Mapping[i
 def numbers_of(found) -> np.ndarray:
     """The last six columns of `PASSED`, a row each."""
     overlaps, moved = found.overlaps, np.abs(found.risk[:, -1] - found.risk[:, -2])
-    claimed_k, claimed_v = found.claimed[:, -1].T
+    claimed_k, claimed_v = found.estimated[:, -1].T
     return np.stack([found.risk[:, -1], overlaps.m_k[:, -1], overlaps.m_v[:, -1], claimed_k, claimed_v, moved])
 
 
@@ -330,7 +330,7 @@ def _unsure(ends: pd.DataFrame) -> pd.Series:
 
 def _both_ends(setting: Setting, alpha: float, points: int) -> np.ndarray:
     how = {"noise_std": setting.noise_std, "alpha": alpha, "points": points}
-    ends = [fixed_point(setting.task, **how, known=known) for known in STARTS.values()]
+    ends = [fixed_point(setting.task, **how, start_overlap=known) for known in STARTS.values()]
     numbers = [[f.end.q_k, f.end.q_v, f.end.risk, f.std_error, f.free_entropy] for f in ends]
     uninformed, informed = (np.asarray(f.free_entropies) for f in ends)
     return np.asarray([points, *np.ravel(numbers), standard_error(informed - uninformed)])

@@ -30,9 +30,10 @@ from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, tell_unexplained
 from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
 from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
+from companion.site.sphinx.claim_roles import FORMS, ClaimRole
 from companion.site.sphinx.csv_tables import TableDirective
 from companion.site.sphinx.downloads import FileRole, copy_files
-from companion.site.sphinx.figure_directive import ClaimRole, FigureClaims, FigureDirective
+from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
 from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
 from companion.site.sphinx.link_previews import announce, describe, hide_dead_ends
@@ -66,7 +67,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("companion-statements", StatementsDirective)
     app.add_directive("companion-table", TableDirective)
     app.add_directive("companion-used", UsedDirective)
-    app.add_role("claim", ClaimRole())
+    for name, form in FORMS.items():
+        app.add_role(name, ClaimRole(form))
     app.add_role("companion-file", FileRole())
     app.add_role("companion-number", FigureRole())
     app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)

@@ -1,4 +1,4 @@
-"""`{companion-figure}`: the picture, and under it what makes it checkable; `{claim}`: a measured number in prose."""
+"""`{companion-figure}`: the picture, and under it what makes it checkable."""
 
 # pandas has no complete types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -9,16 +9,14 @@ from typing import Any
 
 import pandas as pd
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
 from companion.figures.plain_math import number
 from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord
-from companion.io.errors import did_you_mean
 from companion.project import provenance
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
-from companion.site.sphinx.claim_index import all_claims, note_shown
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import (
     called,
@@ -184,7 +182,7 @@ class FigureClaims(SphinxDirective):
 def _code(project: Project, record: FigureRecord) -> str:
     """The steps of the notebook, the chapter's shared functions behind them, the figure's own file without caption."""
     chapter = f"{project.settings.chapters}.{record.notebook}"
-    own = f"{chapter}.{record.figure}"
+    own = project.figure_module(record.notebook, record.figure)
     shared = [name for name in record.functions if not name.startswith(f"{own}.")]
     steps = "\n".join(record.steps)
     return "\n".join(
@@ -245,24 +243,3 @@ def _origin(project: Project, profile: str, record: FigureRecord) -> str:
         f"`{commit['commit'][:12]}`{' with local changes' if commit['modified'] else ''}.\n\n"
         f"Versions: {versions}.\n\nMade from {sources}."
     )
-
-
-class ClaimRole(SphinxRole):
-    """`` {claim}`id` ``: the number the claim measured, with its verdict, linked to where it is stated."""
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """A link, or an error that fails a strict build."""
-        note_shown(self.env, self.text)
-        claims = {claim.id: claim for claim in all_claims(self.env.app)}
-        if self.text not in claims:
-            message = self.inliner.reporter.error(f"There is no claim {self.text!r}. {did_you_mean(self.text, claims)}")
-            return [nodes.problematic(self.rawtext, self.rawtext, refid=message)], [message]
-        claim = claims[self.text]
-        label = f"{number(claim.measured)} {mark(claim)}"
-        target = self.config.companion_project.book.name + "/" + claim.notebook
-        uri = f"{self._relative_uri(target)}#{claim_anchor(claim.id)}"
-        return [nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])], []
-
-    def _relative_uri(self, target: str) -> str:
-        builder = self.env.app.builder
-        return "" if target == self.env.docname else builder.get_relative_uri(self.env.docname, target)

@@ -19,7 +19,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.fixed_heads import law_of, pooled
+from chapters.softmax_advantage.fixed_heads import pooled, score_marginals
 from chapters.softmax_advantage.hints import Hints
 from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import MODELS, bayes_risk
@@ -27,7 +27,7 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib import single_location as sl
 from lib.single_location import few_tokens
-from lib.single_location.activations import compiled_best
+from lib.single_location.activations import compiled_lowest_risk
 from lib.single_location.few_tokens import Prompts
 
 # Steps of the lattices of scores: of that on which slopes are searched, and of that on which risks are taken.
@@ -84,9 +84,9 @@ def _trace(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
         for name, activation in NORMALISED.items():
             slope = few_tokens.best_slope(activation, searched)
             by_head[name].append(float(few_tokens.mixed_risk(activation, slope, taken)))
-        law = pooled([law_of(make(length, snr)) for length in setting.lengths])
+        marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
         for name, activation in ELEMENTWISE.items():
-            by_head[name].append(float(compiled_best(activation, law)))
+            by_head[name].append(float(compiled_lowest_risk(activation, marginals)))
     bayes = np.mean([bayes_risk(make(length, snrs)) for length in setting.lengths], axis=0)
     return Curves(snrs, bayes, {name: np.asarray(risks) for name, risks in by_head.items()})
 

@@ -96,7 +96,7 @@ def _claimed_claim(shown: Shown) -> Claim:
 
     def worst(i):
         actual = np.stack([run.overlaps.m_k[:, i], run.overlaps.m_v[:, i]])
-        away = [mean(each).value / mean(each).std_error for each in actual - run.claimed[:, -1].T]
+        away = [mean(each).value / mean(each).std_error for each in actual - run.estimated[:, -1].T]
         return float(np.max(np.abs(away)))
 
     return Claim(

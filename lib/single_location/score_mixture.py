@@ -1,0 +1,217 @@
+"""Distribution of the scores of a prompt, on a grid: one hidden token among others.
+
+In the spiked model the hidden token's score is drawn from one normal law and the others' from another. In the max
+model all scores are alike and the hidden token is chosen after them; but `ε ~ softmax(νχ*)` is the argmax of
+`νχ*_l + Gumbel_l`, and given the largest value -y tokens are independent again: one hidden, the others below. So
+both models are mixtures of prompts of independent tokens, and every risk is a sum of products of one-token averages.
+Derived here, see book/softmax_advantage.
+"""
+
+import math
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.stats import norm
+from jaxtyping import Array, Bool, Float, Int
+
+from lib.partition import Resolution, levels, log_survival, log_tilted
+
+# Nodes of a grid, and where it ends, in standard deviations of a score: to the right weights may tilt the law.
+SCORE_NODES, LOWEST_SCORE, HIGHEST_SCORE = 4096, 9.0, 16.0
+# Rows of a mixture: few where every row meets a whole prompt, many where they are only added up.
+JOINT_ROWS, MARGINAL_ROWS = 97, 1024
+# The largest step that a trapezoid may take across an edge of width 1, and where a half-line ends.
+LARGEST_STEP, LARGEST_STEP_AT_EDGE = 0.4, 0.1
+# Natural logarithms that a density falls before it is cut.
+LOG_DROP = 42.0
+# The spread of scores that are all equal, so that nothing divides by it.
+SMALLEST_SPREAD = 1e-6
+
+
+class ScoreMixture(eqx.Module):
+    """A mixture over rows; in each, one hidden token and L - 1 others with independent scores.
+
+    `hidden` and `others` are probabilities of the nodes `scores`, row by row, whose own are `row_weights`. `offset` is
+    the mean of the hidden score that the spike alone explains. `hidden_is_extreme`: the hidden token has the largest or
+    the smallest score in every row. `resolved`: the grid resolves all these functions.
+    """
+
+    length: Float[Array, ""]
+    scores: Float[Array, " n"]
+    row_weights: Float[Array, " rows"]
+    hidden: Float[Array, "rows n"]
+    others: Float[Array, "rows n"]
+    offset: Float[Array, ""]
+    hidden_is_extreme: Bool[Array, ""]
+    resolved: Bool[Array, ""]
+
+    @property
+    def step(self) -> Float[Array, ""]:
+        """From one node to the next; negative where a larger score hints at the others."""
+        return self.scores[1] - self.scores[0]
+
+    def resolves(self, steepness: float) -> Bool[Array, ""]:
+        """Whether a function of a score with edges of width 1/`steepness` is integrated to the last digits."""
+        return self.resolved & (steepness * jnp.abs(self.step) <= LARGEST_STEP)
+
+    def thinned(self, stride: int) -> "Crowd":
+        """Every `stride`-th node, with the weights of all: for functions that are flat over so many."""
+        densities = {"hidden": stride * self.hidden[:, ::stride], "others": stride * self.others[:, ::stride]}
+        return replace(self, scores=self.scores[::stride], **densities)
+
+    def weights_above(self, kink: float | Float[Array, ""]) -> Float[Array, " n"]:
+        """Weights of the nodes in an integral over the scores above `kink`, which must be a node."""
+        return half_line_weights(jnp.round((self.scores - kink) / jnp.abs(self.step)).astype(int))
+
+
+@jax.jit
+def spiked_mixture(
+    length: Float[Array, ""], offset: Float[Array, ""], variance: Float[Array, ""], kink: Float[Array, ""]
+) -> ScoreMixture:
+    """One hidden score N(offset, variance), the others N(0, variance). The grid has a node at `kink`."""
+    spread = jnp.sqrt(jnp.maximum(variance, SMALLEST_SPREAD**2))
+    shift = offset / spread
+    nodes = _score_grid(
+        jnp.minimum(shift, 0.0) - LOWEST_SCORE, jnp.maximum(shift + LOWEST_SCORE, HIGHEST_SCORE), kink / spread
+    )
+    hidden, others = (jax.nn.softmax(-0.5 * (nodes - mean) ** 2)[None] for mean in (shift, 0.0))
+    return ScoreMixture(length, spread * nodes, jnp.ones(1), hidden, others, offset, length < 2, jnp.asarray(True))
+
+
+@jax.jit
+def max_mixture(
+    length: Float[Array, ""], snr: Float[Array, ""], overlap: Float[Array, ""], variance: Float[Array, ""]
+) -> ScoreMixture:
+    """Scores of variance `variance` and covariance `overlap` with those that choose the hidden token."""
+    scale, correlation = _scale_and_correlation(overlap, variance)
+    nodes = _score_grid(-LOWEST_SCORE, HIGHEST_SCORE, 0.0)
+    is_argmax = jnp.isinf(snr)
+    row_weights, *distributions = jax.lax.cond(is_argmax, _argmax_rows, _joint_rows, length, snr, nodes)
+    (hidden, others), aligned, resolved = _correlate(distributions, nodes, correlation, is_argmax)
+    resolved &= is_argmax | (snr * (nodes[1] - nodes[0]) <= LARGEST_STEP)
+    ordered = (length < 2) | (is_argmax & aligned)
+    return ScoreMixture(length, scale * nodes, row_weights, hidden, others, jnp.zeros(()), ordered, resolved)
+
+
+@jax.jit
+def max_marginals(
+    length: Float[Array, ""],
+    snr: Float[Array, ""],
+    overlap: Float[Array, ""],
+    variance: Float[Array, ""],
+    kink: Float[Array, ""],
+) -> ScoreMixture:
+    """The same in one row: the law of the hidden score and that of another one, not jointly."""
+    scale, correlation = _scale_and_correlation(overlap, variance)
+    nodes = _score_grid(-LOWEST_SCORE, HIGHEST_SCORE, kink / scale)
+    is_argmax = jnp.isinf(snr)
+    token = jax.nn.softmax(-0.5 * nodes**2)
+    hidden = token * jax.lax.cond(is_argmax, _argmax_density_ratio, _hidden_density_ratio, length, snr, nodes)
+    others = (length * token - hidden) / jnp.maximum(length - 1.0, 1.0)
+    (hidden, others), _, resolved = _correlate([hidden[None], others[None]], nodes, correlation, jnp.asarray(False))
+    resolved &= is_argmax | (snr * (nodes[1] - nodes[0]) <= LARGEST_STEP)
+    return ScoreMixture(length, scale * nodes, jnp.ones(1), hidden, others, jnp.zeros(()), length < 2, resolved)
+
+
+def _score_grid(low: Float[Array, ""] | float, high: Float[Array, ""] | float, kink: Float[Array, ""] | float):
+    """A grid over [low, high] with a node at `kink`, were it long enough."""
+    step = (high - low) / (SCORE_NODES - 2)
+    return kink + step * (jnp.floor((low - kink) / step) + jnp.arange(SCORE_NODES))
+
+
+def _scale_and_correlation(overlap, variance):
+    """Scale and correlation ≥ 0 of a score with χ*: a key that points away from k* reads -χ*."""
+    spread = jnp.sqrt(jnp.maximum(variance, SMALLEST_SPREAD**2))
+    return jnp.where(overlap < 0, -spread, spread), jnp.minimum(jnp.abs(overlap) / spread, 1.0)
+
+
+def _joint_rows(length, snr, nodes):
+    """Given the largest of `νχ* + Gumbel` at -y: others have probability e^{-e^u} to be below, u = y + νx."""
+    snr = jnp.maximum(snr, SMALLEST_SPREAD)
+    y, log_row_weights = _largest_value_nodes(length, snr, JOINT_ROWS)
+    u = y[:, None] + snr * nodes
+    log_below = -jnp.exp(u) - 0.5 * nodes**2
+    return jnp.exp(log_row_weights), jax.nn.softmax(u + log_below, axis=1), jax.nn.softmax(log_below, axis=1)
+
+
+def _largest_value_nodes(length, snr, rows):
+    y, spacing = levels(snr, jnp.log(length), resolution=Resolution(levels=rows))
+    log_below = (length - 1.0) * log_survival(y, snr)
+    return y, jnp.log(length) + log_tilted(1, y, snr) + log_below + jnp.log(spacing)
+
+
+def _argmax_rows(length, snr, nodes):
+    """ν = ∞: given the largest score, at a node, the others are normal scores below it."""
+    log_density = jnp.log(length) + norm.logpdf(nodes) + (length - 1.0) * norm.logcdf(nodes)
+    inside = log_density > jnp.max(log_density) - LOG_DROP
+    first, last = jnp.argmax(inside), SCORE_NODES - 1 - jnp.argmax(inside[::-1])
+    stride = 1 + (last - first) // (JOINT_ROWS - 1)
+    peaks = first + stride * jnp.arange(JOINT_ROWS)
+    # the last row may leave the grid, where there is nothing
+    row_weights = (
+        jnp.where(peaks < SCORE_NODES, jnp.exp(log_density[jnp.minimum(peaks, SCORE_NODES - 1)]), 0.0)
+        * stride
+        * (nodes[1] - nodes[0])
+    )
+    peaks = jnp.minimum(peaks, SCORE_NODES - 1)
+    others = half_line_weights(peaks[:, None] - jnp.arange(SCORE_NODES)) * jnp.exp(-0.5 * nodes**2)
+    return row_weights, jax.nn.one_hot(peaks, SCORE_NODES), others / jnp.sum(others, axis=1, keepdims=True)
+
+
+def _hidden_density_ratio(length, snr, nodes):
+    """`L E[p_1 | χ*_1 = x]`: how much likelier than a token the hidden token is to have the score x."""
+    snr = jnp.maximum(snr, SMALLEST_SPREAD)
+    y, spacing = levels(snr, jnp.log(length), resolution=Resolution(levels=MARGINAL_ROWS))
+    u = y[:, None] + snr * nodes
+    log_others = jnp.log(length) + (length - 1.0) * log_survival(y, snr)
+    return spacing * jnp.sum(jnp.exp(u - jnp.exp(u) + log_others[:, None]), axis=0)
+
+
+def _argmax_density_ratio(length, snr, nodes):
+    return length * jnp.exp((length - 1.0) * norm.logcdf(nodes))
+
+
+def _correlate(distributions, nodes, correlation, has_edge):
+    """Laws of χ* as laws of a score that has the given correlation with it; untouched where that is 1.
+
+    Between, the grid must resolve the conditional law, and more finely so where a law is `has_edge` off.
+    """
+    conditional_spread = jnp.sqrt(jnp.maximum(1.0 - correlation**2, 0.0))
+    step = nodes[1] - nodes[0]
+    aligned = conditional_spread < 1e-7
+
+    def blurred(distributions):
+        width = jnp.maximum(conditional_spread, step)
+        transition = step / width * norm.pdf((nodes - correlation * nodes[:, None]) / width)
+        return [row @ transition for row in distributions]
+
+    distributions = jax.lax.cond(aligned, lambda distributions: distributions, blurred, distributions)
+    return (
+        distributions,
+        aligned,
+        aligned | (conditional_spread >= step / jnp.where(has_edge, LARGEST_STEP_AT_EDGE, LARGEST_STEP)),
+    )
+
+
+def _gregory_weights(order: int) -> Float[np.ndarray, " order"]:
+    """Weights of the last nodes of a trapezoid that ends inside the support: Gregory's end corrections."""
+    coefficients = [1.0]
+    for n in range(1, order + 1):
+        coefficients.append(-sum(coefficients[k] / (n + 1 - k) for k in range(n)))
+    weights = np.ones(order)
+    for j in range(1, order + 1):
+        for i in range(j):
+            weights[i] += coefficients[j] * (-1) ** i * math.comb(j - 1, i)
+    return weights
+
+
+GREGORY_WEIGHTS = _gregory_weights(9)
+
+
+def half_line_weights(distance: Int[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """Weights of a trapezoid over the nodes at distance ≥ 0 from the end of a half-line, by their distance."""
+    inside = jnp.asarray(GREGORY_WEIGHTS)[jnp.clip(distance, 0, GREGORY_WEIGHTS.size - 1)]
+    return jnp.where(distance < 0, 0.0, jnp.where(distance < GREGORY_WEIGHTS.size, inside, 1.0))
