@@ -10,7 +10,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from companion.io.errors import UserError
 
-# Most values of a file after its aliases are expanded: nine lines of nested aliases expand to 10^9 values.
+# Largest number of values in a file after its aliases are expanded: nine lines of nested aliases expand to 10^9 values.
 MOST_VALUES = 100_000
 
 
@@ -54,13 +54,13 @@ def _parsed(text: str, origin: str) -> Any:
 
 def _require_few(content: Any, origin: str) -> None:
     """Raise a `UserError` if nested aliases expand to more than `MOST_VALUES` values."""
-    pending, found = [content], 0
+    pending, count = [content], 0
     while pending:
         value = pending.pop()
-        found += 1
-        if found + len(pending) > MOST_VALUES:
+        count += 1
+        if count + len(pending) > MOST_VALUES:
             raise UserError(
-                f"{origin} holds more than {MOST_VALUES:,} values once its aliases (`*name`) are written out. Write "
+                f"{origin} has more than {MOST_VALUES:,} values after its aliases (`*name`) are expanded. Write "
                 "plain values instead."
             )
         if isinstance(value, dict):

@@ -112,7 +112,7 @@ TRACKED = {
     "profile, a number as notebook": ("profiles/smoke.yml", b"1: {seed: 1}\n", "1 is the name of no notebook"),
     "profile, a number as parameter": ("profiles/smoke.yml", b"toy: {2: 1}\n", "2 is the name of no notebook and of"),
     "profile, no UTF-8": ("profiles/smoke.yml", b"\xff", "smoke.yml is not UTF-8"),
-    "profile, nested aliases": ("profiles/smoke.yml", BOMB.encode(), "more than 100,000 values once its aliases"),
+    "profile, nested aliases": ("profiles/smoke.yml", BOMB.encode(), "more than 100,000 values after its aliases"),
     "profile, an endless alias": ("profiles/smoke.yml", b"toy: &a {seed: *a}\n", "more than 100,000 values"),
     "notebook that is a list": ("book/toy.ipynb", b"[]", "toy.ipynb is not a notebook"),
     "notebook, no UTF-8": ("book/toy.ipynb", b"\xff", "toy.ipynb is not a notebook"),
