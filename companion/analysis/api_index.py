@@ -138,7 +138,7 @@ class Library:
         """The names that the code of a figure takes from the library: the notebook's steps, the chapter, its file."""
         settings = self.project.settings
         cells = Notebook.named(self.project, notebook).code
-        called = slicing.behind(cells, figure, [*settings.science, dependencies.MACHINE.name]).functions
+        called = slicing.steps_of(cells, figure, [*settings.science, dependencies.MACHINE.name]).functions
         library = dependencies.Library.at(self.project.root, settings.science)
         named = library.named(f"{settings.chapters}.{notebook}.{figure}", called)
         return sorted({full for name in named if (full := self.resolve(name))})

@@ -71,7 +71,7 @@ class Publisher:
         frame, kinds = table_io.plain(made.table.frame, where=figure.__name__)
         library = dependencies.Library.installed(self.settings.science)
         cells = [cell for cell in self._namespace.get("In", []) if isinstance(cell, str)]
-        taken = slicing.behind(cells, name, self.settings.science)
+        taken = slicing.steps_of(cells, name, self.settings.science)
         values = self.parameters.model_dump(mode="json")
         run = RunRecord(
             schema_version=SCHEMA_VERSION,

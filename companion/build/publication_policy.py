@@ -148,7 +148,7 @@ def departures(project: Project, name: str, figure: str) -> list[str]:
     found = {
         "it has other parameters": record.parameters != resolve(project, notebook, DEFAULT_PROFILE),
         "other steps lead to it": list(record.steps)
-        != slicing.behind(notebook.code, figure, project.settings.science).lines,
+        != slicing.steps_of(notebook.code, figure, project.settings.science).lines,
         DRAWN_OTHERWISE: record.picture != drawn_by,
     }
     return [departure for departure, is_so in found.items() if is_so]

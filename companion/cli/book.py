@@ -289,11 +289,11 @@ def address(
     unset: Annotated[bool, typer.Option("--unset", help="Take the address back out of every file.")] = False,
 ) -> None:
     """Write the repository's public address, defined in _config.yml, to every place that needs a copy."""
-    from companion.project.repository import public_address, spread
+    from companion.project.repository import public_address, write_copies
 
     if url and unset:
         raise UserError("Give an address or --unset, not both.")
     project = Project.here()
-    changed = spread(project, "" if unset else url)
+    changed = write_copies(project, "" if unset else url)
     address = public_address(project) or "The address is not set"
     console.print(f"{address}: {', '.join(changed) if changed else 'every copy says so already'}", soft_wrap=True)

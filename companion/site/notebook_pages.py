@@ -68,7 +68,7 @@ def _with_figure(cell: Cell, name: str) -> Cell:
     """The cell as if it had been run; a notebook shows what the last line of a cell comes to."""
     if cell["cell_type"] != "code":
         return cell
-    shown = slicing.published(["".join(cell["source"])])[-1:]
+    shown = slicing.published_figures(["".join(cell["source"])])[-1:]
     outputs: list[Output] = [
         {"output_type": "execute_result", "metadata": {}, "execution_count": None, "data": {MIME: {"figure": place}}}
         for place in (f"{name}/{figure}" for figure in shown)

@@ -106,11 +106,19 @@ BOMB = "a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" + "".join(
 TRACKED = {
     "table of contents with tabs": ("_toc.yml", b"format: jb-book\n\troot: book/index\n", "_toc.yml, line 2: not YAML"),
     "table of contents, no UTF-8": ("_toc.yml", b"\xff", "_toc.yml is not UTF-8, from byte 0 on"),
-    "table of contents, a list": ("_toc.yml", b"[1]", "_toc.yml is not a mapping"),
+    "table of contents, a list": ("_toc.yml", b"[1]", "_toc.yml must be a mapping"),
     "configuration with tabs": ("_config.yml", b"title: a\n\tb: c\n", "_config.yml, line 2: not YAML"),
-    "profile, a list": ("profiles/smoke.yml", b"- toy\n", "maps each notebook to its overrides"),
-    "profile, a number as notebook": ("profiles/smoke.yml", b"1: {seed: 1}\n", "1 is the name of no notebook"),
-    "profile, a number as parameter": ("profiles/smoke.yml", b"toy: {2: 1}\n", "2 is the name of no notebook and of"),
+    "profile, a list": ("profiles/smoke.yml", b"- toy\n", "must map notebooks to overrides"),
+    "profile, a number as notebook": (
+        "profiles/smoke.yml",
+        b"1: {seed: 1}\n",
+        "the name of a notebook or parameter must be text. Got 1",
+    ),
+    "profile, a number as parameter": (
+        "profiles/smoke.yml",
+        b"toy: {2: 1}\n",
+        "the name of a notebook or parameter must be text. Got 2",
+    ),
     "profile, no UTF-8": ("profiles/smoke.yml", b"\xff", "smoke.yml is not UTF-8"),
     "profile, nested aliases": ("profiles/smoke.yml", BOMB.encode(), "more than 100,000 values after its aliases"),
     "profile, an endless alias": ("profiles/smoke.yml", b"toy: &a {seed: *a}\n", "more than 100,000 values"),

@@ -133,7 +133,7 @@ def test_checkout_comes_before_wheel(episodes):
 def test_package_of_no_book_is_named(episodes):
     """And the place where a table was looked for; a neighbour's pyproject.toml is none."""
     (episodes / "../pyproject.toml").write_text("[project]\n")
-    with pytest.raises(UserError, match=r"`episodes` stands in .*somewhere.*\[tool\.companion\]"):
+    with pytest.raises(UserError, match=r"`episodes` has no table \[tool\.companion\].* in .*somewhere"):
         Settings.of_package("episodes")
 
 

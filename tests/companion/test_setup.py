@@ -307,7 +307,7 @@ def test_what_the_readme_lets_papermill_write_is_ignored():
 
 def test_public_address_is_the_same_everywhere():
     """Where a tool needs it spelled out, it is copied by `companion address`."""
-    assert repository.differing(Project(ROOT)) == []
+    assert repository.outdated_copies(Project(ROOT)) == []
 
 
 def test_profiles_are_right():
