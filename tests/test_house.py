@@ -98,7 +98,7 @@ def test_every_picture_says_what_to_see():
 def test_pictures_hold_no_mathematics(name, figure):
     """What draws a figure comes from the chapter's drawing and from the machine: no science, no JAX, no SciPy."""
     library = dependencies.Library.at(ROOT, ["lib", "chapters"])
-    parts = library._closure([f"chapters.{name}.{figure}"], "picture", machine=())
+    parts = library._closure([f"chapters.{name}.{figure}"], "picture", own_modules=())
     for path, part in parts:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         tree.body = dependencies._statements(tree, part)

@@ -230,7 +230,7 @@ def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
     table.write_text(table.read_text().replace("science = []", f'science = []\napi = ["{book.settings.chapters}"]'))
     finished = companion(book, "book", "--published")
     assert finished.returncode != 0
-    assert f"The module {book.settings.chapters}.toy.toy_error is explained on no page" in finished.stderr
+    assert f"The module {book.settings.chapters}.toy.toy_error is documented on no page" in finished.stderr
 
 
 def test_a_book_whose_address_is_known_says_so(book: Project):

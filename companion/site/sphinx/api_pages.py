@@ -22,7 +22,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from companion.analysis.api_index import Entry, Library, Module
+from companion.analysis.api_index import ApiIndex, Entry, Module
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
 from companion.project.paths import Project, relative
@@ -48,10 +48,10 @@ COLOURED = {
 }
 
 
-def library_of(app: Sphinx) -> Library:
+def library_of(app: Sphinx) -> ApiIndex:
     """The library that the book explains, read once a build."""
     if not hasattr(app, "companion_library"):
-        app.companion_library = Library(app.config.companion_project)  # pyright: ignore
+        app.companion_library = ApiIndex(app.config.companion_project)  # pyright: ignore
     return app.companion_library  # pyright: ignore
 
 
@@ -77,7 +77,7 @@ class ApiDirective(SphinxDirective):
         self.note_sources(library)
         return [self._module(library, library.modules[name]) for name in self.arguments[0].split()]
 
-    def note_sources(self, library: Library) -> None:
+    def note_sources(self, library: ApiIndex) -> None:
         """Return everything that this page depends on, so that Sphinx reads the page again when it changes."""
         project: Project = self.config.companion_project
         for module in library.modules.values():
@@ -95,14 +95,14 @@ class ApiDirective(SphinxDirective):
             return ""
         return f"{url}/blob/{read_yaml(project.root / '_config.yml')['repository'].get('branch', 'main')}"
 
-    def _module(self, library: Library, module: Module) -> nodes.Node:
+    def _module(self, library: ApiIndex, module: Module) -> nodes.Node:
         section = nodes.section(ids=[f"module-{module.name}"], names=[module.name])
         section += nodes.title("", "", nodes.literal("", module.name))
         section += docstring(self.env, library, module, module.doc)
         section += [self._entry(library, module, entry) for entry in module.entries]
         return section
 
-    def _entry(self, library: Library, module: Module, entry: Entry) -> nodes.Node:
+    def _entry(self, library: ApiIndex, module: Module, entry: Entry) -> nodes.Node:
         described, content = self._described(library, entry)
         content += docstring(self.env, library, entry, entry.doc)
         for member in entry.members:
@@ -113,7 +113,7 @@ class ApiDirective(SphinxDirective):
         content += self._users(library, entry)
         return described
 
-    def _described(self, library: Library, entry: Entry) -> tuple[addnodes.desc, addnodes.desc_content]:
+    def _described(self, library: ApiIndex, entry: Entry) -> tuple[addnodes.desc, addnodes.desc_content]:
         described = addnodes.desc(domain="py", objtype=entry.kind, desctype=entry.kind, classes=["py"])
         head = signature(ids=[entry.full], classes=["sig", "highlight"], permalink="." not in entry.name)
         if "." not in entry.name:  # members are not in the table of contents of the page
@@ -124,7 +124,7 @@ class ApiDirective(SphinxDirective):
         self.env.get_domain("py").note_object(entry.full, entry.kind, entry.full, location=head)  # pyright: ignore
         return described, content
 
-    def _place(self, library: Library, module: Module, entry: Entry) -> nodes.Node:
+    def _place(self, library: ApiIndex, module: Module, entry: Entry) -> nodes.Node:
         """How it is imported, and where it is written."""
         project: Project = self.config.companion_project
         line = nodes.paragraph("", "", nodes.literal("", library.importable(entry)), classes=["companion-source"])
@@ -138,7 +138,7 @@ class ApiDirective(SphinxDirective):
             line += nodes.Text(f" · {path}, line {entry.first}")
         return line
 
-    def _users(self, library: Library, entry: Entry) -> Iterator[nodes.Node]:
+    def _users(self, library: ApiIndex, entry: Entry) -> Iterator[nodes.Node]:
         """The figures whose code names it; without any, the names of the library that do."""
         places = library.users.get(entry.full, [])
         if len(places) > NEARLY_ALL * len(library.figures):
@@ -171,7 +171,7 @@ class UsedDirective(SphinxDirective):
         return [_said("From the library: ", links)] if links else []
 
 
-def docstring(env: Any, library: Library, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
+def docstring(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
     """A docstring as nodes: paragraphs, lists of lines that begin with `- `, and what is indented as it stands."""
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         lines = block.splitlines()
@@ -188,7 +188,7 @@ def docstring(env: Any, library: Library, of: Module | Entry, text: str) -> Iter
             yield nodes.paragraph("", "", *inline(env, library, of, block))
 
 
-def inline(env: Any, library: Library, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
+def inline(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
     """A paragraph of a docstring: code, citations and pages, and every other sign as it is written."""
     project: Project = env.config.companion_project
     for place, part in enumerate(MARKUP.split(" ".join(text.split()))):
@@ -198,7 +198,7 @@ def inline(env: Any, library: Library, of: Module | Entry, text: str) -> Iterato
             yield nodes.Text(part)
         elif part.startswith("`"):
             word = part[1:-1]
-            full = library.meant_by(word, of) if WORD.fullmatch(word) else None
+            full = library.resolve_word(word, of) if WORD.fullmatch(word) else None
             yield _to_name(env, library, full, word) if full else nodes.literal("", word)
         elif part.startswith("["):
             yield from _cited(env, part)
@@ -244,11 +244,11 @@ def tell_unexplained(app: Sphinx, env: Any) -> None:
         logger.warning("%s", mistake)
 
 
-def _highlighted(env: Any, library: Library, entry: Entry) -> Iterator[nodes.Node]:
+def _highlighted(env: Any, library: ApiIndex, entry: Entry) -> Iterator[nodes.Node]:
     """A signature in colours, its known names linked."""
     own = entry.name.rpartition(".")[2]
     for kind, text in HIGHLIGHTER.get_tokens(entry.signature):
-        full = library.meant_by(text, entry) if kind is Token.Name and text != own else None
+        full = library.resolve_word(text, entry) if kind is Token.Name and text != own else None
         if full:
             yield _to_name(env, library, full, text, code=False)
         elif text == own:
@@ -259,7 +259,7 @@ def _highlighted(env: Any, library: Library, entry: Entry) -> Iterator[nodes.Nod
             yield nodes.Text(text)
 
 
-def _to_name(env: Any, library: Library, full: str, text: str, *, code: bool = True) -> nodes.Node:
+def _to_name(env: Any, library: ApiIndex, full: str, text: str, *, code: bool = True) -> nodes.Node:
     page = library.page_of(full)
     here = env.docname.rpartition("/")[2]
     project: Project = env.config.companion_project
