@@ -112,7 +112,7 @@ def test_altered_data_fails(book: Project):
     path.write_text(path.read_text().replace("10,", "11,", 1))
     finished = companion(book, "book")
     assert finished.returncode == 2
-    assert "is not the file its record names" in finished.stderr
+    assert "does not match the checksum in its record" in finished.stderr
 
 
 def test_figure_without_alt_text_fails(book: Project):

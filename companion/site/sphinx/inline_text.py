@@ -8,7 +8,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from companion.figures.plain_math import bound, number, pieces
+from companion.figures.plain_math import bound, number, split_formulas
 from companion.figures.record import ClaimRecord
 
 SET_AS: dict[str, type[nodes.TextElement]] = {
@@ -31,7 +31,9 @@ def mark(claim: ClaimRecord) -> str:
 
 def typeset(text: str) -> list[nodes.Node]:
     """A plain sentence as nodes, its formulas set, every other sign as it is written."""
-    return [SET_AS[kind]("", part) if kind in SET_AS else nodes.Text(part) for kind, part in pieces(text) if part]
+    return [
+        SET_AS[kind]("", part) if kind in SET_AS else nodes.Text(part) for kind, part in split_formulas(text) if part
+    ]
 
 
 def verdict(claim: ClaimRecord) -> str:
