@@ -151,7 +151,7 @@ def test_begin_hands_out_the_parameters_and_opens_the_context(demo):
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ({}, r"must give a value to every parameter: run it first\. Missing: seed, lengths"),
+        ({}, r"must give a value to every parameter\. Run it first\. Missing: seed, lengths"),
         ({"seed": 1}, r"'demo' must give a value.* Missing: lengths\."),
         ({"seed": -1, "lengths": [1]}, r"'demo'.*\n.*`seed`.*greater than.*Got -1.*All follows from it\."),
         ({"seed": True, "lengths": ["a"]}, r"`seed`.*\n.*`lengths\[0\]`.*Got 'a'"),
@@ -367,7 +367,7 @@ def test_what_is_no_figure_is_refused(demo, part):
     figure = ModuleType("papers.demo.half")
     setattr(figure, part, print)
     for wrong in (figure, "falling_line", demo.module("falling_line").draw):
-        with pytest.raises(TypeError, match=r"`publish\(FIGURE, …\)` takes a figure file.*Got "):
+        with pytest.raises(TypeError, match=r"`publish\(FIGURE, …\)` needs a figure module.*Got "):
             demo.publish(figure=wrong)
 
 
