@@ -295,4 +295,4 @@ def test_other_code_than_was_run_fails(book: Project):
     path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
     finished = companion(book, "book")
     assert finished.returncode == 2
-    assert "has other code than when it was run" in finished.stderr
+    assert "has changed since its run" in finished.stderr
