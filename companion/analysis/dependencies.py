@@ -145,7 +145,7 @@ class Library:
     def _closure(self, names: Iterable[str], part: Part, own_modules: Sequence[str]) -> list[tuple[Path, Part]]:
         """Return the files reached from `names`, each with the part of it that counts.
 
-        Of this package, only the modules `own_modules` count, and their imports are not followed.
+        The modules `own_modules` of this package count, but their imports are not followed; its other modules do not.
         """
         own_files = {self._file(module) for module in own_modules}
         seen: dict[Path, Part] = {}

@@ -2,8 +2,8 @@
 
 A number that moved by more than 1 makes a rebuild replace the figure. The tolerance of a Monte-Carlo column is five
 standard errors; that of an exact column is 1e-6 of the value plus `absolute`. Published numbers are rounded to six
-digits, so half a unit of the sixth digit is added. Of a column that moves with another, only the finite rows are
-compared: they must be the same.
+digits, so half a unit of the sixth digit is added. A column that moves with another only needs finite values in the
+same rows.
 """
 
 # pandas has no complete types.

@@ -1,4 +1,4 @@
-"""The directive `{companion-figure}`, a picture with its details, and the role `{claim}`, a measured number in prose."""
+"""The directive `{companion-figure}`, a picture with its details, and the role `{claim}`, a measured number in text."""
 
 # pandas has no complete types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
