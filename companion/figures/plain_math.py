@@ -91,7 +91,7 @@ def as_html(text: str) -> str:
 
 
 def caption_as_html(caption: str) -> str:
-    """A caption, which is MyST, on a page without scripts: formulas as MathML, roles by what they name."""
+    """Return a caption in MyST as HTML for a page without scripts: formulas as MathML, roles as their text."""
     return "".join(
         _formula(part[1:-1]) if part.startswith("$") and len(part) > 1 else _words(part)
         for part in FORMULAS.split(caption)

@@ -44,8 +44,8 @@ def _parsed(text: str, origin: str) -> Any:
         content = YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f"{origin}, line {mark.line + 1}" if mark else origin
-        raise UserError(f"{place}: not YAML, {error.problem or error.context}.") from error
+        location = f"{origin}, line {mark.line + 1}" if mark else origin
+        raise UserError(f"{location}: not YAML, {error.problem or error.context}.") from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{origin}: not YAML, {error}.") from error
     _require_few(content, origin)

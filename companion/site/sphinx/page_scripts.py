@@ -38,17 +38,17 @@ def copy_scripts(app: Sphinx) -> None:
     """Copy scripts, styles and tables to the site before the pages are written, which contain digests of them."""
     if app.builder.format != "html":
         return
-    project, place = app.config.companion_project, Path(app.outdir) / "_static" / PLACE
-    shutil.rmtree(place, ignore_errors=True)
+    project, scripts = app.config.companion_project, Path(app.outdir) / "_static" / PLACE
+    shutil.rmtree(scripts, ignore_errors=True)
     for name in project.notebooks():
         for path in project.page_files(name):
-            target = place / name / path.relative_to(project.page_folder(name))
+            target = scripts / name / path.relative_to(project.page_folder(name))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
         folder = project.shown_figures(app.config.companion_profile) / name
         for figure in store.names_in(folder) if project.page_files(name) else ():
             if (folder / f"{figure}{store.DATA}").is_file():
-                write_text(place / name / TABLES / f"{figure}.js", _table(folder, figure))
+                write_text(scripts / name / TABLES / f"{figure}.js", _table(folder, figure))
 
 
 def load_scripts(
@@ -61,11 +61,11 @@ def load_scripts(
         return
     for chapter in [name, *sorted(_embedded(app.env).get(pagename, ()))]:
         for path in project.page_files(chapter):
-            place = f"{PLACE}/{chapter}/{path.relative_to(project.page_folder(chapter)).as_posix()}"
+            file = f"{PLACE}/{chapter}/{path.relative_to(project.page_folder(chapter)).as_posix()}"
             if path.suffix == ".js":
-                app.add_js_file(place, loading_method="defer")
+                app.add_js_file(file, loading_method="defer")
             elif path.suffix == ".css":
-                app.add_css_file(place)
+                app.add_css_file(file)
 
 
 def note_scripts(app: Sphinx, docname: str, source: list[str]) -> None:
