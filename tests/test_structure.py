@@ -67,7 +67,7 @@ def test_every_picture_has_a_headline():
 def test_drawing_code_imports_no_science(name, figure):
     """The code that draws a figure imports neither `lib` nor JAX, SciPy or equinox."""
     library = dependencies.Library.at(ROOT, ["lib", "chapters"])
-    parts = library._closure([PROJECT.figure_module(name, figure)], "picture", machine=())
+    parts = library._closure([PROJECT.figure_module(name, figure)], "picture", own_modules=())
     for path, part in parts:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         tree.body = dependencies._statements(tree, part)
