@@ -1,5 +1,5 @@
-# The build graph is the machine's: a rule a notebook, its pictures, its pieces, then the book. `companion build` calls
-# it, locally; on a cluster call `snakemake --executor slurm …` yourself.
+# The build graph is part of `companion`: figures with their tasks, then the site. `companion build` runs it on this
+# machine. On a cluster, run `snakemake --executor slurm ...` yourself.
 from companion.project.paths import WORKFLOW
 
 

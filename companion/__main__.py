@@ -1,23 +1,23 @@
-"""`python -m companion`: the command line, also without an installed script."""
+"""Entry point of `companion` and of `python -m companion`."""
 
 import sys
 
-from companion import without
+from companion import missing_library
 from companion.io import signals
 
 
 def main() -> None:
-    """Run the command line; stopped by Ctrl-C or SIGTERM, or lacking a library, say so in a sentence."""
+    """Run the command line; after Ctrl-C or SIGTERM, or if a library is missing, print a message and exit."""
     try:
         signals.listen()
         try:
             from companion.cli import app
         except ModuleNotFoundError as error:
-            sys.exit(without(error.name, "The command line", "book"))
+            sys.exit(missing_library(error.name, "The command line", "book"))
         app()
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt as stopped:
         print(signals.SENTENCE, file=sys.stderr)
-        sys.exit(signals.exit_code(stop))
+        sys.exit(signals.exit_code(stopped))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Heavy computations in pieces that other processes, or other machines, may compute beforehand.
+"""Tasks: parts of heavy computations that other processes, or other machines, may compute beforehand.
 
-A chapter that has such pieces lists them in the function `pieces` of its `pieces.py`, by name, and asks `gather` for
-their values. `companion build --tasks` computes each in a separate process; a missing piece is computed in place.
-The numbers are the same either way. The keywords of `pieces` are the parameters that decide the values, and no others.
+The function `pieces` in a chapter's `pieces.py` returns its tasks by name, and the chapter calls `gather` for their
+results. `companion build --tasks` computes each task in a separate process; `gather` computes a missing one in place.
+The numbers are the same either way. The keywords of `pieces` are exactly the parameters that decide the results.
 """
 
 import os
@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-# The folder where values of pieces were left, if there is one.
+# The environment variable with the folder of results that were computed beforehand.
 FOLDER = "COMPANION_PIECES"
 
-# What one piece comes to, by name; and the pieces of a chapter, by names that are file names too.
+# The result of one task, arrays by name; and the tasks of a chapter by name, which is also a file name.
 Arrays = dict[str, np.ndarray]
 Pieces = Mapping[str, Callable[[], Arrays]]
 
 
 def gather(pieces: Pieces) -> list[Arrays]:
-    """The value of each, in order: read where it was left, else computed now."""
+    """Return the results of all tasks, in order; a result that was not computed beforehand is computed now."""
     return [_read(name) or compute() for name, compute in pieces.items()]
 
 

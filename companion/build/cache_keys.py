@@ -83,7 +83,7 @@ def piece_key(project: Project, name: str, profile: str) -> str | None:
         {
             "parameters": {parameter: values[parameter] for parameter in _keywords(path, "pieces")},
             "sources": _library(project).numbers_digests(
-                [f"{project.settings.chapters}.{name}.pieces"], dependencies.OF_PIECES
+                [f"{project.settings.chapters}.{name}.pieces"], dependencies.TASK_MODULES
             ),
             **_material(project, name),
         }
@@ -236,7 +236,7 @@ def _material(project: Project, name: str) -> dict[str, Any]:
     Files of `data/` that only describe or make the data (.md, .py) do not count.
     """
     context = project.settings.context
-    opened = _library(project).numbers_digests([context.replace(":", ".")], machine=()) if context else {}
+    opened = _library(project).numbers_digests([context.replace(":", ".")], own_modules=()) if context else {}
     data = {
         path: found for path, found in tree_digests(project.data(name)).items() if not path.endswith((".md", ".py"))
     }

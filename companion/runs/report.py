@@ -49,7 +49,7 @@ def _copy_published(run: Run) -> None:
         for figure in filter(lambda figure: _is_published(run, figure), run.records):
             for suffix in (LIGHT, DARK):
                 shutil.copyfile(run.project.published / run.notebook / f"{figure}{suffix}", new / f"{figure}{suffix}")
-        atomic.replace_folder(new, run.build.beside)
+        atomic.replace_folder(new, run.build.published_copy)
 
 
 def _is_published(run: Run, figure: str) -> bool:

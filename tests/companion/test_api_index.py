@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.analysis.api_index import Library, listed
+from companion.analysis.api_index import ApiIndex, documented_modules
 from companion.io.errors import UserError
 from companion.project.paths import Project
 
@@ -83,7 +83,7 @@ def library(tmp_path):
         for path, text in contents.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(textwrap.dedent(text).lstrip())
-        return Library(Project(tmp_path))
+        return ApiIndex(Project(tmp_path))
 
     return lay_out
 
@@ -121,11 +121,11 @@ def test_names_are_resolved_to_their_entries(library):
     assert index.resolve("walkers.walk") == "walkers.steps.walk"
     assert index.importable(walk) == "from walkers import walk"
     assert index.importable(index.entries["walkers.steps.Step"]) == "from walkers.steps import Step"
-    assert index.meant_by("Step", walk) == "walkers.steps.Step"
-    assert index.meant_by("start", walk) is None
-    assert index.meant_by("walk", index.modules["walkers.steps"]) == "walkers.steps.walk"
+    assert index.resolve_word("Step", walk) == "walkers.steps.Step"
+    assert index.resolve_word("start", walk) is None
+    assert index.resolve_word("walk", index.modules["walkers.steps"]) == "walkers.steps.walk"
     # a name imported from another library
-    assert index.meant_by("ClassVar", walk) is None
+    assert index.resolve_word("ClassVar", walk) is None
     assert index.inner_users["walkers.steps.Step"] == ["walkers.steps.Long", "walkers.steps.walk"]
     assert index.page_of("walkers.steps.walk") == "api"
 
@@ -134,10 +134,10 @@ def test_undocumented_and_twice_documented_modules_are_reported(library):
     """Private modules and modules without a public name need no documentation."""
     more = {"walkers/loose.py": "def lose(): ...\n", "walkers/_own.py": "def own(): ...\n", "walkers/empty.py": ""}
     (fault,) = library(**{"walkers/steps.py": STEPS, **more}).faults()
-    assert "walkers.loose is explained on no page" in fault
+    assert "walkers.loose is documented on no page" in fault
     page = "```{companion-api} walkers.steps walkers.loose\n```\n```{companion-api} walkers.steps\n```\n"
     (fault,) = library(**{"walkers/steps.py": STEPS, **more, "book/api.md": page}).faults()
-    assert "walkers.steps is explained more than once" in fault
+    assert "walkers.steps is documented more than once" in fault
 
 
 def test_a_missing_module_is_reported_by_name(library):
@@ -150,15 +150,15 @@ def test_a_book_without_api_pages_has_an_empty_index(library):
     """Such a book is valid: its index has no entries, and its figures list no names."""
     index = library(**{"book/api.md": "# Nothing\n"})
     assert index.entries == {}
-    assert listed(index.project) == {}
+    assert documented_modules(index.project) == {}
 
 
 @pytest.fixture(scope="module")
-def repository_index() -> Library:
-    return Library(Project(ROOT))
+def repository_index() -> ApiIndex:
+    return ApiIndex(Project(ROOT))
 
 
-def test_every_public_name_is_documented_once(repository_index: Library):
+def test_every_public_name_is_documented_once(repository_index: ApiIndex):
     """Every public name of `lib` and `companion` is on one page, and has a description unless it is a constant."""
     assert repository_index.faults() == []
     exported = {name for name in repository_index.exports.values() if name.startswith(("lib.", "companion."))}
@@ -175,7 +175,7 @@ def test_every_public_name_is_documented_once(repository_index: Library):
         ("companion.figures.schema.Claim", "measures/the_tilt"),
     ],
 )
-def test_a_figure_is_listed_under_the_names_that_it_uses(repository_index: Library, name: str, figure: str):
+def test_a_figure_is_listed_under_the_names_that_it_uses(repository_index: ApiIndex, name: str, figure: str):
     """This holds for names imported from their module, from an `__init__`, and as attributes of the package."""
     assert figure in repository_index.users[name]
     assert name in repository_index.used(*figure.split("/"))

@@ -55,7 +55,7 @@ def reworded(clone):
     clone.replace(NOTEBOOK, "measures the", "is about the")
     clone.replace(NOTEBOOK, "# means of", "# averages of")
     clone.replace(FIGURE, "# the 99.9 %", "# a 99.9 %")
-    clone.replace(FIGURE, "A row a length", "Each length has a row")
+    clone.replace(FIGURE, "one row per length", "a row for each length")
 
 
 def recaptioned(clone):
@@ -154,7 +154,7 @@ def test_a_published_figure_stays_that_under_other_words(fresh_clone, change):
 
 def test_what_was_computed_here_is_not_called_published(ran_clone):
     """It was made of something else, and the published figure is of the same."""
-    ran_clone.replace(FIGURE, "these.mean()", "these.max()")
+    ran_clone.replace(FIGURE, "values.mean()", "values.max()")
     assert listed(ran_clone)["state"] == "stale"
 
 
@@ -205,13 +205,13 @@ EDITS = {
     "parameter of a piece": (NOTEBOOK, "seed = 0", "seed = 1", EVERYTHING),
     "parameter of none": (NOTEBOOK, "repeats = 500", "repeats = 501", NUMBERS),
     "comment in the code": (FIGURE, "# the 99.9 %", "# a 99.9 %", BOOK),
-    "docstring": (FIGURE, "A row a length", "Each length has a row", BOOK),
+    "docstring": (FIGURE, "one row per length", "a row for each length", BOOK),
     "caption": (FIGURE, "Points are means", "Points are averages", PICTURE),
     "alt text": (FIGURE, "Log-log plot", "Plot", PICTURE),
     "drawing": (FIGURE, 'fmt="o"', 'fmt="s"', PICTURE),
     "claim": (FIGURE, "expected=1.0", "expected=2.0", NUMBERS),
-    "wording of a claim": (FIGURE, "the ratio at the worst length", "the worst ratio", NUMBERS),
-    "numbers": (FIGURE, "these.mean()", "these.max()", NUMBERS),
+    "wording of a claim": (FIGURE, "the ratio where they differ most", "their ratio", NUMBERS),
+    "numbers": (FIGURE, "values.mean()", "values.max()", NUMBERS),
     "piece": ("clone/toy/pieces.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
     "comment on a piece": ("clone/toy/pieces.py", "What a length comes to", "What is left of a length", BOOK),
     "range of a parameter": ("clone/toy/parameters.py", "ge=2", "ge=3", NUMBERS),
@@ -222,7 +222,7 @@ EDITS = {
     "reference": ("book/references.bib", "2026", "2027", BOOK),
     "README": ("README.md", "whose figures", "where figures", set()),
     "other profile": ("profiles/full.yml", "repeats: 5000", "repeats: 6000", set()),
-    "comment of the package": ("clone/__init__.py", "a folder a notebook", "one folder a notebook", BOOK),
+    "comment of the package": ("clone/__init__.py", "one folder per notebook", "a folder for each notebook", BOOK),
 }
 
 
@@ -264,7 +264,7 @@ def test_a_science_package_counts_as_far_as_it_is_used(pieced):
     pieced.write("laws/falling.py", "def rate(): return 1\n")
     pieced.write("laws/rising.py", "def more(): return 1\n")
     pieced.replace(FIGURE, "import numpy as np\n", "import numpy as np\nfrom laws import rate\n")
-    pieced.replace(FIGURE, "these.mean()", "rate() * these.mean()")
+    pieced.replace(FIGURE, "values.mean()", "rate() * values.mean()")
     before = keys(pieced.project)
     pieced.replace("laws/rising.py", "1", "2")
     assert changed(pieced.project, before) == BOOK

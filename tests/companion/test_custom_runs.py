@@ -67,7 +67,7 @@ def test_runs_are_json_for_programs(listed):
 
 def test_no_runs_is_said(pristine):
     """In a sentence that says how to make one; for programs it is a list."""
-    assert "There are no runs" in pristine.companion("runs").stdout
+    assert "There are no custom runs" in pristine.companion("runs").stdout
     assert "companion run NOTEBOOK -p NAME=VALUE" in pristine.companion("runs").stdout
     assert json.loads(pristine.companion("runs", "--json").stdout) == []
 
@@ -101,7 +101,7 @@ def test_name_of_no_run_is_answered_with_those_there_are(listed, pristine):
     """And with a guess."""
     said = listed.companion("compare", "toy-1111111", "figures")
     assert said.returncode == 2
-    assert f"no folder and no run 'toy-1111111'. Did you mean '{OWN[0]}'?" in said.stderr
+    assert f"no folder and no custom run 'toy-1111111'. Did you mean '{OWN[0]}'?" in said.stderr
     assert "Known: none." in pristine.companion("compare", "toy-1111111", "figures").stderr
 
 

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from companion.figures.image_comparison import unlike
+from companion.figures.image_comparison import visible_difference
 from companion.figures.rendering import fewer_digits
 
 X = np.linspace(0, 1, 3001)
@@ -36,7 +36,7 @@ CURVE = np.sin(7 * X)
 )
 def test_drawings_of_one_table_are_alike(kind, changes):
     """Element ids, the date, simplified paths and the last digit are ignored."""
-    assert unlike(drawing(kind, CURVE), drawing(kind, **changes), f".{kind}") is None
+    assert visible_difference(drawing(kind, CURVE), drawing(kind, **changes), f".{kind}") is None
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
@@ -51,16 +51,16 @@ def test_drawings_of_one_table_are_alike(kind, changes):
     ],
 )
 def test_visible_changes_are_found(kind, changes):
-    assert unlike(drawing(kind, CURVE), drawing(kind, **changes), f".{kind}")
+    assert visible_difference(drawing(kind, CURVE), drawing(kind, **changes), f".{kind}")
 
 
 @pytest.mark.parametrize("changes", [{"y": CURVE, "marker": "s"}, {"y": CURVE + 1e-3}])
 def test_svg_comparison_finds_changes_below_a_pixel(changes):
     """Examples are markers of another shape, and a curve that moved by an eighth of a point."""
-    assert unlike(drawing("svg", CURVE), drawing("svg", **changes), ".svg")
+    assert visible_difference(drawing("svg", CURVE), drawing("svg", **changes), ".svg")
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
 @pytest.mark.parametrize("content", [b"", b"<svg", b"\x89PNG\r\n\x1a\n", b"text"])
 def test_a_file_that_is_no_picture_is_reported(kind, content):
-    assert unlike(content, drawing(kind, CURVE), f".{kind}") == "it is no picture"
+    assert visible_difference(content, drawing(kind, CURVE), f".{kind}") == "it is not a picture"

@@ -158,7 +158,9 @@ def test_bootstrap_cell_is_no_step(ran_clone, woven):
 def test_outputs_of_edited_code_are_refused(ran_clone, woven, source):
     """The error names the command to run."""
     ran_clone.rewrite_cell("# means", source)
-    with pytest.raises(UserError, match=r"other code than when it was run .*`companion run toy --profile laptop`"):
+    with pytest.raises(
+        UserError, match=r"The code of toy has changed since its run .*`companion run toy --profile laptop`"
+    ):
         woven()
 
 

@@ -41,7 +41,7 @@ def test_snakemake_called_by_hand_is_asked_for_the_whole_book(clone):
 EDITS = {
     "parameter": ((NOTEBOOK, "repeats = 500", "repeats = 501"), "run", "parameter repeats (500 → 501)"),
     "cells": ((NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats"), "run", "code in its cells"),
-    "sources": ((FIGURE, "these.mean()", "these.max()"), "run", "code of clone/toy/figures/toy_error.py"),
+    "sources": ((FIGURE, "values.mean()", "values.max()"), "run", "code of clone/toy/figures/toy_error.py"),
     "lock": (("requirements.lock", "# Pin", "numpy==2.4\n# Pin"), "run", "version of numpy"),
     "caption": ((FIGURE, "Points are means", "Points are averages"), "draw", "its `draw`, its caption or the style"),
 }
@@ -124,7 +124,7 @@ def test_dry_run_writes_nothing(ran_clone, arguments):
     assert finished.returncode == 0, finished.stderr
     first, *others = finished.stdout.splitlines()
     assert first == "▸ run toy: parameter repeats (500 → 501)"
-    assert others[-1].startswith("The notebooks took about ")
+    assert others[-1].startswith("The notebooks to run took about ")
     assert any("the site" in line for line in others) is ("figures" not in arguments)
     assert ran_clone.tree() == before
 

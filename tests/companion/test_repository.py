@@ -45,7 +45,7 @@ def private(clone):
     for path, text in PUBLIC.items():
         clone.write(path, text)
     clone.replace("_config.yml", "\nexecute:\n", BUTTONS)
-    assert repository.differing(clone.project) == []
+    assert repository.outdated_copies(clone.project) == []
     return clone
 
 
@@ -58,7 +58,7 @@ def public(private):
 
 def test_every_copy_equals_the_definition():
     """This checks notebooks, README, pyproject.toml and CITATION.cff of the repository."""
-    assert repository.differing(Project(ROOT)) == []
+    assert repository.outdated_copies(Project(ROOT)) == []
 
 
 def test_no_file_names_an_account_while_the_address_is_unset():
@@ -94,7 +94,7 @@ def test_set_url_writes_the_definition_and_every_copy(private):
     """A second call changes nothing; links to other projects stay."""
     assert private.companion("set-url", url(NEW)).returncode == 0
     assert repository.public_address(private.project) == url(NEW)
-    assert repository.differing(private.project) == []
+    assert repository.outdated_copies(private.project) == []
     for name in FILES:
         assert NEW in (private.root / name).read_text(), name
     assert private.project.metadata["urls"] == {"Repository": url(NEW)}
@@ -102,7 +102,7 @@ def test_set_url_writes_the_definition_and_every_copy(private):
     assert f"(https://mybinder.org/v2/gh/{NEW}/main?urlpath=lab/tree/book/toy.ipynb)\n" in readme
     assert f"(https://colab.research.google.com/github/{NEW}/blob/main/book/toy.ipynb)\n" in readme
     assert url("other--body/code") in readme
-    assert "No file changed" in private.companion("set-url").stdout
+    assert "Changed: no file" in private.companion("set-url").stdout
 
 
 def test_a_new_address_replaces_the_old_one_everywhere(public):
@@ -122,7 +122,7 @@ def test_unset_restores_every_byte(private, arguments):
     assert {name for name in before if before[name] != with_address[name]} == set(FILES)
     finished = private.companion("set-url", *arguments)
     assert finished.returncode == 0
-    assert "No address is set. " in finished.stdout
+    assert "Address: none\n" in finished.stdout
     assert private.tree() == before
     assert private.companion("set-url", url(OLD)).returncode == 0
     assert private.tree() == with_address
@@ -135,12 +135,12 @@ def test_setting_and_unsetting_restores_the_files_of_this_repository(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     project = Project(tmp_path)
-    repository.spread(project, "")
+    repository.write_copies(project, "")
     before = {name: (tmp_path / name).read_bytes() for name in names}
-    repository.spread(project, url(NEW))
+    repository.write_copies(project, url(NEW))
     for name in names:
         assert (NEW.encode() in (tmp_path / name).read_bytes()) == (name != "_toc.yml"), name
-    repository.spread(project, "")
+    repository.write_copies(project, "")
     assert {name: (tmp_path / name).read_bytes() for name in names} == before
 
 
@@ -158,7 +158,7 @@ def test_a_configuration_without_an_address_field_is_refused(private):
     before = private.tree()
     finished = private.companion("set-url", url(OLD))
     assert finished.returncode == 2
-    assert "_config.yml needs the lines `repository:`" in " ".join(finished.stderr.split())
+    assert "_config.yml needs a line `repository:`" in " ".join(finished.stderr.split())
     assert private.tree() == before
 
 
@@ -166,20 +166,20 @@ def test_a_configuration_without_an_address_field_is_refused(private):
 def test_a_copy_that_differs_is_named(public, name):
     path = public.root / name
     path.write_text(path.read_text().replace(OLD, "any--body/clone"))
-    assert repository.differing(public.project) == [name]
+    assert repository.outdated_copies(public.project) == [name]
 
 
 def test_missing_files_are_no_faults(clone):
     """A book may have no README and no citation file."""
     for name in ("CITATION.cff", "README.md"):
         (clone.root / name).unlink(missing_ok=True)
-    assert repository.differing(clone.project) == []
+    assert repository.outdated_copies(clone.project) == []
 
 
 def test_a_notebook_without_bootstrap_cell_is_named(clone):
     path = clone.project.notebook("toy")
     path.write_text(path.read_text().replace('"bootstrap"\n', '"other"\n'))
-    assert repository.differing(clone.project) == ["book/toy.ipynb"]
+    assert repository.outdated_copies(clone.project) == ["book/toy.ipynb"]
 
 
 def test_bootstrap_installs_this_book(public):
@@ -189,15 +189,16 @@ def test_bootstrap_installs_this_book(public):
     assert f'"clone @ git+{url(OLD)}"' in source
     public.replace("pyproject.toml", 'name = "clone"', 'name = "a-paper"')
     assert '"a-paper @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])
-    public.replace("pyproject.toml", "\n# What", "\n[project.optional-dependencies]\nnotebook = []\n\n# What")
+    heading = "[tool.hatch.build.targets.wheel]\n"
+    public.replace("pyproject.toml", heading, f"[project.optional-dependencies]\nnotebook = []\n\n{heading}")
     assert '"a-paper[notebook] @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])
 
 
 @pytest.mark.parametrize("text", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
 def test_an_invalid_address_is_refused(clone, text):
     """It is refused as an argument and in `_config.yml`."""
-    with pytest.raises(UserError, match=r"looks like https://github\.com/<account>/<repository>"):
-        repository.spread(clone.project, text)
+    with pytest.raises(UserError, match=r"must have the form https://github\.com/<account>/<repository>"):
+        repository.write_copies(clone.project, text)
     clone.replace("_config.yml", 'url: ""', f"url: {text}")
-    with pytest.raises(UserError, match=r"looks like https://github\.com/<account>/<repository>"):
+    with pytest.raises(UserError, match=r"must have the form https://github\.com/<account>/<repository>"):
         repository.public_address(clone.project)

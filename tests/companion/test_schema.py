@@ -117,7 +117,7 @@ def test_columns_named_by_a_column_must_exist(role):
 
 def test_a_column_has_an_error_or_moves_with_another():
     """With both, its comparison would be relaxed twice."""
-    with pytest.raises(ValueError, match=r"'x'.*not both"):
+    with pytest.raises(ValueError, match=r"'x'.* must not have both"):
         table(frame=TWO, columns={"x": Column("a", std_error="y", moves_with="y"), "y": Column("b")})
 
 
@@ -208,7 +208,7 @@ def test_a_frequency_has_its_counts():
         ({"within": nan}, r"must be at least 0\. Got nan"),
         ({"because": " "}, "`because` must not be empty"),
         ({"successes": 5, "trials": 4}, "between 0 and `trials`. Got 5 of 4"),
-        ({"successes": 5}, "belong together"),
+        ({"successes": 5}, "need each other"),
     ],
 )
 def test_invalid_arguments_of_a_claim_are_named(invalid, words):

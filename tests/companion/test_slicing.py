@@ -21,8 +21,8 @@ CELLS = [
 
 def test_published_figures_are_the_first_arguments_of_publish():
     """They are in order and named by their last attribute; arguments that are no names are ignored."""
-    assert slicing.published(CELLS) == ["line", "curve"]
-    assert slicing.published(["publish()", "publish('line')", "publish", "republish(line)"]) == []
+    assert slicing.published_figures(CELLS) == ["line", "curve"]
+    assert slicing.published_figures(["publish()", "publish('line')", "publish", "republish(line)"]) == []
 
 
 def test_imports_are_listed_by_their_dotted_names():
@@ -32,7 +32,7 @@ def test_imports_are_listed_by_their_dotted_names():
 
 def test_steps_of_a_figure_are_those_it_depends_on():
     """Steps and functions are in order; comments, other steps, and functions outside of the book are left out."""
-    steps = slicing.behind(CELLS, "line", ["book"])
+    steps = slicing.steps_of(CELLS, "line", ["book"])
     assert steps.lines == [
         "p, publish = begin(Parameters, globals())",
         "keys = r.keys(p.seed)",
@@ -44,8 +44,8 @@ def test_steps_of_a_figure_are_those_it_depends_on():
 
 def test_only_functions_of_the_given_packages_are_listed():
     """A function that is an attribute of a module counts too."""
-    assert "lib.lung.volume" in slicing.behind(CELLS, "curve", ["book", "lib"]).functions
-    assert "lib.lung.volume" not in slicing.behind(CELLS, "curve", ["book"]).functions
+    assert "lib.lung.volume" in slicing.steps_of(CELLS, "curve", ["book", "lib"]).functions
+    assert "lib.lung.volume" not in slicing.steps_of(CELLS, "curve", ["book"]).functions
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,28 @@ def test_only_functions_of_the_given_packages_are_listed():
 )
 def test_the_last_assignment_and_the_last_publication_count(cells, lines):
     """Earlier assignments are steps only if the last one uses their value."""
-    assert slicing.behind(cells, "line", []).lines == lines
+    assert slicing.steps_of(cells, "line", []).lines == lines
 
 
 def test_figure_that_no_cell_publishes_has_no_steps():
     """A notebook run by hand may have no cells."""
-    assert slicing.behind([], "line", ["book"]) == slicing.Steps([], [])
-    assert slicing.behind(CELLS, "lines", ["book"]) == slicing.Steps([], [])
+    assert slicing.steps_of([], "line", ["book"]) == slicing.Steps([], [])
+    assert slicing.steps_of(CELLS, "lines", ["book"]) == slicing.Steps([], [])
 
 
 def test_cells_that_are_not_python_are_ignored():
     """The steps in other cells are still found."""
-    assert slicing.behind(["x = 1", "help me?", "publish(line, x)"], "line", []).lines == ["x = 1", "publish(line, x)"]
+    assert slicing.steps_of(["x = 1", "help me?", "publish(line, x)"], "line", []).lines == [
+        "x = 1",
+        "publish(line, x)",
+    ]
 
 
 def test_slice_contains_only_the_steps_of_its_figure():
     """Imports, magics and comments stay; a cell without remaining steps becomes empty."""
     head, begin, runs, line, curve = CELLS
-    assert slicing.only(CELLS, "line") == [head, begin, runs.rsplit("\n", 1)[0], line, ""]
-    assert slicing.only(CELLS, "curve") == [
+    assert slicing.reduced_cells(CELLS, "line") == [head, begin, runs.rsplit("\n", 1)[0], line, ""]
+    assert slicing.reduced_cells(CELLS, "curve") == [
         head,
         begin.split("\n", 1)[0],
         "# long runs\nother = r.run(p.others)",
@@ -107,15 +110,15 @@ def test_slice_contains_only_the_steps_of_its_figure():
 )
 def test_statements_that_a_figure_does_not_need_are_left_out(cells, expected):
     """These are other assignments, other figures and later statements; calls with side effects before it stay."""
-    assert slicing.only(cells, "line") == expected
+    assert slicing.reduced_cells(cells, "line") == expected
 
 
 @pytest.mark.parametrize("name", PROJECT.notebooks())
 def test_every_figure_of_the_book_can_be_run_alone(name):
     """Its slice publishes only this figure, and has the same steps and imports as the whole notebook."""
     cells = Notebook.named(PROJECT, name).code
-    for figure in slicing.published(cells):
-        remaining = slicing.only(cells, figure)
-        assert slicing.published(remaining) == [figure]
-        assert slicing.behind(remaining, figure, ["chapters"]) == slicing.behind(cells, figure, ["chapters"])
+    for figure in slicing.published_figures(cells):
+        remaining = slicing.reduced_cells(cells, figure)
+        assert slicing.published_figures(remaining) == [figure]
+        assert slicing.steps_of(remaining, figure, ["chapters"]) == slicing.steps_of(cells, figure, ["chapters"])
         assert slicing.modules(remaining) == slicing.modules(cells)

@@ -93,10 +93,10 @@ def test_a_claim_that_cites_needs_a_row(project):
 @pytest.mark.parametrize(
     ("entry", "fault"),
     [
-        ("boxes: [recurence]", "names 'recurence' among its boxes, which does not exist. Did you mean 'recurrence'?"),
-        ("claims: [nothing]", "names 'nothing' among its claims"),
-        ("figures: [nothing]", "names 'nothing' among its figures"),
-        ("pages: [nothing]", "names 'nothing' among its pages"),
+        ("boxes: [recurence]", "lists 'recurence' in `boxes`, which does not exist. Did you mean 'recurrence'?"),
+        ("claims: [nothing]", "lists 'nothing' in `claims`"),
+        ("figures: [nothing]", "lists 'nothing' in `figures`"),
+        ("pages: [nothing]", "lists 'nothing' in `pages`"),
         ("remark: nothing", "is stated nowhere"),
         ("not_covered: too hard", None),
     ],
@@ -111,11 +111,11 @@ def test_a_row_refers_to_existing_objects_or_gives_a_reason(project, entry, faul
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("read: [T], claims", "read: [X], claims", "there is no 'X'. Known: P, T"),
-        ("read: [T], claims", "read: [], claims", "is no list of statements"),
-        ("paper: W05, item: 3", "paper: V05, item: 3", "there is no 'V05'. Did you mean 'W05'?"),
+        ("read: [T], claims", "read: [X], claims", "'X' is unknown. Known: P, T"),
+        ("read: [T], claims", "read: [], claims", "is not an index of statements"),
+        ("paper: W05, item: 3", "paper: V05, item: 3", "'V05' is unknown. Did you mean 'W05'?"),
         ("item: 2", "item: 1", "more than one row for W05 1"),
-        ("kind: theorem", "sort: theorem", "is no list of statements"),
+        ("kind: theorem", "sort: theorem", "is not an index of statements"),
     ],
 )
 def test_an_invalid_list_is_reported(project, old, new, message):

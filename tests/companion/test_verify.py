@@ -87,7 +87,7 @@ def test_one_number_changed_by_a_hundredth_is_seen(verified, figures, tmp_path):
     multiply(figures / "walks" / TABLE, "mean_square", 1.01)
     finished = verified.copy_to(tmp_path / "clone").companion("verify", "--figures", str(figures))
     assert finished.returncode == 1
-    assert "spread.csv is not the file its record names" in finished.stdout
+    assert "spread.csv does not match the checksum in its record" in finished.stdout
     assert "1 of 2 figures are not reproduced" in finished.stdout
 
 
@@ -156,7 +156,7 @@ def test_a_swapped_picture_is_seen(figures, told, suffix):
 def test_a_picture_that_is_none_is_seen(figures, told):
     (figures / "walks" / PICTURE).write_text("<svg", encoding="utf-8")
     name_anew(figures / "walks", "spread")
-    assert told()["walks/spread: spread.svg"].published == "it is no picture"
+    assert told()["walks/spread: spread.svg"].published == "it is not a picture"
 
 
 def test_a_picture_of_other_colours_is_seen(figures, told):

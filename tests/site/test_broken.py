@@ -112,7 +112,7 @@ def test_altered_data_fails(book: Project):
     path.write_text(path.read_text().replace("10,", "11,", 1))
     finished = companion(book, "site")
     assert finished.returncode == 2
-    assert "is not the file its record names" in finished.stderr
+    assert "does not match the checksum in its record" in finished.stderr
 
 
 def test_figure_without_alt_text_fails(book: Project):
@@ -235,7 +235,7 @@ def test_docstrings_are_shown_literally(book: Project):
     )
     finished = companion(book, "site", "--published")
     assert finished.returncode != 0
-    assert f"The module {book.settings.chapters}.toy.toy_error is explained on no page" in finished.stderr
+    assert f"The module {book.settings.chapters}.toy.toy_error is documented on no page" in finished.stderr
 
 
 def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):
@@ -300,4 +300,4 @@ def test_notebook_edited_after_its_run_fails(book: Project):
     path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
     finished = companion(book, "site")
     assert finished.returncode == 2
-    assert "has other code than when it was run" in finished.stderr
+    assert "has changed since its run" in finished.stderr

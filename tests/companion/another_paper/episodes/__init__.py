@@ -4,10 +4,10 @@ import numpy as np
 
 
 def quiet() -> None:
-    """The context of every computation of this book."""
+    """Set the context of every computation of this book."""
     np.seterr(all="raise")
 
 
 def device() -> str:
-    """Return the name of the device."""
+    """Return the name of the computing device."""
     return "NumPy"

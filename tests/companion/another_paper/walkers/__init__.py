@@ -1,3 +1,3 @@
-"""The science of this book: random walks on the integers."""
+"""The library of this book: random walks on the line."""
 
 from walkers.line import ends as ends

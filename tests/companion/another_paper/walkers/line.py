@@ -1,4 +1,4 @@
-"""Random walks on the integers with steps of ±1."""
+"""Random walks on the line with steps of ±1."""
 
 import numpy as np
 
@@ -10,5 +10,5 @@ def ends(steps: int, walkers: int, *, seed: int) -> np.ndarray:
 
 
 def unused() -> int:
-    """A function that no notebook uses, although its module is used."""
+    """Return zero; no notebook uses this function."""
     return 0

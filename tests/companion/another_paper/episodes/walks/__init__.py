@@ -1,1 +1,1 @@
-"""The distance of random walks, and their returns to the start."""
+"""The distance of random walks, and how often they return."""

@@ -1,4 +1,4 @@
-"""The parameters of `walks`."""
+"""Parameters of the notebook `walks`."""
 
 from typing import Annotated
 
@@ -8,12 +8,11 @@ import companion
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the notebook has the default values."""
+    """Types, ranges and meanings; the default values are in the notebook."""
 
-    seed: Annotated[int, Field(ge=0, description="Every random number follows from it.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
     steps: Annotated[
-        list[Annotated[int, Field(ge=2, multiple_of=2)]],
-        Field(min_length=1, description="Steps of each walk, even numbers."),
+        list[Annotated[int, Field(ge=2, multiple_of=2)]], Field(min_length=1, description="Even numbers of steps.")
     ]
-    walkers: Annotated[int, Field(ge=10, description="Independent walkers for each number of steps.")]
-    quantile: Annotated[float, Field(gt=0.0, description="Largest allowed deviation of a mean, in standard errors.")]
+    walkers: Annotated[int, Field(ge=10, description="Number of independent walkers for each number of steps.")]
+    quantile: Annotated[float, Field(gt=0.0, description="Tolerance of the largest deviation, in standard errors.")]

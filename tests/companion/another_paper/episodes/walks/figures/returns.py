@@ -14,9 +14,9 @@ from episodes.walks.paths import Ends
 
 
 def numbers(ends: Ends) -> Numbers:
-    """Return a table with one row per number of steps."""
-    shares = [np.mean(positions == 0) for positions in ends.values()]
-    sizes = [len(positions) for positions in ends.values()]
+    """Return one row per number of steps."""
+    shares = [np.mean(these == 0) for these in ends.values()]
+    sizes = [len(these) for these in ends.values()]
     table = pd.DataFrame({"steps": list(ends), "share": shares, "law": [np.sqrt(2 / (np.pi * n)) for n in ends]})
     table["std_error"] = [np.sqrt(share * (1 - share) / size) for share, size in zip(shares, sizes, strict=True)]
     columns = {
@@ -29,7 +29,7 @@ def numbers(ends: Ends) -> Numbers:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the shares as points, and the limit as a line."""
+    """Draw the points and the limit."""
     figure, axes = plt.subplots(figsize=(7, 4))
     axes.plot(table["steps"], table["share"], "o")
     axes.plot(table["steps"], table["law"], color=ink(), linestyle="--")

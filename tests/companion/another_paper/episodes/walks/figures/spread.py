@@ -16,22 +16,22 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import ink
 from episodes.walks.paths import Ends
 
-# Size and colour of the picture; no number depends on them.
+# Size of the figure and colour of the points; no number depends on them.
 SIZE = (7, 4)
 COLOUR = "C0"
 
 
 def numbers(ends: Ends, quantile: float) -> Numbers:
-    """Return a table with one row per number of steps, and the tracked scaling law."""
+    """Return one row per number of steps, with the tracked formula, and the claim."""
     law = pd.read_csv(Path(__file__).parents[1] / "data" / "laws.csv").set_index("law")["exponent"]["diffusion"]
     rows = [
         {
             "steps": n,
-            "mean_square": np.mean(positions**2.0),
-            "std_error": np.std(positions**2.0, ddof=1) / np.sqrt(len(positions)),
+            "mean_square": np.mean(these**2.0),
+            "std_error": np.std(these**2.0, ddof=1) / np.sqrt(len(these)),
             "law": float(n) ** law,
         }
-        for n, positions in ends.items()
+        for n, these in ends.items()
     ]
     columns = {
         "steps": Column("Steps of the walk, n", "steps"),
@@ -60,7 +60,7 @@ def _claim(table: pd.DataFrame, quantile: float) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw means with error bars, and the scaling law."""
+    """Draw the points with error bars and the line."""
     figure, axes = plt.subplots(figsize=SIZE)
     axes.errorbar(table["steps"], table["mean_square"], yerr=2 * table["std_error"], fmt="o", color=COLOUR)
     axes.plot(table["steps"], table["law"], color=ink(), linestyle="--")
