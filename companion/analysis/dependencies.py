@@ -104,14 +104,14 @@ class Library:
         self, figure: str, functions: Sequence[str]
     ) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
         """Return the names that the code of a figure reaches, with their modules: inside and outside its chapter."""
-        chapter = figure.rpartition(".")[0]
+        chapter = figure.rpartition(".figures.")[0]
         inside: set[tuple[str, str]] = set()
         outside: set[tuple[str, str]] = set()
         pending = [(figure, name) for name in ("simulate", "numbers", "draw")]
         pending += [tuple(name.rpartition(".")[::2]) for name in functions]
         while pending:
             module, name = pending.pop()
-            if not module.startswith(chapter):
+            if not module.startswith(f"{chapter}."):
                 outside.add((module, name))
                 continue
             if (module, name) in inside or (path := self._find(module)) is None:

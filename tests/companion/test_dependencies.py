@@ -32,10 +32,10 @@ TREE = {
 
 @pytest.fixture
 def book(tmp_path):
-    """Return a function that writes a module `book.one.figure` with the given source; it returns the library."""
+    """Return a function that writes a module `book.one.figures.figure` with the given source; it returns the library."""
 
     def lay_out(source, **others):
-        for path, text in {**TREE, "book/one/figure.py": source, **others}.items():
+        for path, text in {**TREE, "book/one/figures/figure.py": source, **others}.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(textwrap.dedent(text), encoding="utf-8")
         return dependencies.Library.at(tmp_path, ["lib", "book"])
@@ -46,7 +46,9 @@ def book(tmp_path):
 @pytest.fixture
 def files(book):
     """Return a function that lists the files which a figure module with the given source depends on."""
-    return lambda source, **others: set(book(source, **others).files(["book.one.figure"])) - {"book/one/figure.py"}
+    return lambda source, **others: (
+        set(book(source, **others).files(["book.one.figures.figure"])) - {"book/one/figures/figure.py"}
+    )
 
 
 @pytest.mark.parametrize("source", ["from lib import beat\n", "import lib.heart\n", "from lib.heart import beat\n"])
@@ -263,7 +265,7 @@ def digests(book):
         source = textwrap.dedent(FIGURE)
         assert old in source
         library = book(source.replace(old, new, 1), **{**MARKS, **others})
-        return library.numbers_digests(["book.one.figure"]), library.picture_digest("book.one.figure")
+        return library.numbers_digests(["book.one.figures.figure"]), library.picture_digest("book.one.figures.figure")
 
     return read
 
@@ -334,7 +336,7 @@ def test_public_function_used_by_draw_counts_for_numbers_too(digests):
 def test_each_part_follows_only_its_own_imports(digests):
     """A drawing module is no source of numbers, and a module of the science no source of pictures."""
     numbers, picture = digests()
-    assert {"lib/heart.py", "lib/deep/vein.py", "book/one/figure.py"} <= set(numbers)
+    assert {"lib/heart.py", "lib/deep/vein.py", "book/one/figures/figure.py"} <= set(numbers)
     assert not {"book/one/marks.py", "lib/lung.py"} & set(numbers)  # nothing uses `breathe`
     assert digests(**{"lib/heart.py": "x = 2\n"})[1] == picture
     assert digests(**{"lib/heart.py": "x = 2\n"})[0] != numbers
@@ -346,8 +348,8 @@ def test_shared_module_counts_as_a_whole(book):
     """A module without `numbers` is no figure, even if it defines `draw`."""
     shared = {"book/one/runs.py": "x = 1\ndef draw(): ...\n"}
     source = "from book.one.runs import x\ndef numbers(): return x\ndef draw(): ...\n"
-    before = book(source, **shared).numbers_digests(["book.one.figure"])
-    after = book(source, **{"book/one/runs.py": "x = 1\ndef draw(): 1\n"}).numbers_digests(["book.one.figure"])
+    before = book(source, **shared).numbers_digests(["book.one.figures.figure"])
+    after = book(source, **{"book/one/runs.py": "x = 1\ndef draw(): 1\n"}).numbers_digests(["book.one.figures.figure"])
     assert before != after
 
 
@@ -399,10 +401,10 @@ def test_readers_see_the_code_that_computes_and_draws(book):
         def unused(): ...
         def draw(table): return Parameters
     """
-    shown = book(source, **shared).shown("book.one.figure", ["book.one.runs.run", "lib.lung.breathe"])
+    shown = book(source, **shared).shown("book.one.figures.figure", ["book.one.runs.run", "lib.lung.breathe"])
     assert shown == [
         *("book.one.runs.Run", "book.one.runs.run", "book.one.runs._go"),
-        *("book.one.figure.numbers", "book.one.figure._table", "book.one.figure.draw"),
+        *("book.one.figures.figure.numbers", "book.one.figures.figure._table", "book.one.figures.figure.draw"),
     ]
 
 
