@@ -32,7 +32,7 @@ TREE = {
 
 @pytest.fixture
 def book(tmp_path):
-    """Return a function that writes a module `book.one.figures.figure` with the given source; it returns the library."""
+    """Return a function that writes the module `book.one.figures.figure` from a source and returns the library."""
 
     def lay_out(source, **others):
         for path, text in {**TREE, "book/one/figures/figure.py": source, **others}.items():
