@@ -216,7 +216,7 @@ def test_parameters_tag_stands_once(clone, other, count):
     """Without the tag papermill silently keeps the notebook's own values."""
     clone.rewrite_cell("# parameters", "# parameters\nseed = 0\n", tags=other)
     clone.rewrite_cell("# setup", "x = 1\n", tags=other)
-    with pytest.raises(UserError, match=rf"exactly one cell tagged `parameters`.*It has {count}"):
+    with pytest.raises(UserError, match=rf"exactly one cell tagged `parameters`.*Got {count}"):
         _ = Notebook.named(clone.project, "toy").defaults
 
 
