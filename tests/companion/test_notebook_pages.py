@@ -171,7 +171,7 @@ def test_step_that_was_added_is_not_shown_without_its_outputs(ran_clone, woven):
     step = {"cell_type": "code", "id": "step", "metadata": {}, "source": ["1"], "outputs": [], "execution_count": None}
     notebook["cells"].append(step)
     path.write_text(json.dumps(notebook), encoding="utf-8")
-    with pytest.raises(UserError, match="other code"):
+    with pytest.raises(UserError, match="code of toy has changed"):
         woven()
 
 
