@@ -171,7 +171,7 @@ def test_an_added_step_is_refused(ran_clone, woven):
     step = {"cell_type": "code", "id": "step", "metadata": {}, "source": ["1"], "outputs": [], "execution_count": None}
     notebook["cells"].append(step)
     path.write_text(json.dumps(notebook), encoding="utf-8")
-    with pytest.raises(UserError, match="other code"):
+    with pytest.raises(UserError, match="code of toy has changed"):
         woven()
 
 

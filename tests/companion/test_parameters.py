@@ -215,7 +215,7 @@ def test_exactly_one_cell_has_the_parameters_tag(clone, other, count):
     """Without the tag, papermill silently keeps the notebook's values."""
     clone.rewrite_cell("# parameters", "# parameters\nseed = 0\n", tags=other)
     clone.rewrite_cell("# setup", "x = 1\n", tags=other)
-    with pytest.raises(UserError, match=rf"exactly one cell tagged `parameters`.*It has {count}"):
+    with pytest.raises(UserError, match=rf"exactly one cell tagged `parameters`.*Got {count}"):
         _ = Notebook.named(clone.project, "toy").defaults
 
 
