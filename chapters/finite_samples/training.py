@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from lib.single_location.activations import Activation, linear, softmax
-from lib.single_location.erm import Erm, Start, Trainer, informed, simulate_seeds, uninformed
+from lib.single_location.erm import ErmResult, Start, Trainer, informed, simulate_seeds, uninformed
 from lib.single_location.tasks import LocationTask, Spiked
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -55,7 +55,7 @@ def train(
     seeds: Sequence[int],
     scene: LocationTask | None = None,
     trainer: Trainer | None = None,
-) -> Erm:
+) -> ErmResult:
     """One training run a seed, stacked; the key of a run is its seed folded with its dimension.
 
     On the chapter's task, or on `scene`; by L-BFGS, or by `trainer`.

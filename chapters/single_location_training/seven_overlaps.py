@@ -24,7 +24,7 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.single_location.activations import softmax
 from lib.single_location.descent import Path, descend_population
-from lib.single_location.erm import answer, draw_prompts, draw_truth, fresh_risk
+from lib.single_location.erm import draw_prompts, draw_truth, fresh_risk, head_output
 from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.tasks import Spiked
 from lib.statistics import comparison_quantile, standard_error
@@ -55,7 +55,7 @@ def simulate(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
 
     def test(head, index):
         fresh = draw_prompts(task, truth, prompts, noise_std=0.0, key=jr.fold_in(prompt_key, index))
-        return (fresh.labels - answer(softmax, fresh, head)) ** 2
+        return (fresh.labels - head_output(softmax, fresh, head)) ** 2
 
     path = descend(start_off(truth, key=start_key))
     errors = jax.jit(lambda heads: jax.lax.map(lambda at: test(*at), (heads, jnp.arange(path.risk.size))))(path.head)

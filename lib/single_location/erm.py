@@ -21,12 +21,12 @@ from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, static_length
 
-STEPS = 2000
+LARGEST_STEPS = 2000
 # The gradient that ends L-BFGS, relative to the typical gradient √D of one prompt.
-FLAT = 1e-5
+GRADIENT_TOLERANCE = 1e-5
 RISK_POINTS = 2**14
 # Folded into the key of a run, the key of its trainer.
-SHUFFLES = 3
+TRAINER_STREAM = 3
 
 
 class TrainingSet(eqx.Module):
@@ -36,7 +36,7 @@ class TrainingSet(eqx.Module):
     labels: Float[Array, " n"]
 
 
-class Erm(eqx.Module):
+class ErmResult(eqx.Module):
     """What training found: test risk, overlaps, mean training loss `½(y - f)²`, and whether and when it was done.
 
     `objective` is the minimised sum over D; `flatness` is the size of its gradient where training stopped.
@@ -81,7 +81,7 @@ def simulate_erm(
     start: Start,
     trainer: Trainer | None = None,
     key: PRNGKeyArray,
-) -> Erm:
+) -> ErmResult:
     """One training run: `round(alpha * dimension)` fresh prompts, fitted from `start` to the bottom of its valley.
 
     Minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²`, the loss of `replica`, by L-BFGS or by `trainer`. Memory and a step
@@ -91,14 +91,14 @@ def simulate_erm(
     truth_key, prompt_key, start_key = jr.split(key, 3)
     truth = draw_truth(dimension, key=truth_key)
     prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
-    objective = penalised(activation, prompts, ridge)
-    first = start(truth, start_key)
+    objective = penalised_loss(activation, prompts, ridge)
+    start_head = start(truth, start_key)
     if trainer is None:
-        head, _, steps = minimise(objective, first)
+        head, _, steps = minimise(objective, start_head)
     else:
-        head, steps = trainer(activation, prompts, ridge, first, jr.fold_in(key, SHUFFLES))
+        head, steps = trainer(activation, prompts, ridge, start_head, jr.fold_in(key, TRAINER_STREAM))
     overlaps = overlaps_of(head, truth)
-    return Erm(
+    return ErmResult(
         risk=fresh_risk(task, activation, overlaps),
         overlaps=overlaps,
         train_loss=train_loss(activation, prompts, head),
@@ -109,21 +109,21 @@ def simulate_erm(
 
 
 def simulate_seeds(
-    task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], **how: Any
-) -> Erm:
+    task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], **options: Any
+) -> ErmResult:
     """`simulate_erm` once a seed, one after another, stacked; the key of a run is its seed folded with the dimension.
 
-    `how` is the rest of what `simulate_erm` takes, but for `key`. Compiled once for all seeds. Needs float64.
+    `options` is the rest of what `simulate_erm` takes, but for `key`. Compiled once for all seeds. Needs float64.
     """
     keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
 
-    def one(key):
-        return simulate_erm(task, activation, dimension=dimension, **how, key=key)
+    def train(key):
+        return simulate_erm(task, activation, dimension=dimension, **options, key=key)
 
-    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
+    return jax.jit(lambda keys: jax.lax.map(train, keys))(keys)
 
 
-def penalised(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Callable[[Head], Float[Array, ""]]:
+def penalised_loss(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Callable[[Head], Float[Array, ""]]:
     """`Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` over D, as a function of the head."""
 
     def objective(head):
@@ -145,46 +145,46 @@ def draw_prompts(
     """`n` prompts of the task. Hidden tokens come first, which no head of this family can notice."""
     token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
     length, dimension = static_length(task), truth.key.size
-    hints = jax.vmap(task.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
+    signal_scores = jax.vmap(task.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
     tokens = jr.normal(token_key, (n, length, dimension))
-    along = hints / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
-    tokens = tokens + along[..., None] * truth.key
+    along_key = signal_scores / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
+    tokens = tokens + along_key[..., None] * truth.key
     labels = tokens[:, 0] @ truth.value / jnp.sqrt(dimension) + noise_std * jr.normal(noise_key, (n,))
     return TrainingSet(tokens, labels)
 
 
-def answer(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, " n"]:
+def head_output(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, " n"]:
     """The head's answers, `Σ_l s_l(χ) z_l`."""
-    fields = prompts.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
-    return jnp.sum(activation.weights(fields[..., 0]) * fields[..., 1], axis=1)
+    projections = prompts.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
+    return jnp.sum(activation.weights(projections[..., 0]) * projections[..., 1], axis=1)
 
 
 def train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, ""]:
     """Half the mean square of what is missed on the prompts."""
-    return 0.5 * jnp.mean((prompts.labels - answer(activation, prompts, head)) ** 2)
+    return 0.5 * jnp.mean((prompts.labels - head_output(activation, prompts, head)) ** 2)
 
 
 def minimise(
     objective: Callable[[Head], Float[Array, ""]], head: Head
 ) -> tuple[Head, Float[Array, ""], Int[Array, ""]]:
-    """L-BFGS until the gradient is `FLAT`: where it ended, how flat it is there, and after how many steps."""
+    """L-BFGS until the gradient is `GRADIENT_TOLERANCE`: where it ended, how flat it is there, and after how many steps."""
     method = optax.lbfgs()
     value_and_slope = optax.value_and_grad_from_state(objective)
 
-    def size(slope):
+    def gradient_norm(slope):
         return jnp.sqrt(head.key.size) * optax.tree.norm(slope)
 
     def step(carry):
         head, state, _, steps = carry
         value, slope = value_and_slope(head, state=state)
-        move, state = method.update(slope, state, head, value=value, grad=slope, value_fn=objective)
-        return eqx.apply_updates(head, move), state, size(slope), steps + 1
+        change, state = method.update(slope, state, head, value=value, grad=slope, value_fn=objective)
+        return eqx.apply_updates(head, change), state, gradient_norm(slope), steps + 1
 
-    def steep(carry):
-        return (carry[2] > FLAT) & (carry[3] < STEPS)
+    def unfinished(carry):
+        return (carry[2] > GRADIENT_TOLERANCE) & (carry[3] < LARGEST_STEPS)
 
     begin = (head, method.init(head), jnp.asarray(jnp.inf), jnp.asarray(0))  # pyright: ignore
-    head, _, flatness, steps = jax.lax.while_loop(steep, step, begin)
+    head, _, flatness, steps = jax.lax.while_loop(unfinished, step, begin)
     return head, flatness, steps
 
 
@@ -207,15 +207,20 @@ def fresh_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -
     # Behind the barrier the points are data: XLA would otherwise sort thousands of constants while it compiles.
     points = jax.lax.optimization_barrier(quasi_normals(2 * static_length(task) + 1, RISK_POINTS, 1)[0])
     geometry, noise = jnp.split(points[:, :-1], 2, axis=1)
-    hints = jax.vmap(task.signal_scores)(geometry, ndtr(points[:, -1]))
+    signal_scores = jax.vmap(task.signal_scores)(geometry, ndtr(points[:, -1]))
     o, ambient = overlaps, task.ambient
-    spread = o.q_k - ambient * o.m_k**2
-    together, own = o.q_vk - ambient * o.m_k * o.m_vk, o.q_v - ambient * o.m_vk**2
-    around = jnp.sqrt(spread) * noise
-    weights = activation.weights(o.m_k * hints + around)
-    values = o.m_vk * hints + together / spread * around
-    missed = o.m_kv / spread * around[:, 0] - jnp.sum(weights * values, axis=1)
-    attention, square = jnp.mean(weights[:, 0]), jnp.mean(jnp.sum(weights**2, axis=1))
-    aligned = o.m_v - together * o.m_kv / spread
-    rest = 1.0 - o.m_kv**2 / spread
-    return jnp.mean(missed**2) + rest - 2.0 * aligned * attention + (own - together**2 / spread) * square
+    score_variance = o.q_k - ambient * o.m_k**2
+    score_value_covariance, value_variance = o.q_vk - ambient * o.m_k * o.m_vk, o.q_v - ambient * o.m_vk**2
+    centred_scores = jnp.sqrt(score_variance) * noise
+    weights = activation.weights(o.m_k * signal_scores + centred_scores)
+    values = o.m_vk * signal_scores + score_value_covariance / score_variance * centred_scores
+    residual_mean = o.m_kv / score_variance * centred_scores[:, 0] - jnp.sum(weights * values, axis=1)
+    attention, squared_weights = jnp.mean(weights[:, 0]), jnp.mean(jnp.sum(weights**2, axis=1))
+    alignment = o.m_v - score_value_covariance * o.m_kv / score_variance
+    label_remainder = 1.0 - o.m_kv**2 / score_variance
+    return (
+        jnp.mean(residual_mean**2)
+        + label_remainder
+        - 2.0 * alignment * attention
+        + (value_variance - score_value_covariance**2 / score_variance) * squared_weights
+    )

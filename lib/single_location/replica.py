@@ -174,10 +174,10 @@ def _iterate_to_fixed_point(
 
     def step(iterate):
         target, chi = update(setting, prompts, iterate)
-        residuals = jnp.roll(iterate.residuals, 1, axis=0).iterate[0].set(target.unconstrained() - iterate.states[0])
+        residuals = jnp.roll(iterate.residuals, 1, axis=0).at[0].set(target.unconstrained() - iterate.states[0])
         states = (
             jnp.roll(iterate.states, 1, axis=0)
-            .iterate[0]
+            .at[0]
             .set(anderson_step(iterate.states, residuals, iterate.steps % ANDERSON_RESTART))
         )
         return Iterate(states, residuals, chi, iterate.steps + 1)
@@ -207,7 +207,7 @@ def anderson_step(
     coefficients = jnp.linalg.solve(gram + ridge * jnp.eye(ANDERSON_HISTORY - 1), residual_changes @ residuals[0])
     step = ANDERSON_MIXING * residuals[0] - coefficients @ (state_changes + ANDERSON_MIXING * residual_changes)
     candidate = states[0] + jnp.clip(step, -LARGEST_CHANGE, LARGEST_CHANGE)
-    return candidate.iterate[:2].set(jnp.abs(candidate[:2]))
+    return candidate.at[:2].set(jnp.abs(candidate[:2]))
 
 
 def largest_residual(iterate: Iterate) -> Float[Array, ""]:
@@ -235,7 +235,7 @@ def prox_starts(channel: Channel, last_scores: Float[Array, " L"], step: Int[Arr
 
     The token that is put ahead changes from turn to turn, so that every prompt tries all of them in L turns.
     """
-    raised = channel.omega_k.iterate[step % channel.omega_k.size].set(jnp.max(channel.omega_k) + SCORE_LEAD)
+    raised = channel.omega_k.at[step % channel.omega_k.size].set(jnp.max(channel.omega_k) + SCORE_LEAD)
     return jnp.stack([last_scores, channel.omega_k, raised])
 
 

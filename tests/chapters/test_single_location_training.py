@@ -13,7 +13,7 @@ from chapters.single_location_training.seven_overlaps import numbers, simulate, 
 from companion.authoring.datasets import faults
 from lib.single_location import Overlaps, Spiked, softmax
 from lib.single_location.descent import descend_population
-from lib.single_location.erm import answer, draw_prompts, draw_truth, overlaps_of
+from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of
 from lib.single_location.training import (
     Sphere,
     descend_on_prompts,
@@ -113,7 +113,7 @@ def test_a_descent_in_the_whole_space_steps_against_the_gradient_of_real_prompts
 
     def slope(key):
         fresh = draw_prompts(task, truth, 4000, noise_std=0.0, key=key)
-        return jax.grad(lambda head: ((fresh.labels - answer(softmax, fresh, head)) ** 2).mean())(start)
+        return jax.grad(lambda head: ((fresh.labels - head_output(softmax, fresh, head)) ** 2).mean())(start)
 
     slopes = jax.lax.map(slope, jr.split(jr.key(4), 20))
     samples = -0.1 * 20 * np.concatenate([slopes.key, slopes.value], axis=1)
