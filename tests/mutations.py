@@ -151,8 +151,8 @@ MUTATIONS = (
     Mutation(
         "affine-slope-sign",
         "lib/single_location/activations.py",
-        "return 1.0 - explained, (mixture.length * mean - total)",
-        "return 1.0 - explained, (total - mixture.length * mean)",
+        "return 1.0 - explained, (mixture.length * mean - total_score)",
+        "return 1.0 - explained, (total_score - mixture.length * mean)",
         ("tests/lib/test_single_location.py::test_the_affine_fit_has_its_least_risk_at_its_own_slope",),
     ),
     Mutation(
