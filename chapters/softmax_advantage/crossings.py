@@ -67,14 +67,15 @@ def _crossing(risk: Callable[[int, float], float], length: int) -> float:
 def _crossing_on_lattice(length: int, near: float) -> float:
     """Interpolate between two strengths around `near`; the lattice's own risks, element-wise ones from the library."""
     snrs = near + APART * np.asarray([-1.0, 1.0])
-    ends = few_tokens.EDGE + np.sqrt(snrs[-1])
+    ends = few_tokens.LARGEST_SCORE + np.sqrt(snrs[-1])
     coarse, fine = (few_tokens.ScoreLattice(length, step=step[length], highest=ends) for step in (SEARCHED, TAKEN))
     differences = []
     for snr in snrs:
         searched, taken = (
-            few_tokens.Prompts.of(one, few_tokens.spiked_hint(one.scores, snr)) for one in (coarse, fine)
+            few_tokens.Prompts.from_log_ratio(one, few_tokens.spiked_log_ratio(one.scores, snr))
+            for one in (coarse, fine)
         )
-        slope = few_tokens.best_slope(sl.softplus, [searched])
+        slope = few_tokens.best_key_slope(sl.softplus, [searched])
         risk = float(few_tokens.mixed_risk(sl.softplus, slope, [taken]))
         differences.append(risk - elementwise_risk(length, snr))
     before, after = differences

@@ -72,17 +72,19 @@ def trace(points: int) -> dict[str, Curves]:
 
 
 def _trace(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
-    make, hint, shift = MODELS[setting.model], few_tokens.spiked_hint, np.sqrt(STRONGEST)
+    make, hint, shift = MODELS[setting.model], few_tokens.spiked_log_ratio, np.sqrt(STRONGEST)
     if setting.model == "max":
-        hint, shift = few_tokens.max_hint, 0.0
-    ends = few_tokens.EDGE + shift
+        hint, shift = few_tokens.max_log_ratio, 0.0
+    ends = few_tokens.LARGEST_SCORE + shift
     coarse = [few_tokens.ScoreLattice(length, step=SEARCHED[length], highest=ends) for length in setting.lengths]
     fine = [few_tokens.ScoreLattice(length, step=TAKEN[length], highest=ends) for length in setting.lengths]
     by_head: dict[str, list[float]] = {name: [] for name in (*NORMALISED, *ELEMENTWISE)}
     for snr in snrs:
-        searched, taken = ([Prompts.of(one, hint(one.scores, snr)) for one in these] for these in (coarse, fine))
+        searched, taken = (
+            [Prompts.from_log_ratio(one, hint(one.scores, snr)) for one in these] for these in (coarse, fine)
+        )
         for name, activation in NORMALISED.items():
-            slope = few_tokens.best_slope(activation, searched)
+            slope = few_tokens.best_key_slope(activation, searched)
             by_head[name].append(float(few_tokens.mixed_risk(activation, slope, taken)))
         marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
         for name, activation in ELEMENTWISE.items():
