@@ -16,10 +16,10 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from companion import Column
 from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.training import (
+from lib.single_location.sphere_descent import (
     Risk,
-    Sphere,
-    descend,
+    SphereTask,
+    descend_on_sphere,
     erf_risk,
     manifold_head,
     random_head,
@@ -86,12 +86,12 @@ def draw_starts(dimension: int, repeats: int, *, key: PRNGKeyArray) -> dict[str,
     return {kind: draw(key=jr.split(key, repeats)) for kind, draw in starts.items()}
 
 
-def train_erf(task: Sphere, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
+def train_erf(task: SphereTask, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
     """Erf-attention from every start: flat, sharp, and sharp first and flat in the end."""
     return _train(partial(erf_risk, task), erf_sharpness(_whole(steps)), starts, step_size)
 
 
-def train_softmax(task: Sphere, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
+def train_softmax(task: SphereTask, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
     """Softmax attention from every start, at λ = 1."""
     return _train(partial(softmax_risk, task), {SOFT: np.ones(_whole(steps))}, starts, step_size)
 
@@ -117,7 +117,7 @@ def _train(
     steps = len(next(iter(sharpness.values())))
 
     def one(start, lams):
-        return descend(risk, start, lams, step_size=step_size, every=steps // RECORDS)
+        return descend_on_sphere(risk, start, lams, step_size=step_size, every=steps // RECORDS)
 
     together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts.values())
     over_starts = jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(0, None))

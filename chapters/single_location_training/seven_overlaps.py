@@ -23,9 +23,9 @@ from matplotlib.figure import Figure
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.single_location.activations import softmax
-from lib.single_location.descent import Path, descend_population
 from lib.single_location.erm import draw_prompts, draw_truth, fresh_risk, head_output
 from lib.single_location.overlaps import Head, Overlaps
+from lib.single_location.population_descent import HeadTrajectory, descend_population
 from lib.single_location.tasks import Spiked
 from lib.statistics import comparison_quantile, standard_error
 
@@ -39,7 +39,7 @@ CROSS = {"m_kv": r"$k\cdot v^\star/D$", "m_vk": r"$v\cdot k^\star/D$", "q_vk": r
 class Walk:
     """A descent from off the manifold, its squared errors on real prompts, and one that starts on the manifold."""
 
-    path: Path
+    path: HeadTrajectory
     without_cross: Float[np.ndarray, " records"]
     errors: Float[np.ndarray, "records prompts"]
     on_manifold: Overlaps

@@ -21,17 +21,17 @@ from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.quasi_random import quasi_normals
 
 # Nodes of a trapezoid for one score, and where it ends, in standard deviations.
-NODES, REACH = 97, 8.5
+SCORE_NODES, LARGEST_SCORE = 97, 8.5
 # The largest λ max(1, γ) at which they resolve erf(λχ).
-SHARPEST = 3.0
+LARGEST_SHARPNESS = 3.0
 # Quasi-random prompts where all scores matter together, and scrambles of as many that measure their error.
-PROMPTS, REPLICATES = 256, 8
+PROMPT_COUNT, REPLICATES = 256, 8
 # Nodes that find and that integrate the averages of softmax weights, the logarithms that the integrands fall before
 # they are cut, and the largest standard deviation of a score.
-SCAN, LEVELS, DROP, LARGEST_SPREAD = 96, 384, 42.0, 30.0
+SCAN_NODES, QUADRATURE_NODES, LOG_DROP, LARGEST_SPREAD = 96, 384, 42.0, 30.0
 
 
-class Sphere(eqx.Module):
+class SphereTask(eqx.Module):
     """The data law of [M24]: d coordinates, L tokens, and the variance γ² of the token that carries the answer."""
 
     dimension: int = eqx.field(static=True)
@@ -44,7 +44,7 @@ class Sphere(eqx.Module):
         return float(np.sqrt(self.dimension / 2))
 
 
-class LearningCurve(eqx.Module):
+class OverlapTrajectory(eqx.Module):
     """Excess risk (answering 0 costs 1) and overlaps along projected gradient descent, one entry a recorded step."""
 
     risk: Float[Array, "*times"]
@@ -54,7 +54,7 @@ class LearningCurve(eqx.Module):
 Risk = Callable[[Overlaps, Float[Array, ""]], Float[Array, ""]]
 
 
-def erf_risk(task: Sphere, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
+def erf_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
     """Return the excess risk, over γ², of `s_l = erf(λχ_l)`: tokens are independent given the overlaps.
 
     Args:
@@ -68,29 +68,32 @@ def erf_risk(task: Sphere, overlaps: Overlaps, sharpness: Float[Array, ""]) -> F
 
     Source: derived here; [M24] has it in closed form. Transformations: jit, vmap, grad.
     """
-    nodes = np.linspace(-REACH, REACH, NODES)
+    nodes = np.linspace(-LARGEST_SCORE, LARGEST_SCORE, SCORE_NODES)
     weights = np.exp(-(nodes**2) / 2)
     weights = weights / weights.sum()
-    o, spread, others = overlaps, np.sqrt(task.variance), task.length - 1
+    o, spread, other_tokens = overlaps, np.sqrt(task.variance), task.length - 1
 
     def mean(values):
         return weights @ values
 
-    plain = erf(sharpness * nodes)
-    bias = o.q_vk * mean(plain * nodes)
-    square = mean(plain**2 * (o.q_vk**2 * nodes**2 + 1.0 - o.q_vk**2))
-    marked = erf(sharpness * (task.signal * o.m_k + spread * nodes))
-    missed = spread * o.m_kv * nodes - marked * (task.signal * o.m_vk + spread * o.q_vk * nodes)
-    alone = mean(missed**2) + task.variance * (
-        1.0 - o.m_kv**2 - 2.0 * (o.m_v - o.q_vk * o.m_kv) * mean(marked) + (1.0 - o.q_vk**2) * mean(marked**2)
+    other_weights = erf(sharpness * nodes)
+    bias = o.q_vk * mean(other_weights * nodes)
+    square = mean(other_weights**2 * (o.q_vk**2 * nodes**2 + 1.0 - o.q_vk**2))
+    hidden_weights = erf(sharpness * (task.signal * o.m_k + spread * nodes))
+    residual = spread * o.m_kv * nodes - hidden_weights * (task.signal * o.m_vk + spread * o.q_vk * nodes)
+    hidden_risk = mean(residual**2) + task.variance * (
+        1.0
+        - o.m_kv**2
+        - 2.0 * (o.m_v - o.q_vk * o.m_kv) * mean(hidden_weights)
+        + (1.0 - o.q_vk**2) * mean(hidden_weights**2)
     )
-    crowd = others * (square - 2.0 * bias * mean(missed)) + others * (others - 1) * bias**2
-    resolved = sharpness * max(1.0, float(spread)) <= SHARPEST
-    return jnp.where(resolved, (alone + crowd) / task.variance, jnp.nan)
+    other_risk = other_tokens * (square - 2.0 * bias * mean(residual)) + other_tokens * (other_tokens - 1) * bias**2
+    resolved = sharpness * max(1.0, float(spread)) <= LARGEST_SHARPNESS
+    return jnp.where(resolved, (hidden_risk + other_risk) / task.variance, jnp.nan)
 
 
 def softmax_risk(
-    task: Sphere, overlaps: Overlaps, sharpness: Float[Array, ""], *, prompts: int = PROMPTS
+    task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""], *, prompts: int = PROMPT_COUNT
 ) -> Float[Array, ""]:
     """Return the excess risk, over γ², of `s = softmax(λχ)`: the average over fixed quasi-random scores of all tokens.
 
@@ -112,7 +115,7 @@ def softmax_risk(
 
 
 def softmax_risk_error(
-    task: Sphere, overlaps: Overlaps, sharpness: Float[Array, ""], *, prompts: int = PROMPTS
+    task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""], *, prompts: int = PROMPT_COUNT
 ) -> Float[Array, ""]:
     """Return the standard error of `softmax_risk` at the same arguments.
 
@@ -127,7 +130,7 @@ def softmax_risk_error(
     return jnp.std(jax.vmap(risk)(sets), ddof=1)
 
 
-def softmax_quadrature_risk(task: Sphere, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
+def softmax_quadrature_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
     """Return the excess risk, over γ², of `s = softmax(λχ)` by quadrature, where cross overlaps vanish.
 
     `1 - 2 m_v E s_1 + q_v (E s_1² + Σ_{l>1} E s_l²/γ²)`, token 1 the hidden one. The three averages are integrals over
@@ -157,29 +160,36 @@ def softmax_quadrature_risk(task: Sphere, overlaps: Overlaps, sharpness: Float[A
     high = 10.0 * widest + 4.0 + jnp.abs(shift)
 
     def integrands(y):
-        other, hidden = (
-            (log_survival(at, width), log_tilted(1, at, width), log_tilted(2, at, width))
-            for at, width in ((y, tau), (y + shift, hidden_tau))
+        other_logs, hidden_logs = (
+            (log_survival(level, width), log_tilted(1, level, width), log_tilted(2, level, width))
+            for level, width in ((y, tau), (y + shift, hidden_tau))
         )
-        rest, fewer = (length - 1.0) * other[0], (length - 2.0) * other[0] + hidden[0]
-        ways = np.log(length - 1.0)
-        return jnp.stack([hidden[1] + rest, ways + other[1] + fewer, hidden[2] + rest, ways + other[2] + fewer])
+        log_others, log_other_others = (length - 1.0) * other_logs[0], (length - 2.0) * other_logs[0] + hidden_logs[0]
+        log_choices = np.log(length - 1.0)
+        return jnp.stack(
+            [
+                hidden_logs[1] + log_others,
+                log_choices + other_logs[1] + log_other_others,
+                hidden_logs[2] + log_others,
+                log_choices + other_logs[2] + log_other_others,
+            ]
+        )
 
-    coarse = jnp.linspace(low, high, SCAN)
-    inside = jnp.max(integrands(coarse), axis=0) > -DROP
-    first, last = jnp.argmax(inside), SCAN - 1 - jnp.argmax(inside[::-1])
-    ends = coarse[jnp.clip(jnp.stack([first - 1, last + 1]), 0, SCAN - 1)]
-    y = jnp.linspace(ends[0], ends[1], LEVELS)
-    found, crowd, found_square, crowd_square = (y[1] - y[0]) * jnp.sum(jnp.exp(integrands(y)), axis=1)
+    coarse = jnp.linspace(low, high, SCAN_NODES)
+    in_bracket = jnp.max(integrands(coarse), axis=0) > -LOG_DROP
+    first, last = jnp.argmax(in_bracket), SCAN_NODES - 1 - jnp.argmax(in_bracket[::-1])
+    ends = coarse[jnp.clip(jnp.stack([first - 1, last + 1]), 0, SCAN_NODES - 1)]
+    y = jnp.linspace(ends[0], ends[1], QUADRATURE_NODES)
+    hidden, others, hidden_square, others_square = (y[1] - y[0]) * jnp.sum(jnp.exp(integrands(y)), axis=1)
     cross = jnp.abs(overlaps.m_kv) + jnp.abs(overlaps.m_vk) + jnp.abs(overlaps.q_vk)
-    resolved = (jnp.abs(found + crowd - 1.0) < 1e-9) & (cross == 0) & (widest <= LARGEST_SPREAD)
-    risk = 1.0 - 2.0 * overlaps.m_v * found + overlaps.q_v * (found_square + crowd_square / task.variance)
+    resolved = (jnp.abs(hidden + others - 1.0) < 1e-9) & (cross == 0) & (widest <= LARGEST_SPREAD)
+    risk = 1.0 - 2.0 * overlaps.m_v * hidden + overlaps.q_v * (hidden_square + others_square / task.variance)
     return jnp.where(resolved & (jnp.abs(shift) <= 8.0 * widest), risk, jnp.nan)
 
 
 def score_average_risk(
     weights: Callable[[Float[Array, " L"]], Float[Array, " L"]],
-    task: Sphere,
+    task: SphereTask,
     overlaps: Overlaps,
     scores: Float[Array, "prompts L"],
 ) -> Float[Array, ""]:
@@ -189,39 +199,39 @@ def score_average_risk(
     """
     o, variance = overlaps, task.variance
     spreads = jnp.sqrt(jnp.ones(task.length).at[0].set(variance))
-    around = spreads * scores
-    first = jnp.zeros(task.length).at[0].set(task.signal)
-    s = jax.vmap(weights)(o.m_k * first + around)
-    missed = o.m_kv * around[:, 0] - jnp.sum(s * (o.m_vk * first + o.q_vk * around), axis=1)
+    centred_scores = spreads * scores
+    means = jnp.zeros(task.length).at[0].set(task.signal)
+    s = jax.vmap(weights)(o.m_k * means + centred_scores)
+    residual = o.m_kv * centred_scores[:, 0] - jnp.sum(s * (o.m_vk * means + o.q_vk * centred_scores), axis=1)
     square = jnp.mean(s**2, axis=0) @ spreads**2
-    aligned = variance * (o.m_v - o.q_vk * o.m_kv) * jnp.mean(s[:, 0])
-    rest = variance * (1.0 - o.m_kv**2) - 2.0 * aligned + (1.0 - o.q_vk**2) * square
-    return (jnp.mean(missed**2) + rest) / variance
+    alignment = variance * (o.m_v - o.q_vk * o.m_kv) * jnp.mean(s[:, 0])
+    remainder = variance * (1.0 - o.m_kv**2) - 2.0 * alignment + (1.0 - o.q_vk**2) * square
+    return (jnp.mean(residual**2) + remainder) / variance
 
 
 # From a point of the sphere, a gradient and the size of a step to the next point.
-Move = Callable[[Float[Array, " d"], Float[Array, " d"], float], Float[Array, " d"]]
+SphereStep = Callable[[Float[Array, " d"], Float[Array, " d"], float], Float[Array, " d"]]
 
 
-def straight(at: Float[Array, " d"], slope: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
+def projected_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
     """Against the whole gradient, then back to the sphere."""
-    return unit(at - step_size * slope)
+    return normalise(vector - step_size * gradient)
 
 
-def tangential(at: Float[Array, " d"], slope: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
+def tangential_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
     """Against the part of the gradient that is tangent to the sphere, then back to it: the authors' code of [M24]."""
-    return unit(at - step_size * (slope - (at @ slope) * at))
+    return normalise(vector - step_size * (gradient - (vector @ gradient) * vector))
 
 
-def descend(
+def descend_on_sphere(
     risk: Risk,
     start: Head,
     sharpness: Float[Array, " steps"],
     *,
     step_size: float,
     every: int,
-    move: Move = straight,
-) -> LearningCurve:
+    move: SphereStep = projected_step,
+) -> OverlapTrajectory:
     """Projected gradient descent: a step against the gradient of the risk, then back to the sphere [M24].
 
     `sharpness` is λ at each step, one number a step. Recorded before every `every`-th step, and after the last.
@@ -232,20 +242,20 @@ def descend(
         return risk(overlaps_on_sphere(head), lam)
 
     def step(head, lam):
-        slope = jax.grad(overlapping_risk)(head, lam)
-        return jax.tree.map(lambda at, downhill: move(at, downhill, step_size), head, slope), None
+        gradient = jax.grad(overlapping_risk)(head, lam)
+        return jax.tree.map(lambda vector, gradient_part: move(vector, gradient_part, step_size), head, gradient), None
 
-    def stretch(head, lams):
-        record = LearningCurve(overlapping_risk(head, lams[0]), overlaps_on_sphere(head))
+    def descend_and_record(head, lams):
+        record = OverlapTrajectory(overlapping_risk(head, lams[0]), overlaps_on_sphere(head))
         return jax.lax.scan(step, head, lams)[0], record
 
-    head, records = jax.lax.scan(stretch, start, sharpness.reshape(-1, every))
-    last = LearningCurve(overlapping_risk(head, sharpness[-1]), overlaps_on_sphere(head))
+    head, records = jax.lax.scan(descend_and_record, start, sharpness.reshape(-1, every))
+    last = OverlapTrajectory(overlapping_risk(head, sharpness[-1]), overlaps_on_sphere(head))
     return jax.tree.map(jnp.append, records, last)
 
 
 def descend_on_prompts(
-    task: Sphere,
+    task: SphereTask,
     start: Head,
     sharpness: Float[Array, " steps"],
     *,
@@ -254,39 +264,41 @@ def descend_on_prompts(
     batch: int,
     noise_std: float,
     key: PRNGKeyArray,
-) -> LearningCurve:
+) -> OverlapTrajectory:
     """Erf-attention by stochastic gradient descent: tangential steps on the mean square of `batch` fresh prompts each.
 
-    Recorded like `descend`, with the closed-form risk of the head and not the errors on its prompts; it is good to a
+    Recorded like `descend_on_sphere`, with the closed-form risk of the head and not the errors on its prompts; it is good to a
     thousandth at λ = 2. Tokens are drawn in float32.
     """
 
-    def errors(head, tokens, noise, lam):
+    def mean_square(head, tokens, noise, lam):
         return jnp.mean(
             (tokens[:, 0, 1] + noise - jnp.sum(erf(lam * tokens @ head.key) * (tokens @ head.value), 1)) ** 2
         )
 
-    def step(head, now):
-        lam, index = now
+    def step(head, step_input):
+        lam, index = step_input
         token_key, noise_key = jr.split(jr.fold_in(key, index))
         tokens = draw_tokens(task, batch, key=token_key)
         noise = noise_std * jr.normal(noise_key, (batch,), tokens.dtype)
-        slope = jax.grad(errors)(head, tokens, noise, lam)
-        return jax.tree.map(lambda at, downhill: tangential(at, downhill, step_size), head, slope), None
+        gradient = jax.grad(mean_square)(head, tokens, noise, lam)
+        return jax.tree.map(
+            lambda vector, gradient_part: tangential_step(vector, gradient_part, step_size), head, gradient
+        ), None
 
     def record(head, lam):
         overlaps = overlaps_on_sphere(head)
-        return LearningCurve(erf_risk(task, overlaps, lam), overlaps)
+        return OverlapTrajectory(erf_risk(task, overlaps, lam), overlaps)
 
-    def stretch(head, now):
-        return jax.lax.scan(step, head, now)[0], record(head, now[0][0])
+    def descend_and_record(head, step_input):
+        return jax.lax.scan(step, head, step_input)[0], record(head, step_input[0][0])
 
     steps = (sharpness.reshape(-1, every), jnp.arange(sharpness.size).reshape(-1, every))
-    head, records = jax.lax.scan(stretch, start, steps)
+    head, records = jax.lax.scan(descend_and_record, start, steps)
     return jax.tree.map(jnp.append, records, record(head, sharpness[-1]))
 
 
-def draw_tokens(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> Float[Array, "prompts L d"]:
+def draw_tokens(task: SphereTask, prompts: int, *, key: PRNGKeyArray) -> Float[Array, "prompts L d"]:
     """Prompts with the hidden token first and k* the first axis, in float32."""
     spreads = jnp.ones(task.length, jnp.float32).at[0].set(task.variance**0.5)
     tokens = spreads[:, None] * jr.normal(key, (prompts, task.length, task.dimension), jnp.float32)
@@ -296,16 +308,16 @@ def draw_tokens(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> Float[Array
 def random_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     """Two independent uniform points of the sphere: overlaps of order `1/√d`."""
     key_key, value_key = jr.split(key)
-    return Head(unit(jr.normal(key_key, (dimension,))), unit(jr.normal(value_key, (dimension,))))
+    return Head(normalise(jr.normal(key_key, (dimension,))), normalise(jr.normal(value_key, (dimension,))))
 
 
 def manifold_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     """A random start on the manifold of zero cross overlaps: `k ⊥ v*`, `v ⊥ k*`, `k ⊥ v`."""
-    free = random_head(dimension, key=key)
-    k = unit(free.key.at[1].set(0.0))
-    v = free.value.at[0].set(0.0)
-    flat = k.at[0].set(0.0)
-    return Head(k, unit(v - (v @ k) / (flat @ flat) * flat))
+    head = random_head(dimension, key=key)
+    k = normalise(head.key.at[1].set(0.0))
+    v = head.value.at[0].set(0.0)
+    projected = k.at[0].set(0.0)
+    return Head(k, normalise(v - (v @ k) / (projected @ projected) * projected))
 
 
 def overlaps_on_sphere(head: Head) -> Overlaps:
@@ -329,6 +341,6 @@ def manifold_distance(overlaps: Overlaps) -> Float[Array, "*times"]:
     return jnp.sqrt(overlaps.m_kv**2 + overlaps.m_vk**2 + overlaps.q_vk**2)
 
 
-def unit(vector: Float[Array, " d"]) -> Float[Array, " d"]:
+def normalise(vector: Float[Array, " d"]) -> Float[Array, " d"]:
     """Back to the sphere."""
     return vector / jnp.linalg.norm(vector)

@@ -16,7 +16,7 @@ from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.tasks import LocationTask
 
 
-class Path(eqx.Module):
+class HeadTrajectory(eqx.Module):
     """Where a descent was, one entry a recorded step: the head, its seven overlaps, and their excess risk."""
 
     head: Head
@@ -26,7 +26,7 @@ class Path(eqx.Module):
 
 def descend_population(
     task: LocationTask, activation: Activation, start: Head, truth: Head, *, step_size: float, steps: int, every: int
-) -> Path:
+) -> HeadTrajectory:
     """Plain gradient descent on the excess risk as a function of k and v, recorded at the start and each `every` steps.
 
     `step_size` is in units of D, so that what a step changes does not depend on the dimension. The risk is
@@ -39,16 +39,20 @@ def descend_population(
         return fresh_risk(task, activation, overlaps_of(head, truth))
 
     def step(head, _):
-        slope = jax.grad(risk)(head)
-        return jax.tree.map(lambda at, downhill: at - step_size * at.size * downhill, head, slope), None
+        gradient = jax.grad(risk)(head)
+        return jax.tree.map(
+            lambda vector, gradient_part: vector - step_size * vector.size * gradient_part, head, gradient
+        ), None
 
-    def stretch(head, _):
-        return jax.lax.scan(step, head, None, length=every)[0], Path(head, overlaps_of(head, truth), risk(head))
+    def descend_and_record(head, _):
+        return jax.lax.scan(step, head, None, length=every)[0], HeadTrajectory(
+            head, overlaps_of(head, truth), risk(head)
+        )
 
     @jax.jit  # inside, because the task must stay known: its length lays out the tokens
-    def walk(start):
-        last, path = jax.lax.scan(stretch, start, None, length=count)
-        end = Path(last, overlaps_of(last, truth), risk(last))
-        return jax.tree.map(lambda along, final: jnp.concatenate([along, final[None]]), path, end)
+    def trajectory(start):
+        last, path = jax.lax.scan(descend_and_record, start, None, length=count)
+        end = HeadTrajectory(last, overlaps_of(last, truth), risk(last))
+        return jax.tree.map(lambda recorded, last_record: jnp.concatenate([recorded, last_record[None]]), path, end)
 
-    return walk(start)
+    return trajectory(start)
