@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from chapters.softmax_advantage.models import best_scale
 from lib import single_location as sl
 from lib.single_location import few_tokens
-from lib.single_location.population import moments
+from lib.single_location.population import attention_moments
 
 # Lengths at which both routes find the crossing, a longer one, and strengths ν between which it lies at all of them.
 LENGTHS, LONGER, BETWEEN = (2, 3), 10, (1.0, 40.0)
@@ -94,7 +94,7 @@ def elementwise_risk(length: int, snr: float) -> float:
 
 def _risk_at_posterior_slope(length: int, snr: float) -> float:
     overlaps = sl.Overlaps(np.sqrt(snr), snr, 1.0, 1.0)
-    return float(best_scale(moments(sl.Spiked(float(length), float(snr)), sl.softplus, overlaps)))
+    return float(best_scale(attention_moments(sl.Spiked(float(length), float(snr)), sl.softplus, overlaps)))
 
 
 def relu_risk(length: int, snr: float) -> float:

@@ -18,7 +18,7 @@ from chapters.softmax_advantage.models import (
 )
 from lib import single_location as sl
 from lib.single_location.activations import compiled_lowest_risk
-from lib.single_location.population import moments
+from lib.single_location.population import attention_moments
 from lib.single_location.score_mixture import ScoreMixture
 
 # The mean of the law of lengths, which is L = mean ± width, with equal chances.
@@ -64,7 +64,7 @@ def fix_heads() -> dict[tuple[str, str], FixedHead]:
 def _softmax_risk(model: str, ends: sl.LocationTask) -> Float[np.ndarray, " widths"]:
     """Of the softmax head that is the posterior, its value vector as long as is best for both lengths together."""
     c = posterior_slope(model, GENERIC_SNR)
-    both = moments(ends, sl.softmax, sl.Overlaps(c, c**2, 1.0, 1.0))
+    both = attention_moments(ends, sl.softmax, sl.Overlaps(c, c**2, 1.0, 1.0))
     return best_scale(jax.tree.map(lambda leaf: leaf.mean(axis=0), both))
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from chapters.softmax_advantage.models import MODELS, bayes_risk, best_scale, posterior_slope
 from lib import single_location as sl
 from lib.single_location.activations import Softplus
-from lib.single_location.population import moments
+from lib.single_location.population import attention_moments
 
 # Biases that softplus is given, from where it still differs from softmax to where it does not any more.
 BIASES = (-2.0, -4.0, -8.0, -16.0, -64.0)
@@ -80,7 +80,7 @@ def _best_risks(model: str, task: sl.LocationTask) -> Zoo:
     bayes = float(bayes_risk(task))
     c = posterior_slope(model, float(task.snr))
     overlaps = sl.Overlaps(c, c**2, 1.0, 1.0)
-    shifted = {bias: float(best_scale(moments(task, Softplus(bias), overlaps))) for bias in BIASES}
+    shifted = {bias: float(best_scale(attention_moments(task, Softplus(bias), overlaps))) for bias in BIASES}
     risks = {
         name: bayes if name == "softmax" else float(sl.best_risk(task, species.activation))
         for name, species in ZOO.items()

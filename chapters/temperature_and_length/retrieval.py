@@ -11,7 +11,7 @@ from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
 from chapters.temperature_and_length.sampled import generator
 from lib import single_location as sl
-from lib.single_location.population import lone_posterior
+from lib.single_location.population import single_token_posterior
 from lib.statistics import standard_error
 
 HEADS = (SOFTMAX, SIGMOID, LINEAR)
@@ -59,7 +59,7 @@ def train(kind: str, length: int, snr: float) -> Head:
     if kind == SOFTMAX:
         return Head(sl.softmax, root, 1.0)
     if kind == SIGMOID:
-        return Head(lone_posterior(sl.Spiked(length, snr)), root, 1.0)
+        return Head(single_token_posterior(sl.Spiked(length, snr)), root, 1.0)
     power = np.asarray([[length, root], [root, length + snr]])
     constant, slope = np.linalg.solve(power, [1.0, root])
     return Head(sl.linear, float(slope / constant), float(constant))

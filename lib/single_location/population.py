@@ -41,7 +41,7 @@ def bayes_risk(task: LocationTask) -> Float[Array, "*stack"]:
     vmap, grad.
     """
     require_float64("bayes_risk", task.length)
-    return _each(_bayes, task)
+    return _map_stack(_bayes, task)
 
 
 def bayes_integrals(task: LocationTask) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
@@ -58,7 +58,7 @@ def bayes_integrals(task: LocationTask) -> tuple[Float[Array, "*stack"], Float[A
       integral, with an absolute error below 1e-10. NaN outside the domain.
     """
     require_float64("bayes_integrals", task.length)
-    return _each(_integrals, task)
+    return _map_stack(_integrals, task)
 
 
 def bayes_risk_error(task: LocationTask) -> Float[Array, "*stack"]:
@@ -72,7 +72,7 @@ def bayes_risk_error(task: LocationTask) -> Float[Array, "*stack"]:
       the risk is exactly 0. NaN outside the domain.
     """
     require_float64("bayes_risk_error", task.length)
-    return _each(_bayes_error, task)
+    return _map_stack(_bayes_error, task)
 
 
 def attention_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, "*stack"]:
@@ -99,7 +99,7 @@ def attention_risk(task: LocationTask, activation: Activation, overlaps: Overlap
     """
     require_float64("attention_risk", task.length)
     task.require_overlaps(overlaps)
-    return _each(_attention, task, activation, overlaps)
+    return _map_stack(_attention, task, activation, overlaps)
 
 
 def best_risk(task: LocationTask, activation: Activation) -> Float[Array, "*stack"]:
@@ -120,10 +120,10 @@ def best_risk(task: LocationTask, activation: Activation) -> Float[Array, "*stac
     Source: derived here, see book/softmax_advantage. Transformations: jit, vmap.
     """
     require_float64("best_risk", task.length)
-    return _each(_best, task, activation)
+    return _map_stack(_best, task, activation)
 
 
-def lone_posterior(task: Spiked) -> Sigmoid:
+def single_token_posterior(task: Spiked) -> Sigmoid:
     """The weights that know one token only: at k = √ν k*, `sigmoid(√ν χ* - ν/2 - ln(L - 1))`.
 
     That is the probability of a token to be the hidden one, given its own score, in the spiked model. Needs L ≥ 2.
@@ -132,7 +132,7 @@ def lone_posterior(task: Spiked) -> Sigmoid:
 
 
 def best_elementwise_risk(task: Spiked) -> Float[Array, "*stack"]:
-    """Return the lowest risk of all element-wise activations in the spiked model, that of `lone_posterior`.
+    """Return the lowest risk of all element-wise activations in the spiked model, that of `single_token_posterior`.
 
     Args:
       task: `Spiked` with 2 ≤ L ≤ 10^12 and ν ≤ 1000.
@@ -147,16 +147,16 @@ def best_elementwise_risk(task: Spiked) -> Float[Array, "*stack"]:
     Source: [D26]. Transformations: jit, vmap.
     """
     require_float64("best_elementwise_risk", task.length)
-    return _each(_elementwise, task)
+    return _map_stack(_elementwise, task)
 
 
-def moments(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Moments:
+def attention_moments(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Moments:
     """Return the averages that a risk is made of; domain and accuracy as `attention_risk`.
 
     Averaged over a distribution of lengths, they are those of prompts of random length.
     """
-    require_float64("moments", task.length)
-    return _each(_moments, task, activation, overlaps)
+    require_float64("attention_moments", task.length)
+    return _map_stack(_moments, task, activation, overlaps)
 
 
 def _attention(task, activation, overlaps):
@@ -181,9 +181,9 @@ def _elementwise(task):
     """The mean of one minus the weight of the hidden token, which by the Nishimori identity is also its spread."""
     root = jnp.sqrt(task.snr)
     mixture = task.marginals(root, task.snr)
-    other = jax.nn.sigmoid(-lone_posterior(task).bias - mixture.scores)
-    known = mixture.resolves(1.0) & (task.length >= 2) & (task.length <= LONGEST_BAYES)
-    return jnp.where(known, mixture.hidden[0] @ other, jnp.nan)
+    complement = jax.nn.sigmoid(-single_token_posterior(task).bias - mixture.scores)
+    in_domain = mixture.resolves(1.0) & (task.length >= 2) & (task.length <= LONGEST_BAYES)
+    return jnp.where(in_domain, mixture.hidden[0] @ complement, jnp.nan)
 
 
 @jax.jit
@@ -206,7 +206,7 @@ def _integrals(task):
     return task.bayes_integrals()
 
 
-def _each(function: Callable, *trees):
+def _map_stack(function: Callable, *trees):
     """`function` of every element of stacked trees, whose leaves broadcast.
 
     One by one, because the grids of one task fit the cache and those of a thousand no memory: in a Python loop where
@@ -216,12 +216,12 @@ def _each(function: Callable, *trees):
     shape = jnp.broadcast_shapes(*(jnp.shape(leaf) for leaf in leaves))
     if is_concrete(*leaves):
         # through NumPy, which knows no weak types: what is compiled for arrays then serves Python numbers too
-        flat = zip(*(np.broadcast_to(leaf, shape).ravel() for leaf in leaves), strict=True)
-        answers = [function(*jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in row])) for row in flat]
-        return jax.tree.map(lambda *parts: jnp.stack(parts).reshape(shape), *answers)
-    one_by_one = jax.custom_batching.sequential_vmap(function)
+        rows = zip(*(np.broadcast_to(leaf, shape).ravel() for leaf in leaves), strict=True)
+        results = [function(*jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in row])) for row in rows]
+        return jax.tree.map(lambda *parts: jnp.stack(parts).reshape(shape), *results)
+    sequential = jax.custom_batching.sequential_vmap(function)
     if not shape:
-        return one_by_one(*trees)
-    flat = [jnp.broadcast_to(leaf, shape).ravel() for leaf in leaves]
-    answer = jax.vmap(one_by_one)(*jax.tree.unflatten(structure, flat))
-    return jax.tree.map(lambda leaf: leaf.reshape(shape), answer)
+        return sequential(*trees)
+    rows = [jnp.broadcast_to(leaf, shape).ravel() for leaf in leaves]
+    result = jax.vmap(sequential)(*jax.tree.unflatten(structure, rows))
+    return jax.tree.map(lambda leaf: leaf.reshape(shape), result)

@@ -7,7 +7,7 @@ import pytest
 from lib import single_location as sl
 from lib.single_location import few_tokens
 from lib.single_location.few_tokens import LARGEST_SCORE, Prompts, ScoreLattice
-from lib.single_location.population import moments
+from lib.single_location.population import attention_moments
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -45,14 +45,14 @@ def test_bayes_risk_is_that_of_the_identity(model, length):
 @pytest.mark.parametrize("length", [2, 3])
 def test_averages_are_those_of_the_identity(length, activation, slope):
     """E s_ε and E Σs² of a spiked head of any slope, normalised or not."""
-    found = moments(sl.Spiked(length, SNR), activation, sl.Overlaps(slope, slope**2, 1.0, 1.0))
+    found = attention_moments(sl.Spiked(length, SNR), activation, sl.Overlaps(slope, slope**2, 1.0, 1.0))
     averages = prompts_of(few_tokens.spiked_log_ratio, length, SNR).weight_averages(activation, slope)
     np.testing.assert_allclose(averages, [found.hidden, found.power], rtol=1e-8)
 
 
 def test_averages_in_the_max_model():
     """There the hidden token is told by the others' scores too."""
-    found = moments(sl.Max(2, SNR), sl.softplus, sl.Overlaps(1.3, 1.3**2, 1.0, 1.0))
+    found = attention_moments(sl.Max(2, SNR), sl.softplus, sl.Overlaps(1.3, 1.3**2, 1.0, 1.0))
     averages = prompts_of(few_tokens.max_log_ratio, 2, SNR).weight_averages(sl.softplus, 1.3)
     np.testing.assert_allclose(averages, [found.hidden, found.power], rtol=1e-8)
 

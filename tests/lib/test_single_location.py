@@ -13,7 +13,7 @@ from scipy import integrate, optimize, special, stats
 
 from lib import single_location as sl
 from lib.single_location.activations import Erf, Relu, Sigmoid, Softplus, _elementwise_risk, affine_fit, optimal_risk
-from lib.single_location.population import bayes_integrals, lone_posterior, moments
+from lib.single_location.population import attention_moments, bayes_integrals, single_token_posterior
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -243,7 +243,7 @@ def test_long_prompts_meet_simulated_scores(assert_monte_carlo):
     p = special.softmax(snr * scores, axis=1)
     for activation in (sl.softplus, sl.softmax, sl.hardmax):
         s = np.asarray(activation.weights(jnp.asarray(2.0 * scores)))
-        these = moments(sl.Max(length, snr), activation, sl.Overlaps(2.0, 4.0, 1.0, 1.0))
+        these = attention_moments(sl.Max(length, snr), activation, sl.Overlaps(2.0, 4.0, 1.0, 1.0))
         samples = np.stack([np.sum(s * p, axis=1), np.sum(s**2, axis=1)], axis=1)
         assert_monte_carlo(samples, np.stack([these.hidden, these.power]), laws=3)
 
@@ -252,7 +252,7 @@ def test_long_prompts_meet_simulated_scores(assert_monte_carlo):
 
 
 def risk_at(task, activation, c):
-    these = moments(task, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
+    these = attention_moments(task, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
     return float(optimal_risk(these.hidden, these.power))
 
 
@@ -287,7 +287,7 @@ def test_the_weight_that_knows_one_token_only_is_its_posterior(assert_exact):
     """Bayes' rule for a score drawn from one of two normal laws."""
     length, snr, scores = 7, 3.0, np.linspace(-3.0, 5.0, 9)
     hidden, other = stats.norm.pdf(scores, np.sqrt(snr)), stats.norm.pdf(scores)
-    weights = lone_posterior(sl.Spiked(length, snr)).weights(jnp.asarray(np.sqrt(snr) * scores))
+    weights = single_token_posterior(sl.Spiked(length, snr)).weights(jnp.asarray(np.sqrt(snr) * scores))
     assert_exact(weights, hidden / (hidden + (length - 1) * other))
 
 
@@ -353,8 +353,8 @@ def test_stacks_vmaps_and_loops_are_one(assert_exact):
 
 
 def test_a_spiked_elementwise_head_sees_only_the_mean_length(assert_exact):
-    ends = moments(sl.Spiked([4.0, 16.0], 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
-    middle = moments(sl.Spiked(10.0, 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
+    ends = attention_moments(sl.Spiked([4.0, 16.0], 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
+    middle = attention_moments(sl.Spiked(10.0, 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
     assert_exact([ends.hidden.mean(), ends.power.mean()], [middle.hidden, middle.power])
 
 
