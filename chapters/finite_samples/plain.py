@@ -10,8 +10,7 @@ import pandas as pd
 
 from chapters.finite_samples import training
 from chapters.finite_samples.published import RANDOM_STARTS, SPIKED, tasks
-from lib.single_location.descent_trainers import full_batch_trainer, stochastic_trainer
-from lib.single_location.erm import ErmResult, Trainer
+from lib.single_location import ErmResult, Trainer, full_batch_trainer, stochastic_trainer
 
 PANEL, DIMENSION, ALPHAS = SPIKED, RANDOM_STARTS, (0.5, 1.0, 2.0, 5.0, 10.0)
 # Gradient descent stops where its gradient is so flat, or after so many steps.

@@ -9,9 +9,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib.single_location.activations import Activation, linear, softmax
-from lib.single_location.erm import ErmResult, Start, Trainer, informed, simulate_seeds, uninformed
-from lib.single_location.tasks import LocationTask, Spiked
+from lib.single_location import (
+    Activation,
+    ErmResult,
+    LocationTask,
+    Spiked,
+    Start,
+    Trainer,
+    informed,
+    linear,
+    simulate_seeds,
+    softmax,
+    uninformed,
+)
 
 DATA = Path(__file__).resolve().parent / "data"
 HEADS: Mapping[str, Activation] = {"softmax": softmax, "linear": linear}

@@ -9,9 +9,7 @@ import pandas as pd
 
 from chapters.message_passing import settings
 from chapters.message_passing.settings import COMPARED, HARD, HARD_RUN, HARD_RUNS, Setting, tracked
-from lib.single_location.activations import softmax
-from lib.single_location.descent_trainers import full_batch_trainer
-from lib.single_location.erm import ErmResult, informed, simulate_seeds, uninformed
+from lib.single_location import ErmResult, full_batch_trainer, informed, simulate_seeds, softmax, uninformed
 
 # A setting without a hard phase, and the dimension at which heads were trained there; the hard one as it was run.
 EASY = COMPARED[1]

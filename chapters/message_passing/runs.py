@@ -7,7 +7,7 @@ import pandas as pd
 
 from chapters.message_passing.settings import COMPARED, ITERATIONS, Setting, infer
 from chapters.message_passing.theory import Measured
-from lib.single_location.message_passing import InferenceTrajectory
+from lib.single_location import InferenceTrajectory
 from lib.statistics import endless, standard_error
 
 # The setting of the runs that are done here.

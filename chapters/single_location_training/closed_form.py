@@ -10,8 +10,7 @@ from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.batching import map_batched
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.sphere_descent import SphereTask, erf_risk, overlaps_on_sphere, random_head
+from lib.single_location import Head, Overlaps, SphereTask, erf_risk, overlaps_on_sphere, random_head
 from lib.statistics import standard_error
 
 SHARPNESS = 0.5

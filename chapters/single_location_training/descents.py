@@ -15,9 +15,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from companion import Column
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.sphere_descent import (
-    Risk,
+from lib.single_location import (
+    Head,
+    OverlapRisk,
+    Overlaps,
     SphereTask,
     descend_on_sphere,
     erf_risk,
@@ -111,7 +112,7 @@ def _whole(steps: int) -> int:
 
 
 def _train(
-    risk: Risk, sharpness: dict[str, Float[np.ndarray, " steps"]], starts: dict[str, Head], step_size: float
+    risk: OverlapRisk, sharpness: dict[str, Float[np.ndarray, " steps"]], starts: dict[str, Head], step_size: float
 ) -> Runs:
     """Descents of every head from every start, compiled once: leaves of the shape (starts, records)."""
     steps = len(next(iter(sharpness.values())))

@@ -17,7 +17,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from chapters.single_location_training.descents import STARTS
-from lib.single_location.sphere_descent import (
+from lib.single_location import (
     OverlapTrajectory,
     SphereTask,
     descend_on_prompts,

@@ -22,11 +22,18 @@ from matplotlib.figure import Figure
 
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
-from lib.single_location.activations import softmax
-from lib.single_location.erm import draw_prompts, draw_truth, fresh_risk, head_output
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.population_descent import HeadTrajectory, descend_population
-from lib.single_location.tasks import Spiked
+from lib.single_location import (
+    Head,
+    HeadTrajectory,
+    Overlaps,
+    Spiked,
+    descend_population,
+    draw_prompts,
+    draw_truth,
+    fresh_risk,
+    head_output,
+    softmax,
+)
 from lib.statistics import comparison_quantile, standard_error
 
 # The task, and the descent: sizes of steps in units of D.

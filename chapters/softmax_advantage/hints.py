@@ -5,16 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib import single_location as sl
-from lib.single_location.few_tokens import (
-    LARGEST_SCORE,
+from lib.single_location import (
     Prompts,
     ScoreLattice,
     best_key_slope,
     mixed_risk,
     narrow_log_ratio,
     shared_log_ratio,
+    softmax,
 )
+from lib.single_location.few_tokens import LARGEST_SCORE
 
 LENGTHS = (2, 3)
 # Strength of the spike and share in common; and widths of the hidden score.
@@ -50,5 +50,5 @@ def try_hints() -> Hints:
 
 def _risks(lattice: ScoreLattice, log_hint: Float[Array, "n L"]) -> tuple[float, float]:
     prompts = Prompts.from_log_ratio(lattice, log_hint)
-    slope = best_key_slope(sl.softmax, [prompts])
-    return float(mixed_risk(sl.softmax, slope, [prompts])), float(prompts.bayes_risk())
+    slope = best_key_slope(softmax, [prompts])
+    return float(mixed_risk(softmax, slope, [prompts])), float(prompts.bayes_risk())

@@ -25,17 +25,14 @@ from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import MODELS, bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
-from lib import single_location as sl
-from lib.single_location import few_tokens
-from lib.single_location.activations import compiled_lowest_risk
-from lib.single_location.few_tokens import Prompts
+from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus
 
 # Steps of the lattices of scores: of that on which slopes are searched, and of that on which risks are taken.
 SEARCHED, TAKEN = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
 # The strongest hint of the published figure.
 STRONGEST = 12.0
-NORMALISED = {"softmax": sl.softmax, "softplus": sl.softplus}
-ELEMENTWISE = {"erf": sl.erf, "linear": sl.linear}
+NORMALISED = {"softmax": softmax, "softplus": softplus}
+ELEMENTWISE = {"erf": erf, "linear": linear}
 # The order of colours.
 HEADS = ("softmax", "softplus", "erf", "linear")
 # From here on a hint tells heads apart.

@@ -51,7 +51,7 @@ class OverlapTrajectory(eqx.Module):
     overlaps: Overlaps
 
 
-Risk = Callable[[Overlaps, Float[Array, ""]], Float[Array, ""]]
+OverlapRisk = Callable[[Overlaps, Float[Array, ""]], Float[Array, ""]]
 
 
 def erf_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
@@ -224,7 +224,7 @@ def tangential_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], st
 
 
 def descend_on_sphere(
-    risk: Risk,
+    risk: OverlapRisk,
     start: Head,
     sharpness: Float[Array, " steps"],
     *,
