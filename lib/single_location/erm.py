@@ -109,7 +109,7 @@ def simulate_erm(
 
 
 def simulate_seeds(
-    task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], **options: Any
+    task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], batch: int = 1, **options: Any
 ) -> ErmResult:
     """`simulate_erm` once a seed, one after another, stacked; the key of a run is its seed folded with the dimension.
 
@@ -120,7 +120,8 @@ def simulate_seeds(
     def train(key):
         return simulate_erm(task, activation, dimension=dimension, **options, key=key)
 
-    return jax.jit(lambda keys: jax.lax.map(train, keys))(keys)
+    batch_size = None if batch == 1 else batch
+    return jax.jit(lambda keys: jax.lax.map(train, keys, batch_size=batch_size))(keys)
 
 
 def penalised_loss(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Callable[[Head], Float[Array, ""]]:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import is_concrete, require_float64
+from lib._checks import is_concrete, require_count, require_float64
 from lib.single_location import posterior
 from lib.single_location.activations import Activation, Sigmoid, compiled_moments
 from lib.single_location.moments import Moments
@@ -22,7 +22,7 @@ from lib.single_location.tasks import LONGEST_BAYES, LocationTask, Spiked
 BAYES_ROUNDING = 5e-13
 
 
-def bayes_risk(task: LocationTask) -> Float[Array, "*stack"]:
+def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return `1 - E p_ε = 1 - E Σ p²`, p the posterior of the hidden token, the least risk of all predictors.
 
     Args:
@@ -41,10 +41,10 @@ def bayes_risk(task: LocationTask) -> Float[Array, "*stack"]:
     vmap, grad.
     """
     require_float64("bayes_risk", task.length)
-    return _map_stack(_bayes, task)
+    return _map_stack(_bayes, task, batch=batch)
 
 
-def bayes_integrals(task: LocationTask) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
+def bayes_integrals(task: LocationTask, *, batch: int = 1) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
     """Return the Bayes risk by two integrals with different integrands.
 
     They are equal by an integration by parts, and the quadratures share their nodes and one-token expectations. So
@@ -58,10 +58,10 @@ def bayes_integrals(task: LocationTask) -> tuple[Float[Array, "*stack"], Float[A
       integral, with an absolute error below 1e-10. NaN outside the domain.
     """
     require_float64("bayes_integrals", task.length)
-    return _map_stack(_integrals, task)
+    return _map_stack(_integrals, task, batch=batch)
 
 
-def bayes_risk_error(task: LocationTask) -> Float[Array, "*stack"]:
+def bayes_risk_error(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return an estimate of the relative error of `bayes_risk`.
 
     Args:
@@ -72,10 +72,12 @@ def bayes_risk_error(task: LocationTask) -> Float[Array, "*stack"]:
       the risk is exactly 0. NaN outside the domain.
     """
     require_float64("bayes_risk_error", task.length)
-    return _map_stack(_bayes_error, task)
+    return _map_stack(_bayes_error, task, batch=batch)
 
 
-def attention_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, "*stack"]:
+def attention_risk(
+    task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1
+) -> Float[Array, "*stack"]:
     """Return the excess risk of a head, from its overlaps.
 
     Args:
@@ -99,10 +101,10 @@ def attention_risk(task: LocationTask, activation: Activation, overlaps: Overlap
     """
     require_float64("attention_risk", task.length)
     task.require_overlaps(overlaps)
-    return _map_stack(_attention, task, activation, overlaps)
+    return _map_stack(_attention, task, activation, overlaps, batch=batch)
 
 
-def best_risk(task: LocationTask, activation: Activation) -> Float[Array, "*stack"]:
+def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return the lowest risk of a head with k = c k*, v along v*: over c > 0, c → ∞ included, v's length, the bias.
 
     Args:
@@ -120,7 +122,7 @@ def best_risk(task: LocationTask, activation: Activation) -> Float[Array, "*stac
     Source: derived here, see book/softmax_advantage. Transformations: jit, vmap.
     """
     require_float64("best_risk", task.length)
-    return _map_stack(_best, task, activation)
+    return _map_stack(_best, task, activation, batch=batch)
 
 
 def single_token_posterior(task: Spiked) -> Sigmoid:
@@ -131,7 +133,7 @@ def single_token_posterior(task: Spiked) -> Sigmoid:
     return Sigmoid(-0.5 * task.snr - jnp.log(task.length - 1.0))
 
 
-def best_elementwise_risk(task: Spiked) -> Float[Array, "*stack"]:
+def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return the lowest risk of all element-wise activations in the spiked model, that of `single_token_posterior`.
 
     Args:
@@ -147,16 +149,16 @@ def best_elementwise_risk(task: Spiked) -> Float[Array, "*stack"]:
     Source: [D26]. Transformations: jit, vmap.
     """
     require_float64("best_elementwise_risk", task.length)
-    return _map_stack(_elementwise, task)
+    return _map_stack(_elementwise, task, batch=batch)
 
 
-def attention_moments(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Moments:
+def attention_moments(task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1) -> Moments:
     """Return the averages that a risk is made of; domain and accuracy as `attention_risk`.
 
     Averaged over a distribution of lengths, they are those of prompts of random length.
     """
     require_float64("attention_moments", task.length)
-    return _map_stack(_moments, task, activation, overlaps)
+    return _map_stack(_moments, task, activation, overlaps, batch=batch)
 
 
 def _attention(task, activation, overlaps):
@@ -206,22 +208,47 @@ def _integrals(task):
     return task.bayes_integrals()
 
 
-def _map_stack(function: Callable, *trees):
-    """`function` of every element of stacked trees, whose leaves broadcast.
+def _map_stack(function: Callable, *trees, batch: int):
+    """Return `function` of every element of stacked trees, whose leaves broadcast, `batch` elements at once.
 
-    One by one, because the grids of one task fit the cache and those of a thousand no memory: in a Python loop where
-    leaves can be looked at, so that stacks of any size share one compilation, and in a loop of XLA under `vmap`.
+    Concrete trees with `batch` = 1 take a Python loop, so that stacks of any size share one compilation. Otherwise the
+    elements are mapped by `jax.lax.map`, also under `vmap`.
     """
+    batch = require_count("batch", "batch", batch, "it counts the tasks that are computed at once.")
     leaves, structure = jax.tree.flatten(trees)
     shape = jnp.broadcast_shapes(*(jnp.shape(leaf) for leaf in leaves))
-    if is_concrete(*leaves):
+    if batch == 1 and is_concrete(*leaves):
         # through NumPy, which knows no weak types: what is compiled for arrays then serves Python numbers too
         rows = zip(*(np.broadcast_to(leaf, shape).ravel() for leaf in leaves), strict=True)
         results = [function(*jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in row])) for row in rows]
         return jax.tree.map(lambda *parts: jnp.stack(parts).reshape(shape), *results)
-    sequential = jax.custom_batching.sequential_vmap(function)
+    mapped = _vmap_in_batches(function, batch)
     if not shape:
-        return sequential(*trees)
+        return mapped(*trees)
     rows = [jnp.broadcast_to(leaf, shape).ravel() for leaf in leaves]
-    result = jax.vmap(sequential)(*jax.tree.unflatten(structure, rows))
+    result = jax.vmap(mapped)(*jax.tree.unflatten(structure, rows))
     return jax.tree.map(lambda leaf: leaf.reshape(shape), result)
+
+
+def _vmap_in_batches(function: Callable, batch: int) -> Callable:
+    """Return `function` with a `vmap` that computes `batch` elements at once, and the batches one after another.
+
+    `custom_vmap` supports no reverse mode, so derivatives are those of `function` itself; `vmap` of them is ordinary.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def in_batches(*trees):
+        return function(*trees)
+
+    @in_batches.def_vmap
+    def rule(size, is_stacked, *trees):
+        def broadcast(stacked, leaf):
+            return leaf if stacked else jnp.broadcast_to(leaf, (size, *jnp.shape(leaf)))
+
+        rows = jax.tree.map(broadcast, is_stacked, list(trees))
+        result = jax.lax.map(lambda row: function(*row), tuple(rows), batch_size=None if batch == 1 else batch)
+        return result, jax.tree.map(lambda _: True, result)
+
+    differentiable = jax.custom_jvp(in_batches)
+    differentiable.defjvp(lambda primals, tangents: jax.jvp(function, primals, tangents))
+    return differentiable

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.special import erf, softmax
 
 from chapters.softmax_advantage import crossings, one_token_knows, random_length, strong_laws
-from chapters.softmax_advantage.fixed_heads import law_of, pooled
+from chapters.softmax_advantage.fixed_heads import pooled, score_marginals
 from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import GENERIC_SNR, MODELS
 from chapters.softmax_advantage.population_risk import strengths
@@ -58,7 +58,7 @@ def test_one_head_for_two_lengths_is_no_better_than_one_head_for_each(run):
 def test_tuning_to_a_law_of_lengths_is_least_squares_on_both(float64, model):
     """For linear weights: the slope that the averaged law gives is the best of moments averaged over the lengths."""
     ends = MODELS[model](np.asarray([3.0, 17.0]), 4.0)
-    either = pooled([law_of(MODELS[model](length, 4.0)) for length in (3.0, 17.0)])
+    either = pooled([score_marginals(MODELS[model](length, 4.0)) for length in (3.0, 17.0)])
     risk, slope = affine_fit(either)
 
     def averaged(c):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -417,3 +418,34 @@ def test_the_affine_fit_has_its_least_risk_at_its_own_slope(model, assert_exact)
     assert 0.1 < abs(slope) < 3
     assert abs(tried[np.argmin(risks)] - slope) <= 0.01
     assert_exact(_elementwise_risk(mixture, 1.0 + slope * mixture.scores), risk)
+
+
+@pytest.mark.parametrize("batch", [2, 7])
+def test_batches_of_a_stack_do_not_change_risks(assert_exact, batch):
+    """Also where the last batch is not full, inside `jit` and `vmap`."""
+    snrs = jnp.linspace(0.5, 6.0, 5)
+
+    def risk(batch, snr):
+        return sl.bayes_risk(sl.Spiked(5.0, snr), batch=batch)
+
+    expected = risk(1, snrs)
+    assert_exact(risk(batch, snrs), expected)
+    assert_exact(jax.jit(partial(risk, batch))(snrs), expected)
+    assert_exact(jax.vmap(partial(risk, batch))(snrs), expected)
+    with pytest.raises(ValueError, match="batch"):
+        risk(0, snrs)
+
+
+@pytest.mark.parametrize(("model", "snr"), [(sl.Spiked, 2.0), (sl.Max, 3.0)])
+def test_the_bayes_risk_has_a_reverse_mode_gradient(model, snr):
+    """Also of stacks, against central differences, whose error is of the order of step²."""
+    step = 1e-4
+
+    def risk(snr):
+        return sl.bayes_risk(model(5.0, snr))
+
+    slope = float(risk(snr + step) - risk(snr - step)) / (2 * step)
+    snrs = jnp.asarray([snr, 2 * snr])
+    assert float(jax.grad(risk)(snr)) == pytest.approx(slope, rel=1e-6)
+    assert float(jax.grad(lambda snrs: jnp.sum(risk(snrs)))(snrs)[0]) == pytest.approx(slope, rel=1e-6)
+    assert float(jax.vmap(jax.grad(risk))(snrs)[0]) == pytest.approx(slope, rel=1e-6)
