@@ -7,10 +7,11 @@ QUICK := \
   tests/test_citation.py \
   tests/test_conclusions.py \
   tests/test_headings.py \
-  tests/test_house.py \
+  tests/test_structure.py \
   tests/test_mutations.py \
   tests/test_statements.py \
-  tests/test_symbols.py \
+  tests/test_symbol_linter.py \
+  tests/test_symbols_defined.py \
   tests/companion/test_repository.py \
   tests/companion/test_atomic.py \
   tests/companion/test_comparison.py \
@@ -24,7 +25,6 @@ QUICK := \
   tests/companion/test_dependencies.py \
   tests/companion/test_statements.py \
   tests/companion/test_slicing.py \
-  tests/companion/test_symbols.py \
   tests/lib/test_measures.py
 
 .DEFAULT_GOAL := help

@@ -41,7 +41,7 @@ def contests() -> Iterator[Contest]:
         )
         companion(clone, "run", "measures", *SMALL)
         ways = {
-            "companion draw": partial(companion, clone, "draw", "single_token", *SMALL),
+            "companion redraw": partial(companion, clone, "redraw", "single_token", *SMALL),
             "companion run": partial(companion, clone, "run", "measures", *SMALL),
         }
         yield Contest("One figure drawn again", "its notebook compiled before", ways, warm=False)

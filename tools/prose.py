@@ -134,7 +134,7 @@ PATTERNS = [
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of prose: where it begins, and the text."""
+    """A piece of prose and the line where it begins."""
 
     path: Path
     line: int
@@ -250,9 +250,13 @@ def main() -> None:
     parser.add_argument(
         "--measure", action="store_true", help="read the installed packages named instead: false alarms"
     )
+    parser.add_argument(
+        "--most", type=float, metavar="N", help="fail if a tree has more than N patterns per 1,000 words (default: any)"
+    )
     options = parser.parse_args()
     total, hits, errors, kept = Counter(), Counter(), Counter(), []
     by_pattern: Counter[str] = Counter()
+    crowded = False
     for path in _installed(options.trees) if options.measure else files(options.trees):
         tree = path.parts[0]
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -270,13 +274,16 @@ def main() -> None:
                         around = text.text[max(0, match.start() - 30) : match.end() + 30]
                         print(f"{path}:{text.line}: ...{around}... ({pattern.instead})")
     for tree in sorted(total):
-        share = 1000 * (hits[tree] + errors[tree]) / max(total[tree], 1)
-        print(f"{tree}: {errors[tree]} errors, {hits[tree]} counted, {share:.1f} per 1,000 of {total[tree]} words")
+        rate = 1000 * (hits[tree] + errors[tree]) / max(total[tree], 1)
+        print(f"{tree}: {errors[tree]} errors, {hits[tree]} counted, {rate:.1f} per 1,000 of {total[tree]} words")
+        if options.most is not None and rate > options.most:
+            print(f"{tree}: more than {options.most} per 1,000 words")
+            crowded = True
     for instead, count in by_pattern.most_common():
         print(f"  {count:5} {instead}")
     if kept:
         print(f"{len(kept)} kept on purpose (at most {MOST_KEPT}): {', '.join(kept)}")
-    if errors.total() or len(kept) > MOST_KEPT:
+    if errors.total() or crowded or len(kept) > MOST_KEPT:
         sys.exit(1)
 
 

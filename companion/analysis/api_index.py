@@ -140,7 +140,7 @@ class Library:
         cells = Notebook.named(self.project, notebook).code
         called = slicing.behind(cells, figure, [*settings.science, dependencies.MACHINE.name]).functions
         library = dependencies.Library.at(self.project.root, settings.science)
-        named = library.named(f"{settings.chapters}.{notebook}.{figure}", called)
+        named = library.named(self.project.figure_module(notebook, figure), called)
         return sorted({full for name in named if (full := self.resolve(name))})
 
     @cached_property

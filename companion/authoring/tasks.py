@@ -1,7 +1,7 @@
 """Heavy computations in pieces that other processes, or other machines, may compute beforehand.
 
 A chapter that has such pieces lists them in the function `pieces` of its `pieces.py`, by name, and asks `gather` for
-their values. `companion build --pieces` computes each in a separate process; a missing piece is computed in place.
+their values. `companion build --tasks` computes each in a separate process; a missing piece is computed in place.
 The numbers are the same either way. The keywords of `pieces` are the parameters that decide the values, and no others.
 """
 

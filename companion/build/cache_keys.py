@@ -69,7 +69,7 @@ def picture_key(project: Project, name: str, figure: str, profile: str) -> str:
 
 
 def _picture_parts(project: Project, name: str, figure: str, numbers: str) -> dict[str, Any]:
-    drawn = _library(project).picture_digest(f"{project.settings.chapters}.{name}.{figure}")
+    drawn = _library(project).picture_digest(project.figure_module(name, figure))
     return {"numbers": numbers, "picture": drawn, "drawing": drawing_versions(project)}
 
 
@@ -153,9 +153,9 @@ def run_stamp(
     project: Project, build: Build, name: str, profile: str, overrides: Mapping[str, Any], *, figure: str | None = None
 ) -> Path:
     """Return the stamp of a custom run, of all figures or of one; its numbers and pictures are one target."""
-    library, chapter = _library(project), f"{project.settings.chapters}.{name}"
+    library = _library(project)
     figures = [figure] if figure else Notebook.named(project, name).figures
-    pictures = [library.picture_digest(f"{chapter}.{one}") for one in figures]
+    pictures = [library.picture_digest(project.figure_module(name, one)) for one in figures]
     key = _key({"numbers": numbers_key(project, name, profile, overrides), "pictures": pictures})
     return build.stamps / f"{name}.{key}.json"
 

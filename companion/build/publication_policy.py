@@ -15,7 +15,7 @@ from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
 from companion.project.paths import DEFAULT_PROFILE, Project, relative
 
-# What alone makes `companion draw` enough to bring a published figure up to date.
+# What alone makes `companion redraw` enough to bring a published figure up to date.
 DRAWN_OTHERWISE = "it is drawn by other code"
 
 
@@ -143,7 +143,7 @@ def departures(project: Project, name: str, figure: str) -> list[str]:
         return faults
     record = store.read_record(folder, figure)
     drawn_by = dependencies.Library.at(project.root, project.settings.science).picture_digest(
-        f"{project.settings.chapters}.{name}.{figure}"
+        project.figure_module(name, figure)
     )
     found = {
         "it has other parameters": record.parameters != resolve(project, notebook, DEFAULT_PROFILE),

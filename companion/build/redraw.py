@@ -38,7 +38,7 @@ def draw(project: Project, name: str, figure: str, profile: str = DEFAULT_PROFIL
         target = cache_keys.picture_target(name, figure)
         content = cache_keys.made_of(project, target, profile)
         stamp = cache_keys.stamp_of(project, target, profile, content)
-        module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
+        module = project.import_module(project.figure_module(name, figure))
         shown = build.figures / name if table.is_relative_to(build.folder) else project.published / name
         with atomic.staging_folder(build.staging, f"draw-{name}") as staging:
             new = staging / name

@@ -1,7 +1,7 @@
 # The build graph of a book, which its Snakefile includes: a rule a notebook, then the site. Every output is a stamp that
 # bears its content key in its name, so the targets that are not there are exactly the stale ones, and Snakemake agrees
 # with `companion list` by construction.
-# With `--config pieces=1` the pieces of heavy computations are jobs too.
+# With `--config tasks=1` the pieces of heavy computations are jobs too.
 import sys
 
 from companion.build import cache_keys
@@ -38,7 +38,7 @@ def below(paths):
 site_stamp = stamps.pop(cache_keys.BOOK)
 stale = [name for name in names if not cache_keys.intact(project, stamps[name])]
 pieces = {name: [] for name in names}
-if config.get("pieces") and workflow.is_main_process:  # a job has its target, and need not know what others there are
+if config.get("tasks") and workflow.is_main_process:  # a job has its target, and need not know what others there are
     from companion.build import precompute  # imports the chapters that have pieces, so only when asked for
 
     pieces |= {name: below(precompute.files(project, name, profile).values()) for name in stale}
@@ -92,7 +92,7 @@ for notebook in names:
             params:
                 figures=[f"{notebook}/{figure}" for figure in missing],
             shell:
-                "{command:q} draw {params.figures} --profile {profile:q}"
+                "{command:q} redraw {params.figures} --profile {profile:q}"
 
 
 rule piece:
@@ -105,7 +105,7 @@ rule piece:
     resources:
         **asked_for(megabytes=2000),
     shell:
-        "{command:q} piece {wildcards.notebook} {wildcards.piece:q} --profile {profile:q}"
+        "{command:q} task {wildcards.notebook} {wildcards.piece:q} --profile {profile:q}"
 
 
 rule book:
@@ -117,4 +117,4 @@ rule book:
     resources:
         **asked_for(megabytes=4000),
     shell:
-        "{command:q} book --profile {profile:q}"
+        "{command:q} site --profile {profile:q}"

@@ -1,7 +1,26 @@
-"""The command line: `companion --help` lists what it does."""
+"""The command line, one module per command."""
 
-# Importing a module of commands adds them to the application, in the order of `companion --help`.
-from companion.cli import figures, results, book  # noqa: I001
+# The import of a module registers its command; `companion --help` lists the commands in this order.
+from companion.cli import build, site, pdf, serve, list_figures  # noqa: I001
+from companion.cli import run, redraw, task, sweep, runs
+from companion.cli import compare, verify
+from companion.cli import new, set_url
 from companion.cli.terminal import app
 
-__all__ = ["app", "book", "figures", "results"]
+__all__ = [
+    "app",
+    "build",
+    "compare",
+    "list_figures",
+    "new",
+    "pdf",
+    "redraw",
+    "run",
+    "runs",
+    "serve",
+    "set_url",
+    "site",
+    "sweep",
+    "task",
+    "verify",
+]

@@ -1,4 +1,4 @@
-"""`companion new`: a notebook that runs, or a whole book of one notebook; then make it yours."""
+"""Create a notebook with its chapter, or a book of one notebook, from the templates."""
 
 import keyword
 import re
@@ -16,76 +16,89 @@ from companion.project.repository import bootstrap_cell, dump_notebook
 TEMPLATES = Path(__file__).parent / "templates"
 REFERENCE_PART = "Reference"
 FIRST_NOTEBOOK = "first_figure"
-# Lines that bear the name of a chapter twice, and that of its package, must not grow too long for the linter.
+# An import line contains the name of a chapter twice and that of its package; it must fit the line length of ruff.
 LONGEST_NAME = 30
-# Folders of every book, and this package: none can be the chapters package as well.
-ROOMS = ("book", "companion", "figures", "profiles")
+# Folders of every book, and this package: the chapters package can have none of these names.
+RESERVED_FOLDERS = ("book", "companion", "figures", "profiles")
 
 
-def lay_out(project: Project, name: str) -> list[str]:
-    """Write chapter, notebook, profile entries and the row of the table of contents; the files touched."""
+def create_notebook(project: Project, name: str) -> list[str]:
+    """Create a notebook and its chapter, add it to profiles and table of contents; return the paths of all files."""
     chapters = project.settings.chapters
     _require_name(name)
     if name in (BOOK, chapters, *project.settings.science):
-        raise UserError(f"{name!r} is a word of the build. Choose another name.")
+        raise UserError(f"{name!r} is the name of a build target or of a package of this book. Choose another name.")
     figure = figure_of(name)
-    homes = {
+    texts = {
         project.notebook(name): _notebook(project, name),
         project.chapter(name) / "__init__.py": _fill("chapter/__init__.py.txt", name, chapters),
         project.chapter(name) / "parameters.py": _fill("chapter/parameters.py.txt", name, chapters),
-        project.chapter(name) / f"{figure}.py": _fill("chapter/figure.py.txt", name, chapters),
+        project.figure_file(name, figure).with_name("__init__.py"): _fill("chapter/figures.py.txt", name, chapters),
+        project.figure_file(name, figure): _fill("chapter/figure.py.txt", name, chapters),
     }
-    if taken := [relative(path, project.root) for path in (*homes, project.book / f"{name}.md") if path.exists()]:
-        raise UserError(f"{name!r} is taken: {', '.join(taken)}. Choose another name, or edit what is there.")
-    for path, text in homes.items():
+    if existing := [relative(path, project.root) for path in (*texts, project.book / f"{name}.md") if path.exists()]:
+        raise UserError(
+            f"{name!r} cannot be created because these files exist: {', '.join(existing)}. Choose another name."
+        )
+    for path, text in texts.items():
         write_text(path, text)
-    rows = {
+    entries = {
         project.profiles / "smoke.yml": f"{name}:\n  repeats: 200\n",
         project.profiles / "full.yml": f"{name}:\n  repeats: 5000\n",
     }
-    for path, row in rows.items():
-        write_text(path, path.read_text(encoding="utf-8").rstrip("\n") + "\n" + row)
+    for path, entry in entries.items():
+        write_text(path, path.read_text(encoding="utf-8").rstrip("\n") + "\n" + entry)
     _add_to_contents(project.root / "_toc.yml", f"{project.book.name}/{name}")
-    return [relative(path, project.root) for path in (*homes, *rows, project.root / "_toc.yml")]
+    return [relative(path, project.root) for path in (*texts, *entries, project.root / "_toc.yml")]
 
 
-def lay_out_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
-    """Write a book of one `notebook` into `folder`, which is made if need be; the files written."""
+def create_book(folder: Path, notebook: str = FIRST_NOTEBOOK) -> list[str]:
+    """Create a book with one notebook in `folder`, which must be empty or missing; return the paths of all files."""
     if folder.exists() and any(folder.iterdir()):
-        raise UserError(f"{folder} is not empty: a new book begins in a new folder.")
+        raise UserError(f"{folder} is not empty. A book is created in a new or empty folder.")
     package = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
     _require_name(package)
-    if package in ROOMS:
-        raise UserError(f"The folder's name becomes that of a package, and {package!r} is a room of every book.")
+    if package in RESERVED_FOLDERS:
+        raise UserError(
+            f"A package of the book is named after its folder, and {package!r} is the name of another folder of every "
+            "book. Choose another name."
+        )
     templates = TEMPLATES / "book"
     for template in sorted(path for path in templates.rglob("*") if path.is_file()):
         name = template.relative_to(templates).as_posix().removesuffix(".txt").replace("__package__", package)
         text = Template(template.read_text(encoding="utf-8"))
         write_text(folder / name, text.substitute(package=package, words=package.replace("_", " ").capitalize()))
-    lay_out(Project(folder.resolve()), notebook)
+    create_notebook(Project(folder.resolve()), notebook)
     return sorted(relative(path, folder) for path in folder.rglob("*") if path.is_file())
 
 
 def figure_of(name: str) -> str:
-    """The figure of a new notebook."""
+    """Return the name of the figure of a new notebook."""
     return f"{name}_error"
 
 
 def _require_name(name: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
-        raise UserError(f"This name is also a Python name: lower case, words joined by underscores. Got {name!r}.")
+        raise UserError(
+            f"A name must be a Python name in lower case, words joined by underscores, such as `my_notebook`. "
+            f"Got {name!r}."
+        )
     if len(name) > LONGEST_NAME:
         raise UserError(
-            f"{name!r} has {len(name)} letters, and a name has {LONGEST_NAME} at most: import lines bear it twice."
+            f"A name has at most {LONGEST_NAME} characters, so that import lines stay short. Got {name!r} with "
+            f"{len(name)}."
         )
     if keyword.iskeyword(name):
-        raise UserError(f"{name!r} is a word of Python. Choose another name.")
+        raise UserError(f"{name!r} is a keyword of Python. Choose another name.")
 
 
 def _fill(template: str, name: str, chapters: str) -> str:
     words = name.replace("_", " ")
     figure = figure_of(name)
-    imports = [f"from {chapters}.{name} import {figure}", f"from {chapters}.{name}.parameters import Parameters"]
+    imports = [
+        f"from {chapters}.{name}.figures import {figure}",
+        f"from {chapters}.{name}.parameters import Parameters",
+    ]
     return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(
         name=name,
         chapters=chapters,
@@ -117,7 +130,7 @@ def _notebook(project: Project, name: str) -> str:
 
 
 def _add_to_contents(path: Path, page: str) -> None:
-    """A row at the end of the last part before the reference pages."""
+    """Add `page` at the end of the last part that is not the reference part."""
     yaml = YAML()
     yaml.indent(mapping=2, sequence=4, offset=2)
     contents = yaml.load(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What all commands share: the application, two consoles, common arguments, and how faults are told."""
+"""What the commands share: the application, two consoles, common arguments and the report of errors."""
 
 import errno
 import functools
@@ -19,37 +19,45 @@ from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.paths import Project
 
+# The groups of commands in `companion --help`.
+BUILD_AND_READ = "Build and read"
+ONE_NOTEBOOK = "One notebook"
+COMPARE_AND_VERIFY = "Compare and verify"
+MAKE_A_BOOK = "Make a book"
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    epilog="`make book` is `companion build` in a fresh environment; `make test` runs every test.",
+    # a command has its own context settings and inherits this one
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="`companion COMMAND --help` explains a command and shows an example.",
 )
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
-# How a disk, or a person's share of one, says that it is full.
+# The errors of a full disk and of an exhausted quota.
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
-def completed(known: Callable[[Project], list[str]]) -> Callable[[str], list[str]]:
-    """What a shell offers for a word that was begun; outside a book nothing, and no fault."""
+def completer(names_in: Callable[[Project], list[str]]) -> Callable[[str], list[str]]:
+    """Return a shell completion for the names that `names_in` finds in the current book; none outside a book."""
 
-    def offered(begun: str) -> list[str]:
+    def complete(incomplete: str) -> list[str]:
         try:
-            return [name for name in known(Project.here()) if name.startswith(begun)]
+            return [name for name in names_in(Project.here()) if name.startswith(incomplete)]
         except UserError:
             return []
 
-    return offered
+    return complete
 
 
 Profile = Annotated[
     str,
     typer.Option(
         "--profile",
-        help="`laptop` is the notebooks' own parameters; the files in profiles/ override some: `smoke` is small, "
-        "`full` is for a cluster or a GPU.",
-        autocompletion=completed(Project.profile_names),
+        help="Size of the computation: `laptop` uses the notebooks' own parameters; a file in profiles/ overrides some "
+        "of them (`smoke` is small, for tests; `full` is large, for a cluster or a GPU).",
+        autocompletion=completer(Project.profile_names),
     ),
 ]
 
@@ -58,46 +66,49 @@ NotebookName = Annotated[
     str,
     typer.Argument(
         metavar="NOTEBOOK",
-        help="A notebook of book/, without the ending.",
-        autocompletion=completed(Project.notebooks),
+        help="Name of a notebook in book/, without `.ipynb`.",
+        autocompletion=completer(Project.notebooks),
     ),
 ]
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(provenance.version())
         raise typer.Exit
 
 
 @app.callback()
-def common(
+def main(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Rerun the notebooks of the companion, rebuild its figures and its site."""
+    """Build, rerun and verify a book whose figures are computed by notebooks."""
 
 
-def explained(command: Callable[..., None]) -> Callable[..., None]:
-    """Show in sentences mistakes and a full disk (exit code 2), failed claims (3), a signal (as a shell tells it)."""
+def report_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Print errors of `command` as sentences and exit with a code.
+
+    The code is 2 for a user error or a full disk, 3 for a failed claim, 128 plus the number of a signal.
+    """
 
     @functools.wraps(command)
     def run(*args, **kwargs):
         try:
             command(*args, **kwargs)
-        except UserError as mistake:
-            errors.print(f"[bold red]Error:[/] {plain(str(mistake))}", soft_wrap=True)
+        except UserError as error:
+            errors.print(f"[bold red]Error:[/] {escaped(str(error))}", soft_wrap=True)
             raise typer.Exit(2) from None
         except ClaimsFailed as failure:
-            errors.print(f"[bold red]A claim does not hold.[/] {plain(str(failure))}", soft_wrap=True)
+            errors.print(f"[bold red]A claim does not hold.[/] {escaped(str(failure))}", soft_wrap=True)
             raise typer.Exit(3) from None
-        except OSError as fault:
-            if fault.errno not in NO_SPACE:
+        except OSError as error:
+            if error.errno not in NO_SPACE:
                 raise
-            place = f" ({plain(fault.filename)})" if fault.filename else ""
+            place = f" ({escaped(error.filename)})" if error.filename else ""
             errors.print(
-                f"[bold red]Error:[/] No space is left on the disk{place}. Nothing is half-written: make room, and "
+                f"[bold red]Error:[/] No space is left on the disk{place}. No file is incomplete: free some space and "
                 "run the same command to continue.",
                 soft_wrap=True,
             )
@@ -110,29 +121,34 @@ def explained(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def show_table(table: Table) -> None:
-    """Print a table: within the width of a terminal, names folded; elsewhere as wide as it is, whole in every line."""
+    """Print a table, folded to the width of a terminal; if the output is not a terminal, never fold a row."""
     for column in table.columns:
         column.overflow = "fold"
     if console.is_terminal:
         console.print(table)
         return
-    widest = Measurement.get(console, console.options.update(max_width=sys.maxsize), table).maximum
-    Console(highlight=False, width=widest).print(table)
+    width = Measurement.get(console, console.options.update(max_width=sys.maxsize), table).maximum
+    Console(highlight=False, width=width).print(table)
 
 
 def open_page(page: Path) -> None:
-    """Show a page in the browser, or say that there is none: its path is printed anyway."""
+    """Open a page in the browser, or report that there is no browser."""
     import webbrowser
 
     if not webbrowser.open(page.as_uri()):
-        errors.print("No browser was found: open the page yourself.")
+        errors.print("No browser was found. Open the page by its path.")
 
 
-def plain(text: str | Path) -> str:
-    """Square brackets are markup to rich; to us they are citations, and may stand in the name of a folder."""
+def escaped(text: str | Path) -> str:
+    """Return `text` without rich markup: square brackets are citations here, and a path may contain them."""
     return escape(str(text))
 
 
-def shown(value: Any) -> str:
-    """A parameter as it is typed."""
+def formatted(value: Any) -> str:
+    """Return the value of a parameter as a user types it."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 figure`, `2 figures`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -36,7 +36,7 @@ def thumbnail(project: Project, profile: str, place: str, theme: Theme) -> bytes
 
 
 def _drawn(project: Project, folder: Path, name: str, figure: str, theme: Theme) -> bytes:
-    module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
+    module = project.import_module(project.figure_module(name, figure))
     table = table_io.read_csv(folder / f"{figure}{store.DATA}", store.read_record(folder, figure).columns)
     with style(theme):
         picture = module.draw(table)

@@ -70,6 +70,14 @@ class Project:
         if str(self.root) not in sys.path:
             sys.path.insert(0, str(self.root))
 
+    def figure_module(self, name: str, figure: str) -> str:
+        """Return the dotted name of the module of a figure: `chapters.<notebook>.figures.<figure>`."""
+        return f"{self.settings.chapters}.{name}.figures.{figure}"
+
+    def figure_file(self, name: str, figure: str) -> Path:
+        """Return the path of the module of a figure."""
+        return self.chapter(name) / "figures" / f"{figure}.py"
+
     def chapter(self, name: str) -> Path:
         """The folder with the code and the data of notebook `name`."""
         return self.root / self.settings.chapters / name

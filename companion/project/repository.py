@@ -58,7 +58,7 @@ FORM = "https://github.com/<account>/<repository>"
 _URL = r"https://github\.com/[\w.-]+/[\w.-]+"
 _DEFINITION = r'(?m)^(repository:[ \t]*\n(?:[ \t]+.*\n|[ \t]*#.*\n|\n)*?[ \t]+url:)[ \t]*(?:""|\'\'|[^\s#]*)'
 # The line of a README, a comment, below which the badges are.
-_BADGES_BELOW = r"(?m)^(<!-- `companion address` .*-->\n)"
+_BADGES_BELOW = r"(?m)^(<!-- `companion set-url` .*-->\n)"
 _BADGE = r"\[!\[(?:Binder|Open In Colab)\]\([^)]*\)\]\([^)]*\)\n"
 
 

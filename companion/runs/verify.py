@@ -106,7 +106,7 @@ class Verification:
         self, names: Sequence[str], cores: int, begun: Callable[[str], None]
     ) -> Generator[tuple[str, str | None], None, None]:
         """Run these notebooks in the copy; each as it ends, and why it left nothing, if it did not."""
-        command = [sys.executable, "-m", "companion", "run", "--apart"]
+        command = [sys.executable, "-m", "companion", "run", "--isolated"]
         commands = {name: [*command, name] for name in names}
         with closing(processes.run_all(commands, cores, self.home.verified, begun)) as ended:
             for name, finished in ended:
@@ -175,7 +175,7 @@ class Verification:
                 continue
             if redrawn is None:
                 frame = table_io.read_csv(published / files[1], record.columns)
-                module = project.import_module(f"{project.settings.chapters}.{name}.{figure}")
+                module = project.import_module(project.figure_module(name, figure))
                 redrawn = rendering.pictures(module, frame)
             if fault := unlike((published / files[0]).read_bytes(), redrawn[suffix], suffix):
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")

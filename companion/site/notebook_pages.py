@@ -55,7 +55,7 @@ def weave_published(project: Project, name: str) -> Path:
     for figure in notebook.figures:
         if faults := publication_policy.departures(project, name, figure):
             enough = faults == [publication_policy.DRAWN_OTHERWISE]
-            command = f"companion draw {name}/{figure}" if enough else f"companion run {name}"
+            command = f"companion redraw {name}/{figure}" if enough else f"companion run {name}"
             sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
     if sentences:
         raise UserError("\n".join(sentences))

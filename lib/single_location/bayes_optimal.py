@@ -238,8 +238,8 @@ def require_start_overlap(owner: str, start_overlap: float | Float[Array, ""]) -
     """Raise `ValueError` unless a concrete overlap of a start is between 0 and 1."""
     if is_concrete(start_overlap) and not 0 < start_overlap < 1:
         raise ValueError(
-            f"`{owner}(start_overlap=...)` must be between 0 and 1: it is the overlap of a posterior mean with the truth, 0 "
-            f"where nothing is known and 1 where everything is. Got {start_overlap}."
+            f"`{owner}(start_overlap=...)` must be between 0 and 1: it is the overlap of a posterior mean with the truth, "
+            f"0 where nothing is known and 1 where everything is. Got {start_overlap}."
         )
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from rich.progress import Progress
 
-from chapters.published_experiment import every_length, every_run
+from chapters.published_experiment import every_run
 from chapters.published_experiment.data import every_run as command
 from chapters.published_experiment.every_run import (
     COLUMNS,
@@ -24,6 +24,7 @@ from chapters.published_experiment.every_run import (
     runs_in,
     wrong_way,
 )
+from chapters.published_experiment.figures import every_length
 from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, head_at
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, published_task
 from companion.authoring.checkpoints import Checkpoint

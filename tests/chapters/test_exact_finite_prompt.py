@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from chapters.exact_finite_prompt.freezing import frozen_participation, participation_curves
+from chapters.exact_finite_prompt.figures.freezing import frozen_participation, participation_curves
+from chapters.exact_finite_prompt.figures.shrunken_mean import largest_score
 from chapters.exact_finite_prompt.parameters import Parameters
 from chapters.exact_finite_prompt.plain_prompts import query_ray, simulate
 from chapters.exact_finite_prompt.quadrature import add_weights, evaluate
-from chapters.exact_finite_prompt.shrunken_mean import largest_score
 from lib.finite_prompt import LARGEST_TAU
 from lib.measures import empirical
 

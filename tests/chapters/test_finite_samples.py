@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.finite_samples import marks, overlaps_against_samples, plain, published, theory, training
+from chapters.finite_samples import marks, plain, published, theory, training
 from chapters.finite_samples.data import make
+from chapters.finite_samples.figures import overlaps_against_samples
 from chapters.finite_samples.limits import extrapolate
 from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion.authoring.datasets import faults

@@ -12,7 +12,7 @@ from chapters.icl_infinite.block_flows import (
     slowest_rate,
     toeplitz,
 )
-from chapters.icl_infinite.escape_from_saddle import SADDLE_SIZE
+from chapters.icl_infinite.figures.escape_from_saddle import SADDLE_SIZE
 from lib.icl import LinearRegression, balanced_start, block_head
 
 NAME = "icl_infinite"

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.laboratory import live_cloud, live_needle, live_plane, live_valley
 from chapters.laboratory.clouds import answers, draw_clouds
+from chapters.laboratory.figures import live_cloud, live_needle, live_plane, live_valley
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.marks import share_left
 from chapters.laboratory.trials import Trial

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.message_passing import descents, reached_risk, risk_along_iterations, runs, settings, theory
+from chapters.message_passing import descents, runs, settings, theory
 from chapters.message_passing.data import make
+from chapters.message_passing.figures import reached_risk, risk_along_iterations
 from chapters.message_passing.theory import Ends, Measured, widths
 from companion.authoring.datasets import faults
 from lib.statistics import comparison_quantile

@@ -6,13 +6,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from chapters.sharp_rates import averaged_errors, local_slopes
+from chapters.sharp_rates import averaged_errors
 from chapters.sharp_rates.bounded_averages import _error_of_signs, bounded_queries
-from chapters.sharp_rates.exponent_laws import read_slopes
-from chapters.sharp_rates.operator_norm import average
+from chapters.sharp_rates.figures import local_slopes
+from chapters.sharp_rates.figures.exponent_laws import read_slopes
+from chapters.sharp_rates.figures.operator_norm import average
+from chapters.sharp_rates.figures.rate_at_fixed_ratio import ratio_exponent
 from chapters.sharp_rates.parameters import READ_AT, Parameters
 from chapters.sharp_rates.query_averages import ErrorTable, planar_density, radial_density
-from chapters.sharp_rates.rate_at_fixed_ratio import ratio_exponent
 from lib.attention import Attention
 from lib.batching import tabulate
 from lib.finite_prompt import output_error, rate_exponent

@@ -6,10 +6,11 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from chapters.single_location_training import published, published_descents
+from chapters.single_location_training import published
 from chapters.single_location_training.closed_form import least_risks, real_errors, try_closed_form
 from chapters.single_location_training.descents import LEARNED, SOFT, Descents, draw_starts, keys, train_softmax
-from chapters.single_location_training.seven_overlaps import numbers, simulate, start_off, start_on
+from chapters.single_location_training.figures import published_descents
+from chapters.single_location_training.figures.seven_overlaps import numbers, simulate, start_off, start_on
 from companion.authoring.datasets import faults
 from lib.single_location import Overlaps, Spiked, softmax
 from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of

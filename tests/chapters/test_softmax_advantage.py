@@ -6,11 +6,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import erf, softmax
 
-from chapters.softmax_advantage import crossings, one_token_knows, random_length, strong_laws
+from chapters.softmax_advantage import crossings, strong_laws
+from chapters.softmax_advantage.figures import one_token_knows, random_length
+from chapters.softmax_advantage.figures.population_risk import strengths
 from chapters.softmax_advantage.fixed_heads import pooled, score_marginals
 from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import GENERIC_SNR, MODELS
-from chapters.softmax_advantage.population_risk import strengths
 from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, measure_cosine
 from chapters.softmax_advantage.zoo import BIASES, ZOO
 from lib import single_location as sl

@@ -66,7 +66,7 @@ def inline(book: Path, profile: str) -> None:
 def snakemake(book: Path, profile: str, *how: str) -> None:
     """Pieces, then notebooks, by the book's own graph."""
     goals = [f"notebook_{name}" for name in NOTEBOOKS]
-    subprocess.run([*SNAKEMAKE, *how, "--config", f"profile={profile}", "pieces=1", "--", *goals], cwd=book, check=True)
+    subprocess.run([*SNAKEMAKE, *how, "--config", f"profile={profile}", "tasks=1", "--", *goals], cwd=book, check=True)
 
 
 def by_jobs(book: Path, profile: str) -> None:

@@ -109,7 +109,7 @@ def _own_packages(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """The book as it was laid out, for reading only: its package is `clone`, its notebook `toy`."""
     root = tmp_path_factory.mktemp("pristine") / "clone"
-    scaffold.lay_out_book(root, "toy")
+    scaffold.create_book(root, "toy")
     return Clone(root)
 
 
@@ -175,7 +175,7 @@ def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clon
     """The book as it was laid out, but `simulate` puts pieces together, for reading only; the numbers are the same."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("in_pieces") / "clone")
     clone.write("clone/toy/pieces.py", PIECES)
-    figure = "clone/toy/toy_error.py"
+    figure = "clone/toy/figures/toy_error.py"
     clone.replace(figure, "from companion import Alt", "from clone.toy.pieces import pieces\nfrom companion import Alt")
     clone.replace(figure, "Numbers, Table\n", "Numbers, Table, gather\n")
     text = (clone.root / figure).read_text(encoding="utf-8")
@@ -238,12 +238,12 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     if f"book/{name}" not in set(_rows(_yaml(project.root / "_toc.yml"))):
         yield f"Put it into the table of contents: add `- file: book/{name}` to _toc.yml."
     if f"book/{name}.ipynb" in repository.differing(project):
-        yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion address`."
+        yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion set-url`."
     yield from _too_thick(project, notebook)
 
 
 def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str]:
-    file = f"{project.settings.chapters}/{name}/{figure}.py"
+    file = project.figure_file(name, figure).relative_to(project.root).as_posix()
     if not (project.root / file).is_file():
         yield f"Write {file}: book/{name}.ipynb publishes it."
         return
@@ -322,7 +322,7 @@ def _orphans(project: Project) -> Iterator[str]:
 
 def _unpublishable(project: Project, name: str) -> Iterator[str]:
     """Figure files that their notebook does not publish."""
-    for path in sorted(project.chapter(name).glob("*.py")):
+    for path in sorted(project.chapter(name).rglob("*.py")):
         is_figure = {"numbers", "draw"} <= set(_functions(path)) or "Alt:" in _docstring(path)
         if is_figure and path.stem not in Notebook.named(project, name).figures:
             yield f"book/{name}.ipynb does not publish `{path.stem}` of {path.relative_to(project.root)}."
@@ -336,9 +336,9 @@ def _unpublished(project: Project) -> Iterator[str]:
             faults = store.faults(folder, figure)
             for fault in faults:
                 yield f"figures/{name}/: {fault}. Run `companion run {name}` and commit what it publishes."
-            drawn_by = library.picture_digest(f"{project.settings.chapters}.{name}.{figure}")
+            drawn_by = library.picture_digest(project.figure_module(name, figure))
             if not faults and store.read_record(folder, figure).picture != drawn_by:
-                yield f"figures/{name}/{figure}: drawn by other code. Run `companion draw {name}/{figure}` and commit."
+                yield f"figures/{name}/{figure}: drawn by other code. Run `companion redraw {name}/{figure}`, commit."
         for extra in sorted(set(store.names_in(folder)) - set(figures)):
             yield f"figures/{name}/{extra}: no longer published. Run `companion run {name}` and commit."
 

@@ -140,7 +140,7 @@ def test_a_sentence_costs_no_kernel(paper):
     paper.replace("book/walks.ipynb", "How far does it get?", "How far, on average?")
     said = paper.build()
     assert KERNEL not in said
-    assert "drawn" not in said
+    assert "redrawn" not in said
     assert paper.bytes_of(EXECUTED) == before
     for shown in ("_build/html/book/walks.html", "_build/laptop/notebooks/walks.ipynb"):
         assert "How far, on average?" in (paper.root / shown).read_text(encoding="utf-8")
@@ -153,10 +153,10 @@ def test_a_colour_or_a_caption_costs_one_drawing(paper, old, new):
     sister = [f"figures/walks/returns{suffix}" for suffix in (".svg", ".csv", ".json")]
     before, numbers = paper.bytes_of(EXECUTED, *sister), paper.bytes_of("figures/walks/spread.csv")
     picture = paper.bytes_of("figures/walks/spread.svg", "figures/walks/spread.json")
-    paper.replace("episodes/walks/spread.py", old, new)
+    paper.replace("episodes/walks/figures/spread.py", old, new)
     said = paper.build()
     assert KERNEL not in said
-    assert said.count("drawn") == 1
+    assert said.count("redrawn") == 1
     assert paper.bytes_of(EXECUTED, *sister) == before
     assert paper.bytes_of("figures/walks/spread.csv") == numbers
     assert paper.bytes_of(*picture) != picture
@@ -171,7 +171,7 @@ def test_a_simulation_costs_its_notebook(paper):
 
 def test_a_claim_that_fails_publishes_nothing(paper):
     before = paper.bytes_of("figures/walks/spread.json", "figures/walks/spread.csv", EXECUTED)
-    paper.replace("episodes/walks/spread.py", "expected=1.0", "expected=3.0")
+    paper.replace("episodes/walks/figures/spread.py", "expected=1.0", "expected=3.0")
     finished = paper.companion("run", "walks")
     assert finished.returncode == 3
     assert "walks-spread" in finished.stderr
@@ -179,19 +179,19 @@ def test_a_claim_that_fails_publishes_nothing(paper):
 
 
 def test_a_piece_survives_what_cannot_change_it(paper):
-    assert paper.companion("piece", "walks", "steps-10").returncode == 0
-    assert "1 of 3 pieces are there" in paper.companion("piece", "walks").stdout
+    assert paper.companion("task", "walks", "steps-10").returncode == 0
+    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
     paper.replace("book/walks.ipynb", "How far does it get?", "How far?")
-    paper.replace("episodes/walks/spread.py", "bars are two standard errors", "with bars")
-    paper.replace("episodes/walks/spread.py", '"The mean square distance after', '"That after')
-    paper.replace("episodes/walks/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
+    paper.replace("episodes/walks/figures/spread.py", "bars are two standard errors", "with bars")
+    paper.replace("episodes/walks/figures/spread.py", '"The mean square distance after', '"That after')
+    paper.replace("episodes/walks/figures/returns.py", "np.sqrt(2 / (np.pi * n))", "(2 / (np.pi * n)) ** 0.5")
     paper.replace("book/walks.ipynb", "quantile = 4.0", "quantile = 5.0")
     paper.replace("walkers/line.py", "steps_up = ", "# drawn at once\n    steps_up = ")
-    assert "1 of 3 pieces are there" in paper.companion("piece", "walks").stdout
+    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
     paper.replace("book/walks.ipynb", "walkers = 2000", "walkers = 2001")
-    assert "0 of 3 pieces are there" in paper.companion("piece", "walks").stdout
+    assert "0 of 3 tasks are cached" in paper.companion("task", "walks").stdout
     paper.replace("book/walks.ipynb", "walkers = 2001", "walkers = 2000")
-    assert "1 of 3 pieces are there" in paper.companion("piece", "walks").stdout, "nothing deletes a piece"
+    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout, "nothing deletes a piece"
 
 
 def test_a_package_that_is_not_there_is_named(paper):
@@ -206,7 +206,7 @@ def test_what_is_published_is_verified(paper):
     """By a machine that is installed, of a book that is a folder."""
     finished = paper.companion("verify")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "All 2 figures are what the code gives." in finished.stdout
+    assert "All 2 figures are reproduced." in finished.stdout
 
 
 def test_the_wheel_verifies_figures_without_a_clone(elsewhere, tmp_path):
@@ -214,7 +214,7 @@ def test_the_wheel_verifies_figures_without_a_clone(elsewhere, tmp_path):
     shutil.copytree(ROOT / "figures/needle_in_a_long_prompt", tmp_path / "downloaded/needle_in_a_long_prompt")
     finished = Paper(tmp_path, elsewhere).companion("verify", "needle_in_a_long_prompt", "--figures", "downloaded")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "All 2 figures are what the code gives." in finished.stdout
+    assert "All 2 figures are reproduced." in finished.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"downloaded", "_build"}
 
 

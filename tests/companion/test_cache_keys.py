@@ -11,7 +11,7 @@ from companion.build import cache_keys
 from companion.io.errors import UserError
 from companion.project.paths import Project
 
-FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
+FIGURE, NOTEBOOK = "clone/toy/figures/toy_error.py", "book/toy.ipynb"
 
 
 def listed(clone, *arguments):
@@ -168,7 +168,7 @@ def test_the_list_says_seconds_and_claims_of_a_run(ran_clone):
 def test_the_list_is_whole_where_it_is_piped(ran_clone):
     """However narrow the terminal is said to be; and a long name is one word."""
     long = "a_figure_whose_name_is_longer_than_anybody_would_ever_want_to_type_into_a_terminal_of_eighty_columns"
-    shutil.copyfile(ran_clone.root / FIGURE, ran_clone.root / f"clone/toy/{long}.py")
+    shutil.copyfile(ran_clone.root / FIGURE, ran_clone.root / f"clone/toy/figures/{long}.py")
     ran_clone.replace(NOTEBOOK, "import toy_error", f"import {long}, toy_error")
     ran_clone.replace(
         NOTEBOOK, '"publish(toy_error, errors)"', f'"publish({long}, errors)\\n", "publish(toy_error, errors)"'

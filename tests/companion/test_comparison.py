@@ -186,7 +186,7 @@ def test_command_says_what_is_equal(tmp_path):
     """And ends with 0."""
     said = invoke("compare", build(tmp_path / "old"), build(tmp_path / "new"))
     assert said.exit_code == 0
-    assert said.output.splitlines() == ["= toy/toy_error", "1 figures are equal, 0 differ."]
+    assert said.output.splitlines() == ["= toy/toy_error", "1 of 1 figures are equal."]
 
 
 def test_command_says_what_differs(tmp_path):
@@ -196,7 +196,7 @@ def test_command_says_what_differs(tmp_path):
     assert said.exit_code == 1
     assert "≠ toy/toy_error" in said.output
     assert "row 2, column 'error': 0.01 and [bold]" in said.output
-    assert "0 figures are equal, 1 differ." in said.output
+    assert "0 of 1 figures are equal." in said.output
     assert invoke("compare", new, tmp_path / "nowhere").exit_code == 2
 
 

@@ -9,7 +9,7 @@ from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.runs.custom_runs import all_runs
 
-FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 OWN = ("toy-11111111", "toy-22222222")
 
 
@@ -42,7 +42,7 @@ def test_runs_are_listed_newest_last(listed):
     older, newer = OWN[1], OWN[0]
     assert [line.strip() for line in said.stdout.splitlines()] == [
         f"{older}  1/1 claims hold  2026-01-01T00:00:00+00:00",
-        "as published",
+        "published parameters",
         str(listed.project.runs / older / "index.html"),
         f"{newer}  0/1 claims hold  2026-02-01T00:00:00+00:00",
         "seed: 0 → 7",
@@ -109,7 +109,7 @@ def test_name_of_no_run_is_answered_with_those_there_are(listed, pristine):
 def one_figure(ran, tmp_path_factory):
     """A clone whose notebook has a second figure, which cannot be computed, in which the first was run alone."""
     clone = ran.copy_to(tmp_path_factory.mktemp("one_figure") / "clone")
-    shutil.copyfile(clone.root / CODE, clone.root / "clone/toy/impossible.py")
+    shutil.copyfile(clone.root / CODE, clone.root / "clone/toy/figures/impossible.py")
     cells = Notebook.named(clone.project, "toy").code
     (setup,) = [cell for cell in cells if cell.startswith("# setup")]
     clone.rewrite_cell("# setup", setup.replace("import toy_error", "import impossible, toy_error"))
@@ -123,7 +123,7 @@ def one_figure(ran, tmp_path_factory):
 def test_one_figure_is_run_without_what_others_need(ran, one_figure):
     """The same numbers to the last digit, in a folder of its own; what is published stays."""
     assert one_figure.finished.returncode == 0, one_figure.finished.stderr
-    assert "toy: 1 figures, 1 claims hold" in one_figure.finished.stdout
+    assert "toy: 1 figure, 1 claim holds" in one_figure.finished.stdout
     assert one_figure.own.name.startswith(f"toy-{FIGURE}-")
     assert store.names_in(one_figure.own / "figures/toy") == [FIGURE]
     table = f"tables/toy/{FIGURE}.csv"

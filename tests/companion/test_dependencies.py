@@ -364,7 +364,7 @@ def machine(tmp_path_factory, monkeypatch):
     ("module", "changed"),
     [(name, {"numbers"}) for name in dependencies.OF_NUMBERS]
     + [(name, {"picture"}) for name in dependencies.OF_PICTURES]
-    + [("companion.cli.figures", set()), ("companion.site.jupyter_book", set())],
+    + [("companion.cli.run", set()), ("companion.site.jupyter_book", set())],
 )
 def test_machine_decides_what_passes_through_it(parts, machine, module, changed):
     """Numbers pass through some of its files, pictures through others, the rest only moves them about."""
@@ -410,7 +410,7 @@ def test_first_chapter_stands_on_attention_and_measures():
     """`gaussian_limit` of this repository: its science, and neither another chapter nor any `__init__`."""
     library = dependencies.Library.at(ROOT, Project(ROOT).settings.science)
     found = set(library.numbers_digests(slicing.modules(Notebook.named(Project(ROOT), "gaussian_limit").code)))
-    assert {"lib/attention.py", "lib/measures.py", "chapters/gaussian_limit/laplace_domain.py"} <= found
+    assert {"lib/attention.py", "lib/measures.py", "chapters/gaussian_limit/figures/laplace_domain.py"} <= found
     chapters = {path.split("/")[1] for path in found if path.startswith("chapters/")}
     assert chapters == {"gaussian_limit"}
     assert [path for path in sorted(found) if path.endswith("__init__.py")] == []

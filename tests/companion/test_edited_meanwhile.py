@@ -11,7 +11,7 @@ from companion.figures import store
 from companion.io import atomic
 from companion.project.paths import Project
 
-FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 TARGETS = {"toy", f"toy-{FIGURE}"}
 
 
@@ -73,7 +73,7 @@ def test_a_run_of_ones_own_belongs_where_its_values_say(clone):
 
 def test_a_picture_is_that_of_when_the_wait_is_over(ran_clone):
     """A drawing waits for a run, or it would draw half of what that leaves."""
-    with waiting(ran_clone, ran_clone.project.build("laptop").locks / "toy", "draw", "toy/toy_error"):
+    with waiting(ran_clone, ran_clone.project.build("laptop").locks / "toy", "redraw", "toy/toy_error"):
         ran_clone.replace(CODE, "Points are means", "Points are averages")
     assert "Points are averages" in store.read_record(ran_clone.project.published / "toy", FIGURE).caption
     assert all(cache_keys.is_fresh(ran_clone.project, target, "laptop") for target in TARGETS)
@@ -94,7 +94,7 @@ file = Path({path!r})
 text = file.read_text()
 file.write_text(text.replace({old!r}, {new!r}))
 assert file.read_text() != text
-from clone.toy import toy_error
+from clone.toy.figures import toy_error
 from clone.toy.parameters import Parameters
 
 from companion import begin
@@ -150,7 +150,7 @@ def test_a_piece_whose_source_is_edited_meanwhile_is_not_kept(pieced):
     """It would lie under the key of the other source."""
     edits = "with open(__file__, 'a') as source:\n        source.write('EDITED = 1\\n')"
     pieced.replace("clone/toy/pieces.py", '"""What a length comes to."""', edits)
-    finished = pieced.companion("piece", "toy", "length-10")
+    finished = pieced.companion("task", "toy", "length-10")
     assert finished.returncode == 2
     assert "toy was edited while length-10 was computed" in finished.stderr
     assert list(pieced.project.generated.rglob("*.npz")) == []

@@ -18,7 +18,7 @@ from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
 from companion.project.paths import CACHE
 
-FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 SET = {f"{FIGURE}{suffix}" for suffix in store.SUFFIXES}
 
 
@@ -35,7 +35,7 @@ def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
         json.loads((build.provenance / "toy.json").read_text())
     )
     assert sorted(path.name.split(".")[0] for path in build.stamps.glob("*.json")) == ["toy", f"toy-{FIGURE}"]
-    assert "toy: 1 figures, 1 claims hold" in ran.said
+    assert "toy: 1 figure, 1 claim holds" in ran.said
     assert f"replaced in figures/toy: {FIGURE}" in ran.said
 
 
@@ -59,7 +59,7 @@ def test_record_names_profile_and_sources(ran):
         "errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)",
         "publish(toy_error, errors)",
     ]
-    own = [name.removeprefix("clone.toy.toy_error.") for name in record.functions]
+    own = [name.removeprefix("clone.toy.figures.toy_error.") for name in record.functions]
     assert own == ["simulate", "numbers", "_claim", "draw"]
 
 
@@ -336,7 +336,7 @@ def test_build_says_that_what_it_builds_was_edited(clone):
     clone.rewrite_cell("# means", EDITS_ITSELF)
     stopped = clone.companion("build", "--target", "figures")
     assert stopped.returncode == 2
-    assert "The build stopped; what it builds was edited meanwhile." in stopped.stderr
+    assert "The build failed: its sources were edited while it ran." in stopped.stderr
     clone.replace("book/toy.ipynb", "source.write_text", "source.read_text; str")
     assert clone.companion("build", "--target", "figures").returncode == 0
 
@@ -344,8 +344,10 @@ def test_build_says_that_what_it_builds_was_edited(clone):
 def test_run_that_does_not_publish_what_it_should_is_not_accepted(ran_clone, rerun):
     """The figures named in the notebook, all of them and no others; what was there stays."""
     before = ran_clone.tree("figures", "_build/laptop/figures")
-    shutil.copyfile(ran_clone.root / CODE, ran_clone.root / "clone/toy/another.py")
-    ran_clone.rewrite_cell("# means", "from clone.toy import another\npublish(another, 1)\npublish(toy_error, 1)\n")
+    shutil.copyfile(ran_clone.root / CODE, ran_clone.root / "clone/toy/figures/another.py")
+    ran_clone.rewrite_cell(
+        "# means", "from clone.toy.figures import another\npublish(another, 1)\npublish(toy_error, 1)\n"
+    )
     with pytest.raises(UserError, match=r"should publish \['another', 'toy_error'\] and published \['toy_error'\]"):
         rerun()
     assert ran_clone.tree("figures", "_build/laptop/figures") == before

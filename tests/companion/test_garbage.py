@@ -50,7 +50,7 @@ def test_published_record_that_nobody_can_read_is_published_again(ran_clone, sai
     (ran_clone.root / RECORD).write_bytes(content)
     assert store.faults(ran_clone.root / "figures/toy", "toy_error") == ["toy_error.json is not a record"]
     assert said("list")[1] == 0
-    output, code = said("draw", "toy/toy_error")
+    output, code = said("redraw", "toy/toy_error")
     assert code == 0, output
     assert ran_clone.tree("figures") == before
 
@@ -60,7 +60,7 @@ def test_published_record_is_named_where_nothing_else_tells_the_numbers(ran_clon
     """In a fresh clone the published table is drawn, and the record says what its columns are."""
     shutil.rmtree(ran_clone.project.generated)
     (ran_clone.root / RECORD).write_bytes(content)
-    output, code = said("draw", "toy/toy_error")
+    output, code = said("redraw", "toy/toy_error")
     assert code == 2
     assert f"{RECORD} is not the record of a figure. Restore it, or run its notebook" in output
 

@@ -170,7 +170,8 @@ def leave(path, text="x"):
     return lambda clone: clone.write(path, text)
 
 
-FIGURE, PARAMETERS = "clone/toy/toy_error.py", "clone/toy/parameters.py"
+OLD = "clone/toy/figures/old.py"
+FIGURE, PARAMETERS = "clone/toy/figures/toy_error.py", "clone/toy/parameters.py"
 SEED = '    seed: Annotated[int, Field(ge=0, description="Every random number follows from it.")]\n'
 OLD_FIGURE = dedent("""
     \"\"\"A caption.
@@ -186,11 +187,14 @@ PIECES = {
     "init": (lambda c: drop(c, "clone/toy/__init__.py"), ["Write clone/toy/__init__.py"]),
     "parameters' file": (lambda c: drop(c, PARAMETERS), ["class `Parameters(companion.Parameters)`"]),
     "parameters' class": (lambda c: c.replace(PARAMETERS, "class Parameters", "class Params"), ["class `Parameters("]),
-    "figure": (lambda c: drop(c, FIGURE), ["Write clone/toy/toy_error.py", "publishes it"]),
-    "numbers": (rename("numbers"), ["Write a function `numbers` in clone/toy/toy_error.py"]),
-    "draw": (rename("draw"), ["Write a function `draw` in clone/toy/toy_error.py"]),
-    "caption": (lambda c: c.write(FIGURE, "def numbers(): ...\n"), ["clone/toy/toy_error.py", "needs a caption"]),
-    "alt": (lambda c: c.replace(FIGURE, "Alt: Log-log", "Log-log"), ["clone/toy/toy_error.py", "0 alt texts"]),
+    "figure": (lambda c: drop(c, FIGURE), ["Write clone/toy/figures/toy_error.py", "publishes it"]),
+    "numbers": (rename("numbers"), ["Write a function `numbers` in clone/toy/figures/toy_error.py"]),
+    "draw": (rename("draw"), ["Write a function `draw` in clone/toy/figures/toy_error.py"]),
+    "caption": (
+        lambda c: c.write(FIGURE, "def numbers(): ...\n"),
+        [FIGURE, "needs a caption"],
+    ),
+    "alt": (lambda c: c.replace(FIGURE, "Alt: Log-log", "Log-log"), [FIGURE, "0 alt texts"]),
     "smoke": (lambda c: c.replace("profiles/smoke.yml", "toy:", "tou:"), ["entry `toy:` to profiles/smoke.yml"]),
     "full": (lambda c: c.replace("profiles/full.yml", "toy:", "tou:"), ["entry `toy:` to profiles/full.yml"]),
     "contents": (lambda c: remove_line(c, "_toc.yml", "      - file: book/toy\n"), ["`- file: book/toy` to _toc.yml"]),
@@ -198,7 +202,7 @@ PIECES = {
     "meaning": (lambda c: remove_line(c, PARAMETERS, SEED), ["same parameters", "['seed']"]),
     "parameters": (lambda c: c.rewrite_cell("# parameters", "x = 1", tags=[]), ["exactly one cell tagged"]),
     "picture": (lambda c: c.rewrite_cell("# means", "p\n"), ["publishes nothing", "`publish(FIGURE, …)`"]),
-    "bootstrap": (lambda c: c.replace("book/toy.ipynb", "missing = ", "missing =  "), ["`companion address`"]),
+    "bootstrap": (lambda c: c.replace("book/toy.ipynb", "missing = ", "missing =  "), ["`companion set-url`"]),
     "stripped": (leave_outputs, ["strip the outputs", "nbstripout book/toy.ipynb"]),
     "thin: def": (setup_cell("def f(x): return x"), ["move `f` to clone/toy/"]),
     "thin: class": (setup_cell("class F: ..."), ["move `F` to clone/toy/"]),
@@ -221,8 +225,11 @@ PIECES = {
     "orphaned entry": (drop_notebook, ["profiles/smoke.yml has an entry `toy`"]),
     "orphaned row": (drop_notebook, ["_toc.yml has a row `book/toy`"]),
     "row without a page": (add_page, ["_toc.yml has a row `book/gone`"]),
-    "orphaned figure": (leave("clone/toy/old.py", OLD_FIGURE), ["does not publish `old` of clone/toy/old.py"]),
-    "orphaned caption": (leave("clone/toy/old.py", '"""A.\n\nAlt: B."""\n'), ["does not publish `old`"]),
+    "orphaned figure": (
+        leave(OLD, OLD_FIGURE),
+        [f"does not publish `old` of {OLD}"],
+    ),
+    "orphaned caption": (leave(OLD, '"""A.\n\nAlt: B."""\n'), ["does not publish `old`"]),
     "orphaned figures": (lambda c: (c.root / "figures/gone").mkdir(parents=True), ["figures/gone/", "no notebook"]),
 }
 
@@ -239,7 +246,7 @@ def test_forgotten_piece_is_named(forgotten, clone, piece):
 @pytest.mark.parametrize(
     "text",
     [
-        "from companion import begin\nfrom clone.toy import toy_error, runs",
+        "from companion import begin\nfrom clone.toy.figures import toy_error, runs",
         "from clone.toy.parameters import Parameters",
         "keys = toy_error.keys(p.seed)\nlong, short = p.lengths[-1], p.lengths[:2]",
     ],
@@ -276,4 +283,4 @@ def test_picture_of_other_code_is_named(unpublished, ran_clone):
     """Of another caption, too: the sentence says which to draw again."""
     ran_clone.replace(FIGURE, "Points are means", "Points are averages")
     (sentence,) = unpublished(ran_clone.project)
-    assert "companion draw toy/toy_error" in sentence
+    assert "companion redraw toy/toy_error" in sentence

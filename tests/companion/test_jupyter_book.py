@@ -42,7 +42,7 @@ def site(pristine, tmp_path_factory):
     """A clone whose notebook warns, built by somebody with a name, on a machine with a name."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("analytical-engine") / "clone")
     clone.write("sitecustomize.py", ELSEWHERE)
-    clone.replace("clone/toy/toy_error.py", "    return {\n        length: np.random", WARNING)
+    clone.replace("clone/toy/figures/toy_error.py", "    return {\n        length: np.random", WARNING)
     home = clone.root.parent / "augusta"
     home.mkdir()
     clone.environment |= {"HOME": str(home), "USER": "augusta", "LOGNAME": "augusta", "HOSTNAME": "lovelace-desk"}
@@ -62,7 +62,7 @@ def test_site_tells_nothing_of_who_built_it_and_where(site):
     for path in (notebook, page):
         text = path.read_text(encoding="utf-8")
         assert "this is approximate" in text
-        assert "clone/toy/toy_error.py" in text
+        assert "clone/toy/figures/toy_error.py" in text
 
 
 def test_build_after_a_kill_reads_every_page_again(site):

@@ -20,7 +20,7 @@ from companion.site.jupyter_book import is_built
 from companion.site.notebook_pages import weave, weave_published
 
 TODAY = (24, 11, 26)
-NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/toy_error.py"
+NOTEBOOK, FIGURE = "book/toy.ipynb", "clone/toy/figures/toy_error.py"
 
 
 @pytest.fixture
@@ -177,7 +177,10 @@ def test_no_output_names_a_folder_of_the_builder(ran_clone, woven, monkeypatch):
     """A warning says in which file of the book, or of which package; papermill's own notes are left out."""
     monkeypatch.setattr(sys, "prefix", "/opt/builder/venv")
     monkeypatch.setenv("HOME", "/home/builder")
-    said = [f"{ran_clone.root}/clone/toy/toy_error.py:3: UserWarning\n", "/opt/builder/venv/lib/numpy.py and ~:\n"]
+    said = [
+        f"{ran_clone.root}/clone/toy/figures/toy_error.py:3: UserWarning\n",
+        "/opt/builder/venv/lib/numpy.py and ~:\n",
+    ]
     stream = {"output_type": "stream", "name": "stderr", "text": [*said, "/home/builder/notes.txt\n"]}
     letters = {"image/png": "/home/builder/"}
     picture = {"output_type": "display_data", "metadata": {}, "data": letters | {"text/plain": "/home/builder/a"}}
@@ -185,7 +188,7 @@ def test_no_output_names_a_folder_of_the_builder(ran_clone, woven, monkeypatch):
     assert "papermill" in json.loads(executed(ran_clone).read_text(encoding="utf-8"))["metadata"]
     notebook = woven()
     text, image = code(notebook)[2]["outputs"]
-    assert text["text"] == ["clone/toy/toy_error.py:3: UserWarning\n", "lib/numpy.py and ~:\n", "~/notes.txt\n"]
+    assert text["text"] == ["clone/toy/figures/toy_error.py:3: UserWarning\n", "lib/numpy.py and ~:\n", "~/notes.txt\n"]
     assert image["data"] == letters | {"text/plain": "~/a"}
     assert "papermill" not in notebook["metadata"]
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
@@ -246,7 +249,7 @@ def test_prose_of_published_figures_is_that_of_today(fresh_clone):
     [
         (NOTEBOOK, "repeats = 500", "repeats = 501", "other parameters.* `companion run toy` first"),
         (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", "other steps.* `companion run toy` first"),
-        (FIGURE, 'fmt="o"', 'fmt="s"', "other code.* `companion draw toy/toy_error` first"),
+        (FIGURE, 'fmt="o"', 'fmt="s"', "other code.* `companion redraw toy/toy_error` first"),
     ],
 )
 def test_published_figures_of_something_else_are_not_shown(fresh_clone, path, old, new, said):
@@ -266,7 +269,7 @@ def test_published_figure_that_is_not_whole_is_not_shown(fresh_clone):
 def test_site_of_published_figures(fresh_clone):
     """Strict, without a kernel; it is no site of results, is told apart from one, and a build makes that."""
     fresh_clone.replace(NOTEBOOK, "measures the", "is about the")
-    finished = fresh_clone.companion("book", "--published")
+    finished = fresh_clone.companion("site", "--published")
     assert finished.returncode == 0, finished.stderr
     page = (fresh_clone.project.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
     assert "is about the" in page
@@ -277,7 +280,7 @@ def test_site_of_published_figures(fresh_clone):
     assert Listing.of(fresh_clone.project, "laptop").site == "published"
     fresh_clone.replace("book/index.md", "Every figure", "Each {ref}`nowhere` figure")
     assert Listing.of(fresh_clone.project, "laptop").site == "stale"
-    broken = fresh_clone.companion("book", "--published")
+    broken = fresh_clone.companion("site", "--published")
     assert broken.returncode == 2
     assert "nowhere" in broken.stderr
     assert not is_built(fresh_clone.project, "laptop")
@@ -285,6 +288,6 @@ def test_site_of_published_figures(fresh_clone):
 
 def test_only_the_default_profile_is_published(ran_clone):
     """Another one is refused."""
-    finished = ran_clone.companion("book", "--published", "--profile", "smoke")
+    finished = ran_clone.companion("site", "--published", "--profile", "smoke")
     assert finished.returncode == 2
     assert "leave out `--profile smoke`" in finished.stderr

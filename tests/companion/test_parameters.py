@@ -340,7 +340,7 @@ def test_parameters_do_not_change_later():
         (("sweep", "toy", "-p", "seed", "1:3"), "Write -p seed=1:3."),
         (("run", "toy", "-p", "seed=1", "-p", "repeats=9", "-p", "seed=2"), "'seed' is given twice: 1 and 2."),
         (("sweep", "toy", "-p", "seed=1", "-p", "seed=2:3"), "'seed' is given twice: [1] and [2, 3]."),
-        (("run", "toy", "measures"), "`companion run` runs one notebook. Got toy measures."),
+        (("run", "toy", "measures"), "`companion run` takes one notebook. Got toy measures."),
     ],
 )
 def test_other_ways_to_give_parameters_are_answered(toy, typed, says):
@@ -365,7 +365,7 @@ def test_parameters_of_a_notebook_are_listed(toy):
     assert f"\nrepeats = {defaults['repeats']}\n" in result.output
     assert result.output.count("smoke: ") == 1
     assert "  smoke: 321\n" in result.output
-    assert "It was not run here yet." in result.output
+    assert "It has not been run here yet." in result.output
     assert not toy.project.generated.exists()
 
 
@@ -377,7 +377,7 @@ def test_time_of_each_profile_is_listed(toy):
         recorded = dict.fromkeys(RECORDED) | {"seconds": seconds, "cores": 2}
         path.write_text(json.dumps(recorded), encoding="utf-8")
     said = invoke("run", "toy", "--parameters").output
-    assert "Last time it took: laptop 215 s on 2 cores, smoke 9 s on 2 cores.\n" in said
+    assert "Last run: laptop 215 s on 2 cores, smoke 9 s on 2 cores.\n" in said
 
 
 ANSWERED = """

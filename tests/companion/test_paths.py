@@ -33,7 +33,7 @@ def test_clone_in_a_folder_of_any_name_is_built(ran, tmp_path, name):
     (tmp_path / name).mkdir()
     clone = ran.copy_to(tmp_path / name / "clone")
     before = {path.name for path in clone.root.iterdir()}
-    clone.replace("clone/toy/toy_error.py", "Points are means", "Points are averages")
+    clone.replace("clone/toy/figures/toy_error.py", "Points are means", "Points are averages")
     finished = clone.companion("build", "--target", "figures")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "toy/toy_error drawn; replaced" in finished.stdout
@@ -71,7 +71,7 @@ def test_square_brackets_are_shown_as_they_are(ran, tmp_path):
     said = clone.companion("run", "toy", "-p", "seed=1", "--open").stdout
     (folder,) = clone.project.runs.iterdir()
     assert f"s. {folder}/figures/toy\n" in said
-    assert f"beside what is published: {folder}/index.html\n" in said
+    assert f"compared with the published figures: {folder}/index.html\n" in said
     assert f"  {folder}/index.html\n" in clone.companion("runs").stdout
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from companion.build import cache_keys, plan
 
-FIGURE, NOTEBOOK = "clone/toy/toy_error.py", "book/toy.ipynb"
+FIGURE, NOTEBOOK = "clone/toy/figures/toy_error.py", "book/toy.ipynb"
 
 
 def planned(clone, *, site=False):
@@ -33,7 +33,7 @@ def test_every_part_that_decides_something_has_words(clone):
 
 def test_snakemake_called_by_hand_is_asked_for_the_whole_book(clone):
     """As on a cluster: without a target it would find nothing to do."""
-    planned = clone.python("-m", "snakemake", "--config", "pieces=1", "--dry-run", "--cores", "1", "--nolock")
+    planned = clone.python("-m", "snakemake", "--config", "tasks=1", "--dry-run", "--cores", "1", "--nolock")
     assert planned.returncode == 0, planned.stderr
     assert {"rule notebook_toy:", "rule book:"} <= set((planned.stdout + planned.stderr).splitlines())
 
@@ -41,7 +41,7 @@ def test_snakemake_called_by_hand_is_asked_for_the_whole_book(clone):
 EDITS = {
     "parameter": ((NOTEBOOK, "repeats = 500", "repeats = 501"), "run", "parameter repeats (500 → 501)"),
     "cells": ((NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats"), "run", "code in its cells"),
-    "sources": ((FIGURE, "these.mean()", "these.max()"), "run", "code of clone/toy/toy_error.py"),
+    "sources": ((FIGURE, "these.mean()", "these.max()"), "run", "code of clone/toy/figures/toy_error.py"),
     "lock": (("requirements.lock", "# Pin", "numpy==2.4\n# Pin"), "run", "version of numpy"),
     "caption": ((FIGURE, "Points are means", "Points are averages"), "draw", "its `draw`, its caption or the style"),
 }
@@ -115,7 +115,7 @@ def test_many_names_are_cut_short():
     assert plan._some(list("abc")) == "a, b, c"
 
 
-@pytest.mark.parametrize("arguments", [(), ("--target", "figures"), ("--pieces",)])
+@pytest.mark.parametrize("arguments", [(), ("--target", "figures"), ("--tasks",)])
 def test_dry_run_writes_nothing(ran_clone, arguments):
     """It says what would run, why, and how long that took last time."""
     ran_clone.replace(NOTEBOOK, "repeats = 500", "repeats = 501")
@@ -139,5 +139,5 @@ def test_dry_run_checks_as_a_build_does(ran_clone):
 
 def test_dry_run_says_how_many_pieces_come_first(pieced):
     """Those that are not there."""
-    said = pieced.companion("build", "--dry-run", "--pieces", "--target", "figures").stdout
-    assert "before it, 3 of its 3 pieces" in said
+    said = pieced.companion("build", "--dry-run", "--tasks", "--target", "figures").stdout
+    assert "first: 3 of its 3 tasks" in said

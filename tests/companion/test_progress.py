@@ -27,7 +27,7 @@ def test_a_line_that_ends_a_notebook_says_how_far_the_build_is():
     progress = Progress({"one": 100.0, "two": 200.0, "three": 60.0}, 1)
     assert progress.told("▸ one (laptop)", 0) == "▸ one (laptop)"
     assert progress.told("▸ two (laptop)", 0) == "▸ two (laptop)"
-    one = "✓ one: 1 figures, 1 claims hold, 90 s. _build"
+    one = "✓ one: 1 figure, 1 claim holds, 90 s. _build"
     assert progress.told(one, 80) == f"{one} — 1 of 3, about 3 min left"
     assert progress.told("  replaced in figures/one: a", 80) == "  replaced in figures/one: a"
     assert progress.told("✓ one/figure drawn", 80) == "✓ one/figure drawn"

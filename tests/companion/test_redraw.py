@@ -12,7 +12,7 @@ from companion.figures import store
 from companion.io import atomic
 
 CAPTION, COLOUR = ("Points are means", "Points are averages"), ('fmt="o"', 'fmt="s"')
-FIGURE, SPREAD, NOTEBOOK = "clone/toy/toy_error.py", "clone/toy/toy_spread.py", "book/toy.ipynb"
+FIGURE, SPREAD, NOTEBOOK = "clone/toy/figures/toy_error.py", "clone/toy/figures/toy_spread.py", "book/toy.ipynb"
 RECORD, PICTURES = "toy_error.json", {f"toy_error{suffix}" for suffix in store.PICTURES}
 SPREAD_PICTURES = {f"toy_spread{suffix}" for suffix in store.PICTURES}
 
@@ -60,9 +60,9 @@ def published_and_built(*files):
 def test_a_caption_costs_a_record(desk):
     """Of that figure, where it was built and where it is published: no picture, no table, no executed notebook."""
     desk.replace(FIGURE, *CAPTION)
-    drawn = desk.companion("draw")
+    drawn = desk.companion("redraw")
     assert drawn.code == 0, drawn.errors
-    assert "✓ toy/toy_error drawn; replaced in figures/toy: toy_error" in drawn.said
+    assert "✓ toy/toy_error redrawn; replaced in figures/toy: toy_error" in drawn.said
     assert "toy_spread" not in drawn.said
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD)
@@ -73,7 +73,7 @@ def test_a_caption_costs_a_record(desk):
 def test_a_colour_costs_the_pictures(desk):
     """And the record, which names them; the data stay to the byte."""
     desk.replace(FIGURE, *COLOUR)
-    drawn = desk.companion("draw")
+    drawn = desk.companion("redraw")
     assert drawn.code == 0, drawn.errors
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD, *PICTURES)
@@ -83,10 +83,10 @@ def test_a_colour_costs_the_pictures(desk):
 def test_what_is_undone_is_the_same_bytes_again(desk, drawn):
     """Drawn by the kernel or from its table, at full precision: all five files of both figures."""
     desk.replace(FIGURE, *COLOUR)
-    assert desk.companion("draw").code == 0
+    assert desk.companion("redraw").code == 0
     assert desk.clone.tree("figures") != drawn.tree("figures")
     desk.replace(FIGURE, *COLOUR[::-1])
-    assert desk.companion("draw").code == 0
+    assert desk.companion("redraw").code == 0
     for folder in ("figures", "_build"):
         assert desk.clone.tree(folder) == drawn.tree(folder)
 
@@ -97,8 +97,8 @@ def test_build_draws_what_is_to_be_drawn(desk):
     desk.replace(SPREAD, *COLOUR)
     built = desk.companion("build", "--target", "figures")
     assert built.code == 0, built.said + built.errors
-    assert "✓ toy/toy_error drawn" in built.said
-    assert "✓ toy/toy_spread drawn" in built.said
+    assert "✓ toy/toy_error redrawn" in built.said
+    assert "✓ toy/toy_spread redrawn" in built.said
     assert "▸ toy" not in built.said
     assert built.changed == published_and_built(RECORD, "toy_spread.json", *SPREAD_PICTURES)
     names = ["toy", "toy-toy_error", "toy-toy_spread"]
@@ -110,23 +110,23 @@ def test_a_harmed_picture_is_mended(desk):
     before = desk.clone.tree("figures", "_build")
     (desk.clone.project.build("laptop").figures / "toy/toy_error.dark.svg").unlink()
     (desk.clone.project.published / "toy/toy_spread.png").write_bytes(b"")
-    assert desk.companion("draw", "toy").code == 0
+    assert desk.companion("redraw", "toy").code == 0
     assert desk.clone.tree("figures", "_build") == before
 
 
 def test_nothing_is_drawn_where_all_is_fresh(desk):
     """And it is said."""
-    drawn = desk.companion("draw")
+    drawn = desk.companion("redraw")
     assert drawn.changed == set()
-    assert "Every picture of numbers that are fresh is up to date." in drawn.said
+    assert "All pictures are up to date." in drawn.said
 
 
 def test_stale_numbers_are_not_drawn_unasked(desk):
     """Their notebook is to be run, which draws them; asked for, the last numbers are drawn, and stay stale."""
     desk.replace(FIGURE, "expected=1.0", "expected=2.0")
     desk.replace(FIGURE, *CAPTION)
-    assert desk.companion("draw").changed == set()
-    drawn = desk.companion("draw", "toy/toy_error")
+    assert desk.companion("redraw").changed == set()
+    drawn = desk.companion("redraw", "toy/toy_error")
     assert drawn.stamps == {"toy-toy_error"}
     assert drawn.changed == published_and_built(RECORD)
     (claim,) = json.loads((desk.clone.project.published / "toy" / RECORD).read_text())["claims"]
@@ -140,7 +140,7 @@ def test_a_sister_that_was_not_built_here_stays_published(desk):
         for path in (desk.clone.project.build("laptop").folder / room / "toy").glob("toy_spread.*"):
             path.unlink()
     desk.replace(FIGURE, *CAPTION)
-    drawn = desk.companion("draw", "toy_error")
+    drawn = desk.companion("redraw", "toy_error")
     assert drawn.code == 0, drawn.errors
     assert drawn.changed == published_and_built(RECORD)
 
@@ -149,13 +149,13 @@ def test_fresh_clone_draws_the_published_table(desk):
     """Nothing was run there: the published data stay, the picture is today's, twice the same, and nothing is built."""
     shutil.rmtree(desk.clone.root / "_build")
     desk.replace(FIGURE, *COLOUR)
-    drawn = desk.companion("draw", "toy_error")
+    drawn = desk.companion("redraw", "toy_error")
     assert drawn.code == 0, drawn.errors
     assert drawn.changed == {f"figures/toy/{file}" for file in (RECORD, *PICTURES)}
     assert drawn.stamps == set()
     assert store.faults(desk.clone.project.published / "toy", "toy_error") == []
     before = desk.clone.tree("figures")
-    assert desk.companion("draw", "toy_error").code == 0
+    assert desk.companion("redraw", "toy_error").code == 0
     assert desk.clone.tree("figures") == before
 
 
@@ -168,11 +168,11 @@ def test_fresh_clone_leaves_a_picture_of_todays_code_alone(desk):
     record = json.loads((folder / RECORD).read_text())
     record["files"] = store.digests(folder, "toy_error")
     (folder / RECORD).write_text(atomic.dump_json(record))
-    drawn = desk.companion("draw", "toy_error")
+    drawn = desk.companion("redraw", "toy_error")
     assert drawn.code == 0, drawn.errors
     assert drawn.changed == set()
     picture.write_bytes(b"")
-    changed = desk.companion("draw", "toy_error").changed
+    changed = desk.companion("redraw", "toy_error").changed
     assert {f"figures/toy/{RECORD}", f"figures/toy/{picture.name}"} <= changed
     assert changed <= {f"figures/toy/{file}" for file in (RECORD, *PICTURES)}
 
@@ -182,14 +182,14 @@ def test_other_profile_is_drawn_beside(desk):
     laptop, smoke = (desk.clone.project.build(profile).folder for profile in ("laptop", "smoke"))
     shutil.copytree(laptop, smoke)
     desk.replace(FIGURE, *CAPTION)
-    drawn = desk.companion("draw", "toy_error", "--profile", "smoke")
+    drawn = desk.companion("redraw", "toy_error", "--profile", "smoke")
     assert drawn.code == 0, drawn.errors
     assert drawn.changed == {f"_build/smoke/figures/toy/{RECORD}"}
 
 
 def test_figure_that_was_never_run_is_not_drawn(desk):
     """Nor are the published numbers those of another profile; the answer says what to run."""
-    drawn = desk.companion("draw", "toy_error", "--profile", "smoke")
+    drawn = desk.companion("redraw", "toy_error", "--profile", "smoke")
     assert drawn.code == 2
     assert "no numbers of toy/toy_error in profile 'smoke' yet. Run `companion run toy --profile smoke`" in drawn.errors
     assert drawn.changed == set()
@@ -198,7 +198,7 @@ def test_figure_that_was_never_run_is_not_drawn(desk):
 @pytest.mark.parametrize("name", ["toy/toy_eror", "toy_eror", "tou"])
 def test_unknown_figure_names_those_there_are(desk, name):
     """And nothing is drawn, not even what was named beside it."""
-    drawn = desk.companion("draw", "toy_spread", name)
+    drawn = desk.companion("redraw", "toy_spread", name)
     assert drawn.code == 2
     assert f"no figure and no notebook {name!r}" in drawn.errors
     assert "Did you mean" in drawn.errors
@@ -209,5 +209,5 @@ def test_drawing_that_fails_leaves_what_was_there(desk):
     """Whole, in both places."""
     desk.replace(FIGURE, 'axes.set(xscale="log"', "axes.set(yscale=len")
     before = desk.clone.tree("figures", "_build/laptop/figures")
-    assert desk.companion("draw").code != 0
+    assert desk.companion("redraw").code != 0
     assert desk.clone.tree("figures", "_build/laptop/figures") == before

@@ -11,7 +11,7 @@ from companion.figures import store
 from companion.runs import report
 from companion.runs.custom_runs import Run
 
-FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 BROWSER = """#!/bin/sh
 printf %s "$1" > "$(dirname "$0")/opened"
 """

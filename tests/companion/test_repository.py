@@ -21,7 +21,7 @@ PUBLIC = {
     "README.md": """\
 # Clone
 
-<!-- `companion address` writes the badges below this line -->
+<!-- `companion set-url` writes the badges below this line -->
 
 [Somebody else's code](https://github.com/other--body/code), [a page](https://example.org/a/b).
 """,
@@ -52,7 +52,7 @@ def private(clone):
 @pytest.fixture
 def public(private):
     """The same, once its address is set."""
-    assert private.companion("address", url(OLD)).returncode == 0
+    assert private.companion("set-url", url(OLD)).returncode == 0
     return private
 
 
@@ -92,7 +92,7 @@ def test_a_new_book_names_no_account(pristine):
 
 def test_one_command_writes_the_definition_and_every_copy(private):
     """A second call changes nothing, and links to the code of others stay."""
-    assert private.companion("address", url(NEW)).returncode == 0
+    assert private.companion("set-url", url(NEW)).returncode == 0
     assert repository.public_address(private.project) == url(NEW)
     assert repository.differing(private.project) == []
     for name in FILES:
@@ -102,11 +102,11 @@ def test_one_command_writes_the_definition_and_every_copy(private):
     assert f"(https://mybinder.org/v2/gh/{NEW}/main?urlpath=lab/tree/book/toy.ipynb)\n" in readme
     assert f"(https://colab.research.google.com/github/{NEW}/blob/main/book/toy.ipynb)\n" in readme
     assert url("other--body/code") in readme
-    assert "every copy says so already" in private.companion("address").stdout
+    assert "No file changed" in private.companion("set-url").stdout
 
 
 def test_another_address_leaves_nothing_of_the_first(public):
-    assert public.companion("address", url(NEW) + ".git").returncode == 0
+    assert public.companion("set-url", url(NEW) + ".git").returncode == 0
     for name in FILES:
         text = (public.root / name).read_text()
         assert NEW in text, name
@@ -117,14 +117,14 @@ def test_another_address_leaves_nothing_of_the_first(public):
 def test_unset_restores_every_byte(private, arguments):
     """And set again, every byte of the set state."""
     before = private.tree()
-    assert private.companion("address", url(OLD)).returncode == 0
+    assert private.companion("set-url", url(OLD)).returncode == 0
     between = private.tree()
     assert {name for name in before if before[name] != between[name]} == set(FILES)
-    finished = private.companion("address", *arguments)
+    finished = private.companion("set-url", *arguments)
     assert finished.returncode == 0
-    assert "The address is not set: " in finished.stdout
+    assert "No address is set. " in finished.stdout
     assert private.tree() == before
-    assert private.companion("address", url(OLD)).returncode == 0
+    assert private.companion("set-url", url(OLD)).returncode == 0
     assert private.tree() == between
 
 
@@ -146,7 +146,7 @@ def test_the_real_files_make_the_round_trip(tmp_path):
 
 def test_an_address_and_unset_contradict_each_other(private):
     before = private.tree()
-    finished = private.companion("address", url(OLD), "--unset")
+    finished = private.companion("set-url", url(OLD), "--unset")
     assert finished.returncode == 2
     assert "not both" in finished.stderr
     assert private.tree() == before
@@ -156,7 +156,7 @@ def test_a_configuration_without_a_place_for_the_address_is_named(private):
     """Nothing is written."""
     private.replace("_config.yml", '  url: ""\n', "")
     before = private.tree()
-    finished = private.companion("address", url(OLD))
+    finished = private.companion("set-url", url(OLD))
     assert finished.returncode == 2
     assert "_config.yml needs the lines `repository:`" in " ".join(finished.stderr.split())
     assert private.tree() == before

@@ -49,7 +49,7 @@ def test_new_book_is_laid_out_where_one_asks(tmp_path, forgotten):
 def test_book_bears_the_name_of_its_folder(tmp_path):
     """As a package, as a distribution and in words; no mark of the template is left."""
     folder = tmp_path / "Random walks"
-    scaffold.lay_out_book(folder)
+    scaffold.create_book(folder)
     assert Project(folder).settings == Settings(
         chapters="random_walks", science=("random_walks",), report=("numpy", "matplotlib")
     )
@@ -61,8 +61,8 @@ def test_book_bears_the_name_of_its_folder(tmp_path):
 
 def test_book_has_one_notebook_by_name(tmp_path):
     """The first figure, if nobody says otherwise."""
-    scaffold.lay_out_book(tmp_path / "one")
-    scaffold.lay_out_book(tmp_path / "two", "how_far")
+    scaffold.create_book(tmp_path / "one")
+    scaffold.create_book(tmp_path / "two", "how_far")
     assert Project(tmp_path / "one").notebooks() == ["first_figure"]
     assert Notebook.named(Project(tmp_path / "two"), "how_far").figures == ["how_far_error"]
 
@@ -81,7 +81,7 @@ def test_book_can_be_installed(tmp_path, kind, laid_out):
     """`pip install -e .` lets a notebook in any folder import it; so does a wheel, which carries the book's table."""
     root = tmp_path / "random_walks"
     if laid_out:
-        scaffold.lay_out_book(root)
+        scaffold.create_book(root)
     else:
         shutil.copytree(ANOTHER, root, ignore=shutil.ignore_patterns("_build", "figures", "__pycache__"))
     project = Project(root)
@@ -106,7 +106,7 @@ def test_folder_that_holds_something_is_refused(tmp_path):
     (tmp_path / "walks/notes.md").write_text("mine")
     result = invoke("new", "--book", str(tmp_path / "walks"))
     assert result.exit_code == 2
-    assert "is not empty: a new book begins in a new folder" in result.output
+    assert "is not empty. A book is created in a new or empty folder" in result.output
     assert [path.name for path in (tmp_path / "walks").iterdir()] == ["notes.md"]
 
 
@@ -114,7 +114,7 @@ def test_folder_that_holds_something_is_refused(tmp_path):
 def test_folder_whose_name_is_no_package_is_refused(tmp_path, name):
     """Nor one that is a room of every book, or this machine; nothing is written."""
     with pytest.raises(UserError):
-        scaffold.lay_out_book(tmp_path / name)
+        scaffold.create_book(tmp_path / name)
     assert list(tmp_path.rglob("*")) == []
 
 

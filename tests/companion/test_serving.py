@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from companion.build import cache_keys
-from companion.cli import book
+from companion.cli import serve
 from companion.io.errors import UserError
 
 
@@ -67,9 +67,9 @@ def test_taken_port_gives_way_to_the_next(served, taken):
 
 def test_ports_that_are_all_taken_are_named(served, taken, monkeypatch):
     """With what to type instead."""
-    monkeypatch.setattr(book, "PORTS_TRIED", 1)
+    monkeypatch.setattr(serve, "PORTS_TRIED", 1)
     with pytest.raises(UserError, match=f"Ports {taken} to {taken} are taken.*--port 0"):
-        book.listening(served.project.site("laptop"), taken)
+        serve.listening(served.project.site("laptop"), taken)
 
 
 def test_browser_is_opened_if_asked(served, tmp_path):
@@ -94,5 +94,5 @@ def test_site_that_is_not_whole_is_not_shown(served, lost):
         cache_keys.forget(served.project.build("laptop"), cache_keys.BOOK)
     finished = served.companion("serve")
     assert finished.returncode == 2
-    assert ("There is no site" if lost == "page" else "did not end well") in finished.stderr
+    assert ("There is no site" if lost == "page" else "failed, and pages may be missing") in finished.stderr
     assert "`companion build --profile laptop`" in finished.stderr

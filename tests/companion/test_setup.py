@@ -2,8 +2,10 @@
 
 import ast
 import importlib.util
+import inspect
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import typer
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -22,7 +25,7 @@ import companion
 from companion import cli
 from companion.authoring.publish import SCRATCH
 from companion.cli import terminal
-from companion.cli.scaffold import LONGEST_NAME, lay_out_book
+from companion.cli.scaffold import LONGEST_NAME, create_book
 from companion.io.errors import UserError
 from companion.project import repository
 from companion.project.notebooks import Notebook
@@ -209,7 +212,7 @@ def test_wheel_contains_all_code(wheel):
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"lib/measures.py", "companion/cli/figures.py", "chapters/gaussian_limit/laplace_domain.py"} <= code
+    assert {"lib/measures.py", "companion/cli/run.py", "chapters/gaussian_limit/figures/laplace_domain.py"} <= code
     assert {"companion/cli/templates/chapter/figure.py.txt", "companion/cli/templates/book/.gitignore.txt"} <= code
     assert {"companion/build/workflow.smk", "companion/site/sphinx/assets/companion.css"} <= code
     assert [path for path in code if path.startswith("chapters/") and path.endswith(".csv")]
@@ -306,7 +309,7 @@ def test_what_the_readme_lets_papermill_write_is_ignored():
 
 
 def test_public_address_is_the_same_everywhere():
-    """Where a tool needs it spelled out, it is copied by `companion address`."""
+    """Where a tool needs it spelled out, it is copied by `companion set-url`."""
     assert repository.differing(Project(ROOT)) == []
 
 
@@ -357,7 +360,7 @@ def test_new_notebook_is_left_alone_by_the_commit_hook(clone):
 @pytest.mark.parametrize("package", ["clone", "zebras", LONGEST])
 def test_new_writes_what_ruff_accepts(tmp_path, package):
     """Layout and rules of this repository, before a word was changed, however the chapters package is called."""
-    lay_out_book(tmp_path / package, LONGEST[::-1])
+    create_book(tmp_path / package, LONGEST[::-1])
     files = [package, f"book/{LONGEST[::-1]}.ipynb"]
     rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
 
@@ -388,7 +391,7 @@ def test_new_refuses_names_that_would_not_lint(clone, monkeypatch):
     before = clone.tree()
     result = invoke("new", "n" * (LONGEST_NAME + 1))
     assert result.exit_code == 2
-    assert "30 at most" in result.output
+    assert "at most 30 characters" in result.output
     assert clone.tree() == before
 
 
@@ -401,7 +404,7 @@ def test_new_refuses_what_is_no_name(clone, monkeypatch, name):
     before = clone.tree()
     result = invoke("new", name)
     assert result.exit_code == 2, result.output
-    assert "lower case, words joined by underscores" in result.output
+    assert "in lower case, words joined by underscores" in result.output
     assert clone.tree() == before
 
 
@@ -417,28 +420,62 @@ def test_new_refuses_what_is_taken(clone, monkeypatch, name):
 
 
 OPTIONS = {
-    "list": ["--profile", "--json"],
-    "run": ["NOTEBOOK", "--parameter", "-p", "--profile"],
-    "draw": ["FIGURE", "--profile"],
-    "compare": ["OLD", "NEW"],
-    "piece": ["NOTEBOOK", "PIECE", "--profile"],
-    "build": ["--profile", "--cores", "--target", "--pieces", "--dry-run"],
-    "book": ["--profile", "--published"],
+    "build": ["--profile", "--cores", "--target", "--tasks", "--dry-run"],
+    "site": ["--profile", "--published"],
+    "pdf": ["--profile"],
     "serve": ["--profile", "--port", "--open"],
+    "list": ["--profile", "--json"],
+    "run": ["NOTEBOOK", "--parameter", "-p", "--profile", "--figure", "--isolated", "--open", "--parameters"],
+    "redraw": ["FIGURE", "--profile"],
+    "task": ["NOTEBOOK", "TASK", "--profile"],
+    "sweep": ["NOTEBOOK", "--parameter", "-p", "--profile", "--cores"],
+    "runs": ["--json"],
+    "compare": ["OLD", "NEW"],
+    "verify": ["NOTEBOOK", "--figures", "--cores"],
     "new": ["NAME", "--book"],
-    "address": ["URL", "--unset"],
+    "set-url": ["URL", "--unset"],
 }
+GROUPS = ["Build and read", "One notebook", "Compare and verify", "Make a book"]
 
 
 def plain(text):
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def test_help_names_every_command():
-    """Each with a sentence."""
+def test_help_lists_every_command_once_in_groups():
+    """Each with a sentence; the short option prints the same text."""
     result = invoke("--help")
     assert result.exit_code == 0
-    assert [command for command in OPTIONS if not re.search(rf"\b{command} +[A-Z]", plain(result.output))] == []
+    output = plain(result.output)
+    assert re.findall(r"^[│|] ([a-z-]+) +[A-Z]", output, re.MULTILINE) == list(OPTIONS)
+    positions = [output.index(group) for group in GROUPS]
+    assert positions == sorted(positions)
+    assert plain(invoke("-h").output) == output
+
+
+COMMANDS = typer.main.get_command(cli.app).commands
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_ends_with_an_example_that_parses(name):
+    """The example names only arguments and options that the command has."""
+    command = COMMANDS[name]
+    *_, heading, example = [line.strip() for line in inspect.cleandoc(command.help).splitlines() if line.strip()]
+    assert heading == "Example:"
+    assert example.startswith(f"companion {name}")
+    assert example in plain(invoke(name, "--help").output)
+    # click parses the words and raises an error for an unknown option or a surplus argument
+    assert not command.make_context(name, shlex.split(example)[2:]).args
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_begins_with_one_sentence(name):
+    """A line of its own that fits the table of `companion --help`, in the imperative."""
+    first, second = inspect.cleandoc(COMMANDS[name].help).splitlines()[:2]
+    assert second == ""
+    assert re.fullmatch(r"[A-Z][a-z]+ [^.]+\.", first)
+    assert not first.split()[0].endswith("s")
+    assert invoke(name, "-h").exit_code == 0
 
 
 # Imports these with stand-ins for libraries that are not there: what is None cannot be imported.
@@ -506,7 +543,6 @@ def test_jupyterlab_shows_boxes():
 
 @pytest.mark.parametrize("command", OPTIONS)
 def test_help_of_a_command_names_its_options(command):
-    """And exits with 0."""
     result = invoke(command, "--help")
     assert result.exit_code == 0
     assert [option for option in OPTIONS[command] if option not in plain(result.output)] == []
@@ -554,7 +590,7 @@ def test_shell_completes_nothing_outside_a_book(monkeypatch):
         raise UserError("no book")
 
     monkeypatch.setattr(Project, "here", nowhere)
-    assert terminal.completed(Project.notebooks)("") == []
+    assert terminal.completer(Project.notebooks)("") == []
 
 
 def test_outside_a_clone_the_installed_one_is_found(tmp_path, monkeypatch):

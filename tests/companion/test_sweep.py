@@ -3,14 +3,14 @@
 import pandas as pd
 import pytest
 
-from companion.cli import figures
+from companion.cli import sweep as command
 from companion.figures import store
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Alternative, Claim
 from companion.io.errors import UserError
 from companion.runs import sweep as sweeping
 
-FIGURE, CODE = "toy_error", "clone/toy/toy_error.py"
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 POINTS = ("seed=1:2", "repeats=200")
 
 
@@ -28,7 +28,7 @@ def swept(pristine, tmp_path_factory):
 def test_sweep_says_how_often_each_claim_holds(swept):
     """Exit code 3, as for a run; the claim, and where its tables are."""
     assert swept.first.returncode == 3
-    assert "2 runs of 2" in swept.first.stdout
+    assert "Running 2 of 2 (0 cached)" in swept.first.stdout
     assert "toy-rate" in swept.first.stdout
     assert "0/2" in swept.first.stdout
     assert str(swept.project.sweeps / "toy-seed-repeats") in swept.first.stdout
@@ -46,7 +46,7 @@ def test_run_whose_claim_fails_keeps_its_results(swept):
 
 def test_wider_sweep_computes_only_what_is_new(swept):
     """What was there is not touched; a notebook that has the parameters needs not be named."""
-    assert "1 runs of 3" in swept.second.stdout
+    assert "Running 1 of 3 (2 cached)" in swept.second.stdout
     after = swept.tree("_build/runs")
     assert {path: after[path] for path in swept.before} == swept.before
 
@@ -136,6 +136,6 @@ def test_deviation_counts_in_tolerances():
 
 
 def test_a_bound_without_tolerance_is_kept_or_broken():
-    assert figures._how_far(float("-inf")) == "inside its bound"
-    assert figures._how_far(float("inf")) == "beyond its bound"
-    assert figures._how_far(0.251) == "0.25 tolerances"
+    assert command._in_tolerances(float("-inf")) == "within its bound"
+    assert command._in_tolerances(float("inf")) == "beyond its bound"
+    assert command._in_tolerances(0.251) == "0.25 tolerances"

@@ -10,7 +10,7 @@ from companion.build import precompute
 from companion.figures import store
 from companion.io.errors import UserError
 
-NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/toy_error.py", "clone/toy/pieces.py"
+NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/figures/toy_error.py", "clone/toy/pieces.py"
 
 
 def there(clone):
@@ -28,9 +28,9 @@ def leave(clone):
 
 @pytest.fixture(scope="module")
 def built(in_pieces, tmp_path_factory):
-    """A clone in which `companion build --pieces` ended well, for reading only; its kernel may compute no piece."""
+    """A clone in which `companion build --tasks` ended well, for reading only; its kernel may compute no piece."""
     clone = in_pieces.copy_to(tmp_path_factory.mktemp("built") / "clone")
-    finished = clone.companion("build", "--target", "figures", "--pieces")
+    finished = clone.companion("build", "--target", "figures", "--tasks")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     clone.said = finished.stdout
     return clone
@@ -47,8 +47,8 @@ def test_build_computes_pieces_first_and_the_notebook_takes_them(built):
     assert set(there(built)) == {"length-10", "length-100", "length-1000"}
     assert all(there(built).values())
     assert all(f"✓ toy/{name}" in built.said for name in there(built))
-    listed = built.companion("piece", "toy").stdout
-    assert listed.splitlines() == [*(f"✓ {name}" for name in there(built)), "3 of 3 pieces are there."]
+    listed = built.companion("task", "toy").stdout
+    assert listed.splitlines() == [*(f"✓ {name}" for name in there(built)), "3 of 3 tasks are cached."]
 
 
 def test_numbers_are_the_same_with_and_without(built, ran):
@@ -71,7 +71,7 @@ def test_pieces_outlive_what_does_not_decide_them(precomputed):
     precomputed.replace(FIGURE, "these.mean()", "1.0 * these.mean()")
     precomputed.replace(CODE, "What a length comes to", "What is left of a length")
     assert all(there(precomputed).values())
-    finished = precomputed.companion("build", "--target", "figures", "--pieces")
+    finished = precomputed.companion("build", "--target", "figures", "--tasks")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "✓ toy/length" not in finished.stdout
     assert precomputed.tree("_build/laptop/pieces") == before
@@ -119,7 +119,7 @@ def test_run_with_own_parameters_takes_no_pieces_of_the_profile(precomputed):
 
 def test_one_piece_is_computed_whole_or_not_at_all(pieced):
     """In a process of its own, which says how long it took; the others stay away."""
-    computed = pieced.companion("piece", "toy", "length-100")
+    computed = pieced.companion("task", "toy", "length-100")
     assert computed.returncode == 0, computed.stderr
     assert "✓ toy/length-100" in computed.stdout
     assert there(pieced) == {"length-10": False, "length-100": True, "length-1000": False}
@@ -136,7 +136,7 @@ def test_unknown_piece_names_those_there_are(pieced):
 
 def test_most_notebooks_have_none(clone):
     """The scaffolded one, as it is laid out; asked for one, the answer says where they would be listed."""
-    assert clone.companion("piece", "toy").stdout == "0 of 0 pieces are there.\n"
+    assert clone.companion("task", "toy").stdout == "0 of 0 tasks are cached.\n"
     with pytest.raises(UserError, match=r"'toy' has no pieces: there is no .*clone/toy/pieces\.py"):
         precompute.compute(clone.project, "toy", "length-10", "laptop")
 

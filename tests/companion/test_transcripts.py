@@ -1,4 +1,4 @@
-"""What is typed in a fresh clone, on a terminal and into a pipe: exit codes, what is said, what is left behind."""
+"""Commands typed in a fresh clone, on a terminal and into a pipe: exit codes, output and remaining files."""
 
 import json
 import os
@@ -17,158 +17,165 @@ from companion.project.paths import Project
 
 ROOT = Path(__file__).resolve().parents[2]
 IDENTITY = ["-c", "user.name=A", "-c", "user.email=a@b"]
-# What moves a cursor or colours a word; a carriage return alone begins a line again.
+# Escape sequences that move the cursor or colour a word; a carriage return alone starts a line again.
 CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\].*?\x07)")
 
-# In this order: what is typed, the exit code, and what the answer has, as patterns.
-LINES = [
+# The commands in their order, each with its exit code and patterns that its output contains.
+COMMANDS = [
     ("--version", 0, [r"^large-prompt-attention \S+ \("]),
     ("list", 0, [r"toy_error\W+published\W+—\W+1/1", r"the site\W+not built"]),
     ("list --json", 0, [r'"state": "published"']),
     ("build --dry-run", 0, [r"▸ run toy: ", r"▸ build the site: it was not built yet"]),
-    ("run toy --parameters", 0, [r"^seed = 0$", r"smoke: 200", r"It was not run here yet\."]),
+    ("run toy --parameters", 0, [r"^seed = 0$", r"smoke: 200", r"It has not been run here yet\."]),
     ("run toi", 2, [r"^Error: There is no notebook 'toi'\. Did you mean 'toy'\?"]),
     ("run toy -p typo=1", 2, [r"^Error: .*no parameter 'typo'\. Known: lengths, repeats, seed\."]),
     ("run toy -p seed 1", 2, [r"-p seed=1"]),
-    ("runs", 0, [r"^There are no runs of your own yet"]),
-    ("run toy", 0, [r"^▸ toy \(laptop\)$", r"^✓ toy: 1 figures, 1 claims hold, \d+ s\. .*figures/toy$"]),
-    ("run toy -p seed=1", 0, [r"^✓ toy: 1 figures, 1 claims hold", r"^  beside what is published: .*index\.html$"]),
-    ("run toy -p seed=1", 0, [r"^✓ toy: 1 figures, 1 claims hold", r"^  beside what is published: "]),
-    ("run toy --figure toy_error", 0, [r"^▸ toy/toy_error \(laptop\)$", r"^✓ toy: 1 figures"]),
-    ("runs", 0, [r"^toy-\w{8}  1/1 claims hold  ", r"^  seed: 0 → 1$", r"^toy-toy_error-\w{8}  ", r"^  as published$"]),
-    ("sweep toy -p seed=1:2", 0, [r"^▸ 1 runs of 2; the others are there$", r"toy-rate\W+2/2", r"^Tables and a"]),
-    ("compare figures _build/laptop", 0, [r"^= toy/toy_error$", r"^1 figures are equal, 0 differ\.$"]),
-    ("compare figures toy-nothing", 2, [r"^Error: There is no folder and no run 'toy-nothing'"]),
-    ("draw", 0, [r"^Every picture of numbers that are fresh is up to date\.$"]),
-    ("draw toy_error", 0, [r"^✓ toy/toy_error drawn$"]),
+    ("runs", 0, [r"^There are no custom runs yet\."]),
+    ("run toy", 0, [r"^▸ toy \(laptop\)$", r"^✓ toy: 1 figure, 1 claim holds, \d+ s\. .*figures/toy$"]),
+    (
+        "run toy -p seed=1",
+        0,
+        [r"^✓ toy: 1 figure, 1 claim holds", r"^  compared with the published figures: .*index\.html$"],
+    ),
+    ("run toy -p seed=1", 0, [r"^✓ toy: 1 figure, 1 claim holds", r"^  compared with the published figures: "]),
+    ("run toy --figure toy_error", 0, [r"^▸ toy/toy_error \(laptop\)$", r"^✓ toy: 1 figure,"]),
+    (
+        "runs",
+        0,
+        [r"^toy-\w{8}  1/1 claims hold  ", r"^  seed: 0 → 1$", r"^toy-toy_error-\w{8}  ", r"^  published parameters$"],
+    ),
+    ("sweep toy -p seed=1:2", 0, [r"^▸ Running 1 of 2 \(1 cached\)$", r"toy-rate\W+2/2", r"^Tables and a picture"]),
+    ("compare figures _build/laptop", 0, [r"^= toy/toy_error$", r"^1 of 1 figures are equal\.$"]),
+    ("compare figures toy-nothing", 2, [r"^Error: There is no folder and no custom run 'toy-nothing'"]),
+    ("redraw", 0, [r"^All pictures are up to date\.$"]),
+    ("redraw toy_error", 0, [r"^✓ toy/toy_error redrawn$"]),
     ("list", 0, [r"toy_error\W+fresh\W+\d+\W+1/1"]),
 ]
 
 
-def piped(clone, *words):
-    """Exit code, and everything that was said."""
+def run_in_pipe(clone, *words):
+    """Run a command with its output in a pipe; return the exit code and the output."""
     finished = clone.companion(*words)
     return finished.returncode, finished.stdout + finished.stderr
 
 
-def on_a_terminal(clone, *words, until=None):
-    """The same; where `until` is said, Ctrl-C is typed."""
+def run_on_terminal(clone, *words, interrupt_at=None):
+    """Run a command on a terminal; return the same. Send Ctrl-C when the output contains `interrupt_at`."""
     environment = {name: value for name, value in clone.environment.items() if name != "NO_COLOR"}
-    ours, theirs = pty.openpty()
+    controller, device = pty.openpty()
     command = [sys.executable, "-m", "companion", *words]
-    terminal = dict.fromkeys(["stdin", "stdout", "stderr"], theirs)
+    terminal = dict.fromkeys(["stdin", "stdout", "stderr"], device)
     with subprocess.Popen(command, cwd=clone.root, env=environment | {"TERM": "xterm"}, **terminal) as process:
-        os.close(theirs)
-        said = b""
+        os.close(device)
+        output = b""
         try:
-            while heard := os.read(ours, 4096):
-                said += heard
-                if until and until.encode() in said:
+            while block := os.read(controller, 4096):
+                output += block
+                if interrupt_at and interrupt_at.encode() in output:
                     process.send_signal(signal.SIGINT)
-                    until = None
-        except OSError:  # how Linux says that nobody has the other end any more
+                    interrupt_at = None
+        except OSError:  # Linux raises it when no process has the device open
             pass
         finally:
-            os.close(ours)
+            os.close(controller)
             process.wait(timeout=60)
-    return process.returncode, said.decode().replace("\r\n", "\n")
+    return process.returncode, output.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture(scope="module")
 def origin(ran, tmp_path_factory):
-    """A repository of the toy book, its figures published."""
+    """Return a git repository of the toy book with its published figures."""
     clone = ran.copy_to(tmp_path_factory.mktemp("origin") / "clone")
     for command in (["init", "-q"], ["add", "-A"], [*IDENTITY, "commit", "-qm", "A book"]):
         subprocess.run(["git", *command], cwd=clone.root, check=True)
     return clone
 
 
-def fresh(origin, root):
-    """A clone of it as git makes one."""
+def clone_of(origin, root):
+    """Clone `origin` with git into `root`."""
     subprocess.run(["git", "clone", "-q", origin.root, root], check=True)
     return type(origin)(root)
 
 
-def changed(clone):
-    """What git says is not as it was committed."""
+def git_status(clone):
+    """Return the output of `git status --porcelain`."""
     command = ["git", "status", "--porcelain"]
     return subprocess.run(command, cwd=clone.root, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.fixture(scope="module", params=[piped, on_a_terminal], ids=["piped", "on a terminal"])
+@pytest.fixture(scope="module", params=[run_in_pipe, run_on_terminal], ids=["pipe", "terminal"])
 def transcript(origin, request, tmp_path_factory):
-    """A fresh clone, and all answers to LINES there, in order."""
-    clone = fresh(origin, tmp_path_factory.mktemp("fresh") / "clone")
-    clone.answers = [request.param(clone, *line.split()) for line, _, _ in LINES]
-    clone.terminal = request.param is on_a_terminal
+    """Return a fresh clone in which all COMMANDS were run in order, with their results."""
+    clone = clone_of(origin, tmp_path_factory.mktemp("fresh") / "clone")
+    clone.results = [request.param(clone, *line.split()) for line, _, _ in COMMANDS]
+    clone.terminal = request.param is run_on_terminal
     return clone
 
 
-@pytest.mark.parametrize("number", range(len(LINES)), ids=[line for line, _, _ in LINES])
-def test_what_is_typed_is_answered(transcript, number):
-    """The same words on a terminal, where they have colours, and in a pipe, where there is nothing but words."""
-    _, code, patterns = LINES[number]
-    left, said = transcript.answers[number]
-    plain = CONTROL.sub("", said)
-    assert left == code, said
+@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=[line for line, _, _ in COMMANDS])
+def test_output_and_exit_code_of_a_command(transcript, number):
+    """The words are the same on a terminal, where they have colours, and in a pipe, which has no control characters."""
+    _, expected_code, patterns = COMMANDS[number]
+    code, output = transcript.results[number]
+    plain = CONTROL.sub("", output)
+    assert code == expected_code, output
     for pattern in patterns:
         assert re.search(pattern, plain, re.MULTILINE), f"{pattern!r} is not in\n{plain}"
     assert "Traceback" not in plain
     if not transcript.terminal:
-        assert [character for character in said if ord(character) < 32 and character != "\n"] == []
+        assert [character for character in output if ord(character) < 32 and character != "\n"] == []
 
 
-def test_a_terminal_has_colours(transcript):
-    """And only that."""
-    _, said = transcript.answers[[line for line, _, _ in LINES].index("list")]
-    assert ("\x1b[32m" in said) == transcript.terminal
+def test_only_a_terminal_has_colours(transcript):
+    _, output = transcript.results[[line for line, _, _ in COMMANDS].index("list")]
+    assert ("\x1b[32m" in output) == transcript.terminal
 
 
-def test_rerunning_leaves_the_clone_as_it_was(transcript):
-    """Nothing is modified, and nothing is untracked that git does not ignore."""
-    assert changed(transcript) == ""
+def test_commands_leave_git_status_clean(transcript):
+    """No tracked file is modified, and every new file is ignored."""
+    assert git_status(transcript) == ""
 
 
-def test_site_of_a_fresh_clone_is_built_and_shown_on_a_terminal(origin, tmp_path):
-    """From published figures, until Ctrl-C; then a new notebook is laid out."""
-    clone = fresh(origin, tmp_path / "clone")
-    code, said = on_a_terminal(clone, "book", "--published")
-    assert (code, "the site: " in said) == (0, True), said
-    code, said = on_a_terminal(clone, "serve", "--port", "0", until="Ctrl-C ends it.")
-    assert (code, "http://127.0.0.1:" in said, "Ended." in said) == (0, True, True), said
-    assert re.search(r"the site\W+published", CONTROL.sub("", on_a_terminal(clone, "list")[1]))
-    assert changed(clone) == ""
-    code, said = on_a_terminal(clone, "new", "second_idea")
-    assert (code, "It runs as it is: companion run second_idea" in said) == (0, True), said
+def test_site_of_a_fresh_clone_is_built_and_served(origin, tmp_path):
+    """The site of published figures is served until Ctrl-C; then a notebook is created."""
+    clone = clone_of(origin, tmp_path / "clone")
+    code, output = run_on_terminal(clone, "site", "--published")
+    assert (code, "the site: " in output) == (0, True), output
+    code, output = run_on_terminal(clone, "serve", "--port", "0", interrupt_at="press Ctrl-C to stop.")
+    assert (code, "http://127.0.0.1:" in output, "Stopped." in output) == (0, True, True), output
+    assert re.search(r"the site\W+published", CONTROL.sub("", run_on_terminal(clone, "list")[1]))
+    assert git_status(clone) == ""
+    code, output = run_on_terminal(clone, "new", "second_idea")
+    assert (code, "Run it: companion run second_idea" in output) == (0, True), output
 
 
 @pytest.fixture(scope="module")
 def real(pristine):
-    """This checkout, whatever was run in it."""
+    """Return this checkout as a clone, with whatever was run in it."""
     return type(pristine)(ROOT)
 
 
-def test_real_book_lists_every_figure(real):
-    """Once, for people and for programs."""
-    code, said = piped(real, "list")
-    assert code == 0, said
+def test_real_book_lists_every_figure_once(real):
+    """In the table and in the JSON."""
+    code, output = run_in_pipe(real, "list")
+    assert code == 0, output
     project = Project(ROOT)
     for name in project.notebooks():
         for figure in Notebook.named(project, name).figures:
-            assert len(re.findall(rf"{name}\W+{figure}\W", said)) == 1, f"{name}/{figure}"
-    assert len(json.loads(piped(real, "list", "--json")[1])["figures"]) > 60
+            assert len(re.findall(rf"{name}\W+{figure}\W", output)) == 1, f"{name}/{figure}"
+    assert len(json.loads(run_in_pipe(real, "list", "--json")[1])["figures"]) > 60
 
 
 @pytest.mark.parametrize("name", Project(ROOT).notebooks())
 def test_real_notebook_lists_its_parameters(real, name):
     """Each with its value."""
-    code, said = piped(real, "run", name, "--parameters")
-    assert code == 0, said
+    code, output = run_in_pipe(real, "run", name, "--parameters")
+    assert code == 0, output
     for parameter in parameters_of(Project(ROOT), name).model_fields:
-        assert re.search(rf"^{parameter} = ", said, re.MULTILINE)
+        assert re.search(rf"^{parameter} = ", output, re.MULTILINE)
 
 
-def test_real_book_says_what_a_build_would_run(real):
-    code, said = piped(real, "build", "--dry-run")
-    assert code == 0, said
-    assert re.search(r"^(▸ |Nothing would run)", said)
+def test_real_book_lists_what_a_build_would_run(real):
+    code, output = run_in_pipe(real, "build", "--dry-run")
+    assert code == 0, output
+    assert re.search(r"^(▸ |Nothing would run)", output)

@@ -1,7 +1,7 @@
 """The site at the smoke profile, built strictly once, served on loopback, opened in a real Chromium.
 
 While you work on pages, `SITE_PROFILE=laptop pytest tests/site/test_pages.py` opens the site that is there already, as
-`companion book --published` leaves it.
+`companion site --published` leaves it.
 """
 
 import functools

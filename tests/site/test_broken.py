@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from companion.cli.scaffold import figure_of, lay_out_book
+from companion.cli.scaffold import create_book, figure_of
 from companion.figures import store
 from companion.project.paths import Project
 
@@ -19,7 +19,7 @@ from companion.project.paths import Project
 def built(tmp_path_factory) -> Project:
     """A book of one notebook, as it is laid out, run and built."""
     project = Project(tmp_path_factory.mktemp("books") / "paper")
-    lay_out_book(project.root, "toy")
+    create_book(project.root, "toy")
     finished = companion(project, "build")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return project
@@ -90,7 +90,7 @@ def test_unbroken_book_builds_again(book: Project):
     """
     for change, pages in ((lambda record: None, 4), (lambda record: record["claims"][0].update(measured=1.01), 3)):
         edit_record(book, change)
-        finished = companion(book, "book")
+        finished = companion(book, "site")
         assert finished.returncode == 0, finished.stderr
         read = re.findall(r"(\d+) added, (\d+) changed", (book.build("laptop").folder / "book.log").read_text())
         assert sum(map(int, read[0])) == pages
@@ -100,7 +100,7 @@ def test_unbroken_book_builds_again(book: Project):
 def test_missing_figure_fails(book: Project):
     for suffix in (".dark.svg", ".png"):
         (book.published / "toy" / f"{figure_of('toy')}{suffix}").unlink()
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 2
     assert f"{figure_of('toy')}.dark.svg is missing" in finished.stderr
     assert f"{figure_of('toy')}.png is missing" in finished.stderr
@@ -110,21 +110,21 @@ def test_altered_data_fails(book: Project):
     """A CSV that is not the one the record names is not shown as if it were."""
     path = book.published / "toy" / f"{figure_of('toy')}.csv"
     path.write_text(path.read_text().replace("10,", "11,", 1))
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 2
     assert "is not the file its record names" in finished.stderr
 
 
 def test_figure_without_alt_text_fails(book: Project):
     edit_record(book, lambda record: record.update(alt=" "))
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 2
     assert "alt text" in finished.stderr
 
 
 def test_claim_without_source_fails(book: Project):
     edit_record(book, lambda record: record["claims"][0].update(source=""))
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 2
     assert "needs a source" in finished.stderr
 
@@ -155,7 +155,7 @@ def list_statements(project: Project, text: str) -> None:
 
 def test_statements_are_shown_with_where_they_were_read(book: Project):
     list_statements(book, STATEMENTS)
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 0, finished.stderr
     pages = {
         name: (book.site("laptop") / f"book/{name}.html").read_text() for name in ("index", "statements", "claims")
@@ -183,7 +183,7 @@ def test_what_a_record_says_comes_out_as_it_is_written(book: Project):
 
     list_statements(book, STATEMENTS.replace("title: Slow,", f"title: {json.dumps(ODD)}, remark: {json.dumps(ODD)},"))
     edit_record(book, change)
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 0, finished.stderr
     site = book.site("laptop")
     pages = {name: Read((site / f"book/{name}.html").read_text()) for name in ("toy", "claims", "statements")}
@@ -218,7 +218,7 @@ def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
     contents.write_text(
         contents.read_text().replace("- file: book/claims", "- file: book/claims\n      - file: book/names")
     )
-    finished = companion(book, "book", "--published")
+    finished = companion(book, "site", "--published")
     assert finished.returncode == 0, finished.stderr
     text = (book.site("laptop") / "book/names.html").read_text()
     page = Read(text)
@@ -228,7 +228,7 @@ def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
     assert f'href="#{place}.first"' in text
     table = book.root / "pyproject.toml"
     table.write_text(table.read_text().replace("science = []", f'science = []\napi = ["{book.settings.chapters}"]'))
-    finished = companion(book, "book", "--published")
+    finished = companion(book, "site", "--published")
     assert finished.returncode != 0
     assert f"The module {book.settings.chapters}.toy.toy_error is explained on no page" in finished.stderr
 
@@ -239,15 +239,15 @@ def test_a_book_whose_address_is_known_says_so(book: Project):
     config = book.root / "_config.yml"
     buttons = "launch_buttons:\n  binderhub_url: https://mybinder.org\n\nexecute:\n"
     config.write_text(config.read_text().replace("execute:\n", buttons, 1))
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 0, finished.stderr
     before = page.read_text()
     assert re.findall(r"github\.com/[\w-]+|mybinder\.org|(?:href|content)=\"/?blob/", before) == []
     assert "btn-source-repository-button" not in before
     assert "btn-launch" not in before
     assert not (book.site("laptop") / "sitemap.xml").exists()
-    assert companion(book, "address", "https://github.com/Some--body/paper").returncode == 0
-    assert companion(book, "book", "--published").returncode == 0
+    assert companion(book, "set-url", "https://github.com/Some--body/paper").returncode == 0
+    assert companion(book, "site", "--published").returncode == 0
     text = page.read_text()
     assert 'href="https://github.com/Some--body/paper"' in text
     assert "btn-source-repository-button" in text
@@ -271,7 +271,7 @@ def test_every_fault_of_a_page_is_named_and_not_forgotten(book: Project):
     say(book, "## Slow words\n\n```{prf:remark}\n:label: slow-words\n\nSlow.\n```")
     list_statements(book, STATEMENTS.replace("Lemma 1", "Lemma 3").replace("Theorem 2", "Theorem 4"))
     for _ in range(2):
-        finished = companion(book, "book")
+        finished = companion(book, "site")
         assert finished.returncode == 2
         assert "nowhere" in finished.stderr
         assert "Did you mean 'toy-rate'" in finished.stderr
@@ -284,7 +284,7 @@ def test_notebook_not_run_fails(book: Project):
     """A page whose executed copy is missing cannot be shown as if it had been run, whatever was woven from it."""
     assert (book.build("laptop").notebooks / "toy.ipynb").is_file()
     (book.build("laptop").executed / "toy.ipynb").unlink()
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 2
     assert "has not been run" in finished.stderr
 
@@ -293,6 +293,6 @@ def test_other_code_than_was_run_fails(book: Project):
     """Outputs are not shown below code that did not give them."""
     path = book.notebook("toy")
     path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
-    finished = companion(book, "book")
+    finished = companion(book, "site")
     assert finished.returncode == 2
     assert "has other code than when it was run" in finished.stderr

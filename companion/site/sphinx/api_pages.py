@@ -84,7 +84,7 @@ class ApiDirective(SphinxDirective):
             self.env.note_dependency(str(module.path))
         for name in project.notebooks():
             self.env.note_dependency(str(project.notebook(name)))
-            for path in sorted(project.chapter(name).glob("*.py")):
+            for path in sorted(project.chapter(name).rglob("*.py")):
                 self.env.note_dependency(str(path))
 
     @cached_property

@@ -184,7 +184,7 @@ class FigureClaims(SphinxDirective):
 def _code(project: Project, record: FigureRecord) -> str:
     """The steps of the notebook, the chapter's shared functions behind them, the figure's own file without caption."""
     chapter = f"{project.settings.chapters}.{record.notebook}"
-    own = f"{chapter}.{record.figure}"
+    own = project.figure_module(record.notebook, record.figure)
     shared = [name for name in record.functions if not name.startswith(f"{own}.")]
     steps = "\n".join(record.steps)
     return "\n".join(

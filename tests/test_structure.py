@@ -1,4 +1,7 @@
-"""The project: who may know whom, how large its rooms are, and that importing changes nothing."""
+"""The structure of the project: what modules may contain, and that importing them changes nothing.
+
+import-linter checks which modules may import which (`[tool.importlinter]` in pyproject.toml).
+"""
 
 import ast
 import importlib
@@ -16,8 +19,9 @@ from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 
 ROOT = Path(__file__).parents[1]
-CHAPTERS = Project(ROOT).notebooks()
-FIGURES = [(name, figure) for name in CHAPTERS for figure in Notebook.named(Project(ROOT), name).figures]
+PROJECT = Project(ROOT)
+CHAPTERS = PROJECT.notebooks()
+FIGURES = [(name, figure) for name in CHAPTERS for figure in Notebook.named(PROJECT, name).figures]
 
 
 def files(package):
@@ -30,7 +34,7 @@ def module_name(path):
 
 
 def imported(path):
-    """Full names of everything a file imports anywhere, inside functions too."""
+    """Yield the full names of all imports of a file, including imports inside functions."""
     yield from imported_by(ast.parse(path.read_text(encoding="utf-8")), path)
 
 
@@ -45,60 +49,25 @@ def imported_by(tree, path):
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def reaches(path, forbidden):
-    return sorted(name for name in imported(path) for root in forbidden if name == root or name.startswith(f"{root}."))
-
-
-RULES = {
-    "the science knows neither machine nor book": ("lib", ["companion", "chapters"]),
-    "the science draws nothing, and has no tables of its own": ("lib", ["matplotlib", "seaborn", "pandas", "pydantic"]),
-    "the machine knows papers, not this paper": ("companion", ["lib", "chapters"]),
-    "only the command line knows Snakemake": ("companion", ["snakemake"]),
-}
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_no_module_reaches_up(rule):
-    folder, forbidden = RULES[rule]
-    mine = [path for path in files(folder) if ROOT / "companion/cli" not in path.parents]
-    assert mine
-    assert {str(path): names for path in mine if (names := reaches(path, forbidden))} == {}
-
-
-def test_a_chapter_imports_no_other():
-    for path in files("chapters"):
-        if len(path.relative_to(ROOT).parts) > 2:
-            others = [f"chapters.{name}" for name in CHAPTERS if name != path.relative_to(ROOT).parts[1]]
-            assert reaches(path, others) == [], path
-
-
-def test_a_figure_file_imports_no_sister():
+def test_every_picture_has_a_headline():
+    """Each picture has one line above its panels, at most 100 characters long; no two lines are equal."""
+    headlines = []
     for name, figure in FIGURES:
-        sisters = [f"chapters.{name}.{other}" for chapter, other in FIGURES if chapter == name and other != figure]
-        for path in (ROOT / "chapters" / name).glob("*.py"):
-            mine = sisters if path.stem == figure else [*sisters, f"chapters.{name}.{figure}"]
-            assert reaches(path, mine) == [], path
-
-
-def test_every_picture_says_what_to_see():
-    """One line above all panels, short enough for its width, and no two alike."""
-    said = []
-    for name, figure in FIGURES:
-        tree = ast.parse((ROOT / "chapters" / name / f"{figure}.py").read_text(encoding="utf-8"))
+        tree = ast.parse(PROJECT.figure_file(name, figure).read_text(encoding="utf-8"))
         (draw,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "draw")
         calls = [node for node in ast.walk(draw) if isinstance(node, ast.Call)]
         lines = [call.args[1].value for call in calls if getattr(call.func, "id", "") == "headline"]
-        assert len(lines) == 1, f"chapters/{name}/{figure}.py: `draw` says once what to see, by `headline(figure, …)`"
-        said += lines
-    assert max(map(len, said)) <= 100
-    assert len(set(said)) == len(said)
+        assert len(lines) == 1, f"{name}/{figure}: `draw` must call `headline(figure, …)` once"
+        headlines += lines
+    assert max(map(len, headlines)) <= 100
+    assert len(set(headlines)) == len(headlines)
 
 
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
-def test_pictures_hold_no_mathematics(name, figure):
-    """What draws a figure comes from the chapter's drawing and from the machine: no science, no JAX, no SciPy."""
+def test_drawing_code_imports_no_science(name, figure):
+    """The code that draws a figure imports neither `lib` nor JAX, SciPy or equinox."""
     library = dependencies.Library.at(ROOT, ["lib", "chapters"])
-    parts = library._closure([f"chapters.{name}.{figure}"], "picture", machine=())
+    parts = library._closure([PROJECT.figure_module(name, figure)], "picture", machine=())
     for path, part in parts:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         tree.body = dependencies._statements(tree, part)
@@ -109,7 +78,7 @@ def test_pictures_hold_no_mathematics(name, figure):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_parameters_are_checked_without_anything_slow(name):
+def test_parameters_import_nothing_slow(name):
     allowed = {"typing", "collections", "itertools", "math", "pydantic", "annotated_types", "companion", "chapters"}
     path = ROOT / "chapters" / name / "parameters.py"
     assert {module.split(".")[0] for module in imported(path)} <= allowed
@@ -117,10 +86,8 @@ def test_parameters_are_checked_without_anything_slow(name):
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_included_code_is_named_in_the_prose(name):
-    """JupyterLab does not show it: function and file stand in the text that leads to it, or in that before."""
-    prose = "\n".join(
-        cell["source"] for cell in Notebook.named(Project(ROOT), name).cells if cell["cell_type"] == "markdown"
-    )
+    """JupyterLab does not show included code, so the text before it must name its function and file."""
+    prose = "\n".join(cell["source"] for cell in Notebook.named(PROJECT, name).cells if cell["cell_type"] == "markdown")
     for included in re.finditer(r"```\{literalinclude\} \.\./(\S+)\n:pyobject: (\S+)", prose):
         file, before = included[1], prose[: included.start()]
         assert f"`{file}`" in before, file
@@ -128,7 +95,7 @@ def test_included_code_is_named_in_the_prose(name):
 
 
 def test_quick_tests_exist_and_are_named_once():
-    """Those of `make check`, none of which runs the book's notebooks; whoever contributes is told of them."""
+    """The tests of `make check` exist and do not run notebooks of the book; CONTRIBUTING names the command."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     quick = re.search(r"^QUICK := \\\n((?:  \S+(?: \\)?\n)+)", text, re.MULTILINE)[1].replace("\\", "").split()
     assert len(quick) == len(set(quick)) > 10
@@ -138,34 +105,18 @@ def test_quick_tests_exist_and_are_named_once():
     assert "`make check`" in read("CONTRIBUTING.md")
 
 
-# Fixtures, as tests take them, that run cells of the book, build its site or its wheel, or open a browser.
+# Fixtures that run cells of the book, build its site or its wheel, or open a browser.
 SLOW = re.compile(r"^def \w+\([^)]*\b(run_cells|site|browser|wheel)\b", re.MULTILINE)
 
 
-def test_measures_do_not_know_attention():
-    assert reaches(ROOT / "lib/measures.py", ["lib.attention"]) == []
-
-
-def test_the_rules_can_be_broken(tmp_path, monkeypatch):
-    """The reader of imports sees every way to write one."""
-    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    (tmp_path / "lib/icl").mkdir(parents=True)
-    sinner = tmp_path / "lib/icl/sinner.py"
-    for way in ("import lib.flow.x", "from lib import flow", "from .. import flow", "from ..flow import x"):
-        sinner.write_text(f"def late():\n    {way}\n")
-        assert reaches(sinner, ["lib.flow"]), way
-    sinner.write_text("from lib import flowing\nfrom . import result\n")
-    assert reaches(sinner, ["lib.flow"]) == []
-
-
 @pytest.mark.parametrize("script", sorted(ROOT.glob("chapters/*/data/*.py")), ids=module_name)
-def test_scripts_for_long_runs_begin(script):
-    """They are run once in years, and what they import moves meanwhile."""
+def test_scripts_of_long_runs_can_be_imported(script):
+    """These scripts run rarely, and the modules that they import change in the meantime."""
     assert importlib.import_module(module_name(script)).__doc__
 
 
 def test_git_does_not_ignore_lib():
-    """The stock Python .gitignore does. Files not added yet count; ignored ones do not."""
+    """The standard .gitignore for Python ignores `lib/`. Files that are not added yet count."""
     assert set(repository_files()) >= {str(path.relative_to(ROOT)) for path in files("lib")}
 
 
@@ -212,15 +163,15 @@ def python(code, *arguments, folder):
 
 
 def test_importing_lib_changes_nothing_global(tmp_path):
-    """No precision, no style, no print option: not by any module of it, nor of the chapters."""
+    """Importing any module of `lib` or `chapters` changes no precision, style or print option."""
     made = [path for path in files("chapters") if path.name == "make.py"]
     names = [module_name(path) for path in [*files("lib"), *files("chapters")] if path not in made]
     assert "lib.measures" in names
     assert python(IMPORT_ALL, json.dumps(names), folder=tmp_path) == {}
 
 
-def test_importing_lib_draws_nothing_in(tmp_path):
-    """The science imports neither pictures nor tables."""
+def test_importing_lib_imports_no_plotting(tmp_path):
+    """`lib` imports neither plotting packages nor pandas."""
     loaded = python("import json, sys, lib; print(json.dumps(sorted(sys.modules)))", folder=tmp_path)
     assert "lib.measures" in loaded
     assert {"matplotlib", "seaborn", "pandas", "companion"}.isdisjoint(loaded)
@@ -236,7 +187,7 @@ def test_lib_is_a_table_of_contents():
         assert [alias.asname for alias in node.names] == [alias.name for alias in node.names]
 
 
-# What others import: names that stay where they are.
+# Names that checks outside the repository import.
 PUBLIC = {
     "lib.measures": "Measure Gaussian GaussianMixture Empirical Rademacher Uniform Laplace Pushforward empirical "
     "tilted_mean tilted_cov",
@@ -251,7 +202,7 @@ PUBLIC = {
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module in PUBLIC for name in PUBLIC[module].split()])
-def test_public_names_stay_and_are_no_modules(module, name):
-    """A function may share its module's name, as `replica` does: what is imported must be the function."""
+def test_public_names_are_not_modules(module, name):
+    """A function may have the name of its module, as `replica` does; the import must give the function."""
     value = getattr(importlib.import_module(module), name)
     assert not inspect.ismodule(value)

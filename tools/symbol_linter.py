@@ -1,19 +1,21 @@
-"""Which mathematical symbols a page uses that nobody has defined: neither the page nor the book's notation page.
+"""Symbol linter: list the mathematical symbols that a page uses and that neither it nor the notation page defines.
 
-`python -m companion.symbols [PAGE ...]` lists them. A symbol is a letter with its accent, font and star; subscripts
-are read as names of instances and do not count. Defined is a symbol
+A symbol is a letter with its accent, font and star. Subscripts name instances of a symbol and are ignored. A symbol
+counts as defined if
 
-- that stands in the first column of a table of `notation.md`; if the table has a column "Where", for the pages only
-  that its rows of the symbol link to, or for all if a row links to none;
-- that the page introduces: alone to the left of `=`, `~` or `∈` in some formula, or beside words, as in
-  "dimension $d$", "for every $L$", "$P$, the participation", "Let $x$ be".
+- it is in the first column of a table of `notation.md`. If the table has a column "Where", the row holds for the pages
+  that it links to, or for all pages if it links to none;
+- the page introduces it: alone on the left of `=`, `~` or `∈` in a formula, or next to words, as in "dimension $d$",
+  "for every $L$", "$P$, the participation", "Let $x$ be".
 
-This is a reader's first test, not a proof: whether the words explain the letter nobody but a reader can say.
+The linter cannot decide whether the words explain the symbol.
+
+Example: `python tools/symbol_linter.py needle_in_a_long_prompt`, or without arguments for all pages.
 """
 
+import argparse
 import ast
 import re
-import sys
 from collections.abc import Iterator
 
 from companion.project.notebooks import Notebook
@@ -26,7 +28,7 @@ GREEK = re.compile(
 )
 ACCENTS = ("hat", "widehat", "bar", "overline", "tilde", "widetilde", "check")
 FONTS = ("mathcal", "mathscr", "mathfrak", "mathbf", "boldsymbol")
-# These say words or sizes; what stands in their braces is no symbol. Blackboard letters are sets and expectations.
+# Commands whose argument is a word or a size, not a symbol. Blackboard letters are sets and expectations.
 WORDS = ("mathrm", "text", "textstyle", "operatorname", "mathsf", "begin", "end", "mathbb", "tag", "label")
 STARS = {"*", r"\star", r"\ast"}
 ATOM = re.compile(r"\\[A-Za-z]+|\\\\\[[^\]]*\]|\\.|[A-Za-z]|[_^{}]|[^\sA-Za-z\\_^{}]|\s+")
@@ -35,7 +37,7 @@ MATH = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$([^$]+?)(?<!\\)\$|```\{math\}(.+?)```
 CODE = re.compile(r"```(?:\{literalinclude\}|sh|python|bibtex|text).*?```|(?<!`)`[^`\n]*`(?!`)", re.DOTALL)
 RELATION = re.compile(r"^(?:\s|&|\\[,;:!])*(?::?=|\\sim\b|\\in\b|\\propto\b|\\ne\b|\\colon|\\ge\b|\\le\b|>|<|\\to\b)")
 SEPARATOR = re.compile(r"\\qquad|\\quad|\\\\|[,;:&]|\\text\{[^}]*\}|\\begin\{[a-z]+\}|\\,")
-# Words that stand before a symbol without saying what it is.
+# Words before a symbol that do not say what it is.
 EMPTY = re.compile(
     "at|to|of|in|with|by|on|and|or|is|are|as|than|when|if|from|where|that|since|then|hence|so|but|not|be|was|were|has"
     "|have|into|over|under|between|through|until|till|because|like|while|only|both|either|also|gives?|does|do|can|it"
@@ -43,18 +45,18 @@ EMPTY = re.compile(
     "|goes|tends|stays|grows|falls|reaches|exceeds",
     re.IGNORECASE,
 )
-SAID = re.compile(
+DEFINING_WORDS = re.compile(
     r"^(?:,| \()?\s?(?:is|are|be|being|denotes?|stands? for|counts?|measures?)?\s?(?:the|a|an|its|their|one|[A-Z]\w+)\b"
 )
 
 
 def undefined(project: Project) -> dict[str, list[str]]:
-    """For every page that uses some, the symbols that neither it nor the notation page defines."""
+    """Return the undefined symbols of each page that has any."""
     return {page: missing for page in pages(project) if (missing := missing_on(project, page))}
 
 
 def pages(project: Project) -> list[str]:
-    """Every page and notebook of the book but the notation page itself."""
+    """Return the names of all pages and notebooks except the notation page."""
     return [*project.notebooks(), *sorted(path.stem for path in project.book.glob("*.md") if path.stem != NOTATION)]
 
 
@@ -62,7 +64,7 @@ NOTATION = "notation"
 
 
 def missing_on(project: Project, page: str) -> list[str]:
-    """The symbols used on one page and defined nowhere, in the order of their first use."""
+    """Return the undefined symbols of one page, in the order of their first use."""
     text = text_of(project, page)
     used = list(dict.fromkeys(symbol for formula in formulas(text) for symbol in symbols(formula)))
     known = introduced(text) | noted(project, page)
@@ -70,29 +72,29 @@ def missing_on(project: Project, page: str) -> list[str]:
 
 
 def text_of(project: Project, page: str) -> str:
-    """Prose and captions of a page, without code."""
+    """Return the prose and captions of a page, without code."""
     notebook = project.notebook(page)
     if not notebook.is_file():
         return CODE.sub(" ", prose(project.book / f"{page}.md"))
-    files = [project.chapter(page) / f"{figure}.py" for figure in Notebook.named(project, page).figures]
+    files = [project.figure_file(page, figure) for figure in Notebook.named(project, page).figures]
     captions = [ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "" for file in files]
     return CODE.sub(" ", "\n\n".join([prose(notebook), *captions]))
 
 
 def formulas(text: str) -> list[str]:
-    """What stands between dollars."""
+    """Return the formulas of a text: inline, displayed, and in `math` directives."""
     return [next(filter(None, groups)) for groups in MATH.findall(text)]
 
 
 def symbols(formula: str) -> Iterator[str]:
-    """Every symbol of a formula; subscripts and what is integrated over left out, superscripts read as formulas."""
+    """Yield the symbols of a formula, including those in superscripts, without subscripts and integration variables."""
     bound = set(DIFFERENTIAL.findall(formula)) if r"\int" in formula else set()
-    written = DIFFERENTIAL.sub(" ", formula) if bound else formula
-    yield from (symbol for symbol, _ in _walk(_atoms(written)) if symbol not in bound)
+    integrand = DIFFERENTIAL.sub(" ", formula) if bound else formula
+    yield from (symbol for symbol, _ in _walk(_atoms(integrand)) if symbol not in bound)
 
 
 def introduced(text: str) -> set[str]:
-    """The symbols that a text introduces, by an equation or beside words."""
+    """Return the symbols that a text introduces by an equation or next to words."""
     known: set[str] = set()
     pieces = MATH.split(text.replace("\n", " "))
     # the pattern has three groups, of which one matched: text, formula, text, formula, …
@@ -104,13 +106,13 @@ def introduced(text: str) -> set[str]:
             if first and _alone_before_relation(clause, *first):
                 known.add(first[0])
     for start, end in _lists(words):
-        if _names(words[start]) or SAID.match(words[end]):
+        if _names(words[start]) or DEFINING_WORDS.match(words[end]):
             known |= {symbol for formula in between[start:end] for symbol in _leading(formula)}
     return known
 
 
 def _lists(words: list[str]) -> Iterator[tuple[int, int]]:
-    """Runs of formulas with nothing but a comma or an `and` between them: where each begins and ends."""
+    """Yield start and end of each run of formulas that are separated only by commas or `and`."""
     start = 0
     for place in range(1, len(words)):
         if place == len(words) - 1 or words[place].strip() not in {",", "and", ", and", "or", "and of", "/"}:
@@ -119,24 +121,24 @@ def _lists(words: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def noted(project: Project, page: str) -> set[str]:
-    """The symbols of the notation page that hold on `page`."""
+    """Return the symbols that the notation page defines for `page`."""
     path = project.book / f"{NOTATION}.md"
     anywhere: set[str] = set()
     somewhere: dict[str, set[str]] = {}
     for header, row in _rows(path.read_text(encoding="utf-8") if path.is_file() else ""):
-        found = [symbol for formula in formulas(row[0]) for symbol in symbols(formula)]
+        defined = [symbol for formula in formulas(row[0]) for symbol in symbols(formula)]
         where = (
             re.findall(r"\{doc\}`(?:[^`<]*<)?([a-z_]+)>?`", row[header.index("Where")]) if "Where" in header else None
         )
         if where is None:
-            anywhere |= set(found)
-        for symbol in found if where is not None else []:
+            anywhere |= set(defined)
+        for symbol in defined if where is not None else []:
             somewhere.setdefault(symbol, set()).update(where or [page])
     return {symbol for symbol in anywhere | set(somewhere) if symbol not in somewhere or page in somewhere[symbol]}
 
 
 def _rows(text: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Every row of every table, with its header."""
+    """Yield header and cells of each row of each table."""
     header: list[str] = []
     for line in text.splitlines():
         if not line.startswith("|"):
@@ -154,12 +156,12 @@ def _atoms(formula: str) -> list[str]:
 
 
 def _walk(atoms: list[str]) -> Iterator[tuple[str, int]]:
-    """Symbols of a list of atoms, each with the number of atoms up to its end, decorations included."""
+    """Yield each symbol of a list of atoms with the position after it and its decorations."""
     place = 0
     while place < len(atoms):
         atom = atoms[place]
         name = atom.removeprefix("\\")
-        if atom in "_^":  # of something that is no symbol, as a bracket
+        if atom in "_^":  # belongs to something that is not a symbol, such as a bracket
             inner, end = _group(atoms, place + 1)
             if atom == "^":
                 yield from ((symbol, end) for symbol, _ in _walk(inner))
@@ -191,7 +193,7 @@ def _walk(atoms: list[str]) -> Iterator[tuple[str, int]]:
 
 
 def _group(atoms: list[str], place: int) -> tuple[list[str], int]:
-    """The atom or braced group that begins at `place`, and where it ends."""
+    """Return the atom or braced group that begins at `place`, and the position after it."""
     if place >= len(atoms) or atoms[place] != "{":
         return atoms[place : place + 1], place + 1
     depth = 0
@@ -207,7 +209,7 @@ def _is_letter(atom: str) -> bool:
 
 
 def _alone_before_relation(clause: str, symbol: str, end: int) -> bool:
-    """Whether a clause begins with the symbol, perhaps of an argument, and goes on with a relation."""
+    """Return whether a clause is the symbol, with or without an argument, followed by a relation."""
     atoms = _atoms(clause)
     head = next((place for place, atom in enumerate(atoms) if atom not in {"&", "{", r"\;", r"\big", r"\Big"}), 0)
     start = head + 1 if atoms[head : head + 1] == [r"\dot"] else head
@@ -219,7 +221,7 @@ def _alone_before_relation(clause: str, symbol: str, end: int) -> bool:
 
 
 def _names(before: str) -> bool:
-    """Whether the words before a formula end with one that says what follows."""
+    """Return whether the last word before a formula can name the symbol that follows."""
     if re.search(r"\bthere (is|are|exists?)( an?| some)?\s*$", before):
         return True
     words = re.findall(r"[A-Za-z-]+$", before.rstrip(" *_("))
@@ -227,8 +229,8 @@ def _names(before: str) -> bool:
 
 
 def _leading(formula: str) -> list[str]:
-    """The symbols that a formula beside words is about: a list, each perhaps of an argument or in a relation."""
-    found: list[str] = []
+    """Return the symbols that open a formula next to words: a list, with or without arguments or relations."""
+    leading: list[str] = []
     for part in re.split(r",(?![^(]*\))|\\dots|\\ldots", formula):
         atoms = _atoms(part)
         first = next(_walk(atoms), None)
@@ -236,22 +238,25 @@ def _leading(formula: str) -> list[str]:
             continue
         alone = atoms[first[1] :] == [] or re.match(r"^[\[(][^=]*[\])]$", " ".join(atoms[first[1] :]))
         if not (alone and _starts_with_symbol(atoms)) and not _alone_before_relation(part, *first):
-            return found
-        found.append(first[0])
-    return found
+            return leading
+        leading.append(first[0])
+    return leading
 
 
 def _starts_with_symbol(atoms: list[str]) -> bool:
     return _is_letter(atoms[0]) or atoms[0][1:] in (*ACCENTS, *FONTS)
 
 
-def main(wanted: list[str]) -> None:
-    """List what is undefined on the pages named, or on all."""
+def main() -> None:
+    """Print the undefined symbols of the given pages, or of all pages."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="pages to check (default: all)")
+    options = parser.parse_args()
     project = Project.here()
-    for page in wanted or pages(project):
+    for page in options.pages or pages(project):
         if missing := missing_on(project, page):
             print(f"{page}: {'  '.join(missing)}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

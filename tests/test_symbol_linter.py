@@ -1,11 +1,11 @@
-"""What counts as a symbol, and as its definition."""
+"""The symbol linter: what counts as a symbol, and what as its definition."""
 
 import json
 
 import pytest
 
 from companion.project.paths import Project
-from companion.symbols import introduced, missing_on, symbols, undefined
+from symbol_linter import introduced, missing_on, symbols, undefined
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from companion.symbols import introduced, missing_on, symbols, undefined
     ],
 )
 def test_a_symbol_is_a_letter_with_accent_font_and_star(formula, found):
-    """Subscripts name instances; superscripts hold symbols of their own; words are none."""
+    """Subscripts name instances, superscripts contain symbols, and words are not symbols."""
     assert list(symbols(formula)) == found
 
 
@@ -44,7 +44,7 @@ def test_a_symbol_is_a_letter_with_accent_font_and_star(formula, found):
     ],
 )
 def test_words_and_equations_introduce(text, known):
-    """Beside a noun, before `the`, alone on the left of a relation; not by being used."""
+    """A symbol is introduced next to a noun, before `the`, or alone on the left of a relation; use is not enough."""
     assert introduced(text) == known
 
 
@@ -72,12 +72,12 @@ def project(tmp_path):
     return Project(tmp_path)
 
 
-def test_a_letter_of_several_meanings_holds_where_the_table_says(project):
-    """On the other pages its plain meaning is in doubt, so the page must say it."""
+def test_a_row_of_the_notation_holds_on_the_pages_it_links_to(project):
+    """A page that the row does not link to must define the symbol itself."""
     assert undefined(project) == {"one": [r"\sigma"]}
 
 
-def test_notebooks_are_pages_with_the_captions_of_their_figures(project):
+def test_captions_of_a_notebooks_figures_are_read(project):
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["# W\n", "It tends to $u$."]},
         {"cell_type": "code", "metadata": {}, "source": ["publish(returns, 1)"], "outputs": []},

@@ -1,0 +1,1 @@
+"""Figures of the chapter exact_finite_prompt: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter finite_samples: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter gaussian_limit: one module per figure."""

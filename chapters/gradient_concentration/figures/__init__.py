@@ -1,0 +1,1 @@
+"""Figures of the chapter gradient_concentration: one module per figure."""

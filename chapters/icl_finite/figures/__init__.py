@@ -1,0 +1,1 @@
+"""Figures of the chapter icl_finite: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter icl_infinite: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter laboratory: one module per figure."""

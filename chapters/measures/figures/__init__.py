@@ -1,0 +1,1 @@
+"""Figures of the chapter measures: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter message_passing: one module per figure."""

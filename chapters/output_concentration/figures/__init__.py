@@ -1,0 +1,1 @@
+"""Figures of the chapter output_concentration: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter published_experiment: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter real_heads: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter sharp_rates: one module per figure."""

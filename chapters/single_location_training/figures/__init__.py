@@ -1,0 +1,1 @@
+"""Figures of the chapter single_location_training: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter softmax_advantage: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter temperature_and_length: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter trajectory_stability: one module per figure."""

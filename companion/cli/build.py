@@ -1,0 +1,157 @@
+"""`companion build`: rebuild figures and the site."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.status import Status
+
+from companion.build import cache_keys, fork_server, publication_policy
+from companion.build.progress import STARTED, Progress, known_seconds, time_needed
+from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors
+from companion.io import atomic, processes
+from companion.io.errors import UserError
+from companion.project import parameters
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, Build, Project
+
+
+@app.command(rich_help_panel=BUILD_AND_READ)
+@report_errors
+def build(
+    profile: Profile = DEFAULT_PROFILE,
+    cores: Annotated[int, typer.Option(min=1, help="Number of notebooks that run at the same time.")] = 2,
+    target: Annotated[str, typer.Option(help="What to build: `site` (figures and site) or `figures`.")] = "site",
+    tasks: Annotated[
+        bool,
+        typer.Option(
+            "--tasks",
+            help="Compute tasks first, each in its own process. A task is a part of a heavy computation, for example "
+            "one seed, whose result is cached.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Run nothing; list what would run, with the reasons.")
+    ] = False,
+) -> None:
+    """Rebuild the figures and the site, as far as they are stale.
+
+    A change is recognised by its content, not by the time of a file. While notebooks run, the build prints how many
+    have finished and how long the others took last time.
+
+    Example:
+
+        companion build --profile smoke --cores 4
+    """
+    project = Project.here()
+    project.require_profile(profile)
+    project.require_configuration()
+    parameters.check_profiles(project)
+    if target not in ("site", "figures"):
+        raise UserError(f"`--target` must be `site` or `figures`. Got {target!r}.")
+    stamps = cache_keys.stamps(project, profile)
+    stale = [name for name in project.notebooks() if not cache_keys.intact(project, stamps[name])]
+    for name in stale:  # the parameters of a fresh notebook were checked when it ran
+        notebook = Notebook.named(project, name)
+        parameters.check(project, notebook, parameters.resolve(project, notebook, profile))
+    seconds = known_seconds(project, profile, stale)
+    if dry_run:
+        _print_plan(project, profile, target, tasks)
+        if duration := time_needed(seconds.values(), cores):
+            console.print(f"The notebooks to run took {duration} last time.")
+        return
+    with atomic.locked(project.generated / ".build.lock", "Waiting for another build to end."):
+        if profile == DEFAULT_PROFILE:
+            _restore_published(project)
+        command = [
+            *(sys.executable, "-m", "snakemake", target, "--cores", str(cores), "--directory", str(project.root)),
+            *("--snakefile", str(project.root / "Snakefile"), "--config", f"profile={profile}"),
+            *(["tasks=1"] if tasks else []),
+            # this command holds its own lock, and stamps are the only outputs: a killed build leaves nothing to unlock
+            *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
+        ]
+        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        with (
+            _fork_server(project, stale) as environment,
+            processes.started(command, cwd=project.root, env=environment, **output) as process,
+        ):
+            _show_output(process, project.build(profile), Progress(seconds, cores))
+    if process.returncode:
+        edited = cache_keys.stamps(project, profile) != stamps
+        reason = "its sources were edited while it ran" if edited else "the error is above"
+        raise UserError(f"The build failed: {reason}. Finished work is kept; run the same command to continue.")
+    if target == "site":
+        console.print(f"[green]The site is built:[/] {escaped(project.site(profile) / 'index.html')}", soft_wrap=True)
+
+
+@contextmanager
+def _fork_server(project: Project, stale: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Start a fork server if several notebooks are stale; yield the environment variables of the build's processes."""
+    if not project.settings.preload or len(stale) <= 1 or not fork_server.can_be():
+        yield {**os.environ}
+        return
+    from companion.build import execution
+
+    # modules that the server preloads read these variables before a runner can set them
+    environment = {**os.environ, "PYTHONPATH": str(project.root), "MPLBACKEND": "agg"}
+    with (
+        execution.socket_folder() as folder,
+        processes.started(
+            fork_server.command(socket := str(folder / "fork-server"), project.settings.preload),
+            env=environment,
+            stdin=subprocess.PIPE,
+        ),
+    ):
+        yield {**os.environ, fork_server.FORK_SERVER: socket}
+
+
+def _print_plan(project: Project, profile: str, target: str, tasks: bool) -> None:
+    """Print what a build would do, one line per step."""
+    from companion.build import plan
+
+    steps = plan.plan(project, profile, site=target == "site")
+    for step in steps:
+        console.print(f"{STARTED} {step.verb} {step.what}: {escaped('; '.join(step.why))}", soft_wrap=True)
+        if tasks and step.verb == plan.RUN:
+            from companion.build import precompute
+
+            files = precompute.files(project, step.what, profile).values()
+            if missing := sum(not file.is_file() for file in files):
+                console.print(f"  first: {missing} of its {len(files)} tasks")
+    if not steps:
+        console.print("Nothing would run: everything is fresh.")
+
+
+def _show_output(process: subprocess.Popen[str], build: Build, progress: Progress) -> None:
+    """Print the output of a build line by line, with its progress; on a terminal, also show what runs now."""
+    ended = threading.Event()
+
+    def update(status: Status) -> None:
+        while not ended.wait(0.5):
+            running = atomic.alive(build.running)
+            status.update(f"Running {', '.join(running)}" if running else "Checking what is stale")
+
+    assert process.stdout is not None
+    with console.status("Checking what is stale") as status, process.stdout as lines:
+        updater = threading.Thread(target=update, args=(status,), daemon=True)
+        updater.start()
+        for line in lines:
+            console.print(progress.told(line.rstrip(), time.monotonic()), markup=False, soft_wrap=True)
+        ended.set()
+    process.wait()
+
+
+def _restore_published(project: Project) -> None:
+    """Publish fresh results whose files in `figures/` are missing or changed, after a kill or a manual edit."""
+    stamps = cache_keys.stamps(project, DEFAULT_PROFILE)
+    for name in project.notebooks():
+        targets = [name, *cache_keys.pictures(project, name)]
+        fresh = all(cache_keys.intact(project, stamps[target]) for target in targets)
+        if fresh and publication_policy.publish_figures(project, name):
+            cache_keys.forget(project.build(DEFAULT_PROFILE), cache_keys.BOOK)

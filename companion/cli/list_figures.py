@@ -1,0 +1,57 @@
+"""`companion list`: show the state of every figure."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from companion.cli.terminal import BUILD_AND_READ, Profile, app, report_errors, show_table
+from companion.io import atomic
+from companion.project.paths import DEFAULT_PROFILE, Project
+
+
+@app.command("list", rich_help_panel=BUILD_AND_READ)
+@report_errors
+def list_figures(
+    profile: Profile = DEFAULT_PROFILE,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")] = False,
+) -> None:
+    """List all figures with their state, run time and claims.
+
+    The state of a figure is one of these:
+
+    - **fresh**: computed here from the current sources;
+    - **redraw**: its numbers are fresh, its picture is not, so it can be redrawn without running the notebook;
+    - **stale**: never computed here, or a source has changed since;
+    - **published**: never computed here and shown as it is in `figures/`, as in a fresh clone; later changes of
+      library functions are not detected.
+
+    The site is **fresh**, **published** (built by `companion site --published`), **stale** or **not built**.
+
+    Example:
+
+        companion list --profile smoke
+    """
+    from companion.build.status import Listing
+
+    project = Project.here()
+    project.require_profile(profile)
+    listing = Listing.of(project, profile)
+    if as_json:
+        print(atomic.dump_json(listing.as_json()), end="")
+        return
+    table = Table("notebook", "figure", "state", "seconds", "claims", title=f"Profile {profile}", title_justify="left")
+    for row in listing.rows:
+        table.add_row(
+            row.notebook,
+            row.figure,
+            _coloured(row.state),
+            "—" if row.seconds is None else f"{row.seconds:.0f}",
+            "—" if row.claims is None else f"{row.holding}/{row.claims}",
+        )
+    table.add_row("", "the site", _coloured(listing.site), "", "")
+    show_table(table)
+
+
+def _coloured(state: str) -> str:
+    return f"[{'green' if state in ('fresh', 'published') else 'yellow'}]{state}[/]"

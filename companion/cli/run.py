@@ -1,0 +1,129 @@
+"""`companion run`: run one notebook."""
+
+from typing import Annotated
+
+import typer
+
+from companion.build.progress import DONE, STARTED
+from companion.cli.terminal import (
+    ONE_NOTEBOOK,
+    NotebookName,
+    Profile,
+    app,
+    console,
+    counted,
+    escaped,
+    formatted,
+    open_page,
+    report_errors,
+)
+from companion.io.errors import ClaimsFailed, UserError
+from companion.project import parameters, provenance
+from companion.project.notebooks import Notebook
+from companion.project.paths import DEFAULT_PROFILE, Project
+
+
+@app.command(context_settings={"allow_extra_args": True}, rich_help_panel=ONE_NOTEBOOK)
+@report_errors
+def run(
+    context: typer.Context,
+    notebook: NotebookName,
+    *,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Change a parameter; repeatable."),
+    ] = None,
+    profile: Profile = DEFAULT_PROFILE,
+    figure: Annotated[
+        str | None,
+        typer.Option("--figure", metavar="FIGURE", help="Run only the cells that this figure needs, as a custom run."),
+    ] = None,
+    isolated: Annotated[
+        bool,
+        typer.Option("--isolated", help="Make it a custom run even if no parameter is changed."),
+    ] = False,
+    show: Annotated[
+        bool, typer.Option("--open", help="Open the page of the custom run, even if a claim does not hold.")
+    ] = False,
+    list_parameters: Annotated[
+        bool, typer.Option("--parameters", help="Run nothing; list the notebook's parameters and its run time.")
+    ] = False,
+) -> None:
+    """Run one notebook, with changed parameters if you like.
+
+    Without `-p`, `--figure` and `--isolated`, the results become those of the profile if every claim holds; the default
+    profile also replaces published figures that changed. With one of these options the run is a *custom run*: its
+    results go to a separate folder in `_build/runs/`, even if a claim does not hold, and its page `index.html` compares
+    them with the published ones.
+
+    Example:
+
+        companion run first_figure -p seed=1
+    """
+    project = Project.here()
+    words = [word for word in (notebook, *context.args) if word not in project.notebooks()]
+    parameters.require_one_word(parameter or [], words)
+    if context.args:
+        raise UserError(f"`companion run` takes one notebook. Got {' '.join((notebook, *context.args))}.")
+    project.require_notebook(notebook)
+    project.require_profile(profile)
+    source = Notebook.named(project, notebook)
+    if list_parameters:
+        _print_parameters(project, source)
+        return
+    overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
+    parameters.check(project, source, parameters.resolve(project, source, profile, overrides))
+    if figure:
+        source.require_figure(figure)
+    if show and not (overrides or figure or isolated):
+        raise UserError(
+            "`--open` shows the page of a custom run. Add `-p`, `--figure` or `--isolated`, or open the site with "
+            "`companion serve --open`."
+        )
+    from companion.build import execution
+
+    console.print(f"{STARTED} {notebook}{f'/{figure}' if figure else ''} ({profile})")
+    try:
+        report = execution.run(project, notebook, profile, overrides, figure, apart=isolated)
+    except ClaimsFailed:
+        if show:
+            open_page(execution.own_build(project, notebook, profile, overrides, figure).page)
+        raise
+    claims = f"{counted(report.claims, 'claim')} {'holds' if report.claims == 1 else 'hold'}"
+    console.print(
+        f"[green]{DONE}[/] {notebook}: {counted(len(report.figures), 'figure')}, {claims}, {report.seconds:.0f} s. "
+        f"{escaped(report.folder)}",
+        soft_wrap=True,
+    )
+    if report.edited:
+        console.print(f"  {notebook} was edited while it ran: it is stale and was not published. Run it again.")
+    if report.page:
+        console.print(f"  compared with the published figures: {escaped(report.page)}", soft_wrap=True)
+        if show:
+            open_page(report.page)
+    if report.replaced:
+        console.print(f"  replaced in figures/{notebook}: {', '.join(report.replaced)}", soft_wrap=True)
+
+
+def _print_parameters(project: Project, notebook: Notebook) -> None:
+    """Print the default, meaning and range of each parameter, its values in profiles, and the last run time."""
+    profiles = [profile for profile in project.profile_names() if profile != DEFAULT_PROFILE]
+    values = {profile: parameters.resolve(project, notebook, profile) for profile in profiles}
+    for name, field in parameters.parameters_of(project, notebook.name).model_fields.items():
+        default = notebook.defaults.get(name)
+        console.print(f"[bold]{name}[/] = {escaped(formatted(default))}", soft_wrap=True)
+        meaning = (field.description or "").strip()
+        console.print(f"  {escaped(f'{meaning} ({parameters.rule(field)})')}", soft_wrap=True)
+        for profile in profiles:
+            if (value := values[profile].get(name)) != default:
+                console.print(f"  {profile}: {escaped(formatted(value))}", soft_wrap=True)
+    origins = {
+        profile: provenance.read(project.build(profile).provenance / f"{notebook.name}.json")
+        for profile in project.profile_names()
+    }
+    times = [
+        f"{profile} {origin['seconds']:.0f} s on {counted(origin['cores'], 'core')}"
+        for profile, origin in origins.items()
+        if origin
+    ]
+    console.print(f"Last run: {', '.join(times)}." if times else "It has not been run here yet.", soft_wrap=True)
