@@ -151,9 +151,9 @@ def _solve(setting: Setting, normals: Float[Array, "replicates points coordinate
         coarse_prompts = jax.tree.map(lambda leaf: leaf[: leaf.shape[0] // COARSE_STRIDE], prompts)
         coarse = _iterate_to_fixed_point(setting, coarse_prompts, jnp.asarray(START_STATE), tolerance=COARSE_TOLERANCE)
         end = _iterate_to_fixed_point(setting, prompts, coarse.states[0], tolerance=RESIDUAL_TOLERANCE)
-        risk, train_loss = risk_and_loss(setting, prompts, end)
+        risk, train_loss = _risk_and_loss(setting, prompts, end)
         overlaps = Overlaps(end.state.m_k, end.state.q_k, end.state.m_v, end.state.q_v)
-        return risk, overlaps, train_loss, largest_residual(end) < RESIDUAL_TOLERANCE, coarse.steps + end.steps
+        return risk, overlaps, train_loss, _largest_residual(end) < RESIDUAL_TOLERANCE, coarse.steps + end.steps
 
     risk, overlaps, train_loss, converged, steps = jax.vmap(fixed_point)(prompts)
     (risk, overlaps, train_loss), errors = _mean_and_error((risk, overlaps, train_loss))
@@ -178,12 +178,12 @@ def _iterate_to_fixed_point(
         states = (
             jnp.roll(iterate.states, 1, axis=0)
             .at[0]
-            .set(anderson_step(iterate.states, residuals, iterate.steps % ANDERSON_RESTART))
+            .set(_anderson_step(iterate.states, residuals, iterate.steps % ANDERSON_RESTART))
         )
         return Iterate(states, residuals, chi, iterate.steps + 1)
 
     def unsettled(iterate):
-        return (largest_residual(iterate) >= tolerance) & (iterate.steps < LARGEST_STEPS)
+        return (_largest_residual(iterate) >= tolerance) & (iterate.steps < LARGEST_STEPS)
 
     states = jnp.broadcast_to(start, (ANDERSON_HISTORY, 6))
     return jax.lax.while_loop(
@@ -191,7 +191,7 @@ def _iterate_to_fixed_point(
     )
 
 
-def anderson_step(
+def _anderson_step(
     states: Float[Array, "memory 6"], residuals: Float[Array, "memory 6"], stored: Int[Array, ""]
 ) -> Float[Array, " 6"]:
     """The next state, of the `stored` latest and their residuals: Anderson's combination whose residual is least.
@@ -210,12 +210,12 @@ def anderson_step(
     return candidate.at[:2].set(jnp.abs(candidate[:2]))
 
 
-def largest_residual(iterate: Iterate) -> Float[Array, ""]:
+def _largest_residual(iterate: Iterate) -> Float[Array, ""]:
     """The largest component of the last residual."""
     return jnp.max(jnp.abs(iterate.residuals[0]))
 
 
-def prompt_fields(setting: Setting, prompts: PromptDraws, state: State) -> Channel:
+def _prompt_fields(setting: Setting, prompts: PromptDraws, state: State) -> Channel:
     """The fields of all prompts at the given overlaps: `ω_k` around m_k times the hint, `ω_v`, and `y` given `ω_v`."""
     spread_k = jnp.sqrt(state.q_k - setting.task.ambient * state.m_k**2)
     omega_v = jnp.sqrt(state.q_v) * prompts.values
@@ -230,7 +230,7 @@ def prompt_fields(setting: Setting, prompts: PromptDraws, state: State) -> Chann
     )
 
 
-def prox_starts(channel: Channel, last_scores: Float[Array, " L"], step: Int[Array, ""]) -> Float[Array, "3 L"]:
+def _prox_starts(channel: Channel, last_scores: Float[Array, " L"], step: Int[Array, ""]) -> Float[Array, "3 L"]:
     """Where to look for the best scores: where they were last, where they would be without an answer, one token ahead.
 
     The token that is put ahead changes from turn to turn, so that every prompt tries all of them in L turns.
@@ -246,8 +246,8 @@ def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[St
     differentiated. The scores of plain Gaussian tokens are fields themselves (`ambient`), which adds a term to m̂_k.
     """
     task, alpha, state = setting.task, setting.alpha, iterate.state
-    channel = prompt_fields(setting, prompts, state)
-    starting_scores = jax.vmap(prox_starts, in_axes=(0, 0, None))(channel, iterate.chi, iterate.steps)
+    channel = _prompt_fields(setting, prompts, state)
+    starting_scores = jax.vmap(_prox_starts, in_axes=(0, 0, None))(channel, iterate.chi, iterate.steps)
     chi = jax.vmap(setting.activation.prox)(channel, starting_scores)
     values = jax.vmap(Channel.values)(channel, setting.activation.weights(chi))
     displacement_k = (chi - channel.omega_k) / state.var_k
@@ -255,36 +255,36 @@ def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[St
 
     answer_variance = 1.0 + setting.noise_std**2
     spread_k = state.q_k - task.ambient * state.m_k**2
-    stiffness_k = -alpha * mean_dot(displacement_k, prompts.scores) / jnp.sqrt(spread_k)
-    force_k = alpha * mean_dot(displacement_k, prompts.signal_scores) + task.ambient * state.m_k * stiffness_k
+    stiffness_k = -alpha * _mean_dot(displacement_k, prompts.scores) / jnp.sqrt(spread_k)
+    force_k = alpha * _mean_dot(displacement_k, prompts.signal_scores) + task.ambient * state.m_k * stiffness_k
 
     hidden_field, other_fields = channel.omega_v[:, :1], channel.omega_v[:, 1:]
     label_residual = channel.label[:, None] - state.m_v / state.q_v * hidden_field
-    force_v = alpha * mean_dot(displacement_v[:, :1], label_residual) / (answer_variance - state.m_v**2 / state.q_v)
+    force_v = alpha * _mean_dot(displacement_v[:, :1], label_residual) / (answer_variance - state.m_v**2 / state.q_v)
     field_residual = hidden_field - state.m_v / answer_variance * channel.label[:, None]
     stiffness_v = -alpha * (
-        mean_dot(displacement_v[:, :1], field_residual) / (state.q_v - state.m_v**2 / answer_variance)
-        + mean_dot(displacement_v[:, 1:], other_fields) / state.q_v
+        _mean_dot(displacement_v[:, :1], field_residual) / (state.q_v - state.m_v**2 / answer_variance)
+        + _mean_dot(displacement_v[:, 1:], other_fields) / state.q_v
     )
 
     var_k = 1.0 / jnp.maximum(setting.ridge_k + stiffness_k, SMALLEST_CURVATURE * setting.ridge_k)
     var_v = 1.0 / jnp.maximum(setting.ridge_v + stiffness_v, SMALLEST_CURVATURE * setting.ridge_v)
     target = State(
         m_k=var_k * force_k,
-        q_k=var_k**2 * (force_k**2 + alpha * mean_dot(displacement_k, displacement_k)),
+        q_k=var_k**2 * (force_k**2 + alpha * _mean_dot(displacement_k, displacement_k)),
         var_k=var_k,
         m_v=var_v * force_v,
-        q_v=var_v**2 * (force_v**2 + alpha * mean_dot(displacement_v, displacement_v)),
+        q_v=var_v**2 * (force_v**2 + alpha * _mean_dot(displacement_v, displacement_v)),
         var_v=var_v,
     )
     return target, chi
 
 
-def risk_and_loss(
+def _risk_and_loss(
     setting: Setting, prompts: PromptDraws, iterate: Iterate
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Excess risk on a fresh prompt, and mean loss on a training prompt, at the end of the iteration."""
-    channel = prompt_fields(setting, prompts, iterate.state)
+    channel = _prompt_fields(setting, prompts, iterate.state)
     fresh_weights, trained_weights = (
         setting.activation.weights(channel.omega_k),
         setting.activation.weights(iterate.chi),
@@ -292,13 +292,13 @@ def risk_and_loss(
     risk = (
         1.0
         - 2.0 * iterate.state.m_v * jnp.mean(fresh_weights[:, 0])
-        + iterate.state.q_v * mean_dot(fresh_weights, fresh_weights)
+        + iterate.state.q_v * _mean_dot(fresh_weights, fresh_weights)
     )
     outputs = jnp.sum(trained_weights * jax.vmap(Channel.values)(channel, trained_weights), axis=1)
     return risk, 0.5 * jnp.mean((channel.label - outputs) ** 2)
 
 
-def mean_dot(left: Float[Array, "points n"], right: Float[Array, "points n"]) -> Float[Array, ""]:
+def _mean_dot(left: Float[Array, "points n"], right: Float[Array, "points n"]) -> Float[Array, ""]:
     """The mean over prompts of a scalar product over tokens."""
     return jnp.mean(jnp.sum(left * right, axis=1))
 
