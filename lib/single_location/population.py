@@ -1,4 +1,4 @@
-"""Population risks of single-location regression: what a head loses that knows its vectors' overlaps [D26].
+"""Population risks of single-location regression: the risk of a head from the overlaps of its vectors [D26].
 
 `E = E(y - f)² - Δ²`, the excess over the label noise, of `f = Σ_l s_l z_l`: 1 for f = 0. A head enters by seven
 overlaps and its activation; the prompt's length may be 2 or 10^12.
@@ -28,6 +28,8 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     Args:
       task: `Spiked` with L ≤ 10^12 and ν ≤ 2500, or `Max` with L ≤ 10^12 and either ν ≤ 1000 or ν = ∞; stacked tasks
         give stacked risks.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
       The risk in [0, 1], of the shape of the task. Its relative error is below 1e-10, also where the risk is 1e-270;
@@ -37,7 +39,8 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     Raises:
       ValueError: if float64 is off.
 
-    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location.posterior`. Transformations: jit,
+    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location.posterior`. Transformations:
+    jit,
     vmap, grad.
     """
     require_float64("bayes_risk", task.length)
@@ -52,10 +55,18 @@ def bayes_integrals(task: LocationTask, *, batch: int = 1) -> tuple[Float[Array,
 
     Args:
       task: in the domain of `bayes_risk`.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
-      The first as `bayes_risk`. The second has the same accuracy in the spiked model; in the max model it is `1 -` an
-      integral, with an absolute error below 1e-10. NaN outside the domain.
+      Two risks, each of the shape of the task. The first as `bayes_risk`. The second has the same accuracy in the
+      spiked
+      model; in the max model it is `1 -` an integral, with an absolute error below 1e-10. NaN outside the domain.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     require_float64("bayes_integrals", task.length)
     return _map_stack(_integrals, task, batch=batch)
@@ -66,10 +77,18 @@ def bayes_risk_error(task: LocationTask, *, batch: int = 1) -> Float[Array, "*st
 
     Args:
       task: in the domain of `bayes_risk`.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
-      Twice the largest relative change by finer steps and by a longer reach of both trapezoids, plus rounding; 0 where
-      the risk is exactly 0. NaN outside the domain.
+      Twice the largest relative change by finer steps and by a longer reach of both trapezoids, plus rounding, of the
+      shape
+      of the task; 0 where the risk is exactly 0. NaN outside the domain.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Transformations: jit, vmap.
     """
     require_float64("bayes_risk_error", task.length)
     return _map_stack(_bayes_error, task, batch=batch)
@@ -78,26 +97,31 @@ def bayes_risk_error(task: LocationTask, *, batch: int = 1) -> Float[Array, "*st
 def attention_risk(
     task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1
 ) -> Float[Array, "*stack"]:
-    """Return the excess risk of a head, from its overlaps.
+    """Return the excess risk of a head from its overlaps.
 
     Args:
       task: `Spiked` with L ≤ 10^12, or `Max` with L ≤ 10^12 and ν ≤ 60 or ν = ∞.
       activation: the activation, with its bias where it has one.
       overlaps: all seven count in the spiked model; in the max model cross overlaps must vanish, and k must either be
         along k* or at an angle of at least 4° to it.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
       The risk, of the common shape of the arguments. Its absolute error is below 1e-9 of the largest of its terms 1,
       2 m_v E s_ε and q_v E Σ s²; 1e-8 of it for normalised activations in the max model. NaN where the quadrature does
       not resolve the weights: √q_k above about 60, in the spiked model also √(q_k ν) above about 1000, for `exp` where
-      its squared weights look farther than the grid of scores, for normalised activations where `E Σ s = 1` is missed
-      by 1e-8. A risk much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 10 ms in the
-      spiked model, up to a second in the max model.
+      its squared weights exceed the grid of scores, for normalised activations where `E Σ s = 1` is missed by 1e-8. A
+      risk
+      much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 10 ms in the spiked model,
+      up to
+      a second in the max model.
 
     Raises:
       ValueError: if float64 is off, or for `Max` with cross overlaps.
 
-    Source: [D26]; derived again here, see book/softmax_advantage. Transformations: jit, vmap.
+    Source: [D26]; derived again here, see book/softmax_advantage. Transformations: jit, vmap, grad (smooth
+    activations).
     """
     require_float64("attention_risk", task.length)
     task.require_overlaps(overlaps)
@@ -110,25 +134,36 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     Args:
       task: in the domain of `attention_risk`; for `softmax` in that of `bayes_risk`.
       activation: one of the activations; those with a free bias get the best one.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
       The risk, of the shape of the task; NaN where it is not resolved. For `softmax` as `bayes_risk`; `linear` and
-      `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8, and
+      `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8,
+      and
       the search can only end above the lowest risk.
 
     Raises:
       ValueError: if float64 is off.
 
-    Source: derived here, see book/softmax_advantage. Transformations: jit, vmap.
+    Source: derived here, see book/softmax_advantage. Transformations: jit, vmap, grad (of `softmax` and `linear`).
     """
     require_float64("best_risk", task.length)
     return _map_stack(_best, task, activation, batch=batch)
 
 
 def single_token_posterior(task: Spiked) -> Sigmoid:
-    """The weights that know one token only: at k = √ν k*, `sigmoid(√ν χ* - ν/2 - ln(L - 1))`.
+    """Return the weights `sigmoid(√ν χ* - ν/2 - ln(L - 1))` of the spiked model, to be used with k = √ν k*.
 
-    That is the probability of a token to be the hidden one, given its own score, in the spiked model. Needs L ≥ 2.
+    They are the probability of a token to be the hidden one given its own score alone.
+
+    Args:
+      task: the spiked task, L ≥ 2.
+
+    Returns:
+      The activation, with its bias.
+
+    Source: [D26].
     """
     return Sigmoid(-0.5 * task.snr - jnp.log(task.length - 1.0))
 
@@ -138,6 +173,8 @@ def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*sta
 
     Args:
       task: `Spiked` with 2 ≤ L ≤ 10^12 and ν ≤ 1000.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
       `1 - E s_ε`, s the probability that the token is the hidden one, of the shape of the task: relative error below
@@ -146,16 +183,29 @@ def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*sta
     Raises:
       ValueError: if float64 is off.
 
-    Source: [D26]. Transformations: jit, vmap.
+    Source: [D26]. Transformations: jit, vmap, grad.
     """
     require_float64("best_elementwise_risk", task.length)
     return _map_stack(_elementwise, task, batch=batch)
 
 
 def attention_moments(task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1) -> Moments:
-    """Return the averages that a risk is made of; domain and accuracy as `attention_risk`.
+    """Return the averages of which a risk consists.
 
     Averaged over a distribution of lengths, they are those of prompts of random length.
+
+    Args:
+      task: in the domain of `attention_risk`.
+      activation: the activation, with its bias where it has one.
+      overlaps: the overlaps of the head; only m_k and q_k count.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
+
+    Returns:
+      The moments, each of the common shape of the arguments, accuracy as `attention_risk`.
+
+    Raises:
+      ValueError: if float64 is off.
     """
     require_float64("attention_moments", task.length)
     return _map_stack(_moments, task, activation, overlaps, batch=batch)
