@@ -1,6 +1,6 @@
-"""Plain training on data one has: full-batch gradient descent, and stochastic gradient descent in epochs.
+"""Trainers for `simulate_erm`: full-batch gradient descent, and stochastic gradient descent in epochs.
 
-Both are trainers for `simulate_erm`, and step down the same objective `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` as L-BFGS.
+Both minimise the same objective `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` as L-BFGS.
 """
 
 import jax
@@ -14,10 +14,18 @@ from lib.single_location.overlaps import Head
 
 
 def full_batch_trainer(*, steps: int, gradient_tolerance: float = GRADIENT_TOLERANCE) -> Trainer:
-    """Gradient descent: a step is halved until the objective falls by a quarter of what the slope says, then doubled.
+    """Return a trainer by gradient descent with a line search.
 
-    At most `steps` of them, until the gradient is `gradient_tolerance`, relative to the typical gradient √D of one prompt. Fields are
-    linear in the head, so those of the slope tell the objective along the whole line: trying steps costs nothing.
+    A step is halved until the objective falls by a quarter of what the gradient predicts, and then doubled for the
+    next
+    step. Scores and values are linear in the head, so trying a step costs no product with the tokens.
+
+    Args:
+      steps: largest number of steps.
+      gradient_tolerance: the gradient that ends the descent, relative to the typical gradient √D of one prompt.
+
+    Returns:
+      The trainer; it returns the head and the number of steps. Transformations: none.
     """
 
     def train(
@@ -66,9 +74,15 @@ def full_batch_trainer(*, steps: int, gradient_tolerance: float = GRADIENT_TOLER
 
 
 def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> Trainer:
-    """SGD on shuffled batches, in each epoch other ones, with steps that shrink linearly to nothing.
+    """Return a trainer by stochastic gradient descent on shuffled batches, with steps that decrease linearly to zero.
 
-    `step_size` is the first step, against the summed gradient of a batch: one prompt's, or `batch` times the mean.
+    Args:
+      epochs: number of passes over the prompts, each with another shuffle.
+      batch: number of prompts of a batch; the rest of an epoch is left out.
+      step_size: first step, against the gradient summed over a batch, which is `batch` times the mean.
+
+    Returns:
+      The trainer; it returns the head and the number of steps. Transformations: none.
     """
 
     def train(

@@ -85,7 +85,7 @@ class ScoreMixture(eqx.Module):
         densities = {"hidden": stride * self.hidden[:, ::stride], "others": stride * self.others[:, ::stride]}
         return replace(self, scores=self.scores[::stride], **densities)
 
-    def weights_above(self, kink: float | Float[Array, ""]) -> Float[Array, " n"]:
+    def weights_above(self, kink: float | Float[Array | np.ndarray, ""]) -> Float[Array, " n"]:
         """Return quadrature weights of the nodes in an integral over the scores above `kink`.
 
         Args:

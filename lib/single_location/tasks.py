@@ -76,7 +76,7 @@ class LocationTask(eqx.Module):
 
     @abc.abstractmethod
     def marginals(
-        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0
+        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
     ) -> ScoreMixture:
         """Return the distributions of the hidden score and of another score, not jointly.
 
@@ -166,7 +166,7 @@ class Spiked(LocationTask):
         return self.marginals(m_k, q_k)
 
     def marginals(
-        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0
+        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
     ) -> ScoreMixture:
         """Return the same distribution, because tokens are independent."""
         return spiked_mixture(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
@@ -236,7 +236,7 @@ class Max(LocationTask):
         return max_mixture(self.length, self.snr, m_k, q_k)
 
     def marginals(
-        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0
+        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
     ) -> ScoreMixture:
         """Return the distribution of a score tilted towards large χ*, and what it leaves for the others."""
         return max_marginals(self.length, self.snr, m_k, q_k, jnp.asarray(kink, float))
