@@ -286,11 +286,27 @@ class Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
     def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
-        """Return the distributions of single scores."""
+        """Return the distributions of single scores.
+
+        Args:
+          task: a single task.
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+
+        Returns:
+          The marginal distributions.
+        """
         return task.marginals(m_k, q_k)
 
     def moments(self, mixture: ScoreMixture) -> Moments:
-        """Return the moments by averages over one token."""
+        """Return the moments by averages over one token.
+
+        Args:
+          mixture: the distribution that `score_mixture` returns.
+
+        Returns:
+          The moments, NaN where the grid does not resolve them.
+        """
         return nan_unless(mixture.resolves(1.0), elementwise_moments(mixture, self.weights(mixture.scores)))
 
 

@@ -178,7 +178,7 @@ class MaxPromptAverage(PromptAverage):
     """
 
     def precision_gain(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
-        """Return the mean squared gradients of the log evidence in the means of scores and of values."""
+        """Return mean squared gradients of the log evidence in the means of scores and values."""
         q_k, q_v = overlaps
         residuals, variance = self.residuals(q_v)
         gains = jax.vmap(squared_evidence_gradients, (0, None, 0, None))(
@@ -351,8 +351,8 @@ def require_start_overlap(owner: str, start_overlap: float | Float[Array, ""]) -
     """
     if is_concrete(start_overlap) and not 0 < start_overlap < 1:
         raise ValueError(
-            f"`{owner}(start_overlap=...)` must be between 0 and 1: it is the overlap of a posterior mean with the truth, "
-            f"0 where nothing is known and 1 where everything is. Got {start_overlap}."
+            f"`{owner}(start_overlap=...)` must be between 0 and 1: it is the overlap of a posterior mean with the "
+            f"truth, 0 where nothing is known and 1 where everything is. Got {start_overlap}."
         )
 
 

@@ -39,9 +39,8 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     Raises:
       ValueError: if float64 is off.
 
-    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location.posterior`. Transformations:
-    jit,
-    vmap, grad.
+    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location.posterior`.
+    Transformations: jit, vmap, grad.
     """
     require_float64("bayes_risk", task.length)
     return _map_stack(_bayes, task, batch=batch)

@@ -1,7 +1,7 @@
-"""Gradient descent on the population risk of [D26]: two vectors of R^D that move, and seven overlaps that tell all.
+"""Gradient descent on the population risk of [D26], for two vectors of R^D; the risk depends on seven overlaps only.
 
-The risk depends on k and v through their overlaps with k*, v* and each other alone, also off the manifold on which the
-cross overlaps vanish; so does its gradient, which stays in the span of the four vectors.
+The overlaps are those of k and v with k*, v* and each other, also off the manifold on which the cross overlaps vanish.
+The gradient stays in the span of the four vectors.
 """
 
 import equinox as eqx
@@ -17,7 +17,13 @@ from lib.single_location.tasks import LocationTask
 
 
 class HeadTrajectory(eqx.Module):
-    """Where a descent was, one entry a recorded step: the head, its seven overlaps, and their excess risk."""
+    """The recorded steps of a descent.
+
+    Attributes:
+      head: the head at each record.
+      overlaps: its seven overlaps.
+      risk: their excess risk.
+    """
 
     head: Head
     overlaps: Overlaps
@@ -27,10 +33,24 @@ class HeadTrajectory(eqx.Module):
 def descend_population(
     task: LocationTask, activation: Activation, start: Head, truth: Head, *, step_size: float, steps: int, every: int
 ) -> HeadTrajectory:
-    """Plain gradient descent on the excess risk as a function of k and v, recorded at the start and each `every` steps.
+    """Return the trajectory of plain gradient descent on the excess risk as a function of k and v.
 
-    `step_size` is in units of D, so that what a step changes does not depend on the dimension. The risk is
-    `fresh_risk` of the seven overlaps, an average over fixed quasi-random scores. Needs float64.
+    Args:
+      task: the task, with concrete length L ≤ 500.
+      activation: the activation of the head.
+      start: the first head, shape (D,) each.
+      truth: the hidden directions.
+      step_size: step size in units of D, so that what a step changes does not depend on the dimension.
+      steps: number of steps.
+      every: number of steps between records.
+
+    Returns:
+      The start, the head after each `every` steps, with overlaps and risk; leading axis `steps // every + 1`. The
+      risk is
+      `fresh_risk`, an average over fixed quasi-random scores, good to about 1e-3.
+
+    Raises:
+      ValueError: if float64 is off, or if there is no record.
     """
     require_float64("descend_population", start.key)
     count = require_count("descend_population", "steps // every", steps // every, "a path has records.")

@@ -1,9 +1,10 @@
-"""Where empirical risk minimisation ends when data are n = αD, without simulating it: the replica fixed point [D26].
+"""The end of empirical risk minimisation on n = αD prompts, without simulation: the replica fixed point [D26].
 
 For `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` the overlaps of the minimiser concentrate. They solve six equations: a prompt
-acts on k and v through one proximal problem (`lib.single_location.prox`), and the average of its answers over prompts
+acts on k and v through one proximal problem (`lib.single_location.prox`), and the average of its solutions over
+prompts
 gives the next overlaps. Replica-symmetric, cross overlaps zero: a prediction of statistical physics, not a theorem,
-good where the minimum is unique; at ridges below about 0.1 it need not be.
+accurate where the minimum is unique; at ridges below about 0.1 it need not be.
 """
 
 import math
@@ -40,11 +41,21 @@ SCORE_LEAD = 2.0
 
 
 class Replica(eqx.Module):
-    """What the fixed point says of the minimiser: excess risk, overlaps, and training loss `½ mean (y - f)²`.
+    """Prediction for the minimiser.
 
-    `std_error`, `overlaps_std_error` and `train_loss_std_error` are the scatter between independently scrambled sets
-    of quasi-random points, each with a fixed point of its own. `converged` is False where one of them was not
-    reached in `steps` steps: the numbers are then those of the last step.
+    Standard errors are the scatter between independently scrambled sets of quasi-random points, each with its own
+    fixed
+    point.
+
+    Attributes:
+      risk: excess risk.
+      std_error: its standard error.
+      overlaps: overlaps of the minimiser.
+      overlaps_std_error: their standard errors.
+      train_loss: mean of `½(y - f)²` over the training prompts.
+      train_loss_std_error: its standard error.
+      converged: whether every set reached its fixed point; otherwise the numbers are those of the last step.
+      steps: largest number of steps of a set.
     """
 
     risk: Float[Array, ""]
@@ -58,7 +69,16 @@ class Replica(eqx.Module):
 
 
 class State(eqx.Module):
-    """The unknowns: four overlaps, and how far one more prompt may move a score and a value."""
+    """The unknowns: four overlaps, and how far one more prompt may move a score and a value.
+
+    Attributes:
+      m_k: overlap `k·k*/D`.
+      q_k: `|k|²/D`.
+      var_k: variance V_k of a score around its field.
+      m_v: overlap `v·v*/D`.
+      q_v: `|v|²/D`.
+      var_v: variance V_v of a value around its field.
+    """
 
     m_k: Float[Array, ""]
     q_k: Float[Array, ""]
@@ -68,21 +88,43 @@ class State(eqx.Module):
     var_v: Float[Array, ""]
 
     def unconstrained(self) -> Float[Array, " 6"]:
-        """Six numbers without constraints that say the same: q exceeds m², and variances are positive."""
+        """Return six equivalent numbers without constraints: m and the logarithms of q - m² and of the variances.
+
+        Returns:
+          The numbers, shape (6,).
+
+        Transformations: jit, vmap, grad.
+        """
         extra_k, extra_v = self.q_k - self.m_k**2, self.q_v - self.m_v**2
         logs = jnp.log(jnp.maximum(jnp.stack([extra_k, extra_v, self.var_k, self.var_v]), LOG_FLOOR))
         return jnp.concatenate([jnp.stack([self.m_k, self.m_v]), logs])
 
     @classmethod
     def from_unconstrained(cls, unconstrained: Float[Array, " 6"]) -> "State":
-        """The inverse of `unconstrained`."""
+        """Return the state with these unconstrained numbers.
+
+        Args:
+          unconstrained: the six numbers, shape (6,).
+
+        Returns:
+          The state.
+        """
         m_k, m_v = unconstrained[:2]
         extra_k, extra_v, var_k, var_v = jnp.exp(unconstrained[2:])
         return cls(m_k, m_k**2 + extra_k, var_k, m_v, m_v**2 + extra_v, var_v)
 
 
 class Setting(eqx.Module):
-    """Everything that is held fixed: the task, the head, noise, sample ratio and ridges."""
+    """Everything that is held fixed.
+
+    Attributes:
+      task: the task.
+      activation: the activation of the head.
+      noise_std: standard deviation of the label noise.
+      alpha: prompts per dimension.
+      ridge_k: ridge of the key.
+      ridge_v: ridge of the value.
+    """
 
     task: LocationTask
     activation: Activation
@@ -93,7 +135,14 @@ class Setting(eqx.Module):
 
 
 class Iterate(eqx.Module):
-    """Where the iteration is: the last few states and their residuals, the best scores known for each prompt."""
+    """State of the iteration: the last few states and their residuals, and the best scores known of each prompt.
+
+    Attributes:
+      states: unconstrained states, the latest first.
+      residuals: their residuals.
+      chi: best scores of each prompt.
+      steps: number of steps so far.
+    """
 
     states: Float[Array, "memory 6"]
     residuals: Float[Array, "memory 6"]
@@ -102,12 +151,19 @@ class Iterate(eqx.Module):
 
     @property
     def state(self) -> State:
-        """The latest."""
+        """The latest state."""
         return State.from_unconstrained(self.states[0])
 
 
 class PromptDraws(eqx.Module):
-    """The randomness of a set of prompts, in units in which it is standard."""
+    """The randomness of a set of prompts, in units in which it is standard.
+
+    Attributes:
+      scores: normals of the scores.
+      values: normals of the values.
+      signal_scores: informative part of the scores.
+      noise: normals of the labels.
+    """
 
     scores: Float[Array, "points L"]
     values: Float[Array, "points L"]
@@ -125,19 +181,34 @@ def replica(
     points: int = 4096,
     replicates: int = 8,
 ) -> Replica:
-    """Risk, overlaps and training loss of ridge-regularised ERM in the limit n = αD → ∞ [D26, normalisation ours].
+    """Return risk, overlaps and training loss of ridge-regularised ERM in the limit n = αD → ∞.
 
-    `ridge` is (r_k, r_v) in `Σ_{i ≤ n} ½(y_i - f_i)² + ½r_k|k|² + ½r_v|v|²`. Averages are over `replicates` scrambled
-    Sobol sets of `points` = 2^k prompts; a call takes seconds, growing like L². Trust it for ridges from about 0.3 on;
-    below 0.1 several minima compete, and L-BFGS ends where it started from. Needs float64.
+    Args:
+      task: the task, with concrete length L ≤ 500.
+      activation: the activation of the head.
+      noise_std: standard deviation of the label noise, shape (), at least 0.
+      alpha: prompts per dimension n/D, shape (), positive.
+      ridge: (r_k, r_v) of `Σ_{i ≤ n} ½(y_i - f_i)² + ½r_k|k|² + ½r_v|v|²`, positive. The prediction is reliable for
+        ridges
+        from about 0.3 on; below 0.1 several minima compete, and L-BFGS ends near its start.
+      points: number of prompts of one Sobol set, 2^k ≥ 8.
+      replicates: number of sets, at least 2.
+
+    Returns:
+      The prediction, with standard errors; a call takes seconds, growing like L².
+
+    Raises:
+      ValueError: if float64 is off, or outside the domain of an argument.
+
+    Source: [D26], normalisation ours. Transformations: none, because the length must be concrete.
     """
     require_float64("replica", task.snr)
     length = static_length(task)
     require_setting("replica", noise_std=noise_std, alpha=alpha, ridge=ridge)
     if points < COARSE_STRIDE or points & (points - 1) or replicates < 2:
         raise ValueError(
-            f"`replica(points, replicates)` needs points = 2^k ≥ {COARSE_STRIDE}, because Sobol sets are balanced there, and "
-            f"replicates ≥ 2, because their scatter is the error bar. Got {points} and {replicates}."
+            f"`replica(points, replicates)` needs points = 2^k ≥ {COARSE_STRIDE}, because Sobol sets are balanced "
+            f"there, and replicates ≥ 2, because their scatter is the error bar. Got {points} and {replicates}."
         )
     setting = Setting(task, activation, noise_std, alpha, *ridge)
     return _solve(setting, jnp.asarray(quasi_normals(3 * length + 2, points, replicates)))
@@ -196,8 +267,8 @@ def _anderson_step(
 ) -> Float[Array, " 6"]:
     """The next state, of the `stored` latest and their residuals: Anderson's combination whose residual is least.
 
-    Never further than `LARGEST_CHANGE` in a component, because early residuals are no guide to far away, and never to negative
-    m_k or m_v: linear attention has a second, worse minimum at about (-k, -v), which early steps would fall into.
+    A component changes by at most `LARGEST_CHANGE`, because early residuals predict little far away, and m_k and m_v
+    stay non-negative: linear attention has a second, worse minimum at about (-k, -v), which early steps would fall into.
     """
     is_stored = (jnp.arange(1, ANDERSON_HISTORY) < stored + 1)[:, None]
     state_changes = jnp.where(is_stored, states[0] - states[1:], 0.0)
@@ -240,10 +311,20 @@ def _prox_starts(channel: Channel, last_scores: Float[Array, " L"], step: Int[Ar
 
 
 def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[State, Float[Array, "points L"]]:
-    """One pass of the replica equations, and the minimising scores.
+    """Return the next state by one pass of the replica equations, and the minimising scores.
 
     Averages of derivatives with respect to the fields are taken by Stein's identity, so the proximal map is never
     differentiated. The scores of plain Gaussian tokens are fields themselves (`ambient`), which adds a term to m̂_k.
+
+    Args:
+      setting: everything that is held fixed.
+      prompts: the randomness of the prompts.
+      iterate: state of the iteration.
+
+    Returns:
+      The next state, and the scores of each prompt, shape (points, L).
+
+    Source: [D26]. Transformations: jit, vmap, grad.
     """
     task, alpha, state = setting.task, setting.alpha, iterate.state
     channel = _prompt_fields(setting, prompts, state)

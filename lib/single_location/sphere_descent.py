@@ -1,8 +1,8 @@
 """Gradient descent finds the hidden directions: order parameters along training, in the setting of [M24].
 
-Here everything lives on the unit sphere of R^d: k, v and the hidden k*, v*. The token that carries the answer is
-`N(√(d/2) k*, γ² I)`, the others are `N(0, I)`, and the answer is `y = ⟨X_J, v*⟩ + noise`. The risk of a head
-`Σ_l s_l(λ⟨X_l, k⟩) ⟨X_l, v⟩` depends on k and v through five scalar products, and so does its gradient flow.
+Here all vectors are on the unit sphere of R^d: k, v and the hidden k*, v*. The hidden token is `N(√(d/2) k*, γ² I)`,
+the others are `N(0, I)`, and the label is `y = ⟨X_J, v*⟩ + noise`. The risk of a head `Σ_l s_l(λ⟨X_l, k⟩) ⟨X_l, v⟩`
+depends on k and v through five scalar products, and so does its gradient flow.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,13 @@ SCAN_NODES, QUADRATURE_NODES, LOG_DROP, LARGEST_SPREAD = 96, 384, 42.0, 30.0
 
 
 class SphereTask(eqx.Module):
-    """The data law of [M24]: d coordinates, L tokens, and the variance γ² of the token that carries the answer."""
+    """The data distribution of [M24].
+
+    Attributes:
+      dimension: number d of coordinates.
+      length: number L of tokens.
+      variance: variance γ² of the hidden token.
+    """
 
     dimension: int = eqx.field(static=True)
     length: int = eqx.field(static=True)
@@ -40,12 +46,17 @@ class SphereTask(eqx.Module):
 
     @property
     def signal(self) -> float:
-        """`√(d/2)`, the mean of the hidden token along k*."""
+        """Mean √(d/2) of the hidden token along k*."""
         return float(np.sqrt(self.dimension / 2))
 
 
 class OverlapTrajectory(eqx.Module):
-    """Excess risk (answering 0 costs 1) and overlaps along projected gradient descent, one entry a recorded step."""
+    """Recorded steps of projected gradient descent.
+
+    Attributes:
+      risk: excess risk; a head that outputs 0 has 1.
+      overlaps: overlaps with the hidden directions.
+    """
 
     risk: Float[Array, "*times"]
     overlaps: Overlaps
@@ -59,12 +70,13 @@ def erf_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) 
 
     Args:
       task: the data distribution.
-      overlaps: of k and v, unit vectors.
-      sharpness: λ with λ max(1, γ) ≤ 3.
+      overlaps: overlaps of k and v, unit vectors.
+      sharpness: λ with λ max(1, γ) ≤ 3, shape ().
 
     Returns:
-      The risk, by a trapezoid over one score: relative error below 1e-12 for λ max(1, γ) ≤ 2, and 1e-8 up to 3. NaN
-      beyond.
+      The risk, shape (), by a trapezoid over one score: relative error below 1e-12 for λ max(1, γ) ≤ 2, and 1e-8 up
+      to 3.
+      NaN beyond.
 
     Source: derived here; [M24] has it in closed form. Transformations: jit, vmap, grad.
     """
@@ -99,12 +111,13 @@ def softmax_risk(
 
     Args:
       task: the data distribution.
-      overlaps: of k and v, unit vectors.
-      sharpness: λ.
+      overlaps: overlaps of k and v, unit vectors.
+      sharpness: λ, shape ().
       prompts: number of prompts, a power of two.
 
     Returns:
-      The risk. With 256 prompts its relative error is about 1 % where scores differ by a few units (d = 40, L = 5,
+      The risk, shape (). With 256 prompts its relative error is about 1 % where scores differ by a few units (d = 40,
+      L = 5,
       λ = 0.4), and grows with λ√d and L: at d = 100, L = 20, λ = 10, the setting of [Do25], it is up to 15 %.
       `softmax_risk_error` estimates it, and where cross overlaps vanish `softmax_quadrature_risk` has no such error.
 
@@ -119,8 +132,18 @@ def softmax_risk_error(
 ) -> Float[Array, ""]:
     """Return the standard error of `softmax_risk` at the same arguments.
 
-    It is the standard deviation, and not that of a mean, of the risk between eight independently scrambled sets of
-    prompts. `softmax_risk` uses the first of them. Transformations: jit, vmap.
+    Args:
+      task: the data distribution.
+      overlaps: overlaps of k and v, unit vectors.
+      sharpness: λ, shape ().
+      prompts: number of prompts, a power of two.
+
+    Returns:
+      The standard deviation, not that of a mean, of the risk between eight independently scrambled sets of prompts,
+      shape
+      (). `softmax_risk` uses the first of them.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     sets = jnp.asarray(quasi_normals(task.length, prompts, REPLICATES))
 
@@ -140,16 +163,17 @@ def softmax_quadrature_risk(task: SphereTask, overlaps: Overlaps, sharpness: Flo
     Args:
       task: the data distribution, L ≥ 2.
       overlaps: with m_kv = m_vk = q_vk = 0.
-      sharpness: λ > 0 with λ√q_k max(1, γ) ≤ 30 and λ √(d/2) |m_k| at most eight times λ√q_k max(1, γ).
+      sharpness: λ > 0 with λ√q_k max(1, γ) ≤ 30 and λ √(d/2) |m_k| at most eight times λ√q_k max(1, γ), shape ().
 
     Returns:
-      The risk, with an absolute error below 1e-9 relative to its largest term. NaN where a cross overlap is not zero,
-      outside the domain, and where the weights of all tokens do not add up to 1 to 1e-9.
+      The risk, shape (), with an absolute error below 1e-9 relative to its largest term. NaN where a cross overlap is
+      not
+      zero, outside the domain, and where the weights of all tokens do not add up to 1 to 1e-9.
 
     Raises:
       ValueError: if float64 is off.
 
-    Source: derived here, after [D26]. Transformations: jit, vmap.
+    Source: derived here, after [D26]. Transformations: jit, vmap, grad.
     """
     sharpness = jnp.asarray(sharpness)
     require_float64("softmax_quadrature_risk", sharpness)
@@ -193,9 +217,19 @@ def score_average_risk(
     overlaps: Overlaps,
     scores: Float[Array, "prompts L"],
 ) -> Float[Array, ""]:
-    """Excess risk, over γ², of any weights of the scores, from standard normals: values go by hand (derived here).
+    """Return the excess risk, over γ², of any weights of the scores, by an average over scores; that over values is
+    explicit.
 
-    The first token is the hidden one.
+    Args:
+      weights: the map from the L scores of a prompt to its weights.
+      task: the data distribution.
+      overlaps: overlaps of k and v, unit vectors.
+      scores: standard normals, one row per prompt, the hidden token first.
+
+    Returns:
+      The risk, shape ().
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     o, variance = overlaps, task.variance
     spreads = jnp.sqrt(jnp.ones(task.length).at[0].set(variance))
@@ -214,12 +248,34 @@ SphereStep = Callable[[Float[Array, " d"], Float[Array, " d"], float], Float[Arr
 
 
 def projected_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
-    """Against the whole gradient, then back to the sphere."""
+    """Return the point after a step against the whole gradient, projected on the sphere.
+
+    Args:
+      vector: a unit vector, shape (d,).
+      gradient: the gradient there, shape (d,).
+      step_size: step size.
+
+    Returns:
+      A unit vector, shape (d,).
+
+    Transformations: jit, vmap, grad.
+    """
     return normalise(vector - step_size * gradient)
 
 
 def tangential_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
-    """Against the part of the gradient that is tangent to the sphere, then back to it: the authors' code of [M24]."""
+    """Return the point after a step against the tangential part of the gradient, projected on the sphere.
+
+    Args:
+      vector: a unit vector, shape (d,).
+      gradient: the gradient there, shape (d,).
+      step_size: step size.
+
+    Returns:
+      A unit vector, shape (d,).
+
+    Source: the authors' code of [M24]. Transformations: jit, vmap, grad.
+    """
     return normalise(vector - step_size * (gradient - (vector @ gradient) * vector))
 
 
@@ -232,10 +288,23 @@ def descend_on_sphere(
     every: int,
     move: SphereStep = projected_step,
 ) -> OverlapTrajectory:
-    """Projected gradient descent: a step against the gradient of the risk, then back to the sphere [M24].
+    """Return the trajectory of projected gradient descent: a step against the gradient of the risk, then back to the
+    sphere.
 
-    `sharpness` is λ at each step, one number a step. Recorded before every `every`-th step, and after the last.
     The hidden directions are the first two coordinate axes.
+
+    Args:
+      risk: excess risk as a function of overlaps and λ.
+      start: the first head, two unit vectors.
+      sharpness: λ at each step, shape (steps,); `every` divides their number.
+      step_size: step size.
+      every: number of steps between records.
+      move: the step on the sphere, `projected_step` or `tangential_step`.
+
+    Returns:
+      Records before every `every`-th step and after the last, leading axis steps/every + 1.
+
+    Source: [M24].
     """
 
     def overlapping_risk(head, lam):
@@ -265,10 +334,23 @@ def descend_on_prompts(
     noise_std: float,
     key: PRNGKeyArray,
 ) -> OverlapTrajectory:
-    """Erf-attention by stochastic gradient descent: tangential steps on the mean square of `batch` fresh prompts each.
+    """Return the trajectory of erf attention under stochastic gradient descent with tangential steps on fresh prompts.
 
-    Recorded like `descend_on_sphere`, with the closed-form risk of the head and not the errors on its prompts; it is good to a
-    thousandth at λ = 2. Tokens are drawn in float32.
+    Args:
+      task: the data distribution.
+      start: the first head, two unit vectors.
+      sharpness: λ at each step, shape (steps,); `every` divides their number.
+      step_size: step size.
+      every: number of steps between records.
+      batch: number of fresh prompts of a step; tokens are drawn in float32.
+      noise_std: standard deviation of the label noise.
+      key: random key.
+
+    Returns:
+      Records like those of `descend_on_sphere`, with the risk `erf_risk` of the head and not the errors on its
+      prompts.
+
+    Source: [M24].
     """
 
     def mean_square(head, tokens, noise, lam):
@@ -299,20 +381,47 @@ def descend_on_prompts(
 
 
 def draw_tokens(task: SphereTask, prompts: int, *, key: PRNGKeyArray) -> Float[Array, "prompts L d"]:
-    """Prompts with the hidden token first and k* the first axis, in float32."""
+    """Return prompts with the hidden token first and k* the first axis, in float32.
+
+    Args:
+      task: the data distribution.
+      prompts: number of prompts.
+      key: random key.
+
+    Returns:
+      Tokens, shape (prompts, L, d).
+
+    Source: [M24]. Transformations: none, because the task holds Python numbers.
+    """
     spreads = jnp.ones(task.length, jnp.float32).at[0].set(task.variance**0.5)
     tokens = spreads[:, None] * jr.normal(key, (prompts, task.length, task.dimension), jnp.float32)
     return tokens.at[:, 0, 0].add(jnp.float32(task.signal))
 
 
 def random_head(dimension: int, *, key: PRNGKeyArray) -> Head:
-    """Two independent uniform points of the sphere: overlaps of order `1/√d`."""
+    """Return two independent uniform points of the sphere; their overlaps are of order `1/√d`.
+
+    Args:
+      dimension: dimension d.
+      key: random key.
+
+    Returns:
+      The head.
+    """
     key_key, value_key = jr.split(key)
     return Head(normalise(jr.normal(key_key, (dimension,))), normalise(jr.normal(value_key, (dimension,))))
 
 
 def manifold_head(dimension: int, *, key: PRNGKeyArray) -> Head:
-    """A random start on the manifold of zero cross overlaps: `k ⊥ v*`, `v ⊥ k*`, `k ⊥ v`."""
+    """Return a random head on the manifold of zero cross overlaps: `k ⊥ v*`, `v ⊥ k*`, `k ⊥ v`.
+
+    Args:
+      dimension: dimension d, at least 3.
+      key: random key.
+
+    Returns:
+      The head, two unit vectors.
+    """
     head = random_head(dimension, key=key)
     k = normalise(head.key.at[1].set(0.0))
     v = head.value.at[0].set(0.0)
@@ -321,7 +430,14 @@ def manifold_head(dimension: int, *, key: PRNGKeyArray) -> Head:
 
 
 def overlaps_on_sphere(head: Head) -> Overlaps:
-    """With k* and v* the first two axes."""
+    """Return the overlaps of a head whose k* and v* are the first two axes.
+
+    Args:
+      head: the head.
+
+    Returns:
+      The overlaps, each of shape ().
+    """
     return Overlaps(
         m_k=head.key[0],
         q_k=head.key @ head.key,
@@ -334,13 +450,30 @@ def overlaps_on_sphere(head: Head) -> Overlaps:
 
 
 def manifold_distance(overlaps: Overlaps) -> Float[Array, "*times"]:
-    """How far k and v are from the manifold `k ⊥ v*, v ⊥ k*, k ⊥ v`: the norm of the three cross overlaps [M24].
+    """Return the norm of the three cross overlaps, the distance from the manifold `k ⊥ v*, v ⊥ k*, k ⊥ v`.
 
     On it the gradient keeps k and v, so descent never leaves it.
+
+    Args:
+      overlaps: the overlaps, each of any common shape.
+
+    Returns:
+      The distance, of that shape.
+
+    Source: [M24]. Transformations: jit, vmap, grad.
     """
     return jnp.sqrt(overlaps.m_kv**2 + overlaps.m_vk**2 + overlaps.q_vk**2)
 
 
 def normalise(vector: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Back to the sphere."""
+    """Return the vector divided by its norm.
+
+    Args:
+      vector: a non-zero vector, shape (d,).
+
+    Returns:
+      The unit vector, shape (d,).
+
+    Transformations: jit, vmap, grad.
+    """
     return vector / jnp.linalg.norm(vector)

@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[2]
 
 # Modules, or folders of modules, whose docstrings do not have this form yet.
 NOT_YET = (
-    "lib.single_location",
     "lib.icl",
     "lib.mixtures",
     "lib.random",
