@@ -29,9 +29,9 @@ from lib.single_location.score_mixture import ScoreMixture
 from lib.single_location.search import minimise_scalar
 from lib.single_location.tasks import LocationTask
 
-# The flattest and the steepest scores c χ* that are looked at, besides c = ∞; all are resolved.
+# Smallest and largest slope c of the scores c χ* that are searched, next to c = ∞; all are resolved.
 SMALLEST_SLOPE, LARGEST_SLOPE = 0.01, 30.0
-# The largest share of an average that may lie on a node at the end of the grid.
+# Largest share of an average that a node at the end of the grid may have.
 END_TOLERANCE = 1e-13
 # NumPy's zero and not JAX's, which would be made, in whatever precision holds, when this module is imported.
 ZERO_BIAS = np.zeros(())
@@ -118,7 +118,7 @@ class Activation(eqx.Module):
         return gauss_newton_scores(self.weights, channel, starts)
 
 
-# Compiled apart from the score mixtures, so that activations share the mixtures and tasks share these functions.
+# Compiled separately from the score mixtures: activations share the mixtures, and tasks share these functions.
 @jax.jit
 def compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
     """Return `activation.moments(mixture)`, compiled once for all tasks.

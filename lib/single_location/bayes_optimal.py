@@ -23,16 +23,16 @@ from lib.single_location.quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, require_setting, static_length
 
 POINTS, REPLICATES = 4096, 4
-# The least known signal strength: at 0 a square root has no finite slope.
+# Smallest signal strength: at 0 a square root has no finite slope.
 SMALLEST_SIGNAL = 1e-300
 # Sets of points of `fixed_point`, whose scatter is its standard error: itself uncertain by 40 % with four sets, and by
 # 18 % with sixteen.
 SETS = 16
-# From nothing known, the overlaps grow monotonically; this change of either counts as none.
+# The evolution ends where no overlap changes by more than this, or after so many passes.
 CHANGE_TOLERANCE, LARGEST_STEPS = 1e-8, 3000
-# A pass that changes both overlaps by less is near an end, where Newton's method takes over from plain passes.
+# Where a pass changes both overlaps by less, Newton's method replaces plain passes.
 NEWTON_THRESHOLD = 1e-3
-# Overlaps with which an iteration starts that knows nothing, and one that was told nearly everything.
+# Overlaps of a start without knowledge, and of a start very near the truth.
 UNINFORMED, INFORMED = 1e-3, 0.999
 
 
@@ -229,7 +229,7 @@ def bayes_optimal_risk(
     Raises:
       ValueError: if float64 is off, for `Max` at finite ν, or outside the domain of a setting.
 
-    Source: [D26]; `Max` is derived here (book/finite_samples). Transformations: none, because the length must be
+    Source: [D26]; `Max` is derived here (book/finite_samples). Transformations: none of `task`, whose length must be
     concrete.
     """
     average = _prompt_average("bayes_optimal_risk", task, noise_std, alpha)
@@ -263,7 +263,7 @@ def state_evolution(
     Raises:
       ValueError: if float64 is off, for `Max`, or outside the domain of a setting.
 
-    Source: derived here. Transformations: none, because the length must be concrete.
+    Source: derived here. Transformations: none of `task`, whose length must be concrete.
     """
     count = require_count("state_evolution", "iterations", iterations, "each is one pass of the evolution.")
     require_start_overlap("state_evolution", start_overlap)
@@ -299,7 +299,7 @@ def fixed_point(
     Raises:
       ValueError: if float64 is off, for `Max`, or outside the domain of a setting.
 
-    Source: [D26]; the free entropy is derived here. Transformations: none, because the length must be concrete.
+    Source: [D26]; the free entropy is derived here. Transformations: none of `task`, whose length must be concrete.
     """
     require_start_overlap("fixed_point", start_overlap)
     average = _spiked_prompt_average("fixed_point", task, noise_std, alpha, points=points, sets=SETS)
@@ -443,7 +443,9 @@ def _end_by_newton(average: PromptAverage, start_overlap: Float[Array, ""]) -> F
     def step(carry):
         overlaps, change, steps = carry
         new = jax.lax.cond(change < NEWTON_THRESHOLD, newton, plain, overlaps)
-        new = jnp.maximum(new, jnp.finfo(new.dtype).tiny)  # a hint of strength 0 teaches nothing, and √0 has no slope
+        new = jnp.maximum(
+            new, jnp.finfo(new.dtype).tiny
+        )  # without a signal prompts add no precision, and √0 has no slope
         return new, jnp.max(jnp.abs(new - overlaps)), steps + 1
 
     def unsettled(carry):

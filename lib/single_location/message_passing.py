@@ -159,7 +159,7 @@ def simulate_message_passing(
     if is_concrete(damping) and not 0 <= damping < 1:
         raise ValueError(
             "`simulate_message_passing(damping=...)` must be at least 0 and below 1: it is the share of old beliefs, "
-            f"and with 1 nothing is ever learned. Got {damping}."
+            f"and with 1 they never change. Got {damping}."
         )
     truth_key, prompt_key, start_key = jr.split(key, 3)
     truth = draw_truth(dimension, key=truth_key)

@@ -23,20 +23,20 @@ from lib.single_location.prox import Channel
 from lib.single_location.quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, require_setting, static_length
 
-# Anderson's acceleration: states remembered, steps until all are forgotten (or it may cycle), share of a residual that
-# is taken, longest step.
+# Anderson's acceleration: number of stored states, steps between restarts (without them it may cycle), damping, and the
+# largest change of a component in one step.
 ANDERSON_HISTORY, ANDERSON_RESTART, ANDERSON_MIXING, LARGEST_CHANGE = 5, 20, 0.6, 0.7
-# The largest residual that counts as none, and how many steps may be spent on reaching it.
+# Largest residual of a fixed point, and largest number of steps.
 RESIDUAL_TOLERANCE, LARGEST_STEPS = 1e-5, 200
-# A prefix of the points, one in so many, finds the neighbourhood of the fixed point; all of them find it.
+# A prefix of one in COARSE_STRIDE points finds the fixed point to COARSE_TOLERANCE; all points then refine it.
 COARSE_STRIDE, COARSE_TOLERANCE = 8, 1e-2
-# On the way, curvature may not fall below this share of the ridge.
+# Lower bound of the curvature during the iteration, as a share of the ridge.
 SMALLEST_CURVATURE = 0.1
-# What counts as zero where a logarithm is taken: with one token, keys are of no use and vanish.
+# Lower bound of the argument of a logarithm: with one token, keys have no effect and vanish.
 LOG_FLOOR = 1e-10
 # m = q - m² = V = ½, for keys and values alike.
 START_STATE = np.asarray([0.5, 0.5, *np.log([0.5, 0.5, 0.5, 0.5])])
-# How far a token is put ahead of all others where its minimum is looked for.
+# By how much the score of a token exceeds all others at the start of the search for its minimum.
 SCORE_LEAD = 2.0
 
 
@@ -200,7 +200,7 @@ def replica(
     Raises:
       ValueError: if float64 is off, or outside the domain of an argument.
 
-    Source: [D26], normalisation ours. Transformations: none, because the length must be concrete.
+    Source: [D26], normalisation ours. Transformations: none of `task`, whose length must be concrete.
     """
     require_float64("replica", task.snr)
     length = static_length(task)
@@ -265,10 +265,10 @@ def _iterate_to_fixed_point(
 def _anderson_step(
     states: Float[Array, "memory 6"], residuals: Float[Array, "memory 6"], stored: Int[Array, ""]
 ) -> Float[Array, " 6"]:
-    """The next state, of the `stored` latest and their residuals: Anderson's combination whose residual is least.
+    """Return Anderson's combination of the `stored` latest states, the one of the least residual.
 
     A component changes by at most `LARGEST_CHANGE`, because early residuals predict little far away, and m_k and m_v
-    stay non-negative: linear attention has a second, worse minimum at about (-k, -v), which early steps would fall into.
+    stay non-negative: linear attention has a second, worse minimum at about (-k, -v), which attracts early steps.
     """
     is_stored = (jnp.arange(1, ANDERSON_HISTORY) < stored + 1)[:, None]
     state_changes = jnp.where(is_stored, states[0] - states[1:], 0.0)
@@ -287,7 +287,7 @@ def _largest_residual(iterate: Iterate) -> Float[Array, ""]:
 
 
 def _prompt_fields(setting: Setting, prompts: PromptDraws, state: State) -> Channel:
-    """The fields of all prompts at the given overlaps: `ω_k` around m_k times the hint, `ω_v`, and `y` given `ω_v`."""
+    """Return the fields of all prompts: `ω_k` around m_k times the signal, `ω_v`, and `y` given `ω_v`."""
     spread_k = jnp.sqrt(state.q_k - setting.task.ambient * state.m_k**2)
     omega_v = jnp.sqrt(state.q_v) * prompts.values
     slope = state.m_v / state.q_v

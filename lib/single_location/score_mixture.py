@@ -73,7 +73,7 @@ class ScoreMixture(eqx.Module):
         """
         return self.resolved & (steepness * jnp.abs(self.step) <= LARGEST_STEP)
 
-    def thinned(self, stride: int) -> "Crowd":
+    def thinned(self, stride: int) -> "ScoreMixture":
         """Return the mixture on every `stride`-th node, with the weights of all nodes: for functions that vary slowly.
 
         Args:

@@ -23,7 +23,7 @@ from lib.single_location.moments import Moments
 from lib.single_location.overlaps import Overlaps
 from lib.single_location.score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 
-# The longest prompt whose tokens are laid out one by one.
+# Longest prompt whose tokens are stored one by one.
 LONGEST = 500
 # The domain of the Bayes risks: the longest prompt, and the largest ν in the spiked and in the max model. Near ν = 2800
 # the spiked risk of two tokens falls below the smallest number of float64.
@@ -153,7 +153,7 @@ class Spiked(LocationTask):
     ambient: ClassVar[float] = 0.0  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __check_init__(self):
-        """At least one token, and a hint of finite strength."""
+        """Check that there is at least one token and that the signal strength is finite."""
         _require_length("Spiked", self.length)
         _require_snr("Spiked", self.snr, "√ν is the mean of a score.", largest="finite")
 
@@ -213,7 +213,7 @@ class Max(LocationTask):
     ambient: ClassVar[float] = 1.0  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __check_init__(self):
-        """At least one token, and a hint that may be infinitely strong."""
+        """Check that there is at least one token; the signal strength may be infinite."""
         _require_length("Max", self.length)
         _require_snr("Max", self.snr, "ν multiplies the scores.", largest="infinite")
 
@@ -281,7 +281,7 @@ def static_length(task: LocationTask) -> int:
     """
     if not is_concrete(task.length) or np.ndim(task.length) or int(task.length) > LONGEST:
         raise ValueError(
-            f"`task.length` must be one known number, at most {LONGEST}, where the tokens of a prompt are laid out one "
+            f"`task.length` must be one known number, at most {LONGEST}, where the tokens of a prompt are stored one "
             f"by one. Got {task.length}."
         )
     return int(task.length)
