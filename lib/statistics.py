@@ -1,27 +1,53 @@
-"""Error bars: of a mean, of a quantile, of a slope, of a limit, and of the worst among many comparisons."""
+"""Error bars: of a mean, of a quantile, of a slope, of a limit, and of the largest among many comparisons.
+
+All functions take and return NumPy arrays and Python numbers, and compute in float64.
+"""
 
 import numpy as np
 
 
 def standard_error(samples: np.ndarray, axis: int = 0) -> np.ndarray | np.floating:
-    """Of the mean along `axis`; a scalar for a vector."""
+    """Return `s/√n`, the standard error of the mean of n independent samples.
+
+    Args:
+      samples: the samples, any shape, n ≥ 2 along `axis`.
+      axis: the axis of the mean.
+
+    Returns:
+      The standard error, of the shape of `samples` without `axis`; a scalar for a vector.
+    """
     samples = np.asarray(samples)
     return samples.std(axis=axis, ddof=1) / np.sqrt(samples.shape[axis])
 
 
 def quantile_error(samples: np.ndarray, chances: np.ndarray, *, width: float = 0.01) -> np.ndarray:
-    """Standard errors of the quantiles of a vector of samples: `√(p(1-p)/n) / density` at each chance p.
+    """Return `√(p(1-p)/n) / density`, the standard errors of the quantiles of n independent samples.
 
-    The density is read off the quantiles at p ± `width`, which must lie between 0 and 1.
+    The density at a quantile is estimated from the quantiles at p ± `width`.
+
+    Args:
+      samples: the samples, shape (n,).
+      chances: the probabilities p of the quantiles, shape (k,), width ≤ p ≤ 1 - width.
+      width: half the difference of the two probabilities that give the density.
+
+    Returns:
+      The standard errors, shape (k,).
     """
     density = 2 * width / (np.quantile(samples, chances + width) - np.quantile(samples, chances - width))
     return np.sqrt(chances * (1 - chances) / len(samples)) / density
 
 
 def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
-    """How many standard errors the worst of `comparisons` independent normal errors reaches with 0.1 % chance.
+    """Return z with `P(max |g_i| ≤ z) = confidence` for N independent standard normals g_i.
 
-    The bound of every Monte-Carlo claim: with N comparisons, each |z| must stay below it.
+    It is the tolerance, in standard errors, of every Monte Carlo claim with N comparisons.
+
+    Args:
+      comparisons: the number N ≥ 1.
+      confidence: the probability that no comparison exceeds the bound, between 0 and 1.
+
+    Returns:
+      The bound z, in standard errors.
     """
     from scipy.stats import norm  # scipy.stats takes a second to import, and most users need no claim
 
@@ -29,21 +55,46 @@ def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
 
 
 def student_quantile(comparisons: int, samples: int) -> float:
-    """`comparison_quantile` where each standard error is measured on few `samples`: same chance, by Student's law."""
+    """Return the bound of `comparison_quantile` for standard errors that are estimated from few samples.
+
+    It is the quantile of Student's t distribution at the same probability, so that it tends to `comparison_quantile` as
+    the number of samples grows.
+
+    Args:
+      comparisons: the number of comparisons, at least 1.
+      samples: the number of samples from which each standard error is estimated, at least 2.
+
+    Returns:
+      The bound in estimated standard errors, at confidence 0.999.
+    """
     from scipy.stats import norm, t
 
     return float(t.isf(norm.sf(comparison_quantile(comparisons)), samples - 1))
 
 
 def worst_deviation(samples: np.ndarray) -> float:
-    """The largest distance of a mean over rows from zero, among the columns, in standard errors."""
+    """Return `max_k |mean_k| / standard error_k`, the largest deviation of a column mean from zero.
+
+    Args:
+      samples: independent rows, shape (n, k) or (n,), n ≥ 2.
+
+    Returns:
+      The largest deviation, in standard errors.
+    """
     return float(np.max(np.abs(samples.mean(axis=0)) / standard_error(samples)))
 
 
-def endless(size: np.ndarray, values: np.ndarray) -> tuple[float, float]:
-    """What single runs in growing dimension tend to, by a straight line in 1/size, and its standard error.
+def extrapolate_to_infinite_size(size: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """Extrapolate single runs to infinite size by a straight line in 1/size; return the limit and its standard error.
 
-    Least squares on runs whose variance falls like 1/size; the error is from their scatter about the line.
+    The line is fitted by least squares to runs whose variance falls like 1/size.
+
+    Args:
+      size: the size of each run, for example its dimension, shape (n,), n ≥ 3, at least two different sizes.
+      values: the result of each run, shape (n,).
+
+    Returns:
+      The limit, and its standard error from the scatter of the runs about the line.
     """
     design = np.stack([np.ones_like(size), size.mean() / size], axis=1) * np.sqrt(size)[:, None]
     target = values * np.sqrt(size)
@@ -54,7 +105,16 @@ def endless(size: np.ndarray, values: np.ndarray) -> tuple[float, float]:
 
 
 def weighted_slope(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
-    """Slope of the weighted least-squares line through independent `y ± errors`, and its standard error."""
+    """Return the slope of the weighted least-squares line through independent points `y ± errors`, and its error.
+
+    Args:
+      x: abscissae, shape (n,), n ≥ 2, not all equal.
+      y: ordinates, shape (n,).
+      errors: standard errors of the ordinates, shape (n,), positive.
+
+    Returns:
+      The slope and its standard error, which follows from `errors` and not from the scatter about the line.
+    """
     weights = errors**-2
     centred = x - np.average(x, weights=weights)
     precision = float(np.sum(weights * centred**2))

@@ -7,14 +7,15 @@ import pandas as pd
 from jaxtyping import Float
 
 from chapters.finite_samples.theory import QUANTITIES, Measured, Trained
-from lib.statistics import endless
+from lib.statistics import extrapolate_to_infinite_size
 
 
 def extrapolate(runs: pd.DataFrame) -> Trained:
     """Each quantity at D → ∞, by head and sample ratio."""
     return {
         setting: {
-            name: Measured(*endless(mine["dimension"].to_numpy(float), mine[name].to_numpy())) for name in QUANTITIES
+            name: Measured(*extrapolate_to_infinite_size(mine["dimension"].to_numpy(float), mine[name].to_numpy()))
+            for name in QUANTITIES
         }
         for setting, mine in runs.groupby(["head", "alpha"], sort=False)
     }

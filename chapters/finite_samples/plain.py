@@ -10,8 +10,7 @@ import pandas as pd
 
 from chapters.finite_samples import training
 from chapters.finite_samples.published import RANDOM_STARTS, SPIKED, tasks
-from lib.single_location.erm import Erm, Trainer
-from lib.single_location.plain import full_batch, stochastic
+from lib.single_location import ErmResult, Trainer, full_batch_trainer, stochastic_trainer
 
 PANEL, DIMENSION, ALPHAS = SPIKED, RANDOM_STARTS, (0.5, 1.0, 2.0, 5.0, 10.0)
 # Gradient descent stops where its gradient is so flat, or after so many steps.
@@ -23,12 +22,12 @@ HOW = {"descent": DESCENT, "sgd": {"steps": SGD_STEPS, "batch": BATCH, "first_st
 
 def descend(head: str, n: int) -> Trainer:
     """Gradient descent on all prompts."""
-    return full_batch(**DESCENT)
+    return full_batch_trainer(**DESCENT)
 
 
 def descend_in_batches(head: str, n: int) -> Trainer:
     """SGD in as many epochs as make `SGD_STEPS` on `n` prompts."""
-    return stochastic(epochs=round(SGD_STEPS / (n // BATCH)), batch=BATCH, step_size=FIRST_STEPS[head])
+    return stochastic_trainer(epochs=round(SGD_STEPS / (n // BATCH)), batch=BATCH, step_size=FIRST_STEPS[head])
 
 
 METHODS: Mapping[str, Callable[[str, int], Trainer]] = {"gradient descent": descend, "SGD": descend_in_batches}
@@ -40,7 +39,7 @@ def same_prompts(published_runs: pd.DataFrame) -> pd.DataFrame:
     return published_runs[here & published_runs["alpha"].isin(ALPHAS)]
 
 
-def train(method: str, head: str, *, alpha: float, ridge: tuple[float, float], seeds: Sequence[int]) -> Erm:
+def train(method: str, head: str, *, alpha: float, ridge: tuple[float, float], seeds: Sequence[int]) -> ErmResult:
     """One run a seed, from a random start."""
     trainer = METHODS[method](head, round(alpha * DIMENSION))
     how = {"alpha": alpha, "ridge": ridge, "dimension": DIMENSION, "scene": tasks()[PANEL], "trainer": trainer}

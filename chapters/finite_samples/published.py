@@ -14,9 +14,7 @@ from chapters.finite_samples.limits import extrapolate
 from chapters.finite_samples.marks import DIFFERENT
 from chapters.finite_samples.theory import QUANTITIES, Measured, Trained, predict, quantities_of
 from chapters.finite_samples.training import HEADS, OTHER_SEED, Rerun, tracked, train
-from lib.single_location.activations import linear
-from lib.single_location.population import bayes_risk, best_risk
-from lib.single_location.tasks import LocationTask, Max, Spiked
+from lib.single_location import LocationTask, Max, Spiked, bayes_risk, best_risk, linear
 from lib.statistics import standard_error
 
 LENGTH = 3

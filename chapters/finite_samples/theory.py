@@ -8,11 +8,16 @@ import numpy as np
 import pandas as pd
 
 from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, SMALLEST_RIDGE, SNR, task
-from lib.single_location.activations import Activation, linear
-from lib.single_location.bayes_optimal import bayes_optimal_risk
-from lib.single_location.population import bayes_risk, best_risk
-from lib.single_location.replica import Replica, replica
-from lib.single_location.tasks import LocationTask
+from lib.single_location import (
+    Activation,
+    LocationTask,
+    Replica,
+    bayes_optimal_risk,
+    bayes_risk,
+    best_risk,
+    linear,
+    replica,
+)
 
 # A sample ratio that is as good as infinite.
 MANY = 1e6

@@ -9,9 +9,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from lib.single_location.activations import Activation, linear, softmax
-from lib.single_location.erm import Erm, Start, Trainer, informed, simulate_seeds, uninformed
-from lib.single_location.tasks import LocationTask, Spiked
+from lib.single_location import (
+    Activation,
+    ErmResult,
+    LocationTask,
+    Spiked,
+    Start,
+    Trainer,
+    informed,
+    linear,
+    simulate_seeds,
+    softmax,
+    uninformed,
+)
 
 DATA = Path(__file__).resolve().parent / "data"
 HEADS: Mapping[str, Activation] = {"softmax": softmax, "linear": linear}
@@ -55,7 +65,7 @@ def train(
     seeds: Sequence[int],
     scene: LocationTask | None = None,
     trainer: Trainer | None = None,
-) -> Erm:
+) -> ErmResult:
     """One training run a seed, stacked; the key of a run is its seed folded with its dimension.
 
     On the chapter's task, or on `scene`; by L-BFGS, or by `trainer`.

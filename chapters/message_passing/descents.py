@@ -9,9 +9,7 @@ import pandas as pd
 
 from chapters.message_passing import settings
 from chapters.message_passing.settings import COMPARED, HARD, HARD_RUN, HARD_RUNS, Setting, tracked
-from lib.single_location.activations import softmax
-from lib.single_location.erm import Erm, informed, simulate_seeds, uninformed
-from lib.single_location.plain import full_batch
+from lib.single_location import ErmResult, full_batch_trainer, informed, simulate_seeds, softmax, uninformed
 
 # A setting without a hard phase, and the dimension at which heads were trained there; the hard one as it was run.
 EASY = COMPARED[1]
@@ -54,7 +52,12 @@ def descend(
     dimension: int,
     seeds: Sequence[int],
     steps: int = STEPS,
-) -> Erm:
+) -> ErmResult:
     """One descent a seed, stacked, on the prompts that message passing sees with the same seed."""
-    how = {"alpha": alpha, "ridge": ridge, "start": BEGIN[start], "trainer": full_batch(steps=steps, flat=FLAT)}
+    how = {
+        "alpha": alpha,
+        "ridge": ridge,
+        "start": BEGIN[start],
+        "trainer": full_batch_trainer(steps=steps, gradient_tolerance=FLAT),
+    }
     return simulate_seeds(setting.task, softmax, dimension=dimension, seeds=seeds, noise_std=setting.noise_std, **how)

@@ -7,8 +7,8 @@ import pandas as pd
 
 from chapters.message_passing.settings import COMPARED, ITERATIONS, Setting, infer
 from chapters.message_passing.theory import Measured
-from lib.single_location.message_passing import InferenceTrajectory
-from lib.statistics import endless, standard_error
+from lib.single_location import InferenceTrajectory
+from lib.statistics import extrapolate_to_infinite_size, standard_error
 
 # The setting of the runs that are done here.
 SHOWN = COMPARED[1]
@@ -38,7 +38,7 @@ def at_infinity(passed: pd.DataFrame) -> dict[tuple[Setting, float, str], Measur
     """Each risk at D → ∞, by setting and start."""
     return {
         (Setting(int(length), snr, noise), alpha, start): Measured(
-            *endless(mine["dimension"].to_numpy(float), mine["risk"].to_numpy())
+            *extrapolate_to_infinite_size(mine["dimension"].to_numpy(float), mine["risk"].to_numpy())
         )
         for (length, snr, noise, alpha, start), mine in passed.groupby(
             ["length", "snr", "noise_std", "alpha", "start"], sort=False

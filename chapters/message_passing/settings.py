@@ -14,9 +14,7 @@ import jax.random as jr
 import numpy as np
 import pandas as pd
 
-from lib.single_location.bayes_optimal import INFORMED, UNINFORMED
-from lib.single_location.message_passing import InferenceTrajectory, simulate_message_passing
-from lib.single_location.tasks import Spiked
+from lib.single_location import INFORMED, UNINFORMED, InferenceTrajectory, Spiked, simulate_message_passing
 
 DATA = Path(__file__).resolve().parent / "data"
 STARTS = {"uninformed": UNINFORMED, "informed": INFORMED}

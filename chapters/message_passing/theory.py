@@ -8,7 +8,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from chapters.message_passing.settings import COMPARED, HARD, HARD_ALPHAS, STARTS, Setting
-from lib.single_location.bayes_optimal import POINTS, FixedPoint, fixed_point, state_evolution
+from lib.single_location import FixedPoint, fixed_point, state_evolution
+from lib.single_location.bayes_optimal import POINTS
 
 # Risks that differ by more are of different ends; on the grid no difference is between a millionth and this.
 DIFFERENT = 0.01

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.needle_in_a_long_prompt.parameters import LONGER, SHORTER
-from lib import single_location as sl
 from lib.finite_prompt import participation
+from lib.single_location import Spiked, bayes_risk
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def _passage(decade: int, ratios: Float[np.ndarray, " n"]) -> Passage:
     return Passage(
         ratios=ratios,
         snrs=snrs,
-        risk=np.asarray(sl.bayes_risk(sl.Spiked(10.0**decade, snrs))),
+        risk=np.asarray(bayes_risk(Spiked(10.0**decade, snrs))),
         participation=np.asarray(participation(np.sqrt(snrs), log_length)),
         frozen=frozen(ratios),
     )

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.optimize import bisect
 
-from lib import single_location as sl
+from lib.single_location import Spiked, bayes_risk, best_elementwise_risk, best_risk, linear
 
 HALF = 0.5
 # The length at which linear attention is put to the test.
@@ -40,16 +40,16 @@ class LinearTest:
 def find_thresholds(decades: list[int]) -> Thresholds:
     """The hint that halves the risk, by bisection; for linear attention in closed form."""
     at = np.asarray(decades, float)
-    risks = {"softmax": sl.bayes_risk, "sigmoid": sl.best_elementwise_risk}
+    risks = {"softmax": bayes_risk, "sigmoid": best_elementwise_risk}
     snrs = {name: halving(risk, 10.0**at) for name, risk in risks.items()}
     return Thresholds(at, {**snrs, "linear": linear_threshold(10.0**at)})
 
 
-def halving(risk: Callable[[sl.Spiked], ArrayLike], lengths: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def halving(risk: Callable[[Spiked], ArrayLike], lengths: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """The ν at which `risk(task)`, falling in ν, is one half, at every length."""
 
     def one(length):
-        return bisect(lambda snr: float(risk(sl.Spiked(length, snr))) - HALF, 0.5, 3.0 * np.log(length) + 4.0)
+        return bisect(lambda snr: float(risk(Spiked(length, snr))) - HALF, 0.5, 3.0 * np.log(length) + 4.0)
 
     return np.asarray([one(length) for length in lengths])
 
@@ -68,4 +68,4 @@ def reference_lines(decades: list[int]) -> Thresholds:
 def try_linear() -> LinearTest:
     """The best linear head, by quadrature, at the closed form of its threshold and at that of softmax."""
     snrs = np.asarray([linear_threshold(SHORT), 2.0 * np.log(SHORT)])
-    return LinearTest(SHORT, *map(float, np.asarray(sl.best_risk(sl.Spiked(SHORT, snrs), sl.linear))))
+    return LinearTest(SHORT, *map(float, np.asarray(best_risk(Spiked(SHORT, snrs), linear))))

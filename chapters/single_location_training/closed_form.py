@@ -10,8 +10,7 @@ from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.batching import map_batched
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.training import Sphere, erf_risk, overlaps_on_sphere, random_head
+from lib.single_location import Head, Overlaps, SphereTask, erf_risk, overlaps_on_sphere, random_head
 from lib.statistics import standard_error
 
 SHARPNESS = 0.5
@@ -35,13 +34,15 @@ class RealPrompts:
         return np.abs(self.errors.mean(axis=1) - risks) / standard_error(self.errors, axis=1)
 
 
-def try_closed_form(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> RealPrompts:
+def try_closed_form(task: SphereTask, prompts: int, *, key: PRNGKeyArray) -> RealPrompts:
     """The risks of random heads with large overlaps, each on real prompts of its own and from its overlaps."""
     tried = [_try_head(task, prompts, key=each) for each in jr.split(key, HEADS)]
     return RealPrompts(*(np.stack(column) for column in zip(*tried, strict=True)))
 
 
-def _try_head(task: Sphere, prompts: int, *, key: PRNGKeyArray) -> tuple[Float[np.ndarray, " prompts"], float, float]:
+def _try_head(
+    task: SphereTask, prompts: int, *, key: PRNGKeyArray
+) -> tuple[Float[np.ndarray, " prompts"], float, float]:
     head_key, token_key = jr.split(key)
     head = random_head(4, key=head_key)
     k, v = (jnp.zeros(task.dimension).at[:4].set(vector) for vector in (head.key, head.value))
@@ -63,7 +64,7 @@ class Least:
     value: float
 
 
-def least_risks(task: Sphere, sharpness: float, angle: float) -> Least:
+def least_risks(task: SphereTask, sharpness: float, angle: float) -> Least:
     """With both vectors in place, and with k or v at an angle, in degrees, to where it should be."""
     off = float(np.cos(np.radians(angle)))
 
@@ -74,7 +75,7 @@ def least_risks(task: Sphere, sharpness: float, angle: float) -> Least:
     return Least(angle, at(1.0, 1.0), at(off, 1.0), at(1.0, off))
 
 
-def real_errors(task: Sphere, head: Head, prompts: int, *, key: PRNGKeyArray) -> Float[Array, " prompts"]:
+def real_errors(task: SphereTask, head: Head, prompts: int, *, key: PRNGKeyArray) -> Float[Array, " prompts"]:
     """Squared errors over γ² of erf-attention on prompts of real tokens, k* and v* being the first two axes."""
     spreads = jnp.ones(task.length).at[0].set(np.sqrt(task.variance))
 

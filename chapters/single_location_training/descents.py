@@ -15,11 +15,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from companion import Column
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.training import (
-    Risk,
-    Sphere,
-    descend,
+from lib.single_location import (
+    Head,
+    OverlapRisk,
+    Overlaps,
+    SphereTask,
+    descend_on_sphere,
     erf_risk,
     manifold_head,
     random_head,
@@ -86,12 +87,12 @@ def draw_starts(dimension: int, repeats: int, *, key: PRNGKeyArray) -> dict[str,
     return {kind: draw(key=jr.split(key, repeats)) for kind, draw in starts.items()}
 
 
-def train_erf(task: Sphere, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
+def train_erf(task: SphereTask, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
     """Erf-attention from every start: flat, sharp, and sharp first and flat in the end."""
     return _train(partial(erf_risk, task), erf_sharpness(_whole(steps)), starts, step_size)
 
 
-def train_softmax(task: Sphere, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
+def train_softmax(task: SphereTask, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
     """Softmax attention from every start, at λ = 1."""
     return _train(partial(softmax_risk, task), {SOFT: np.ones(_whole(steps))}, starts, step_size)
 
@@ -111,13 +112,13 @@ def _whole(steps: int) -> int:
 
 
 def _train(
-    risk: Risk, sharpness: dict[str, Float[np.ndarray, " steps"]], starts: dict[str, Head], step_size: float
+    risk: OverlapRisk, sharpness: dict[str, Float[np.ndarray, " steps"]], starts: dict[str, Head], step_size: float
 ) -> Runs:
     """Descents of every head from every start, compiled once: leaves of the shape (starts, records)."""
     steps = len(next(iter(sharpness.values())))
 
     def one(start, lams):
-        return descend(risk, start, lams, step_size=step_size, every=steps // RECORDS)
+        return descend_on_sphere(risk, start, lams, step_size=step_size, every=steps // RECORDS)
 
     together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts.values())
     over_starts = jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(0, None))

@@ -17,14 +17,14 @@ import pandas as pd
 from jaxtyping import Float
 
 from chapters.single_location_training.descents import STARTS
-from lib.single_location.training import (
-    LearningCurve,
-    Sphere,
-    descend,
+from lib.single_location import (
+    OverlapTrajectory,
+    SphereTask,
     descend_on_prompts,
+    descend_on_sphere,
     erf_risk,
     softmax_risk,
-    tangential,
+    tangential_step,
 )
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -74,10 +74,10 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 }
 
 
-def run(name: str, repeats: Sequence[int], *, seed: int = SEED) -> LearningCurve:
+def run(name: str, repeats: Sequence[int], *, seed: int = SEED) -> OverlapTrajectory:
     """Descents of one experiment, stacked: the key of a run is that of `seed` folded with the number of the run."""
     experiment = EXPERIMENTS[name]
-    task = Sphere(experiment.dimension, LENGTH, VARIANCE)
+    task = SphereTask(experiment.dimension, LENGTH, VARIANCE)
     risk = partial(softmax_risk if name == SOFTMAX else erf_risk, task)
     lams, every = jnp.asarray(experiment.sharpnesses), experiment.steps // RECORDS
 
@@ -86,7 +86,7 @@ def run(name: str, repeats: Sequence[int], *, seed: int = SEED) -> LearningCurve
         start = STARTS[experiment.start](task.dimension, key=start_key)
         if not experiment.batch:
             step_size = VARIANCE * experiment.step_size  # risks are in units of γ²
-            return descend(risk, start, lams, step_size=step_size, every=every, move=tangential)
+            return descend_on_sphere(risk, start, lams, step_size=step_size, every=every, move=tangential_step)
         how = {"batch": experiment.batch, "noise_std": experiment.noise_std, "step_size": experiment.step_size}
         return descend_on_prompts(task, start, lams, every=every, key=prompt_key, **how)
 

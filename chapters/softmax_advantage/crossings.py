@@ -13,9 +13,15 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from chapters.softmax_advantage.models import best_scale
-from lib import single_location as sl
-from lib.single_location import few_tokens
-from lib.single_location.population import moments
+from lib.single_location import (
+    Overlaps,
+    Spiked,
+    attention_moments,
+    best_elementwise_risk,
+    best_risk,
+    few_tokens,
+    softplus,
+)
 
 # Lengths at which both routes find the crossing, a longer one, and strengths ν between which it lies at all of them.
 LENGTHS, LONGER, BETWEEN = (2, 3), 10, (1.0, 40.0)
@@ -49,12 +55,12 @@ class Crossings:
 
 def find_crossings() -> Crossings:
     """Find all of them by root finding on exact risks."""
-    softplus, relu, posterior_slope = (
+    crossings, relu, posterior_slope = (
         np.asarray([_crossing(risk, length) for length in LENGTHS])
         for risk in (softplus_risk, relu_risk, _risk_at_posterior_slope)
     )
-    lattice = np.asarray([_crossing_on_lattice(length, near) for length, near in zip(LENGTHS, softplus, strict=True)])
-    return Crossings(softplus, lattice, relu, posterior_slope, _crossing(softplus_risk, LONGER))
+    lattice = np.asarray([_crossing_on_lattice(length, near) for length, near in zip(LENGTHS, crossings, strict=True)])
+    return Crossings(crossings, lattice, relu, posterior_slope, _crossing(softplus_risk, LONGER))
 
 
 def _crossing(risk: Callable[[int, float], float], length: int) -> float:
@@ -67,15 +73,16 @@ def _crossing(risk: Callable[[int, float], float], length: int) -> float:
 def _crossing_on_lattice(length: int, near: float) -> float:
     """Interpolate between two strengths around `near`; the lattice's own risks, element-wise ones from the library."""
     snrs = near + APART * np.asarray([-1.0, 1.0])
-    ends = few_tokens.EDGE + np.sqrt(snrs[-1])
+    ends = few_tokens.LARGEST_SCORE + np.sqrt(snrs[-1])
     coarse, fine = (few_tokens.ScoreLattice(length, step=step[length], highest=ends) for step in (SEARCHED, TAKEN))
     differences = []
     for snr in snrs:
         searched, taken = (
-            few_tokens.Prompts.of(one, few_tokens.spiked_hint(one.scores, snr)) for one in (coarse, fine)
+            few_tokens.Prompts.from_log_ratio(one, few_tokens.spiked_log_ratio(one.scores, snr))
+            for one in (coarse, fine)
         )
-        slope = few_tokens.best_slope(sl.softplus, [searched])
-        risk = float(few_tokens.mixed_risk(sl.softplus, slope, [taken]))
+        slope = few_tokens.best_key_slope(softplus, [searched])
+        risk = float(few_tokens.mixed_risk(softplus, slope, [taken]))
         differences.append(risk - elementwise_risk(length, snr))
     before, after = differences
     return float(snrs[0] - before * (snrs[1] - snrs[0]) / (after - before))
@@ -83,17 +90,17 @@ def _crossing_on_lattice(length: int, near: float) -> float:
 
 def softplus_risk(length: int, snr: float) -> float:
     """Return the lowest risk of softplus without a bias in the spiked model."""
-    return float(sl.best_risk(sl.Spiked(float(length), float(snr)), sl.softplus))
+    return float(best_risk(Spiked(float(length), float(snr)), softplus))
 
 
 def elementwise_risk(length: int, snr: float) -> float:
     """Return the lowest risk of all element-wise weights in the spiked model."""
-    return float(sl.best_elementwise_risk(sl.Spiked(float(length), float(snr))))
+    return float(best_elementwise_risk(Spiked(float(length), float(snr))))
 
 
 def _risk_at_posterior_slope(length: int, snr: float) -> float:
-    overlaps = sl.Overlaps(np.sqrt(snr), snr, 1.0, 1.0)
-    return float(best_scale(moments(sl.Spiked(float(length), float(snr)), sl.softplus, overlaps)))
+    overlaps = Overlaps(np.sqrt(snr), snr, 1.0, 1.0)
+    return float(best_scale(attention_moments(Spiked(float(length), float(snr)), softplus, overlaps)))
 
 
 def relu_risk(length: int, snr: float) -> float:

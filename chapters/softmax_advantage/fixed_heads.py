@@ -16,17 +16,24 @@ from chapters.softmax_advantage.models import (
     best_scale,
     posterior_slope,
 )
-from lib import single_location as sl
-from lib.single_location.activations import compiled_lowest_risk
-from lib.single_location.population import moments
-from lib.single_location.score_mixture import ScoreMixture
+from lib.single_location import (
+    LocationTask,
+    Overlaps,
+    ScoreMixture,
+    attention_moments,
+    compiled_lowest_risk,
+    erf,
+    linear,
+    sigmoid,
+    softmax,
+)
 
 # The mean of the law of lengths, which is L = mean ± width, with equal chances.
 MEAN_LENGTH = GENERIC_LENGTH
 # A number of NumPy's, whose type is as strong as that of other figures' strengths: one compilation serves all.
 SNR = np.float64(GENERIC_SNR)
 # Element-wise heads: tuned here over slope, bias and scale, whatever of them they have.
-ELEMENTWISE = {"linear": sl.linear, "sigmoid": sl.sigmoid, "erf": sl.erf}
+ELEMENTWISE = {"linear": linear, "sigmoid": sigmoid, "erf": erf}
 
 
 @dataclass(frozen=True)
@@ -61,14 +68,14 @@ def fix_heads() -> dict[tuple[str, str], FixedHead]:
     return heads
 
 
-def _softmax_risk(model: str, ends: sl.LocationTask) -> Float[np.ndarray, " widths"]:
+def _softmax_risk(model: str, ends: LocationTask) -> Float[np.ndarray, " widths"]:
     """Of the softmax head that is the posterior, its value vector as long as is best for both lengths together."""
     c = posterior_slope(model, GENERIC_SNR)
-    both = moments(ends, sl.softmax, sl.Overlaps(c, c**2, 1.0, 1.0))
+    both = attention_moments(ends, softmax, Overlaps(c, c**2, 1.0, 1.0))
     return best_scale(jax.tree.map(lambda leaf: leaf.mean(axis=0), both))
 
 
-def score_marginals(task: sl.LocationTask) -> ScoreMixture:
+def score_marginals(task: LocationTask) -> ScoreMixture:
     """Return the distributions of the hidden score along k* and of another score."""
     return task.marginals(jnp.ones(()), jnp.ones(()))
 

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib import single_location as sl
-from lib.single_location.few_tokens import (
-    EDGE,
+from lib.single_location import (
     Prompts,
     ScoreLattice,
-    best_slope,
+    best_key_slope,
     mixed_risk,
-    narrow_hint,
-    shared_hint,
+    narrow_log_ratio,
+    shared_log_ratio,
+    softmax,
 )
+from lib.single_location.few_tokens import LARGEST_SCORE
 
 LENGTHS = (2, 3)
 # Strength of the spike and share in common; and widths of the hidden score.
@@ -41,14 +41,14 @@ def try_hints() -> Hints:
     """All cases at all lengths."""
     shared, narrow = [], []
     for length in LENGTHS:
-        lattice = ScoreLattice(length, step=STEPS[length], highest=EDGE + 2.0)
-        shared.append([_risks(lattice, shared_hint(lattice.scores, *case)) for case in SHARED])
-        narrow.append([_risks(lattice, narrow_hint(lattice.scores, width)) for width in NARROW])
+        lattice = ScoreLattice(length, step=STEPS[length], highest=LARGEST_SCORE + 2.0)
+        shared.append([_risks(lattice, shared_log_ratio(lattice.scores, *case)) for case in SHARED])
+        narrow.append([_risks(lattice, narrow_log_ratio(lattice.scores, width)) for width in NARROW])
     (soft, bayes), (soft_narrow, bayes_narrow) = (np.moveaxis(np.asarray(each), 2, 0) for each in (shared, narrow))
     return Hints(soft, bayes, soft_narrow, bayes_narrow)
 
 
 def _risks(lattice: ScoreLattice, log_hint: Float[Array, "n L"]) -> tuple[float, float]:
-    prompts = Prompts.of(lattice, log_hint)
-    slope = best_slope(sl.softmax, [prompts])
-    return float(mixed_risk(sl.softmax, slope, [prompts])), float(prompts.bayes_risk())
+    prompts = Prompts.from_log_ratio(lattice, log_hint)
+    slope = best_key_slope(softmax, [prompts])
+    return float(mixed_risk(softmax, slope, [prompts])), float(prompts.bayes_risk())

@@ -8,12 +8,19 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from lib import single_location as sl
-from lib.single_location.activations import optimal_risk
-from lib.single_location.moments import Moments
-from lib.single_location.population import bayes_integrals
+from lib.single_location import (
+    LocationTask,
+    Max,
+    Moments,
+    Spiked,
+    bayes_integrals,
+    best_elementwise_risk,
+    best_risk,
+    optimal_risk,
+    sigmoid,
+)
 
-MODELS = {"spiked": sl.Spiked, "max": sl.Max}
+MODELS = {"spiked": Spiked, "max": Max}
 # A prompt and a hint, neither trivial nor hopeless, at which single heads are looked at.
 GENERIC_LENGTH, GENERIC_SNR = 10, 4.0
 
@@ -42,7 +49,7 @@ class Risks:
     by_head: Mapping[str, Float[np.ndarray, " snrs"]]
 
 
-def bayes_risk(task: sl.LocationTask) -> Float[np.ndarray, "*stack"]:
+def bayes_risk(task: LocationTask) -> Float[np.ndarray, "*stack"]:
     """The first of the two integrals: both are asked for somewhere, so one compilation serves."""
     return np.asarray(bayes_integrals(task)[0])
 
@@ -52,10 +59,10 @@ def posterior_slope(model: str, snr: float) -> float:
     return snr**0.5 if model == "spiked" else snr
 
 
-def best_sigmoid(model: str, tasks: sl.LocationTask) -> Float[np.ndarray, "*stack"]:
+def best_sigmoid(model: str, tasks: LocationTask) -> Float[np.ndarray, "*stack"]:
     """In the spiked model the best bias and slope are known; in the max model they are searched."""
     known = model == "spiked"
-    return np.asarray(sl.best_elementwise_risk(tasks) if known else sl.best_risk(tasks, sl.sigmoid))
+    return np.asarray(best_elementwise_risk(tasks) if known else best_risk(tasks, sigmoid))
 
 
 def best_scale(these: Moments) -> Float[np.ndarray, "*stack"]:

@@ -9,9 +9,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR, bayes_risk, best_scale
-from lib import single_location as sl
-from lib.single_location.activations import Erf
-from lib.single_location.population import moments
+from lib.single_location import Erf, Overlaps, Spiked, attention_moments, softmax
 from lib.statistics import standard_error
 
 # The slope that is tried in place of √ν.
@@ -58,18 +56,18 @@ class Products:
 
 def try_slopes() -> Slopes:
     """Softmax heads of the right slope and of a wrong one, by the quadrature of every normalised activation."""
-    generic = sl.Spiked(GENERIC_LENGTH, GENERIC_SNR)
+    generic = Spiked(GENERIC_LENGTH, GENERIC_SNR)
     slopes = np.asarray([np.sqrt(GENERIC_SNR), STEEP])
-    risks = best_scale(moments(generic, sl.softmax, sl.Overlaps(slopes, slopes**2, 1.0, 1.0)))
+    risks = best_scale(attention_moments(generic, softmax, Overlaps(slopes, slopes**2, 1.0, 1.0)))
     return Slopes(*map(float, risks), bayes=float(bayes_risk(generic)))
 
 
 def measure_cosine(prompts: int, *, key: PRNGKeyArray) -> Products:
     """The scores of simulated prompts, read by an element-wise head and by the posterior."""
-    task, head = sl.Spiked(COSINE_LENGTH, GENERIC_SNR), Erf(COSINE_BIAS)
+    task, head = Spiked(COSINE_LENGTH, GENERIC_SNR), Erf(COSINE_BIAS)
     root = np.sqrt(GENERIC_SNR)
     scores = jr.normal(key, (prompts, COSINE_LENGTH)).at[:, 0].add(root)
     p, s = jax.nn.softmax(root * scores, axis=1), head.weights(scores)
     together, weights, posterior = (np.asarray(jnp.sum(a * b, axis=1)) for a, b in ((s, p), (s, s), (p, p)))
-    risk = best_scale(moments(task, head, sl.Overlaps(1.0, 1.0, 1.0, 1.0)))
+    risk = best_scale(attention_moments(task, head, Overlaps(1.0, 1.0, 1.0, 1.0)))
     return Products(together, weights, posterior, float(risk), float(bayes_risk(task)))

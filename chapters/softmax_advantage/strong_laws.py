@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from scipy.special import beta
 
 from chapters.softmax_advantage.models import GENERIC_LENGTH, Risks, bayes_risk, best_sigmoid
-from lib import single_location as sl
+from lib.single_location import Spiked, best_risk, hardmax, linear
 
 # Where the laws at strong hints are read off, twice: from the first to the second, and from the second to the third.
 WEAKER, STRONG, STRONGEST = 22.5, 45.0, 90.0
@@ -35,7 +35,7 @@ class StrongLinear:
 def follow_linear() -> StrongLinear:
     """The best linear head where 1/ν is small beside 1/L, by quadrature."""
     snrs = np.asarray([1000.0, 2000.0])
-    return StrongLinear(GENERIC_LENGTH, snrs * np.asarray(sl.best_risk(sl.Spiked(GENERIC_LENGTH, snrs), sl.linear)))
+    return StrongLinear(GENERIC_LENGTH, snrs * np.asarray(best_risk(Spiked(GENERIC_LENGTH, snrs), linear)))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def follow_every_length() -> EveryLength:
 
     def readings(risk, scale, weakest):
         snrs = np.asarray([1.0, 2.0, 4.0])[:, None] * weakest
-        found = np.asarray(risk(sl.Spiked(np.broadcast_to(lengths, snrs.shape), snrs))) / scale(snrs)
+        found = np.asarray(risk(Spiked(np.broadcast_to(lengths, snrs.shape), snrs))) / scale(snrs)
         return 2 * found[1:] - found[:-1]
 
     def exponential(snr):
@@ -66,7 +66,7 @@ def follow_every_length() -> EveryLength:
     even = np.full(lengths.shape, CONSTANT)
     return EveryLength(
         lengths,
-        readings(lambda tasks: sl.best_risk(tasks, sl.linear), lambda snr: 1 / snr, 1000.0 * lengths),
+        readings(lambda tasks: best_risk(tasks, linear), lambda snr: 1 / snr, 1000.0 * lengths),
         readings(bayes_risk, exponential, even),
     )
 
@@ -89,14 +89,14 @@ def largest_softmax_error(lengths: Int[np.ndarray, " lengths"]) -> float:
 def best_risks(lengths: Iterable[int]) -> dict[int, Risks]:
     """By length: exact risks in the spiked model along strong hints, always for two tokens too."""
     snrs = np.sort(np.append(np.geomspace(4.0, STRONGEST, 18), [WEAKER, STRONG]))
-    return {length: _best_risks(sl.Spiked(length, snrs), snrs) for length in sorted({2, *lengths})}
+    return {length: _best_risks(Spiked(length, snrs), snrs) for length in sorted({2, *lengths})}
 
 
-def _best_risks(tasks: sl.Spiked, snrs: Float[np.ndarray, " snrs"]) -> Risks:
+def _best_risks(tasks: Spiked, snrs: Float[np.ndarray, " snrs"]) -> Risks:
     exact = {
         "softmax": bayes_risk(tasks),
-        "hardmax": np.asarray(sl.best_risk(tasks, sl.hardmax)),
+        "hardmax": np.asarray(best_risk(tasks, hardmax)),
         "sigmoid": best_sigmoid("spiked", tasks),
-        "linear": np.asarray(sl.best_risk(tasks, sl.linear)),
+        "linear": np.asarray(best_risk(tasks, linear)),
     }
     return Risks(snrs, exact)

@@ -8,9 +8,24 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.softmax_advantage.models import MODELS, bayes_risk, best_scale, posterior_slope
-from lib import single_location as sl
-from lib.single_location.activations import Softplus
-from lib.single_location.population import moments
+from lib.single_location import (
+    Activation,
+    LocationTask,
+    Overlaps,
+    Softplus,
+    Spiked,
+    attention_moments,
+    best_elementwise_risk,
+    best_risk,
+    erf,
+    exp,
+    hardmax,
+    linear,
+    relu,
+    sigmoid,
+    softmax,
+    softplus,
+)
 
 # Biases that softplus is given, from where it still differs from softmax to where it does not any more.
 BIASES = (-2.0, -4.0, -8.0, -16.0, -64.0)
@@ -22,21 +37,21 @@ SHORT, STRONG, LONG = ((2, 5.0), (3, 2.0)), ((2, 20.0), (3, 20.0), (2, 60.0), (3
 class Species(NamedTuple):
     """An activation: is it normalised over the tokens, does it grow exponentially, is its bias searched?"""
 
-    activation: sl.Activation
+    activation: Activation
     normalised: bool
     exponential: bool
     biased: bool = False
 
 
 ZOO = {
-    "softmax": Species(sl.softmax, normalised=True, exponential=True),
-    "hardmax": Species(sl.hardmax, normalised=True, exponential=True),
-    "softplus": Species(sl.softplus, normalised=True, exponential=False),
-    "exp": Species(sl.exp, normalised=False, exponential=True),
-    "sigmoid": Species(sl.sigmoid, normalised=False, exponential=False, biased=True),
-    "erf": Species(sl.erf, normalised=False, exponential=False, biased=True),
-    "relu": Species(sl.relu, normalised=False, exponential=False, biased=True),
-    "linear": Species(sl.linear, normalised=False, exponential=False),
+    "softmax": Species(softmax, normalised=True, exponential=True),
+    "hardmax": Species(hardmax, normalised=True, exponential=True),
+    "softplus": Species(softplus, normalised=True, exponential=False),
+    "exp": Species(exp, normalised=False, exponential=True),
+    "sigmoid": Species(sigmoid, normalised=False, exponential=False, biased=True),
+    "erf": Species(erf, normalised=False, exponential=False, biased=True),
+    "relu": Species(relu, normalised=False, exponential=False, biased=True),
+    "linear": Species(linear, normalised=False, exponential=False),
 }
 
 
@@ -71,18 +86,18 @@ def best_risks(length: int, snr: float) -> dict[str, Zoo]:
 
 def compare_halves() -> Halves:
     """Compare softplus without a bias with the best element-wise weights, in short prompts and in a longer one."""
-    tasks = sl.Spiked(*np.asarray([*SHORT, *STRONG, LONG]).T)
-    lead = np.asarray(sl.best_risk(tasks, sl.softplus)) - np.asarray(sl.best_elementwise_risk(tasks))
+    tasks = Spiked(*np.asarray([*SHORT, *STRONG, LONG]).T)
+    lead = np.asarray(best_risk(tasks, softplus)) - np.asarray(best_elementwise_risk(tasks))
     return Halves(lead[: len(SHORT)], lead[len(SHORT) : -1], float(lead[-1]))
 
 
-def _best_risks(model: str, task: sl.LocationTask) -> Zoo:
+def _best_risks(model: str, task: LocationTask) -> Zoo:
     bayes = float(bayes_risk(task))
     c = posterior_slope(model, float(task.snr))
-    overlaps = sl.Overlaps(c, c**2, 1.0, 1.0)
-    shifted = {bias: float(best_scale(moments(task, Softplus(bias), overlaps))) for bias in BIASES}
+    overlaps = Overlaps(c, c**2, 1.0, 1.0)
+    shifted = {bias: float(best_scale(attention_moments(task, Softplus(bias), overlaps))) for bias in BIASES}
     risks = {
-        name: bayes if name == "softmax" else float(sl.best_risk(task, species.activation))
+        name: bayes if name == "softmax" else float(best_risk(task, species.activation))
         for name, species in ZOO.items()
     }
     return Zoo(bayes, risks, shifted)

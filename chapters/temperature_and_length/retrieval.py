@@ -10,8 +10,18 @@ from jaxtyping import Float, PRNGKeyArray
 from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
 from chapters.temperature_and_length.sampled import generator
-from lib import single_location as sl
-from lib.single_location.population import lone_posterior
+from lib.single_location import (
+    Activation,
+    Overlaps,
+    Spiked,
+    attention_risk,
+    bayes_risk,
+    best_elementwise_risk,
+    best_risk,
+    linear,
+    single_token_posterior,
+    softmax,
+)
 from lib.statistics import standard_error
 
 HEADS = (SOFTMAX, SIGMOID, LINEAR)
@@ -23,14 +33,14 @@ TOGETHER = 500
 class Head:
     """What training at one length leaves: an activation of its scores, and how long k and v are along k* and v*."""
 
-    activation: sl.Activation
+    activation: Activation
     key: float
     value: float
 
     @property
-    def overlaps(self) -> sl.Overlaps:
+    def overlaps(self) -> Overlaps:
         """k = key k*, v = value v*."""
-        return sl.Overlaps(self.key, self.key**2, self.value, self.value**2)
+        return Overlaps(self.key, self.key**2, self.value, self.value**2)
 
     def scaled(self, factor: float) -> "Head":
         """With its scores multiplied by a factor."""
@@ -57,17 +67,17 @@ def train(kind: str, length: int, snr: float) -> Head:
     """
     root = float(np.sqrt(snr))
     if kind == SOFTMAX:
-        return Head(sl.softmax, root, 1.0)
+        return Head(softmax, root, 1.0)
     if kind == SIGMOID:
-        return Head(lone_posterior(sl.Spiked(length, snr)), root, 1.0)
+        return Head(single_token_posterior(Spiked(length, snr)), root, 1.0)
     power = np.asarray([[length, root], [root, length + snr]])
     constant, slope = np.linalg.solve(power, [1.0, root])
-    return Head(sl.linear, float(slope / constant), float(constant))
+    return Head(linear, float(slope / constant), float(constant))
 
 
 def risk(head: Head, length: int, snr: float) -> float:
     """The excess risk of a head on prompts of any length, exact."""
-    return float(sl.attention_risk(sl.Spiked(length, snr), head.activation, head.overlaps))
+    return float(attention_risk(Spiked(length, snr), head.activation, head.overlaps))
 
 
 def follow(trained: int, snr: float, used: list[int]) -> Risks:
@@ -78,8 +88,8 @@ def follow(trained: int, snr: float, used: list[int]) -> Risks:
         power: np.asarray([risk(heads[SOFTMAX].scaled(by**power), L, snr) for by, L in zip(growth, used, strict=True)])
         for power in (ROOT_POWER, FULL_POWER)
     }
-    tasks = sl.Spiked(np.asarray(used, float), snr)
-    best = (sl.bayes_risk(tasks), sl.best_elementwise_risk(tasks), sl.best_risk(tasks, sl.linear))
+    tasks = Spiked(np.asarray(used, float), snr)
+    best = (bayes_risk(tasks), best_elementwise_risk(tasks), best_risk(tasks, linear))
     return Risks(
         trained,
         snr,

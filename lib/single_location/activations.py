@@ -1,7 +1,8 @@
-"""What a head makes of the scores of a prompt: one weight a token. Activations are values: `softmax`, `linear`, …
+"""Weights that a head gives to the tokens of a prompt, from their scores. Activations are values: `softmax`,
+`linear`, …
 
 Two families [D26]. Normalised over the tokens, `s_l = κ(χ_l)/Σκ`: softmax, softplus, and hardmax as a limit.
-Element-wise, every token by itself: linear and exp, and, with a bias to be chosen, erf, sigmoid and relu.
+Element-wise, each token separately: linear and exp, and, with a bias to be chosen, erf, sigmoid and relu.
 """
 
 import abc
@@ -28,77 +29,167 @@ from lib.single_location.score_mixture import ScoreMixture
 from lib.single_location.search import minimise_scalar
 from lib.single_location.tasks import LocationTask
 
-# The flattest and the steepest scores c χ* that are looked at, besides c = ∞; all are resolved.
+# Smallest and largest slope c of the scores c χ* that are searched, next to c = ∞; all are resolved.
 SMALLEST_SLOPE, LARGEST_SLOPE = 0.01, 30.0
-# The largest share of an average that may lie on a node at the end of the grid.
+# Largest share of an average that a node at the end of the grid may have.
 END_TOLERANCE = 1e-13
 # NumPy's zero and not JAX's, which would be made, in whatever precision holds, when this module is imported.
 ZERO_BIAS = np.zeros(())
 
 
 class Activation(eqx.Module):
-    """From the scores `χ` of all tokens to their weights `s`; the head answers `Σ_l s_l z_l`."""
+    """A map from the scores χ of all tokens to their weights s; the head's output is `Σ_l s_l z_l`."""
 
     @abc.abstractmethod
     def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
-        """One weight a token, from the scores of all of them."""
+        """Return the weight of each token.
+
+        Args:
+          chi: the scores of all tokens of a prompt, shape (..., L).
+
+        Returns:
+          The weights, shape (..., L).
+
+        Transformations: jit, vmap, grad.
+        """
 
     @abc.abstractmethod
     def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
-        """Return the distribution of the scores, as far as averages of these weights need it."""
+        """Return the distribution of the scores of a head, as far as averages of these weights need it.
+
+        Args:
+          task: a single task.
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+
+        Returns:
+          The joint distribution, or the marginals for element-wise activations.
+        """
 
     @abc.abstractmethod
     def moments(self, mixture: ScoreMixture) -> Moments:
-        """What risks need to know of the weights, from their `score_mixture`; NaN where it is not resolved."""
+        """Return the averages of weights and scores that risks need.
+
+        Args:
+          mixture: the distribution that `score_mixture` returns.
+
+        Returns:
+          The moments, NaN where the grid does not resolve them.
+        """
 
     @abc.abstractmethod
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
-        """Return the lowest risk with scores cχ, over c > 0, c = ∞ included, over the bias and the length of v."""
+        """Return the lowest risk with scores cχ, over c > 0, c = ∞ included, over the bias and the length of v.
+
+        Args:
+          mixture: the distribution of χ, as `score_mixture` returns it.
+
+        Returns:
+          The risk, shape (), NaN where it is not resolved.
+
+        Transformations: jit, vmap, grad.
+        """
 
     def best_risk(self, task: LocationTask) -> Float[Array, ""]:
-        """The lowest risk along k = c k*, v ∝ v*."""
+        """Return the lowest risk of a head with k = c k* and v along v*.
+
+        Args:
+          task: a single task.
+
+        Returns:
+          The risk, shape (), NaN where it is not resolved.
+
+        Transformations: jit, vmap, grad.
+        """
         return compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
 
     def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
-        """The scores that minimise `channel`, as far as descents from `starts` tell; here for any smooth activation."""
+        """Return the scores that minimise the energy of `channel`, the lowest that descents from `starts` reach.
+
+        Args:
+          channel: the fields of one prompt.
+          starts: scores at which the descents begin, shape (starts, L).
+
+        Returns:
+          The scores, shape (L,).
+
+        Transformations: jit, vmap, grad.
+        """
         return gauss_newton_scores(self.weights, channel, starts)
 
 
-# Compiled apart from the score mixtures, so that activations share the mixtures and tasks share these functions.
+# Compiled separately from the score mixtures: activations share the mixtures, and tasks share these functions.
 @jax.jit
 def compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
-    """`activation.moments`."""
+    """Return `activation.moments(mixture)`, compiled once for all tasks.
+
+    Args:
+      activation: the activation.
+      mixture: the distribution of the scores.
+
+    Returns:
+      The moments.
+    """
     return activation.moments(mixture)
 
 
 @jax.jit
 def compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Float[Array, ""]:
-    """`activation.lowest_risk`."""
+    """Return `activation.lowest_risk(mixture)`, compiled once for all tasks.
+
+    Args:
+      activation: the activation.
+      mixture: the distribution of the scores.
+
+    Returns:
+      The risk, shape ().
+
+    Transformations: jit, vmap, grad.
+    """
     return activation.lowest_risk(mixture)
 
 
 def optimal_risk(hidden: Float[Array, "*n"], power: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """`1 - (E s_ε)²/E Σs²`: the risk with v along v* and as long as is best; 1 where no token has a weight."""
+    """Return `1 - (E s_ε)²/E Σs²`, the risk with v along v* and of the best length; 1 where no token has a weight.
+
+    Args:
+      hidden: `E s_ε`, the mean weight of the hidden token.
+      power: `E Σ s²`, of the same shape.
+
+    Returns:
+      The risk, of that shape.
+
+    Source: [D26]. Transformations: jit, vmap, grad.
+    """
     return 1.0 - hidden**2 / jnp.where(power > 0, power, jnp.inf)
 
 
 class Normalised(Activation):
-    """`s_l = κ(χ_l)/Σ_m κ(χ_m)` for a kernel κ > 0."""
+    """Weights `s_l = κ(χ_l)/Σ_m κ(χ_m)` with a kernel κ > 0."""
 
     @abc.abstractmethod
     def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-        """`log κ`, of one score."""
+        """Return `log κ`, element by element.
 
-    def weights(self, chi):
-        """Kernels over their sum."""
+        Args:
+          chi: scores of any shape.
+
+        Returns:
+          The logarithms, of that shape.
+
+        Transformations: jit, vmap, grad.
+        """
+
+    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+        """Return the kernels over their sum."""
         return jax.nn.softmax(self.log_kernel(chi), axis=-1)
 
-    def score_mixture(self, task, m_k, q_k):
-        """All scores together."""
+    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+        """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
-    def moments(self, mixture):
-        """By Laplace's identity."""
+    def moments(self, mixture: ScoreMixture) -> Moments:
+        """Return the moments by Laplace's identity."""
         return nan_unless(mixture.resolves(1.0), normalised_moments(mixture, self.log_kernel(mixture.scores)))
 
     def _risk(self, mixture: ScoreMixture, log_c: Float[Array, ""]) -> Float[Array, ""]:
@@ -114,36 +205,49 @@ class Normalised(Activation):
 
 
 class Softmax(Normalised):
-    """`s_l = e^{χ_l} / Σ_m e^{χ_m}`: normalised over the tokens, and exponential."""
+    """The weights `s_l = e^{χ_l} / Σ_m e^{χ_m}`."""
 
-    def log_kernel(self, chi):
-        """The score itself."""
+    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """Return the score itself."""
         return chi
 
-    def lowest_risk(self, mixture):
-        """By a search over c."""
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return the lowest risk by a search over c."""
         return self._search_slope(mixture)[1]
 
-    def best_risk(self, task):
-        """The Bayes risk: at c = √ν (spiked) or c = ν (max) the weights are the posterior [D26, Prop. 4.2]."""
+    def best_risk(self, task: LocationTask) -> Float[Array, ""]:
+        """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior.
+
+        Args:
+          task: a single task.
+
+        Returns:
+          The risk, shape (), accuracy as `bayes_risk`.
+
+        Source: [D26, Prop. 4.2]. Transformations: jit, vmap, grad.
+        """
         return task.bayes_risk_at(FINE_RESOLUTION)
 
 
 class Softplus(Normalised):
-    """`s_l ∝ log(1 + e^{χ_l + bias})`: normalised, but only linear where scores are large.
+    """Weights `s_l ∝ log(1 + e^{χ_l + bias})`: normalised, but only linear where scores are large.
 
-    The bias is given, not searched: as it goes to -∞ the kernel becomes e^χ, up to a factor, and this is softmax.
+    The bias is given and not optimised: as it tends to -∞ the kernel tends to e^χ, up to a factor, and the weights to
+    softmax.
+
+    Attributes:
+      bias: the shift of the scores.
     """
 
     bias: float | Float[Array, "*stack"] = 0.0
 
-    def log_kernel(self, chi):
-        """`log log(1 + e^x)`, x = χ + bias, which is x far left."""
+    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """Return `log log(1 + e^x)` with x = χ + bias, which is x far to the left."""
         x = chi + self.bias
         return jnp.where(x < -30.0, x, jnp.log(jax.nn.softplus(jnp.maximum(x, -30.0))))
 
-    def lowest_risk(self, mixture):
-        """By a search over c, and at c = ∞; what a c beyond 60 may gain on both is below 1e-6."""
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return the lower of the risks at the best finite c and at c = ∞; a c beyond 60 gains below 1e-6."""
         log_c, finite = self._search_slope(mixture)
         infinite = self._infinite_slope_risk(mixture)
         # for short prompts only the limit is not resolved; their best c is finite, with worse ones on both sides
@@ -159,68 +263,84 @@ class Softplus(Normalised):
 
 
 class Hardmax(Activation):
-    """`s_l = 1` for the largest score and 0 for all others: softmax of infinitely large scores."""
+    """Weights `s_l = 1` for the largest score and 0 for all others: the softmax of infinitely large scores."""
 
-    def weights(self, chi):
-        """One-hot."""
+    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+        """Return a one-hot vector."""
         return jax.nn.one_hot(jnp.argmax(chi, axis=-1), chi.shape[-1], dtype=chi.dtype)
 
-    def score_mixture(self, task, m_k, q_k):
-        """All scores together."""
+    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+        """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
-    def moments(self, mixture):
-        """By order statistics."""
+    def moments(self, mixture: ScoreMixture) -> Moments:
+        """Return the moments by order statistics."""
         return nan_unless(mixture.resolved, argmax_moments(mixture))
 
-    def lowest_risk(self, mixture):
-        """`1 - P²`, P the chance that the largest score is the hidden token's: c does not matter."""
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return `1 - P²` with the probability P that the hidden token has the largest score, for any c."""
         return 1.0 - self.moments(mixture).hidden ** 2
 
 
 class Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
-    def score_mixture(self, task, m_k, q_k):
-        """The law of every score by itself."""
+    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+        """Return the distributions of single scores.
+
+        Args:
+          task: a single task.
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+
+        Returns:
+          The marginal distributions.
+        """
         return task.marginals(m_k, q_k)
 
-    def moments(self, mixture):
-        """By averages over one token."""
+    def moments(self, mixture: ScoreMixture) -> Moments:
+        """Return the moments by averages over one token.
+
+        Args:
+          mixture: the distribution that `score_mixture` returns.
+
+        Returns:
+          The moments, NaN where the grid does not resolve them.
+        """
         return nan_unless(mixture.resolves(1.0), elementwise_moments(mixture, self.weights(mixture.scores)))
 
 
 class Linear(Elementwise):
-    """`s_l = 1 + χ_l`, every token by itself."""
+    """The weights `s_l = 1 + χ_l` of linear attention."""
 
-    def weights(self, chi):
-        """The scores, shifted by one."""
+    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+        """Return the scores plus one."""
         return 1.0 + chi
 
-    def lowest_risk(self, mixture):
-        """Least squares, in closed form once the mean of the hidden score is known."""
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return the risk of least squares, in closed form given the mean of the hidden score."""
         return affine_fit(mixture)[0]
 
-    def prox(self, channel, starts):
-        """Exact, by the root of one scalar equation; needs no start."""
+    def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
+        """Return the exact minimum by the root of one scalar equation; `starts` are not used."""
         return linear_scores(channel)
 
 
 class Exp(Elementwise):
-    """`s_l = e^{χ_l}`: exponential, but not normalised."""
+    """The weights `s_l = e^{χ_l}`: exponential, but not normalised."""
 
-    def weights(self, chi):
-        """The exponential of the scores."""
+    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+        """Return the exponentials of the scores."""
         return jnp.exp(chi)
 
-    def moments(self, mixture):
-        """As others; NaN where squared weights look farther than the grid does, in the max model from q_k = 16 on."""
+    def moments(self, mixture: ScoreMixture) -> Moments:
+        """Return the moments; NaN where squared weights exceed the grid, in the max model from q_k = 16 on."""
         squares = jnp.abs(jnp.concatenate([mixture.hidden, mixture.others])) * self.weights(mixture.scores) ** 2
         end_terms = jnp.maximum(squares[:, 0], squares[:, -1])
         return nan_unless(jnp.all(end_terms < END_TOLERANCE * jnp.sum(squares, axis=1)), super().moments(mixture))
 
-    def lowest_risk(self, mixture):
-        """By a search over c, below 4."""
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return the lowest risk by a search over c below 4."""
 
         def risk(log_c):
             return _elementwise_risk(mixture, jnp.exp(jnp.exp(log_c) * mixture.scores))
@@ -229,7 +349,11 @@ class Exp(Elementwise):
 
 
 class Biased(Elementwise):
-    """`s_l = shape(χ_l + bias)`."""
+    """Weights `s_l = shape(χ_l + bias)`.
+
+    Attributes:
+      bias: the shift of the scores; the verbs that minimise over the bias ignore it.
+    """
 
     bias: Float[Array | np.ndarray, "*stack"] = eqx.field(
         converter=lambda bias: bias if bias is ZERO_BIAS else as_float(bias), default_factory=lambda: ZERO_BIAS
@@ -237,22 +361,40 @@ class Biased(Elementwise):
 
     @abc.abstractmethod
     def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-        """The weight of a score that contains the bias."""
+        """Return the weight of a score that contains the bias.
 
-    def weights(self, chi):
-        """Token by token."""
+        Args:
+          chi: scores plus bias, of any shape.
+
+        Returns:
+          The weights, of that shape.
+
+        Transformations: jit, vmap, grad.
+        """
+
+    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+        """Return the shape function of each score plus the bias."""
         return self.shape(chi + self.bias)
 
 
 class SmoothStep(Biased):
-    """A smooth step, which at c = ∞ becomes a sharp one."""
+    """Weights that are a smooth step of the score; it becomes sharp as c → ∞."""
 
     @abc.abstractmethod
     def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
-        """A bias below any that could be best."""
+        """Return a bias below any that could be best.
 
-    def lowest_risk(self, mixture):
-        """By a search over c and the bias, and at c = ∞ over all thresholds."""
+        Args:
+          mixture: the distribution of the scores.
+
+        Returns:
+          The bias, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
+
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return the lower of the risks at the best finite c and bias, and at c = ∞ with the best threshold."""
 
         def over_biases(log_c, mixture):
             def risk(bias):
@@ -275,49 +417,49 @@ class SmoothStep(Biased):
 
 
 class Sigmoid(SmoothStep):
-    """`s_l = 1/(1 + e^{-χ_l - bias})`: in the spiked model, the best there is element-wise [D26]."""
+    """The weights `s_l = 1/(1 + e^{-χ_l - bias})`; the best element-wise weights of the spiked model [D26]."""
 
-    def shape(self, chi):
-        """The logistic function."""
+    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """Return the logistic function."""
         return jax.nn.sigmoid(chi)
 
-    def smallest_bias(self, mixture):
-        """The posterior odds of one token start from 1/(L - 1), and a strong hint must overcome half its own size."""
+    def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return a bound from the posterior odds of one token, which begin at 1/(L - 1)."""
         return -jnp.log(mixture.length) - 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2 - 16.0
 
 
 class Erf(SmoothStep):
-    """`s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
+    """The weights `s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
 
-    def shape(self, chi):
-        """`1 + erf`, without cancellation far left."""
+    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """Return `1 + erf` without cancellation far to the left."""
         return erfc(-chi)
 
-    def smallest_bias(self, mixture):
-        """Gaussian tails need no more than the root of what exponential tails need."""
+    def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return a bound of the order of the square root of what exponential tails need."""
         return -jnp.sqrt(jnp.log(mixture.length) + 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2) - 8.0
 
 
 class Relu(Biased):
-    """`s_l = max(χ_l + bias, 0)`."""
+    """The weights `s_l = max(χ_l + bias, 0)`."""
 
-    def shape(self, chi):
-        """The positive part."""
+    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+        """Return the positive part."""
         return jnp.maximum(chi, 0.0)
 
-    def score_mixture(self, task, m_k, q_k):
-        """On a grid with a node at the kink."""
+    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+        """Return the distributions of single scores on a grid with a node at the kink."""
         return task.marginals(m_k, q_k, kink=-self.bias)
 
-    def moments(self, mixture):
-        """A half-line begins at the kink."""
+    def moments(self, mixture: ScoreMixture) -> Moments:
+        """Return the moments by averages over the half-line above the kink."""
         weights = self.weights(mixture.scores)
         return nan_unless(
             mixture.resolved, elementwise_moments(mixture, weights, inside=mixture.weights_above(-self.bias))
         )
 
-    def lowest_risk(self, mixture):
-        """At all nodes as thresholds at once, a parabola through the lowest three; or the affine fit, of a low one."""
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return the lowest risk over all nodes as thresholds, refined by a parabola, or that of the affine fit."""
         kink = mixture.scores
         hidden, total = (
             [sum_above(density * kink**power)[0] for power in range(3)]
@@ -339,7 +481,18 @@ class Relu(Biased):
 
 
 def affine_fit(mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The risk of the best `s = 1 + cχ`, `1 - aᵀM⁻¹a` with a = E(1, χ)_ε and M = E Σ (1, χ)(1, χ)ᵀ, and its c."""
+    """Return the risk of the best weights `s = 1 + cχ`, and their c.
+
+    The risk is `1 - aᵀM⁻¹a` with a = E(1, χ)_ε and M = E Σ (1, χ)(1, χ)ᵀ.
+
+    Args:
+      mixture: distributions of single scores.
+
+    Returns:
+      The risk and c, each of shape ().
+
+    Source: derived here. Transformations: jit, vmap, grad.
+    """
     total = _token_density(mixture)[0]
     mean, total_score, total_square = (
         mixture.hidden[0] @ mixture.scores,

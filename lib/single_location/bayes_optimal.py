@@ -1,9 +1,9 @@
 """The best that any estimator can do with n = αD prompts: state evolution of Bayes-optimal inference [D26].
 
-k* and v* have Gaussian priors, and the statistician knows the model. By the Nishimori identity an overlap with the
-truth equals a squared norm, so two numbers, `q_k` and `q_v`, describe the posterior. One pass of the evolution is what
-one iteration of `lib.single_location.message_passing` does to them in high dimension; where two starts end
-differently, the free entropy says which end is that of the best estimator.
+k* and v* have Gaussian priors, and the estimator knows the model. By the Nishimori identity an overlap with the truth
+equals a squared norm, so two numbers, `q_k` and `q_v`, describe the posterior. One pass of the evolution is what one
+iteration of `lib.single_location.message_passing` does to them in high dimension. Where two starts end differently,
+the end with the larger free entropy is that of the best estimator.
 """
 
 import abc
@@ -23,23 +23,28 @@ from lib.single_location.quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, require_setting, static_length
 
 POINTS, REPLICATES = 4096, 4
-# The least known signal strength: at 0 a square root has no finite slope.
+# Smallest signal strength: at 0 a square root has no finite slope.
 SMALLEST_SIGNAL = 1e-300
 # Sets of points of `fixed_point`, whose scatter is its standard error: itself uncertain by 40 % with four sets, and by
 # 18 % with sixteen.
 SETS = 16
-# From nothing known, the overlaps grow monotonically; this change of either counts as none.
+# The evolution ends where no overlap changes by more than this, or after so many passes.
 CHANGE_TOLERANCE, LARGEST_STEPS = 1e-8, 3000
-# A pass that changes both overlaps by less is near an end, where Newton's method takes over from plain passes.
+# Where a pass changes both overlaps by less, Newton's method replaces plain passes.
 NEWTON_THRESHOLD = 1e-3
-# Overlaps with which an iteration starts that knows nothing, and one that was told nearly everything.
+# Overlaps of a start without knowledge, and of a start very near the truth.
 UNINFORMED, INFORMED = 1e-3, 0.999
 
 
 class Evolution(eqx.Module):
-    """Overlaps of posterior means with k* and v*, and the excess risk of answering with them, pass by pass.
+    """Overlaps of posterior means with k* and v* and the excess risk of the predictor that uses them, pass by pass.
 
-    A single number each, where only the end was asked for.
+    Where only the end was computed, each is a single number.
+
+    Attributes:
+      q_k: overlap with k*.
+      q_v: overlap with v*.
+      risk: excess risk.
     """
 
     q_k: Float[Array, "*passes"]
@@ -48,13 +53,18 @@ class Evolution(eqx.Module):
 
 
 class FixedPoint(eqx.Module):
-    """Where the evolution comes to rest from one start, and the free entropy there, per dimension.
+    """The end of the evolution from one start, and the free entropy there, per dimension.
 
-    Of several fixed points the one of the largest free entropy is that of the Bayes-optimal estimator. `std_error` is
-    that of the risk. It is the scatter, to first order, of the ends that the `SETS` independently scrambled sets of
-    points would have, divided by √`SETS`: where the evolution nearly leaves an end, it grows with the time that the
-    evolution takes to come to rest. `free_entropies` are those of the single sets at this end. All ends are found on
-    the same sets, so the scatter of differences is the error with which two ends are compared.
+    Of several fixed points the one of the largest free entropy is that of the Bayes-optimal estimator.
+
+    Attributes:
+      end: overlaps and risk at the end.
+      free_entropy: the free entropy.
+      std_error: standard error of the risk: the scatter, to first order, of the ends that the `SETS` independently
+        scrambled
+        sets of points would have, divided by √`SETS`. It grows with the time that the evolution needs to reach an end.
+      free_entropies: those of the single sets at this end. All ends are found on the same sets, so the scatter of
+        differences is the error with which two ends are compared.
     """
 
     end: Evolution
@@ -64,7 +74,15 @@ class FixedPoint(eqx.Module):
 
 
 class PromptAverage(eqx.Module):
-    """What the evolution averages over: noise, sample ratio, and standard normals."""
+    """Averages over prompts that the evolution needs, on fixed standard normals.
+
+    Attributes:
+      noise_std: standard deviation of the label noise.
+      alpha: prompts per dimension.
+      scores: normals of the scores' posterior means.
+      values: normals of the values' posterior means.
+      noise: normals of the label.
+    """
 
     noise_std: Float[Array, ""]
     alpha: Float[Array, ""]
@@ -74,26 +92,57 @@ class PromptAverage(eqx.Module):
 
     @abc.abstractmethod
     def precision_gain(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
-        """What all prompts add to the precision of what is known of k* and of v*."""
+        """Return what all prompts add to the precision of the posteriors of k* and v*.
+
+        Args:
+          overlaps: q_k and q_v, shape (2,).
+
+        Returns:
+          Two precisions, shape (2,).
+
+        Transformations: jit, vmap, grad.
+        """
 
     @abc.abstractmethod
     def risk(self, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
-        """Of answering with what is known, on a fresh prompt."""
+        """Return the excess risk of the predictor with these overlaps on a fresh prompt.
+
+        Args:
+          overlaps: q_k and q_v, shape (2,).
+
+        Returns:
+          The risk, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
 
     def residuals(self, q_v: Float[Array, ""]) -> tuple[Float[Array, "points L"], Float[Array, ""]]:
-        """`y - ω_v` of every token, and the variance `T = Δ² + 1 - q_v` of the hidden one's."""
+        """Return `y - ω_v` of every token, and the variance `T = Δ² + 1 - q_v` of that of the hidden token.
+
+        Args:
+          q_v: overlap with v*, shape ().
+
+        Returns:
+          Residuals, shape (points, L), and their variance, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
         means = jnp.sqrt(q_v) * self.values
         variance = self.noise_std**2 + 1.0 - q_v
         return (means[:, 0] + jnp.sqrt(variance) * self.noise)[:, None] - means, variance
 
 
 class SpikedPromptAverage(PromptAverage):
-    """For the spiked task of strength √ν [D26]: how sharply prompts point to their tokens, and what they teach then."""
+    """Averages for the spiked task [D26].
+
+    Attributes:
+      strength: √ν.
+    """
 
     strength: Float[Array, ""]
 
-    def precision_gain(self, overlaps):
-        """By the Nishimori identity the squared slopes of the scores have the mean of the hidden token's weight."""
+    def precision_gain(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
+        """Return the gain; by the Nishimori identity that of k* is the mean posterior weight of the hidden token."""
         q_k, q_v = overlaps
         residuals, variance = self.residuals(q_v)
         posterior = softmax(self.estimated_scores(q_k) - 0.5 * residuals**2 / variance, axis=1)
@@ -101,26 +150,35 @@ class SpikedPromptAverage(PromptAverage):
         squared_residual = jnp.mean(jnp.sum((posterior * residuals) ** 2, axis=1)) / variance**2
         return self.alpha * jnp.stack([self.strength**2 * hidden_weight, squared_residual])
 
-    def risk(self, overlaps):
-        """`1 - q_v (1 - E_Bayes(ν q_k))`, by the quadrature of the Bayes risk: never below the Bayes risk at ν."""
+    def risk(self, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+        """Return `1 - q_v (1 - E_Bayes(ν q_k))` by the quadrature of the Bayes risk."""
         q_k, q_v = overlaps
         signal = jnp.maximum(self.strength**2 * q_k, SMALLEST_SIGNAL)
         bayes = posterior.spiked_bayes_risk(jnp.asarray(float(self.scores.shape[1])), signal)
         return 1.0 - q_v + q_v * bayes
 
     def estimated_scores(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
-        """`√ν ω_k`, the hidden token first: what an estimate of k* says of the tokens."""
+        """Return `√ν ω_k`, the scores by the estimate of k*, the hidden token first.
+
+        Args:
+          q_k: overlap with k*, shape ().
+
+        Returns:
+          The scores, shape (points, L).
+
+        Transformations: jit, vmap, grad.
+        """
         return self.strength * (jnp.sqrt(q_k) * self.scores).at[:, 0].add(self.strength * q_k)
 
 
 class MaxPromptAverage(PromptAverage):
-    """For the max task at ν = ∞, derived here, see book/finite_samples: no hint but the answers themselves.
+    """Averages for the max task at ν = ∞, derived here, see book/finite_samples.
 
-    The hidden token may be the first, by symmetry; a prompt then counts L times the chance that it is.
+    The hidden token may be the first, by symmetry; a prompt then counts L times the probability that it is.
     """
 
-    def precision_gain(self, overlaps):
-        """Mean squared slopes of the evidence in what is known of scores and of values."""
+    def precision_gain(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
+        """Return mean squared gradients of the log evidence in the means of scores and values."""
         q_k, q_v = overlaps
         residuals, variance = self.residuals(q_v)
         gains = jax.vmap(squared_evidence_gradients, (0, None, 0, None))(
@@ -129,13 +187,22 @@ class MaxPromptAverage(PromptAverage):
         hidden_probability = self.scores.shape[1] * self.argmax_probabilities(q_k)[:, 0]
         return self.alpha * jnp.stack([jnp.mean(hidden_probability * gain) for gain in gains])
 
-    def risk(self, overlaps):
-        """`1 - q_v E Σ P²`."""
+    def risk(self, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
+        """Return `1 - q_v E Σ P²`, P the probability of a token to have the largest score."""
         q_k, q_v = overlaps
         return 1.0 - q_v * jnp.mean(jnp.sum(self.argmax_probabilities(q_k) ** 2, axis=1))
 
     def argmax_probabilities(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
-        """That a token's score is the largest."""
+        """Return the posterior probability of each token to have the largest score.
+
+        Args:
+          q_k: overlap with k*, shape ().
+
+        Returns:
+          The probabilities, shape (points, L).
+
+        Transformations: jit, vmap, grad.
+        """
         return jnp.exp(jax.vmap(log_argmax_probability, (0, None))(jnp.sqrt(q_k) * self.scores, 1.0 - q_k))
 
 
@@ -144,13 +211,14 @@ def bayes_optimal_risk(
 ) -> Float[Array, ""]:
     """Return the least excess risk that n = αD prompts allow in the limit D → ∞.
 
-    `1 - q_v (1 - E_Bayes)`: the estimate of v* reads the token that the estimate of k* points to. The overlaps are
-    those of the fixed point that a start without knowledge reaches.
+    `1 - q_v (1 - E_Bayes)`: the estimate of v* reads the token to which the estimate of k* points. The overlaps are
+    those
+    of the fixed point that a start without knowledge reaches.
 
     Args:
       task: `Spiked` with L ≤ 500 and ν ≤ 2500, or `Max` with L ≤ 500 and ν = ∞.
-      noise_std: standard deviation of the label noise, ≥ 0.
-      alpha: prompts per dimension, > 0.
+      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+      alpha: prompts per dimension n/D, positive.
 
     Returns:
       The risk, shape (). The overlaps are averages over fixed quasi-random points, so that the risk is good to about
@@ -161,7 +229,8 @@ def bayes_optimal_risk(
     Raises:
       ValueError: if float64 is off, for `Max` at finite ν, or outside the domain of a setting.
 
-    Source: [D26]; `Max` is derived here (book/finite_samples).
+    Source: [D26]; `Max` is derived here (book/finite_samples). Transformations: none of `task`, whose length must be
+    concrete.
     """
     average = _prompt_average("bayes_optimal_risk", task, noise_std, alpha)
     return _risk(average, _end_of_passes(average, jnp.asarray(UNINFORMED)))
@@ -175,10 +244,26 @@ def state_evolution(
     start_overlap: float | Float[Array, ""],
     iterations: int,
 ) -> Evolution:
-    """The first `iterations` passes from overlaps `start_overlap`, the start itself not among them.
+    """Return the first passes of the evolution of (q_k, q_v) from equal overlaps, the start itself not included.
 
-    Iteration t of undamped `message_passing` has these overlaps in the limit D → ∞ (derived here; heuristic, as all
-    of message passing with an unknown key is). Quasi-random points as in `bayes_optimal_risk`.
+    Iteration t of undamped `message_passing` has these overlaps in the limit D → ∞ (heuristic, as all of message
+    passing
+    with an unknown key is).
+
+    Args:
+      task: a spiked task with L ≤ 500.
+      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+      alpha: prompts per dimension n/D, positive.
+      start_overlap: overlap with k* and with v* at the start, between 0 and 1.
+      iterations: number of passes, at least 1.
+
+    Returns:
+      Overlaps and risks, each of shape (iterations,), averages over the quasi-random points of `bayes_optimal_risk`.
+
+    Raises:
+      ValueError: if float64 is off, for `Max`, or outside the domain of a setting.
+
+    Source: derived here. Transformations: none of `task`, whose length must be concrete.
     """
     count = require_count("state_evolution", "iterations", iterations, "each is one pass of the evolution.")
     require_start_overlap("state_evolution", start_overlap)
@@ -193,15 +278,16 @@ def fixed_point(
     start_overlap: float | Float[Array, ""],
     points: int = POINTS,
 ) -> FixedPoint:
-    """Where the evolution from overlaps `start_overlap` comes to rest: from `UNINFORMED` or from `INFORMED`.
+    """Return the end of the evolution from overlaps `start_overlap`: from `UNINFORMED` or from `INFORMED`.
 
-    Where both ends differ and the informed one has the larger free entropy, the phase is hard: more can be known than
-    message passing finds.
+    Where both ends differ and the informed one has the larger free entropy, the phase is hard: a better estimator
+    exists
+    than message passing finds.
 
     Args:
-      task: a spiked task.
-      noise_std: standard deviation Δ of the noise on answers, Δ ≥ 0.
-      alpha: sample ratio n/D, positive.
+      task: a spiked task with L ≤ 500.
+      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+      alpha: prompts per dimension n/D, positive.
       start_overlap: overlap with k* and with v* at the start, between 0 and 1.
       points: size 2^k of one set of quasi-random points; there are `SETS` sets. The standard error falls like
         points^-0.75 or a little faster, and the time grows like points.
@@ -209,6 +295,11 @@ def fixed_point(
     Returns:
       The end, its free entropy, and the standard error of its risk. The error does not cover a wrong end: very near a
       sample ratio at which the end vanishes, other points could find the other end.
+
+    Raises:
+      ValueError: if float64 is off, for `Max`, or outside the domain of a setting.
+
+    Source: [D26]; the free entropy is derived here. Transformations: none of `task`, whose length must be concrete.
     """
     require_start_overlap("fixed_point", start_overlap)
     average = _spiked_prompt_average("fixed_point", task, noise_std, alpha, points=points, sets=SETS)
@@ -225,26 +316,56 @@ def free_entropy(
     noise_std: float | Float[Array, ""],
     alpha: float | Float[Array, ""],
 ) -> Float[Array, ""]:
-    """`Σ ½(q + log(1 - q)) + α E log Z` at overlaps (q_k, q_v), `Z` the evidence of one more prompt (derived here).
+    """Return `Σ ½(q + log(1 - q)) + α E log Z` at overlaps (q_k, q_v), `Z` the evidence of one more prompt.
 
     `Z = (1/L) Σ_l e^{√ν ω_k - ν q_k/2} N(y; ω_v, T)`, ω as in the evolution. Stationary exactly at its fixed points,
-    where it is the logarithm of the evidence of all n prompts per dimension, less that of their tokens without a spike.
-    The points are those of `fixed_point`.
+    where it is the logarithm of the evidence of all n prompts per dimension, less that of their tokens without a
+    spike.
+
+    Args:
+      task: a spiked task with L ≤ 500.
+      overlaps: q_k and q_v, shape (2,), each between 0 and 1.
+      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+      alpha: prompts per dimension n/D, positive.
+
+    Returns:
+      The free entropy, shape (), on the points of `fixed_point`.
+
+    Raises:
+      ValueError: if float64 is off, for `Max`, or outside the domain of a setting.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     return jnp.mean(_entropies(_spiked_prompt_average("free_entropy", task, noise_std, alpha, sets=SETS), overlaps))
 
 
 def require_start_overlap(owner: str, start_overlap: float | Float[Array, ""]) -> None:
-    """Raise `ValueError` unless a concrete overlap of a start is between 0 and 1."""
+    """Raise `ValueError` unless a concrete overlap of a start is between 0 and 1.
+
+    Args:
+      owner: name of the calling function, for the message.
+      start_overlap: the overlap.
+
+    Raises:
+      ValueError: if it is not.
+    """
     if is_concrete(start_overlap) and not 0 < start_overlap < 1:
         raise ValueError(
-            f"`{owner}(start_overlap=...)` must be between 0 and 1: it is the overlap of a posterior mean with the truth, "
-            f"0 where nothing is known and 1 where everything is. Got {start_overlap}."
+            f"`{owner}(start_overlap=...)` must be between 0 and 1: it is the overlap of a posterior mean with the "
+            f"truth, 0 where nothing is known and 1 where everything is. Got {start_overlap}."
         )
 
 
 def require_spiked(owner: str, task: LocationTask) -> None:
-    """Raise `ValueError` for tasks whose hidden token has another posterior than a softmax of scores and errors."""
+    """Raise `ValueError` for tasks whose hidden token has another posterior than a softmax of scores and residuals.
+
+    Args:
+      owner: name of the calling function, for the message.
+      task: the task.
+
+    Raises:
+      ValueError: for `Max`.
+    """
     if task.ambient:
         raise ValueError(
             f"`{owner}(task)` knows the spiked task only: for `{type(task).__name__}` the posterior of the "
@@ -322,7 +443,9 @@ def _end_by_newton(average: PromptAverage, start_overlap: Float[Array, ""]) -> F
     def step(carry):
         overlaps, change, steps = carry
         new = jax.lax.cond(change < NEWTON_THRESHOLD, newton, plain, overlaps)
-        new = jnp.maximum(new, jnp.finfo(new.dtype).tiny)  # a hint of strength 0 teaches nothing, and √0 has no slope
+        new = jnp.maximum(
+            new, jnp.finfo(new.dtype).tiny
+        )  # without a signal prompts add no precision, and √0 has no slope
         return new, jnp.max(jnp.abs(new - overlaps)), steps + 1
 
     def unsettled(carry):

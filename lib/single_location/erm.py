@@ -1,7 +1,7 @@
-"""Empirical risk minimisation as one would run it: n prompts in dimension D, L-BFGS, and what it found.
+"""Simulated empirical risk minimisation: n prompts in dimension D, L-BFGS, and the trained head.
 
-The simulation that the replica equations must agree with, and where they are silent (weak ridges, several minima)
-the only witness. Test risk needs no test set: of a trained head it is a function of seven overlaps.
+The replica equations must agree with this simulation, and where they do not apply (weak ridges, several minima) it is
+the only source. The test risk needs no test set: it is a function of the seven overlaps of the trained head.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,25 +21,36 @@ from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.quasi_random import quasi_normals
 from lib.single_location.tasks import LocationTask, static_length
 
-STEPS = 2000
+LARGEST_STEPS = 2000
 # The gradient that ends L-BFGS, relative to the typical gradient √D of one prompt.
-FLAT = 1e-5
+GRADIENT_TOLERANCE = 1e-5
 RISK_POINTS = 2**14
 # Folded into the key of a run, the key of its trainer.
-SHUFFLES = 3
+TRAINER_STREAM = 3
 
 
 class TrainingSet(eqx.Module):
-    """n prompts of L tokens in R^D, the hidden token first, and their answers."""
+    """n prompts of L tokens in R^D, the hidden token first, and their labels.
+
+    Attributes:
+      tokens: the tokens.
+      labels: the noisy labels.
+    """
 
     tokens: Float[Array, "n L D"]
     labels: Float[Array, " n"]
 
 
-class Erm(eqx.Module):
-    """What training found: test risk, overlaps, mean training loss `½(y - f)²`, and whether and when it was done.
+class ErmResult(eqx.Module):
+    """Result of a training run.
 
-    `objective` is the minimised sum over D; `flatness` is the size of its gradient where training stopped.
+    Attributes:
+      risk: excess risk on fresh prompts.
+      overlaps: the seven overlaps of the trained head.
+      train_loss: mean of `½(y - f)²` over the training prompts.
+      objective: the minimised sum over D.
+      flatness: norm of the gradient of the objective, relative to a typical gradient of one prompt.
+      steps: number of steps.
     """
 
     risk: Float[Array, ""]
@@ -54,12 +65,28 @@ Start = Callable[[Head, PRNGKeyArray], Head]
 
 
 def informed(truth: Head, key: PRNGKeyArray) -> Head:
-    """A start at the hidden directions themselves."""
+    """Return a start at the hidden directions themselves.
+
+    Args:
+      truth: the hidden directions.
+      key: not used.
+
+    Returns:
+      The start.
+    """
     return truth
 
 
 def uninformed(truth: Head, key: PRNGKeyArray) -> Head:
-    """A start at two independent standard normal vectors of length √D, which know nothing."""
+    """Return a start at two independent standard normal vectors.
+
+    Args:
+      truth: the hidden directions; only their shape counts.
+      key: random key.
+
+    Returns:
+      The start.
+    """
     key_key, value_key = jr.split(key)
     size = truth.key.shape
     return Head(jr.normal(key_key, size, truth.key.dtype), jr.normal(value_key, size, truth.key.dtype))
@@ -81,24 +108,44 @@ def simulate_erm(
     start: Start,
     trainer: Trainer | None = None,
     key: PRNGKeyArray,
-) -> Erm:
-    """One training run: `round(alpha * dimension)` fresh prompts, fitted from `start` to the bottom of its valley.
+) -> ErmResult:
+    """Return the result of one training run on `round(alpha * dimension)` fresh prompts.
 
-    Minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²`, the loss of `replica`, by L-BFGS or by `trainer`. Memory and a step
-    of L-BFGS both cost alpha·L·D² numbers. `simulate_seeds` repeats it. Needs float64.
+    It minimises `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²`, the loss of `replica`, from `start` to the bottom of its valley.
+    Memory
+    and a step of L-BFGS both cost alpha·L·D² numbers. `simulate_seeds` repeats it.
+
+    Args:
+      task: the task, with concrete length L ≤ 500.
+      activation: the activation of the head.
+      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+      alpha: prompts per dimension n/D, positive.
+      ridge: ridges (r_k, r_v).
+      dimension: dimension D.
+      start: a function of the hidden directions and a key that returns the first head, such as `informed`.
+      trainer: a function that fits the head, such as those of `descent_trainers`; L-BFGS by default.
+      key: random key.
+
+    Returns:
+      Risk, overlaps, losses and number of steps of the trained head, each of shape ().
+
+    Raises:
+      ValueError: if float64 is off, or if the length is traced or above 500.
+
+    Source: the setting of [D26].
     """
     require_float64("simulate_erm", task.snr)
     truth_key, prompt_key, start_key = jr.split(key, 3)
     truth = draw_truth(dimension, key=truth_key)
     prompts = draw_prompts(task, truth, round(alpha * dimension), noise_std=noise_std, key=prompt_key)
-    objective = penalised(activation, prompts, ridge)
-    first = start(truth, start_key)
+    objective = penalised_loss(activation, prompts, ridge)
+    start_head = start(truth, start_key)
     if trainer is None:
-        head, _, steps = minimise(objective, first)
+        head, _, steps = minimise(objective, start_head)
     else:
-        head, steps = trainer(activation, prompts, ridge, first, jr.fold_in(key, SHUFFLES))
+        head, steps = trainer(activation, prompts, ridge, start_head, jr.fold_in(key, TRAINER_STREAM))
     overlaps = overlaps_of(head, truth)
-    return Erm(
+    return ErmResult(
         risk=fresh_risk(task, activation, overlaps),
         overlaps=overlaps,
         train_loss=train_loss(activation, prompts, head),
@@ -109,22 +156,47 @@ def simulate_erm(
 
 
 def simulate_seeds(
-    task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], **how: Any
-) -> Erm:
-    """`simulate_erm` once a seed, one after another, stacked; the key of a run is its seed folded with the dimension.
+    task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], batch: int = 1, **options: Any
+) -> ErmResult:
+    """Return `simulate_erm` for each seed, stacked; the key of a run is its seed folded with the dimension.
 
-    `how` is the rest of what `simulate_erm` takes, but for `key`. Compiled once for all seeds. Needs float64.
+    Compiled once for all seeds.
+
+    Args:
+      task: the task, with concrete length L ≤ 500.
+      activation: the activation of the head.
+      dimension: dimension D.
+      seeds: the seeds.
+      batch: number of runs that are computed at once. 1 is fastest on a CPU, where a run fills the cores and the
+        memory.
+      options: the other keyword arguments of `simulate_erm`, without `key`.
+
+    Returns:
+      The results, each leaf with a leading axis of seeds.
+
+    Raises:
+      ValueError: as `simulate_erm`.
     """
     keys = jnp.stack([jr.fold_in(jr.key(seed), dimension) for seed in seeds])
 
-    def one(key):
-        return simulate_erm(task, activation, dimension=dimension, **how, key=key)
+    def train(key):
+        return simulate_erm(task, activation, dimension=dimension, **options, key=key)
 
-    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
+    batch_size = None if batch == 1 else batch
+    return jax.jit(lambda keys: jax.lax.map(train, keys, batch_size=batch_size))(keys)
 
 
-def penalised(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Callable[[Head], Float[Array, ""]]:
-    """`Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` over D, as a function of the head."""
+def penalised_loss(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Callable[[Head], Float[Array, ""]]:
+    """Return the function `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` over D of the head.
+
+    Args:
+      activation: the activation of the head.
+      prompts: the training prompts.
+      ridge: ridges (r_k, r_v).
+
+    Returns:
+      A function from a head to shape (), to which jit, vmap and grad apply. Transformations: none.
+    """
 
     def objective(head):
         penalty = 0.5 * (ridge[0] * head.key @ head.key + ridge[1] * head.value @ head.value)
@@ -134,7 +206,15 @@ def penalised(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Cal
 
 
 def draw_truth(dimension: int, *, key: PRNGKeyArray) -> Head:
-    """Two orthogonal directions of squared norm D."""
+    """Return two random orthogonal directions of squared norm D.
+
+    Args:
+      dimension: dimension D, at least 2.
+      key: random key.
+
+    Returns:
+      The directions, a head.
+    """
     frame, _ = jnp.linalg.qr(jr.normal(key, (dimension, 2)))
     return Head(*(jnp.sqrt(dimension) * frame.T))
 
@@ -142,54 +222,108 @@ def draw_truth(dimension: int, *, key: PRNGKeyArray) -> Head:
 def draw_prompts(
     task: LocationTask, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray
 ) -> TrainingSet:
-    """`n` prompts of the task. Hidden tokens come first, which no head of this family can notice."""
+    """Return `n` prompts of the task, the hidden token first; no head of this family depends on the order.
+
+    Args:
+      task: the task, with concrete length L ≤ 500.
+      truth: the hidden directions.
+      n: number of prompts.
+      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+      key: random key.
+
+    Returns:
+      Tokens of shape (n, L, D) and labels of shape (n,).
+
+    Source: [D26].
+    """
     token_key, geometry_key, level_key, noise_key = jr.split(key, 4)
     length, dimension = static_length(task), truth.key.size
-    hints = jax.vmap(task.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
+    signal_scores = jax.vmap(task.signal_scores)(jr.normal(geometry_key, (n, length)), jr.uniform(level_key, (n,)))
     tokens = jr.normal(token_key, (n, length, dimension))
-    along = hints / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
-    tokens = tokens + along[..., None] * truth.key
+    along_key = signal_scores / jnp.sqrt(dimension) - task.ambient * tokens @ truth.key / dimension
+    tokens = tokens + along_key[..., None] * truth.key
     labels = tokens[:, 0] @ truth.value / jnp.sqrt(dimension) + noise_std * jr.normal(noise_key, (n,))
     return TrainingSet(tokens, labels)
 
 
-def answer(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, " n"]:
-    """The head's answers, `Σ_l s_l(χ) z_l`."""
-    fields = prompts.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
-    return jnp.sum(activation.weights(fields[..., 0]) * fields[..., 1], axis=1)
+def head_output(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, " n"]:
+    """Return the outputs `Σ_l s_l(χ) z_l` of a head.
+
+    Args:
+      activation: the activation of the head.
+      prompts: the prompts.
+      head: the head, in the normalisation of [D26].
+
+    Returns:
+      One output per prompt, shape (n,).
+
+    Transformations: jit, vmap, grad.
+    """
+    projections = prompts.tokens @ jnp.stack([head.key, head.value], axis=1) / jnp.sqrt(head.key.size)
+    return jnp.sum(activation.weights(projections[..., 0]) * projections[..., 1], axis=1)
 
 
 def train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, ""]:
-    """Half the mean square of what is missed on the prompts."""
-    return 0.5 * jnp.mean((prompts.labels - answer(activation, prompts, head)) ** 2)
+    """Return half the mean squared error of a head on the prompts.
+
+    Args:
+      activation: the activation of the head.
+      prompts: the prompts.
+      head: the head, in the normalisation of [D26].
+
+    Returns:
+      The loss, shape ().
+
+    Transformations: jit, vmap, grad.
+    """
+    return 0.5 * jnp.mean((prompts.labels - head_output(activation, prompts, head)) ** 2)
 
 
 def minimise(
     objective: Callable[[Head], Float[Array, ""]], head: Head
 ) -> tuple[Head, Float[Array, ""], Int[Array, ""]]:
-    """L-BFGS until the gradient is `FLAT`: where it ended, how flat it is there, and after how many steps."""
+    """Return the end of L-BFGS, which stops where the gradient is below `GRADIENT_TOLERANCE` or after `LARGEST_STEPS`
+    steps.
+
+    Args:
+      objective: the function of the head to be minimised, of shape ().
+      head: the start.
+
+    Returns:
+      The last head, the norm of the gradient there times √D, and the number of steps.
+
+    Transformations: jit, vmap.
+    """
     method = optax.lbfgs()
     value_and_slope = optax.value_and_grad_from_state(objective)
 
-    def size(slope):
+    def gradient_norm(slope):
         return jnp.sqrt(head.key.size) * optax.tree.norm(slope)
 
     def step(carry):
         head, state, _, steps = carry
         value, slope = value_and_slope(head, state=state)
-        move, state = method.update(slope, state, head, value=value, grad=slope, value_fn=objective)
-        return eqx.apply_updates(head, move), state, size(slope), steps + 1
+        change, state = method.update(slope, state, head, value=value, grad=slope, value_fn=objective)
+        return eqx.apply_updates(head, change), state, gradient_norm(slope), steps + 1
 
-    def steep(carry):
-        return (carry[2] > FLAT) & (carry[3] < STEPS)
+    def unfinished(carry):
+        return (carry[2] > GRADIENT_TOLERANCE) & (carry[3] < LARGEST_STEPS)
 
     begin = (head, method.init(head), jnp.asarray(jnp.inf), jnp.asarray(0))  # pyright: ignore
-    head, _, flatness, steps = jax.lax.while_loop(steep, step, begin)
+    head, _, flatness, steps = jax.lax.while_loop(unfinished, step, begin)
     return head, flatness, steps
 
 
 def overlaps_of(head: Head, truth: Head) -> Overlaps:
-    """The seven scalar products, over D."""
+    """Return the seven scalar products of a head with the truth and itself, over D.
+
+    Args:
+      head: the head.
+      truth: the hidden directions.
+
+    Returns:
+      The overlaps, each of shape ().
+    """
     k, v, along_k, along_v = (
         vector / jnp.sqrt(vector.size) for vector in (head.key, head.value, truth.key, truth.value)
     )
@@ -199,23 +333,38 @@ def overlaps_of(head: Head, truth: Head) -> Overlaps:
 
 
 def fresh_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, ""]:
-    """Excess risk on fresh prompts from the seven overlaps: an average over scores alone, on fixed points.
+    """Return the excess risk of a head on fresh prompts from its seven overlaps, an average over fixed quasi-random
+    scores.
 
-    Given the scores, values and answer are jointly Gaussian, so their part is done by hand [D26; for `Max` derived
-    here]. The points are quasi-random, good to about 1e-3; `attention_risk` has more digits where it applies.
+    Given the scores, values and label are jointly Gaussian, so the average over them is explicit.
+
+    Args:
+      task: the task, with concrete length L ≤ 500.
+      activation: the activation of the head.
+      overlaps: all seven overlaps, each of shape ().
+
+    Returns:
+      The risk, shape (), good to about 1e-3; `attention_risk` is more accurate where it applies.
+
+    Source: [D26]; `Max` is derived here. Transformations: jit, vmap, grad.
     """
     # Behind the barrier the points are data: XLA would otherwise sort thousands of constants while it compiles.
     points = jax.lax.optimization_barrier(quasi_normals(2 * static_length(task) + 1, RISK_POINTS, 1)[0])
     geometry, noise = jnp.split(points[:, :-1], 2, axis=1)
-    hints = jax.vmap(task.signal_scores)(geometry, ndtr(points[:, -1]))
+    signal_scores = jax.vmap(task.signal_scores)(geometry, ndtr(points[:, -1]))
     o, ambient = overlaps, task.ambient
-    spread = o.q_k - ambient * o.m_k**2
-    together, own = o.q_vk - ambient * o.m_k * o.m_vk, o.q_v - ambient * o.m_vk**2
-    around = jnp.sqrt(spread) * noise
-    weights = activation.weights(o.m_k * hints + around)
-    values = o.m_vk * hints + together / spread * around
-    missed = o.m_kv / spread * around[:, 0] - jnp.sum(weights * values, axis=1)
-    attention, square = jnp.mean(weights[:, 0]), jnp.mean(jnp.sum(weights**2, axis=1))
-    aligned = o.m_v - together * o.m_kv / spread
-    rest = 1.0 - o.m_kv**2 / spread
-    return jnp.mean(missed**2) + rest - 2.0 * aligned * attention + (own - together**2 / spread) * square
+    score_variance = o.q_k - ambient * o.m_k**2
+    score_value_covariance, value_variance = o.q_vk - ambient * o.m_k * o.m_vk, o.q_v - ambient * o.m_vk**2
+    centred_scores = jnp.sqrt(score_variance) * noise
+    weights = activation.weights(o.m_k * signal_scores + centred_scores)
+    values = o.m_vk * signal_scores + score_value_covariance / score_variance * centred_scores
+    residual_mean = o.m_kv / score_variance * centred_scores[:, 0] - jnp.sum(weights * values, axis=1)
+    attention, squared_weights = jnp.mean(weights[:, 0]), jnp.mean(jnp.sum(weights**2, axis=1))
+    alignment = o.m_v - score_value_covariance * o.m_kv / score_variance
+    label_remainder = 1.0 - o.m_kv**2 / score_variance
+    return (
+        jnp.mean(residual_mean**2)
+        + label_remainder
+        - 2.0 * alignment * attention
+        + (value_variance - score_value_covariance**2 / score_variance) * squared_weights
+    )

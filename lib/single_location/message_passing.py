@@ -1,11 +1,12 @@
-"""The algorithm that the state evolution describes: message passing for the hidden directions of the spiked task.
+"""Approximate message passing for the hidden directions of the spiked task, with the priors `k*, v* ~ N(0, I)`.
 
-Approximate message passing with the priors `k*, v* ~ N(0, I)`. Within each prompt tokens are weighed by how well they
-explain the prompt, `p_l ∝ exp(√ν ω_k - (y - ω_v)²/2T)`; between prompts only two vectors and two variances are kept.
-What is learned answers as a softmax head of key `√ν k̂` and value `v̂`: given the data, with D large, the posterior of
-the hidden token of a fresh prompt is `softmax(√ν Xk̂/√D)`, so the Bayes-optimal predictor is softmax attention, trained
-otherwise (derived here). What the data leave unknown of k* adds a Gaussian term to the exponent of every token. Its
-variance, ν V_k, need not be small; it is the same for all tokens, and so the normalisation removes it.
+The state evolution of `lib.single_location.bayes_optimal` describes this algorithm. Within each prompt tokens are
+weighted by how well they explain the label, `p_l ∝ exp(√ν ω_k - (y - ω_v)²/2T)`; between prompts only two vectors and
+two variances are kept. The result predicts as a softmax head of key `√ν k̂` and value `v̂`: given the data, with D
+large, the posterior of the hidden token of a fresh prompt is `softmax(√ν Xk̂/√D)`, so the Bayes-optimal predictor is
+softmax attention, trained differently (derived here). The uncertainty of k* adds a Gaussian term to the exponent of
+every token. Its variance, ν V_k, need not be small; it is the same for all tokens, and so the normalisation removes
+it.
 """
 
 import equinox as eqx
@@ -23,17 +24,24 @@ from lib.single_location.tasks import LocationTask, require_setting
 
 
 class Beliefs(eqx.Module):
-    """Posterior means of k* and v*, and the variance per coordinate that is claimed of each."""
+    """Posterior means of k* and v*, and the variance per coordinate that the algorithm attributes to each.
+
+    Attributes:
+      mean: the means, a head.
+      variance: variances of k* and of v*.
+    """
 
     mean: Head
     variance: Float[Array, "*iterations 2"]
 
 
 class InferenceTrajectory(eqx.Module):
-    """What beliefs are worth, one entry an iteration: overlaps of the means with the truth, and the excess risk.
+    """Quality of the beliefs after each iteration.
 
-    The risk is that of the softmax head of key `√ν k̂` and value `v̂`, a function of its seven overlaps. `estimated` is
-    what the algorithm, which does not know the truth, says that `q_k` and `q_v` are: 1 less its variances.
+    Attributes:
+      overlaps: overlaps of the means with the truth and with each other.
+      risk: excess risk of the softmax head of key `√ν k̂` and value `v̂`.
+      estimated: the algorithm's own estimates of q_k and q_v, which are 1 minus its variances.
     """
 
     overlaps: Overlaps
@@ -51,14 +59,33 @@ def message_passing(
     damping: float = 0.0,
     stiffness: float | Float[Array, ""] = 1.0,
 ) -> Beliefs:
-    """Beliefs after each of `iterations` rounds over all prompts; an iteration costs two products with the tokens.
+    """Return the beliefs after each of `iterations` rounds over all prompts.
 
-    `damping` is the share of the old beliefs in the new ones. Undamped, overlaps follow `state_evolution`; where the
-    key stays poor, some damping (0.3) is needed to converge. One step is not textbook: hidden tokens are shifted along
-    k*, so the textbook divides the update of the value by too small a precision there, and under a strong spike the
-    value runs off. Along the key, `α ν E Σ p_l [p_l (y - ω_v)/T]²` times `stiffness` is added to the precision, 0 being
-    the textbook's. It is of the order of what is lacking, not equal to it (box `pull-along-the-spike`). Fixed points
-    and the evolution of `q_k`, `q_v` do not depend on it (derived here).
+    Undamped, overlaps follow `state_evolution`; where the key stays poor, some damping (0.3) is needed to converge.
+    One
+    step is not textbook: hidden tokens are shifted along k*, so the textbook divides the update of the value by too
+    small
+    a precision there, and under a strong spike the value diverges. Along the key, `α ν E Σ p_l [p_l (y - ω_v)/T]²`
+    times
+    `stiffness` is added to the precision. It is of the order of the missing precision, not equal to it (box
+    `pull-along-the-spike`). Fixed points and the evolution of `q_k`, `q_v` do not depend on it (derived here).
+
+    Args:
+      task: the spiked task.
+      prompts: the training prompts, tokens of shape (n, L, D).
+      start: the first beliefs.
+      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+      iterations: number of rounds, at least 1; each costs two products with the tokens.
+      damping: share of the old beliefs in the new ones, at least 0 and below 1.
+      stiffness: multiple of the additional precision along the key; 0 is the textbook's algorithm.
+
+    Returns:
+      Beliefs, whose leaves have a leading axis of `iterations`.
+
+    Raises:
+      ValueError: if `iterations` is not a whole number ≥ 1.
+
+    Source: approximate message passing with the state evolution of [D26]; the step along the spike is derived here.
     """
     count = require_count("message_passing", "iterations", iterations, "each is one round over the prompts.")
     tokens, n, dimension = prompts.tokens, prompts.labels.size, start.mean.key.size
@@ -99,10 +126,31 @@ def simulate_message_passing(
     stiffness: float | Float[Array, ""] = 1.0,
     key: PRNGKeyArray,
 ) -> InferenceTrajectory:
-    """Message passing on `round(alpha * dimension)` fresh prompts, those of `simulate_erm` with the same key.
+    """Return the overlaps and risks of message passing on `round(alpha * dimension)` fresh prompts.
 
-    `start_overlap` is the overlap of the start with the truth: small where nothing is known (`UNINFORMED`), near 1 where the
-    truth was told (`INFORMED`). Memory: alpha·L·D² numbers. Needs float64. Spiked task only.
+    The prompts are those of `simulate_erm` with the same key. Memory: alpha·L·D² numbers. The risks of the iterations
+    are
+    computed one after another.
+
+    Args:
+      task: the spiked task with L ≤ 500.
+      noise_std: standard deviation Δ of the label noise, shape (), Δ ≥ 0.
+      alpha: prompts per dimension n/D, positive.
+      dimension: dimension D.
+      start_overlap: overlap of the start with the truth: small without knowledge (`UNINFORMED`), near 1 with it
+        (`INFORMED`).
+      iterations: number of rounds, at least 1.
+      damping: share of the old beliefs in the new ones, at least 0 and below 1.
+      stiffness: multiple of the additional precision along the key; see `message_passing`.
+      key: random key.
+
+    Returns:
+      The trajectory, each leaf with a leading axis of `iterations`.
+
+    Raises:
+      ValueError: if float64 is off, for `Max`, or outside the domain of an argument.
+
+    Source: derived here, after [D26].
     """
     require_float64("simulate_message_passing", task.snr)
     require_spiked("simulate_message_passing", task)
@@ -111,7 +159,7 @@ def simulate_message_passing(
     if is_concrete(damping) and not 0 <= damping < 1:
         raise ValueError(
             "`simulate_message_passing(damping=...)` must be at least 0 and below 1: it is the share of old beliefs, "
-            f"and with 1 nothing is ever learned. Got {damping}."
+            f"and with 1 they never change. Got {damping}."
         )
     truth_key, prompt_key, start_key = jr.split(key, 3)
     truth = draw_truth(dimension, key=truth_key)
@@ -129,11 +177,21 @@ def simulate_message_passing(
     return InferenceTrajectory(overlaps, risk, 1.0 - beliefs.variance)
 
 
-def draw_beliefs(truth: Head, start_overlap: float | Float[Array, ""], *, key: PRNGKeyArray) -> Beliefs:
-    """Posterior means whose overlap with the truth, and squared norm, are `start_overlap`; they know nothing of the prompts."""
-    noise = jnp.sqrt(start_overlap * (1.0 - start_overlap)) * jr.normal(key, (2, truth.key.size))
-    mean = Head(start_overlap * truth.key + noise[0], start_overlap * truth.value + noise[1])
-    return Beliefs(mean, jnp.full(2, 1.0 - start_overlap))
+def draw_beliefs(truth: Head, overlap: float | Float[Array, ""], *, key: PRNGKeyArray) -> Beliefs:
+    """Return posterior means whose overlap with the truth, and squared norm over D, is `overlap`; independent of all
+    prompts.
+
+    Args:
+      truth: the hidden directions, each of squared norm D.
+      overlap: the overlap, shape (), between 0 and 1.
+      key: random key.
+
+    Returns:
+      Beliefs with variances `1 - overlap`.
+    """
+    noise = jnp.sqrt(overlap * (1.0 - overlap)) * jr.normal(key, (2, truth.key.size))
+    mean = Head(overlap * truth.key + noise[0], overlap * truth.value + noise[1])
+    return Beliefs(mean, jnp.full(2, 1.0 - overlap))
 
 
 def _along(direction: Float[Array, " D"], vector: Float[Array, " D"]) -> Float[Array, " D"]:

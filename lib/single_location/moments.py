@@ -1,14 +1,15 @@
 """Averages of a head's weights and scores over a score mixture: all that a risk needs to know of an activation.
 
-An element-wise activation needs one-token averages. The argmax needs how many others are below. A normalised kernel,
-`s_l = κ(χ_l)/S`, needs Laplace's identity `Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy`, as in `lib.partition`, here for any
-κ: one integral over y of products of one-token averages, whatever the number of tokens [D26].
+An element-wise activation needs one-token averages. The argmax needs the probability that all others are below. A
+normalised kernel, `s_l = κ(χ_l)/S`, needs Laplace's identity `Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy`, as in
+`lib.partition`, here for any κ: one integral over y of products of one-token averages, whatever the number of tokens
+[D26].
 """
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from lib.partition import crossing
 from lib.single_location.score_mixture import ScoreMixture, half_line_weights
@@ -22,9 +23,19 @@ LARGEST_PROBABILITY = 1.0 - 1e-15
 
 
 class Moments(eqx.Module):
-    """Of a prompt's weights s and scores c = χ less the spike's part, ε being the hidden token and C = Σ s_l c_l.
+    """Averages of a prompt's weights s and scores c = χ less the spike's part, with the hidden token ε and C = Σ s_l
+    c_l.
 
-    Risks need `hidden` E s_ε and `power` E Σ s²; with cross overlaps also E s_ε², E c_ε s_ε, E c_ε C, E s_ε C, E C².
+    Risks need the first two; with cross overlaps they need all.
+
+    Attributes:
+      hidden: `E s_ε`.
+      power: `E Σ s²`.
+      hidden_power: `E s_ε²`.
+      hidden_score: `E c_ε s_ε`.
+      hidden_pooled: `E c_ε C`.
+      weight_pooled: `E s_ε C`.
+      pooled_power: `E C²`.
     """
 
     hidden: Float[Array, ""]
@@ -36,15 +47,32 @@ class Moments(eqx.Module):
     pooled_power: Float[Array, ""]
 
 
-def nan_unless(holds, moments: Moments) -> Moments:
-    """The moments, NaN unless it `holds` that they were resolved."""
+def nan_unless(holds: Bool[Array, ""], moments: Moments) -> Moments:
+    """Return the moments where `holds`, and NaN elsewhere.
+
+    Args:
+      holds: whether the quadrature resolved them, shape ().
+      moments: the moments.
+
+    Returns:
+      Moments of the same shapes.
+    """
     return jax.tree.map(lambda leaf: jnp.where(holds, leaf, jnp.nan), moments)
 
 
 def elementwise_moments(
     mixture: ScoreMixture, weights: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
 ) -> Moments:
-    """Of weights that depend on the token alone. `inside` are weights of nodes where the activation has a kink."""
+    """Return the moments of weights that depend on the token's own score alone, by one-token averages.
+
+    Args:
+      mixture: the distribution of the scores; rows are averaged.
+      weights: the weight of a token at each node of the mixture, shape (n,).
+      inside: quadrature weights of the nodes, shape (n,), where the activation has a kink.
+
+    Returns:
+      All seven moments.
+    """
     hidden, others = (mixture.row_weights @ density * inside for density in (mixture.hidden, mixture.others))
     other_tokens, hidden_score, score = mixture.length - 1.0, mixture.scores - mixture.offset, mixture.scores
     mean_other_score, mean_hidden_score = others @ (weights * score), hidden @ (weights * hidden_score)
@@ -63,9 +91,15 @@ def elementwise_moments(
 
 
 def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float = 1.0) -> Moments:
-    """Of a weight 1 on the largest score and 0 elsewhere. Signed readings are for one row only.
+    """Return the moments of a weight of 1 on the largest score and 0 elsewhere.
 
-    With `inside`, the weights of the nodes of a left half-line, of prompts that have all their scores there.
+    Args:
+      mixture: the joint distribution of the scores.
+      inside: quadrature weights of the nodes of a left half-line, shape (n,); then prompts count that have all scores
+        there.
+
+    Returns:
+      All seven moments; those with c and C are right for mixtures of a single row only.
     """
     ascending = mixture.step > 0
 
@@ -103,7 +137,16 @@ def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float 
 
 
 def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
-    """The integral from every node to the last."""
+    """Return the integral from every node to the last one, by a trapezoid with Gregory's end corrections.
+
+    Args:
+      rows: values at the nodes times the step, shape (rows, n).
+
+    Returns:
+      The integrals, shape (rows, n).
+
+    Transformations: jit, vmap, grad.
+    """
     correction = half_line_weights(jnp.arange(9)) - 1.0
     ahead = jnp.pad(rows, ((0, 0), (0, correction.size - 1)))
     corrected = sum(correction[j] * ahead[:, j : j + rows.shape[1]] for j in range(correction.size))
@@ -113,10 +156,19 @@ def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
 def normalised_moments(
     mixture: ScoreMixture, log_kernel: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
 ) -> Moments:
-    """Of `s_l = κ(χ_l)/Σ_m κ(χ_m)`; NaN where the quadrature misses `E Σ s = 1`. Signed readings are for one row only.
+    """Return the moments of `s_l = κ(χ_l)/Σ_m κ(χ_m)`, by Laplace's identity.
 
-    Where κ vanishes on a half-line, `inside` are the weights of the nodes of the other one; a prompt without any
-    κ > 0 then counts as s = 0.
+    Args:
+      mixture: the joint distribution of the scores.
+      log_kernel: log κ at each node of the mixture, shape (n,).
+      inside: where κ vanishes on a half-line, the quadrature weights of the nodes of the other one, shape (n,). A
+        prompt
+        without any κ > 0 then counts as s = 0.
+
+    Returns:
+      All seven moments; NaN where the quadrature misses `E Σ s = 1` by 1e-8. Those with c and C are right for
+      mixtures of
+      a single row only.
     """
     length, hidden, others = mixture.length, mixture.hidden * inside, mixture.others * inside
     y = jax.lax.stop_gradient(_window(mixture, log_kernel, inside))

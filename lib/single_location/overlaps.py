@@ -1,4 +1,4 @@
-"""A head is two vectors, and what its risk knows of them is seven scalar products."""
+"""A head is two vectors; its risk depends on them through seven scalar products."""
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -9,7 +9,11 @@ from lib._checks import as_float
 class Head(eqx.Module):
     """A single attention head of one output: it scores tokens by the vector k and reads their values by the vector v.
 
-    Their lengths are the caller's: √D and `Σ_l s_l(Xk/√D) (Xv/√D)_l` in [D26], the unit sphere in [M24].
+    The caller chooses their lengths: √D and `Σ_l s_l(Xk/√D) (Xv/√D)_l` in [D26], the unit sphere in [M24].
+
+    Attributes:
+      key: the key vector k, shape (D,).
+      value: the value vector v, shape (D,).
     """
 
     key: Float[Array, " D"]
@@ -19,8 +23,17 @@ class Head(eqx.Module):
 class Overlaps(eqx.Module):
     """Scalar products of the key vector k and the value vector v with the hidden k*, v* and each other, over D.
 
-    `m_k = k·k*/D`, `q_k = |k|²/D`, `m_v = v·v*/D`, `q_v = |v|²/D`, and the cross overlaps `m_kv = k·v*/D`,
-    `m_vk = v·k*/D`, `q_vk = k·v/D`, which vanish wherever the symmetry between k and v is not broken.
+    The three cross overlaps vanish wherever the symmetry between k and v is not broken. The leaves of a stack of heads
+    have the same leading shape.
+
+    Attributes:
+      m_k: `k·k*/D`.
+      q_k: `|k|²/D`.
+      m_v: `v·v*/D`.
+      q_v: `|v|²/D`.
+      m_kv: the cross overlap `k·v*/D`.
+      m_vk: the cross overlap `v·k*/D`.
+      q_vk: the cross overlap `k·v/D`.
     """
 
     m_k: Float[Array, "*stack"] = eqx.field(converter=as_float)

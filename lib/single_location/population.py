@@ -1,4 +1,4 @@
-"""Population risks of single-location regression: what a head loses that knows its vectors' overlaps [D26].
+"""Population risks of single-location regression: the risk of a head from the overlaps of its vectors [D26].
 
 `E = E(y - f)² - Δ²`, the excess over the label noise, of `f = Σ_l s_l z_l`: 1 for f = 0. A head enters by seven
 overlaps and its activation; the prompt's length may be 2 or 10^12.
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import is_concrete, require_float64
+from lib._checks import is_concrete, require_count, require_float64
 from lib.single_location import posterior
 from lib.single_location.activations import Activation, Sigmoid, compiled_moments
 from lib.single_location.moments import Moments
@@ -22,12 +22,14 @@ from lib.single_location.tasks import LONGEST_BAYES, LocationTask, Spiked
 BAYES_ROUNDING = 5e-13
 
 
-def bayes_risk(task: LocationTask) -> Float[Array, "*stack"]:
+def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return `1 - E p_ε = 1 - E Σ p²`, p the posterior of the hidden token, the least risk of all predictors.
 
     Args:
       task: `Spiked` with L ≤ 10^12 and ν ≤ 2500, or `Max` with L ≤ 10^12 and either ν ≤ 1000 or ν = ∞; stacked tasks
         give stacked risks.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
       The risk in [0, 1], of the shape of the task. Its relative error is below 1e-10, also where the risk is 1e-270;
@@ -37,14 +39,14 @@ def bayes_risk(task: LocationTask) -> Float[Array, "*stack"]:
     Raises:
       ValueError: if float64 is off.
 
-    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location.posterior`. Transformations: jit,
-    vmap, grad.
+    Source: [D26, Prop. 4.2]; the integrals are derived here, see `lib.single_location.posterior`.
+    Transformations: jit, vmap, grad.
     """
     require_float64("bayes_risk", task.length)
-    return _each(_bayes, task)
+    return _map_stack(_bayes, task, batch=batch)
 
 
-def bayes_integrals(task: LocationTask) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
+def bayes_integrals(task: LocationTask, *, batch: int = 1) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
     """Return the Bayes risk by two integrals with different integrands.
 
     They are equal by an integration by parts, and the quadratures share their nodes and one-token expectations. So
@@ -52,90 +54,126 @@ def bayes_integrals(task: LocationTask) -> tuple[Float[Array, "*stack"], Float[A
 
     Args:
       task: in the domain of `bayes_risk`.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
-      The first as `bayes_risk`. The second has the same accuracy in the spiked model; in the max model it is `1 -` an
-      integral, with an absolute error below 1e-10. NaN outside the domain.
+      Two risks, each of the shape of the task. The first as `bayes_risk`. The second has the same accuracy in the
+      spiked
+      model; in the max model it is `1 -` an integral, with an absolute error below 1e-10. NaN outside the domain.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     require_float64("bayes_integrals", task.length)
-    return _each(_integrals, task)
+    return _map_stack(_integrals, task, batch=batch)
 
 
-def bayes_risk_error(task: LocationTask) -> Float[Array, "*stack"]:
+def bayes_risk_error(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return an estimate of the relative error of `bayes_risk`.
 
     Args:
       task: in the domain of `bayes_risk`.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
-      Twice the largest relative change by finer steps and by a longer reach of both trapezoids, plus rounding; 0 where
-      the risk is exactly 0. NaN outside the domain.
+      Twice the largest relative change by finer steps and by a longer reach of both trapezoids, plus rounding, of the
+      shape
+      of the task; 0 where the risk is exactly 0. NaN outside the domain.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Transformations: jit, vmap.
     """
     require_float64("bayes_risk_error", task.length)
-    return _each(_bayes_error, task)
+    return _map_stack(_bayes_error, task, batch=batch)
 
 
-def attention_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, "*stack"]:
-    """Return the excess risk of a head, from its overlaps.
+def attention_risk(
+    task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1
+) -> Float[Array, "*stack"]:
+    """Return the excess risk of a head from its overlaps.
 
     Args:
       task: `Spiked` with L ≤ 10^12, or `Max` with L ≤ 10^12 and ν ≤ 60 or ν = ∞.
       activation: the activation, with its bias where it has one.
       overlaps: all seven count in the spiked model; in the max model cross overlaps must vanish, and k must either be
         along k* or at an angle of at least 4° to it.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
       The risk, of the common shape of the arguments. Its absolute error is below 1e-9 of the largest of its terms 1,
       2 m_v E s_ε and q_v E Σ s²; 1e-8 of it for normalised activations in the max model. NaN where the quadrature does
       not resolve the weights: √q_k above about 60, in the spiked model also √(q_k ν) above about 1000, for `exp` where
-      its squared weights look farther than the grid of scores, for normalised activations where `E Σ s = 1` is missed
-      by 1e-8. A risk much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 10 ms in the
-      spiked model, up to a second in the max model.
+      its squared weights exceed the grid of scores, for normalised activations where `E Σ s = 1` is missed by 1e-8. A
+      risk
+      much smaller than 1 has no relative accuracy; for the smallest one see `bayes_risk`. 10 ms in the spiked model,
+      up to
+      a second in the max model.
 
     Raises:
       ValueError: if float64 is off, or for `Max` with cross overlaps.
 
-    Source: [D26]; derived again here, see book/softmax_advantage. Transformations: jit, vmap.
+    Source: [D26]; derived again here, see book/softmax_advantage. Transformations: jit, vmap, grad (smooth
+    activations).
     """
     require_float64("attention_risk", task.length)
     task.require_overlaps(overlaps)
-    return _each(_attention, task, activation, overlaps)
+    return _map_stack(_attention, task, activation, overlaps, batch=batch)
 
 
-def best_risk(task: LocationTask, activation: Activation) -> Float[Array, "*stack"]:
+def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return the lowest risk of a head with k = c k*, v along v*: over c > 0, c → ∞ included, v's length, the bias.
 
     Args:
       task: in the domain of `attention_risk`; for `softmax` in that of `bayes_risk`.
       activation: one of the activations; those with a free bias get the best one.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
       The risk, of the shape of the task; NaN where it is not resolved. For `softmax` as `bayes_risk`; `linear` and
-      `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8, and
+      `hardmax` have an absolute error below 1e-9; the others are searched, `softplus` to 1e-6 and the rest to 1e-8,
+      and
       the search can only end above the lowest risk.
 
     Raises:
       ValueError: if float64 is off.
 
-    Source: derived here, see book/softmax_advantage. Transformations: jit, vmap.
+    Source: derived here, see book/softmax_advantage. Transformations: jit, vmap, grad (of `softmax` and `linear`).
     """
     require_float64("best_risk", task.length)
-    return _each(_best, task, activation)
+    return _map_stack(_best, task, activation, batch=batch)
 
 
-def lone_posterior(task: Spiked) -> Sigmoid:
-    """The weights that know one token only: at k = √ν k*, `sigmoid(√ν χ* - ν/2 - ln(L - 1))`.
+def single_token_posterior(task: Spiked) -> Sigmoid:
+    """Return the weights `sigmoid(√ν χ* - ν/2 - ln(L - 1))` of the spiked model, to be used with k = √ν k*.
 
-    That is the probability of a token to be the hidden one, given its own score, in the spiked model. Needs L ≥ 2.
+    They are the probability of a token to be the hidden one given its own score alone.
+
+    Args:
+      task: the spiked task, L ≥ 2.
+
+    Returns:
+      The activation, with its bias.
+
+    Source: [D26].
     """
     return Sigmoid(-0.5 * task.snr - jnp.log(task.length - 1.0))
 
 
-def best_elementwise_risk(task: Spiked) -> Float[Array, "*stack"]:
-    """Return the lowest risk of all element-wise activations in the spiked model, that of `lone_posterior`.
+def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*stack"]:
+    """Return the lowest risk of all element-wise activations in the spiked model, that of `single_token_posterior`.
 
     Args:
       task: `Spiked` with 2 ≤ L ≤ 10^12 and ν ≤ 1000.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
 
     Returns:
       `1 - E s_ε`, s the probability that the token is the hidden one, of the shape of the task: relative error below
@@ -144,19 +182,32 @@ def best_elementwise_risk(task: Spiked) -> Float[Array, "*stack"]:
     Raises:
       ValueError: if float64 is off.
 
-    Source: [D26]. Transformations: jit, vmap.
+    Source: [D26]. Transformations: jit, vmap, grad.
     """
     require_float64("best_elementwise_risk", task.length)
-    return _each(_elementwise, task)
+    return _map_stack(_elementwise, task, batch=batch)
 
 
-def moments(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Moments:
-    """Return the averages that a risk is made of; domain and accuracy as `attention_risk`.
+def attention_moments(task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1) -> Moments:
+    """Return the averages of which a risk consists.
 
     Averaged over a distribution of lengths, they are those of prompts of random length.
+
+    Args:
+      task: in the domain of `attention_risk`.
+      activation: the activation, with its bias where it has one.
+      overlaps: the overlaps of the head; only m_k and q_k count.
+      batch: number of tasks of a stack that are computed at once; 1 is fastest on a CPU, whose cache holds the grids
+        of one.
+
+    Returns:
+      The moments, each of the common shape of the arguments, accuracy as `attention_risk`.
+
+    Raises:
+      ValueError: if float64 is off.
     """
-    require_float64("moments", task.length)
-    return _each(_moments, task, activation, overlaps)
+    require_float64("attention_moments", task.length)
+    return _map_stack(_moments, task, activation, overlaps, batch=batch)
 
 
 def _attention(task, activation, overlaps):
@@ -181,9 +232,9 @@ def _elementwise(task):
     """The mean of one minus the weight of the hidden token, which by the Nishimori identity is also its spread."""
     root = jnp.sqrt(task.snr)
     mixture = task.marginals(root, task.snr)
-    other = jax.nn.sigmoid(-lone_posterior(task).bias - mixture.scores)
-    known = mixture.resolves(1.0) & (task.length >= 2) & (task.length <= LONGEST_BAYES)
-    return jnp.where(known, mixture.hidden[0] @ other, jnp.nan)
+    complement = jax.nn.sigmoid(-single_token_posterior(task).bias - mixture.scores)
+    in_domain = mixture.resolves(1.0) & (task.length >= 2) & (task.length <= LONGEST_BAYES)
+    return jnp.where(in_domain, mixture.hidden[0] @ complement, jnp.nan)
 
 
 @jax.jit
@@ -206,22 +257,47 @@ def _integrals(task):
     return task.bayes_integrals()
 
 
-def _each(function: Callable, *trees):
-    """`function` of every element of stacked trees, whose leaves broadcast.
+def _map_stack(function: Callable, *trees, batch: int):
+    """Return `function` of every element of stacked trees, whose leaves broadcast, `batch` elements at once.
 
-    One by one, because the grids of one task fit the cache and those of a thousand no memory: in a Python loop where
-    leaves can be looked at, so that stacks of any size share one compilation, and in a loop of XLA under `vmap`.
+    Concrete trees with `batch` = 1 take a Python loop, so that stacks of any size share one compilation. Otherwise the
+    elements are mapped by `jax.lax.map`, also under `vmap`.
     """
+    batch = require_count("batch", "batch", batch, "it counts the tasks that are computed at once.")
     leaves, structure = jax.tree.flatten(trees)
     shape = jnp.broadcast_shapes(*(jnp.shape(leaf) for leaf in leaves))
-    if is_concrete(*leaves):
+    if batch == 1 and is_concrete(*leaves):
         # through NumPy, which knows no weak types: what is compiled for arrays then serves Python numbers too
-        flat = zip(*(np.broadcast_to(leaf, shape).ravel() for leaf in leaves), strict=True)
-        answers = [function(*jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in row])) for row in flat]
-        return jax.tree.map(lambda *parts: jnp.stack(parts).reshape(shape), *answers)
-    one_by_one = jax.custom_batching.sequential_vmap(function)
+        rows = zip(*(np.broadcast_to(leaf, shape).ravel() for leaf in leaves), strict=True)
+        results = [function(*jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in row])) for row in rows]
+        return jax.tree.map(lambda *parts: jnp.stack(parts).reshape(shape), *results)
+    mapped = _vmap_in_batches(function, batch)
     if not shape:
-        return one_by_one(*trees)
-    flat = [jnp.broadcast_to(leaf, shape).ravel() for leaf in leaves]
-    answer = jax.vmap(one_by_one)(*jax.tree.unflatten(structure, flat))
-    return jax.tree.map(lambda leaf: leaf.reshape(shape), answer)
+        return mapped(*trees)
+    rows = [jnp.broadcast_to(leaf, shape).ravel() for leaf in leaves]
+    result = jax.vmap(mapped)(*jax.tree.unflatten(structure, rows))
+    return jax.tree.map(lambda leaf: leaf.reshape(shape), result)
+
+
+def _vmap_in_batches(function: Callable, batch: int) -> Callable:
+    """Return `function` with a `vmap` that computes `batch` elements at once, and the batches one after another.
+
+    `custom_vmap` supports no reverse mode, so derivatives are those of `function` itself; `vmap` of them is ordinary.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def in_batches(*trees):
+        return function(*trees)
+
+    @in_batches.def_vmap
+    def rule(size, is_stacked, *trees):
+        def broadcast(stacked, leaf):
+            return leaf if stacked else jnp.broadcast_to(leaf, (size, *jnp.shape(leaf)))
+
+        rows = jax.tree.map(broadcast, is_stacked, list(trees))
+        result = jax.lax.map(lambda row: function(*row), tuple(rows), batch_size=None if batch == 1 else batch)
+        return result, jax.tree.map(lambda _: True, result)
+
+    differentiable = jax.custom_jvp(in_batches)
+    differentiable.defjvp(lambda primals, tangents: jax.jvp(function, primals, tangents))
+    return differentiable

@@ -1,16 +1,18 @@
-"""The Bayes risk: the mean weight that the posterior `p = softmax(scores)` leaves to the wrong tokens [D26].
+"""The Bayes risk: the mean weight that the posterior `p = softmax(scores)` gives to the wrong tokens [D26].
 
 The risk is `1 - E p_ε = 1 - E Σ p²`. Both equalities of this module give it as integrals over y of products of
 one-token expectations of `lib.partition`: with u = y + τg and g ~ N(0, 1),
 
     φ = E exp(-e^u),   a = E[e^u exp(-e^u)],   b = E[e^{2u} exp(-e^u)].
 
-All integrands are positive, and they are summed as logarithms, so that a risk of 1e-270 has as many digits as one of ½.
+All integrands are positive, and they are summed as logarithms, so that a risk of 1e-270 has as many digits as one of
+½.
 
-In the spiked model the scores √ν χ have variance τ² = ν, and that of the hidden token has the mean ν. The joint density
+In the spiked model the scores √ν χ have variance τ² = ν, and that of the hidden token has the mean ν. The joint
+density
 of scores and hidden token is that of plain scores times `e^{√ν χ_ε - ν/2}/L`, so that averages are taken over scores
-that are all alike: `1 - E p_ε = (L - 1) e^{-ν/2} E[e^{√ν (χ_1 + χ_2)}/S]`, S = Σ e^{√ν χ_l}. The integrals then have no
-token whose scores are in the far tail of its own distribution. In the max model τ = ν, and no token is special.
+that are identically distributed: `1 - E p_ε = (L - 1) e^{-ν/2} E[e^{√ν (χ_1 + χ_2)}/S]`, S = Σ e^{√ν χ_l}. No token of
+these integrals then has scores in the far tail of its own distribution. In the max model τ = ν.
 """
 
 from collections.abc import Callable
@@ -35,7 +37,18 @@ SMALLEST_SPREAD = 1e-6
 def spiked_bayes_risk(
     length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
 ) -> Float[Array, ""]:
-    """Return `1 - E p_ε = (L - 1) e^{-ν/2} ∫ e^{-y} a² φ^{L-2} dy` of the spiked model (derived here)."""
+    """Return `1 - E p_ε = (L - 1) e^{-ν/2} ∫ e^{-y} a² φ^{L-2} dy` of the spiked model.
+
+    Args:
+      length: number L of tokens, shape (), 1 ≤ L ≤ 10^12.
+      snr: signal strength ν, shape (), 0 ≤ ν ≤ 2500.
+      resolution: nodes of the integral over y and of the one-token expectations.
+
+    Returns:
+      The risk, shape (), relative error below 1e-10.
+
+    Source: derived here, box `two-integrals`. Transformations: jit, vmap, grad.
+    """
 
     def log_integrand(y, tau, resolution):
         log_token = log_tilted(1, y, tau, resolution=resolution)
@@ -48,9 +61,19 @@ def spiked_bayes_risk(
 def spiked_bayes_risk_by_squares(
     length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
 ) -> Float[Array, ""]:
-    """Return `1 - E Σ p² = (L - 1) e^{-ν/2} ∫ e^{-y} a [2bφ + (L - 2) a²] φ^{L-3} dy` (spiked, derived here).
+    """Return `1 - E Σ p² = (L - 1) e^{-ν/2} ∫ e^{-y} a [2bφ + (L - 2) a²] φ^{L-3} dy` of the spiked model.
 
     The integrand differs from that of `spiked_bayes_risk` by the derivative of the latter.
+
+    Args:
+      length: number L of tokens, shape (), 1 ≤ L ≤ 10^12.
+      snr: signal strength ν, shape (), 0 ≤ ν ≤ 2500.
+      resolution: nodes of the integral over y and of the one-token expectations.
+
+    Returns:
+      The risk, shape (), relative error below 1e-10.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
 
     def log_integrand(y, tau, resolution):
@@ -67,7 +90,18 @@ def spiked_bayes_risk_by_squares(
 def max_bayes_risk(
     length: Float[Array, ""], tau: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
 ) -> Float[Array, ""]:
-    """Return `1 - E Σ p² = L(L - 1) ∫ a² φ^{L-2} dy` of the max model, for τ up to a thousand (derived here)."""
+    """Return `1 - E Σ p² = L(L - 1) ∫ a² φ^{L-2} dy` of the max model.
+
+    Args:
+      length: number L of tokens, shape (), 1 ≤ L ≤ 10^12.
+      tau: standard deviation τ = ν of the scores, shape (), 0 ≤ τ ≤ 1000.
+      resolution: nodes of the integral over y and of the one-token expectations.
+
+    Returns:
+      The risk, shape (), relative error below 1e-10 up to τ = 500 and below 1e-8 up to 1000.
+
+    Source: derived here. Transformations: jit, vmap, grad.
+    """
 
     def log_integrand(y, tau, resolution):
         log_token = log_tilted(1, y, tau, resolution=resolution)
@@ -77,7 +111,17 @@ def max_bayes_risk(
 
 
 def max_bayes_risk_by_squares(length: Float[Array, ""], tau: Float[Array, ""]) -> Float[Array, ""]:
-    """Return the same as `1 - L ∫ b φ^{L-1} dy` [D26]; accurate in absolute terms, because of the difference."""
+    """Return `1 - L ∫ b φ^{L-1} dy` of the max model, the same risk as a difference.
+
+    Args:
+      length: number L of tokens, shape (), 1 ≤ L ≤ 10^12.
+      tau: standard deviation τ = ν of the scores, shape (), 0 ≤ τ ≤ 1000.
+
+    Returns:
+      The risk, shape (), absolute error below 1e-10.
+
+    Source: [D26]. Transformations: jit, vmap, grad.
+    """
 
     def log_integrand(y, tau, resolution):
         log_square = log_tilted(2, y, tau, resolution=resolution)

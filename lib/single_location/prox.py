@@ -1,11 +1,11 @@
-"""The one-sample problem inside the replica equations: best scores and values near where a prompt put them.
+"""The one-sample problem inside the replica equations: the best scores and values near the fields of a prompt.
 
-For one prompt with fields `ω_k`, `ω_v` and answer y, minimise over scores χ and values z
+For one prompt with fields `ω_k`, `ω_v` and label y, minimise over scores χ and values z
 
     `|χ - ω_k|²/(2 V_k) + |z - ω_v|²/(2 V_v) + ½ (y - s(χ)·z)²`.
 
-The values go by hand: `z = ω_v + V_v t s` with `t = (y - s·ω_v)/(1 + V_v|s|²)`. A problem in the L scores is left,
-`|χ - ω_k|²/(2 V_k) + ½ (y - s·ω_v)²/(1 + V_v|s|²)`: least squares, with one residual besides the L trivial ones.
+The best values are explicit: `z = ω_v + V_v t s` with `t = (y - s·ω_v)/(1 + V_v|s|²)`. A problem in the L scores is
+left, `|χ - ω_k|²/(2 V_k) + ½ (y - s·ω_v)²/(1 + V_v|s|²)`: least squares, with one residual besides the L trivial ones.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,15 @@ STEP_SIZES = np.asarray([1.0, 0.5, 0.2, 0.04])
 
 
 class Channel(eqx.Module):
-    """One prompt as the replica sees it: fields of scores and values, how far each may move, and the answer."""
+    """One prompt of the replica theory: fields of scores and values, how far each may move, and the label.
+
+    Attributes:
+      omega_k: fields ω_k of the scores.
+      omega_v: fields ω_v of the values.
+      var_k: variance V_k of a score around its field.
+      var_v: variance V_v of a value around its field.
+      label: the label y.
+    """
 
     omega_k: Float[Array, "*stack L"]
     omega_v: Float[Array, "*stack L"]
@@ -35,25 +43,64 @@ class Channel(eqx.Module):
     label: Float[Array, "*stack"]
 
     def residual(self, weights: Float[Array, " L"]) -> Float[Array, ""]:
-        """`(y - s·ω_v)/√(1 + V_v|s|²)`: what the best values leave of the error, in units of their cost."""
+        """Return `(y - s·ω_v)/√(1 + V_v|s|²)`, the residual at the best values, in units of its cost.
+
+        Args:
+          weights: the weights s, shape (L,).
+
+        Returns:
+          The residual, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
         return (self.label - weights @ self.omega_v) / jnp.sqrt(1.0 + self.var_v * weights @ weights)
 
     def values(self, weights: Float[Array, " L"]) -> Float[Array, " L"]:
-        """The best values given the weights."""
+        """Return the best values given the weights, `ω_v + V_v (y - s·ω_v)/(1 + V_v|s|²) s`.
+
+        Args:
+          weights: the weights s, shape (L,).
+
+        Returns:
+          The values, shape (L,).
+
+        Transformations: jit, vmap, grad.
+        """
         scale = (self.label - weights @ self.omega_v) / (1.0 + self.var_v * weights @ weights)
         return self.omega_v + self.var_v * scale * weights
 
     def energy(self, weights: Weights, chi: Float[Array, " L"]) -> Float[Array, ""]:
-        """What is minimised, values gone."""
+        """Return the minimised function of the scores, with the best values inserted.
+
+        Args:
+          weights: the map from scores to weights.
+          chi: the scores, shape (L,).
+
+        Returns:
+          The energy, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
         displacement = chi - self.omega_k
         return 0.5 * displacement @ displacement / self.var_k + 0.5 * self.residual(weights(chi)) ** 2
 
 
 def gauss_newton_scores(weights: Weights, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
-    """The lowest point that a few damped Gauss-Newton steps reach from `starts`, for smooth `weights`.
+    """Return the lowest point that a few damped Gauss-Newton steps reach from `starts`, for smooth `weights`.
 
-    The Hessian `1/V_k + ∇ρ∇ρᵀ` of a single residual ρ is inverted by hand, so a step costs one gradient. The energy
-    never rises: handed its own answer among the starts, it refines it.
+    The Hessian `1/V_k + ∇ρ∇ρᵀ` of a single residual ρ has an explicit inverse, so a step costs one gradient. The
+    energy
+    never rises: with the previous result among the starts, the result is refined.
+
+    Args:
+      weights: the map from scores to weights.
+      channel: the fields of one prompt.
+      starts: scores at which the descents begin, shape (starts, L).
+
+    Returns:
+      The scores, shape (L,).
+
+    Transformations: jit, vmap, grad.
     """
 
     def energy(chi):
@@ -73,10 +120,18 @@ def _lowest(energy: Callable, candidates: Float[Array, "candidates L"]) -> Float
 
 
 def linear_scores(channel: Channel) -> Float[Array, " L"]:
-    """The minimum for `s = 1 + χ`, exactly: one monotone equation in `t = y - s·z`, |t| < 1/√(V_k V_v).
+    """Return the exact minimum for `s = 1 + χ`, by one monotone equation in `t = y - s·z`, |t| < 1/√(V_k V_v).
 
     With a = 1 + ω_k and b = ω_v the stationary weights are `(a + V_k t b)/(1 - V_k V_v t²)`; inserted,
-    `t + [t(|a|² V_v + |b|² V_k) + a·b (1 + V_k V_v t²)]/(1 - V_k V_v t²)² = y` (derived here).
+    `t + [t(|a|² V_v + |b|² V_k) + a·b (1 + V_k V_v t²)]/(1 - V_k V_v t²)² = y`.
+
+    Args:
+      channel: the fields of one prompt.
+
+    Returns:
+      The scores, shape (L,).
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     a, b = 1.0 + channel.omega_k, channel.omega_v
     product = channel.var_k * channel.var_v

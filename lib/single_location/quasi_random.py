@@ -1,4 +1,6 @@
-"""Fixed points for averages over a few normals: no key, the same answer every time, and still an error bar."""
+"""Fixed quasi-random points for averages over a few normals: no key, the same result every time, and an error
+estimate.
+"""
 
 import functools
 
@@ -9,10 +11,18 @@ from scipy.special import ndtri
 
 @functools.lru_cache(maxsize=8)
 def quasi_normals(dimension: int, points: int, replicates: int) -> Float[np.ndarray, "replicates points dimension"]:
-    """Standard normals from Sobol sequences, each replicate scrambled by itself (Owen), of `points` = 2^k points.
+    """Return standard normals from Sobol sequences, each replicate scrambled independently (Owen).
 
-    A mean over the points of one replicate is unbiased; the scatter between replicates is its error. Every prefix of
-    2^j points is a Sobol set too. The scrambles are those of seeds 0, 1, …, so nothing here is random to the caller.
+    A mean over the points of one replicate is unbiased, and the scatter between replicates measures its error. Every
+    prefix of 2^j points is a Sobol set too. The scrambles have the seeds 0, 1, …; results are cached.
+
+    Args:
+      dimension: number of normals of a point.
+      points: number of points of a replicate, a power of two.
+      replicates: number of independently scrambled sets.
+
+    Returns:
+      A read-only NumPy array of shape (replicates, points, dimension).
     """
     from scipy.stats import qmc  # takes a second to import
 

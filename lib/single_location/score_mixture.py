@@ -1,9 +1,9 @@
 """Distribution of the scores of a prompt, on a grid: one hidden token among others.
 
-In the spiked model the hidden token's score is drawn from one normal law and the others' from another. In the max
-model all scores are alike and the hidden token is chosen after them; but `ε ~ softmax(νχ*)` is the argmax of
-`νχ*_l + Gumbel_l`, and given the largest value -y tokens are independent again: one hidden, the others below. So
-both models are mixtures of prompts of independent tokens, and every risk is a sum of products of one-token averages.
+In the spiked model the hidden token's score has one normal distribution and the others' another. In the max model all
+scores have the same distribution and the hidden token is chosen after them; but `ε ~ softmax(νχ*)` is the argmax of
+`νχ*_l + Gumbel_l`, and given the largest value -y tokens are independent again: one hidden, the others below. So both
+models are mixtures of prompts of independent tokens, and every risk is a sum of products of one-token averages.
 Derived here, see book/softmax_advantage.
 """
 
@@ -32,11 +32,17 @@ SMALLEST_SPREAD = 1e-6
 
 
 class ScoreMixture(eqx.Module):
-    """A mixture over rows; in each, one hidden token and L - 1 others with independent scores.
+    """A mixture over rows; in each row the scores of one hidden token and of L - 1 others are independent.
 
-    `hidden` and `others` are probabilities of the nodes `scores`, row by row, whose own are `row_weights`. `offset` is
-    the mean of the hidden score that the spike alone explains. `hidden_is_extreme`: the hidden token has the largest or
-    the smallest score in every row. `resolved`: the grid resolves all these functions.
+    Attributes:
+      length: number L of tokens.
+      scores: nodes of the grid, equally spaced.
+      row_weights: probability of each row.
+      hidden: probability of each node for the hidden token's score, by row.
+      others: probability of each node for the score of another token, by row.
+      offset: mean of the hidden score that the spike alone explains.
+      hidden_is_extreme: whether the hidden token has the largest or the smallest score in every row.
+      resolved: whether the grid resolves all these functions.
     """
 
     length: Float[Array, ""]
@@ -50,20 +56,46 @@ class ScoreMixture(eqx.Module):
 
     @property
     def step(self) -> Float[Array, ""]:
-        """From one node to the next; negative where a larger score hints at the others."""
+        """Distance from one node to the next; negative where the key points away from k*."""
         return self.scores[1] - self.scores[0]
 
     def resolves(self, steepness: float) -> Bool[Array, ""]:
-        """Whether a function of a score with edges of width 1/`steepness` is integrated to the last digits."""
+        """Return whether the grid integrates a function of a score with edges of width 1/`steepness` to the last
+        digits.
+
+        Args:
+          steepness: inverse width of the edges.
+
+        Returns:
+          A truth value, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
         return self.resolved & (steepness * jnp.abs(self.step) <= LARGEST_STEP)
 
-    def thinned(self, stride: int) -> "Crowd":
-        """Every `stride`-th node, with the weights of all: for functions that are flat over so many."""
+    def thinned(self, stride: int) -> "ScoreMixture":
+        """Return the mixture on every `stride`-th node, with the weights of all nodes: for functions that vary slowly.
+
+        Args:
+          stride: a divisor of the number of nodes.
+
+        Returns:
+          A mixture with fewer nodes.
+        """
         densities = {"hidden": stride * self.hidden[:, ::stride], "others": stride * self.others[:, ::stride]}
         return replace(self, scores=self.scores[::stride], **densities)
 
-    def weights_above(self, kink: float | Float[Array, ""]) -> Float[Array, " n"]:
-        """Weights of the nodes in an integral over the scores above `kink`, which must be a node."""
+    def weights_above(self, kink: float | Float[Array | np.ndarray, ""]) -> Float[Array, " n"]:
+        """Return quadrature weights of the nodes in an integral over the scores above `kink`.
+
+        Args:
+          kink: where the half-line begins, shape (); it must be a node.
+
+        Returns:
+          The weights, shape (n,), 0 below the kink.
+
+        Transformations: jit, vmap, grad.
+        """
         return half_line_weights(jnp.round((self.scores - kink) / jnp.abs(self.step)).astype(int))
 
 
@@ -71,7 +103,19 @@ class ScoreMixture(eqx.Module):
 def spiked_mixture(
     length: Float[Array, ""], offset: Float[Array, ""], variance: Float[Array, ""], kink: Float[Array, ""]
 ) -> ScoreMixture:
-    """One hidden score N(offset, variance), the others N(0, variance). The grid has a node at `kink`."""
+    """Return the mixture of one hidden score N(offset, variance) and L - 1 other scores N(0, variance).
+
+    Args:
+      length: number L of tokens, shape ().
+      offset: mean of the hidden score, shape ().
+      variance: variance of every score, shape (), at least 0.
+      kink: a score at which the grid shall have a node, shape ().
+
+    Returns:
+      A mixture of one row.
+
+    Source: [D26].
+    """
     spread = jnp.sqrt(jnp.maximum(variance, SMALLEST_SPREAD**2))
     shift = offset / spread
     nodes = _score_grid(
@@ -85,7 +129,19 @@ def spiked_mixture(
 def max_mixture(
     length: Float[Array, ""], snr: Float[Array, ""], overlap: Float[Array, ""], variance: Float[Array, ""]
 ) -> ScoreMixture:
-    """Scores of variance `variance` and covariance `overlap` with those that choose the hidden token."""
+    """Return the joint distribution of the scores of the max model, by the largest of `νχ*` plus Gumbel noise.
+
+    Args:
+      length: number L of tokens, shape ().
+      snr: signal strength ν, shape (); may be infinite.
+      overlap: covariance of a score with the χ* that chooses the hidden token, shape ().
+      variance: variance of every score, shape ().
+
+    Returns:
+      A mixture of 97 rows.
+
+    Source: derived here, see book/softmax_advantage.
+    """
     scale, correlation = _scale_and_correlation(overlap, variance)
     nodes = _score_grid(-LOWEST_SCORE, HIGHEST_SCORE, 0.0)
     is_argmax = jnp.isinf(snr)
@@ -104,7 +160,20 @@ def max_marginals(
     variance: Float[Array, ""],
     kink: Float[Array, ""],
 ) -> ScoreMixture:
-    """The same in one row: the law of the hidden score and that of another one, not jointly."""
+    """Return the distributions of the hidden score and of another score of the max model, not jointly.
+
+    Args:
+      length: number L of tokens, shape ().
+      snr: signal strength ν, shape (); may be infinite.
+      overlap: covariance of a score with the χ* that chooses the hidden token, shape ().
+      variance: variance of every score, shape ().
+      kink: a score at which the grid shall have a node, shape ().
+
+    Returns:
+      A mixture of one row, right for averages over one token only.
+
+    Source: derived here, see book/softmax_advantage.
+    """
     scale, correlation = _scale_and_correlation(overlap, variance)
     nodes = _score_grid(-LOWEST_SCORE, HIGHEST_SCORE, kink / scale)
     is_argmax = jnp.isinf(snr)
@@ -212,6 +281,15 @@ GREGORY_WEIGHTS = _gregory_weights(9)
 
 
 def half_line_weights(distance: Int[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """Weights of a trapezoid over the nodes at distance ≥ 0 from the end of a half-line, by their distance."""
+    """Return weights of a trapezoid over a half-line with Gregory's end corrections, by distance from its end.
+
+    Args:
+      distance: number of nodes between the end and the node; negative outside the half-line.
+
+    Returns:
+      The weights, of the shape of `distance`: 0 outside, 1 from the ninth node on.
+
+    Transformations: jit, vmap.
+    """
     inside = jnp.asarray(GREGORY_WEIGHTS)[jnp.clip(distance, 0, GREGORY_WEIGHTS.size - 1)]
     return jnp.where(distance < 0, 0.0, jnp.where(distance < GREGORY_WEIGHTS.size, inside, 1.0))

@@ -1,4 +1,4 @@
-"""The lowest value of a function of one variable that may have several minima, without derivatives."""
+"""Minimum of a function of one variable that may have several local minima, without derivatives."""
 
 from collections.abc import Callable
 
@@ -16,10 +16,25 @@ def minimise_scalar(
     rounds: int,
     vectorised: bool = True,
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Where `function(x) -> ()` is least between `low` and `high`, and its value there.
+    """Return the place and the value of the lowest of the tried values of `function` on [low, high].
 
-    A lattice finds the valley; then `rounds` of two points, one on each side of the lowest so far and half as far from
-    it as the last ones. NaN counts as high. `vectorised` evaluates points at once, not one by one.
+    A lattice finds the lowest valley; then each of the rounds tries two points, one on either side of the lowest
+    point so
+    far, at half the distance of the last ones. NaN counts as high.
+
+    Args:
+      function: a map from shape () to shape ().
+      low: the lower end, shape ().
+      high: the upper end, shape ().
+      lattice: number of points of the lattice, ends included, at least 2.
+      rounds: number of halvings of the distance; the place is known to (high - low)/(lattice - 1) / 2^rounds.
+      vectorised: whether points are evaluated at once; one after another is faster on a CPU where a value needs much
+        memory.
+
+    Returns:
+      The place and the value, each of shape (). The value is never below the minimum.
+
+    Transformations: jit, vmap, grad.
     """
     values = jax.vmap(function) if vectorised else lambda points: jax.lax.map(function, points)
 

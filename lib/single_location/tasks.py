@@ -1,11 +1,13 @@
-"""Single-location regression [D26]: of the L tokens of a prompt, one carries the answer, and does not say so.
+"""Single-location regression [D26]: one of the L tokens of a prompt carries the answer, and a head has to find it.
 
-Two directions of R^D, `k*` and `v*`, orthogonal and of squared norm D, are unknown. Token l scores
-`χ*_l = X_l·k*/√D` and holds the value `z*_l = X_l·v*/√D`; the answer is `y = z*_ε + noise` at a hidden ε. A task is
-how ε and the scores depend on each other. Everything else of a prompt is independent standard normal.
+Two directions of R^D, `k*` and `v*`, orthogonal and of squared norm D, are unknown. Token l has the score
+`χ*_l = X_l·k*/√D` and the value `z*_l = X_l·v*/√D`; the label is `y = z*_ε + noise` with a hidden index ε. A task is
+the
+joint distribution of ε and the scores. Everything else of a prompt is independent standard normal.
 """
 
 import abc
+from collections.abc import Sequence
 from typing import ClassVar
 
 import equinox as eqx
@@ -21,7 +23,7 @@ from lib.single_location.moments import Moments
 from lib.single_location.overlaps import Overlaps
 from lib.single_location.score_mixture import SMALLEST_SPREAD, ScoreMixture, max_marginals, max_mixture, spiked_mixture
 
-# The longest prompt whose tokens are laid out one by one.
+# Longest prompt whose tokens are stored one by one.
 LONGEST = 500
 # The domain of the Bayes risks: the longest prompt, and the largest ν in the spiked and in the max model. Near ν = 2800
 # the spiked risk of two tokens falls below the smallest number of float64.
@@ -29,11 +31,15 @@ LONGEST_BAYES, LARGEST_SPIKE, LARGEST_SNR = 1e12, 2500.0, 1000.0
 
 
 class LocationTask(eqx.Module):
-    """How the hidden token stands out by its score.
+    """Joint distribution of the hidden index and the scores of a prompt.
 
-    `length` is the number L of tokens, `snr` the strength ν of the hint; both are arrays, so that tasks stack and
-    L may be 10^12. `ambient` is the variance of a score that prompt geometry alone would explain: 1 where the scores
-    are those of plain Gaussian tokens, 0 where the hint comes on top of them.
+    Both leaves are arrays, so that tasks stack and L may be 10^12.
+
+    Attributes:
+      length: number L of tokens.
+      snr: signal strength ν.
+      ambient: variance of a score without the signal: 1 where scores are those of plain Gaussian tokens, 0 where the
+        signal is added to them.
     """
 
     length: eqx.AbstractVar[Float[Array, "*stack"]]
@@ -42,75 +48,143 @@ class LocationTask(eqx.Module):
 
     @abc.abstractmethod
     def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
-        """The informative part of the L scores, the hidden token put first, from L standard normals and a uniform.
+        """Return the informative part of the L scores, with the hidden token first.
 
-        Given it, `χ_l = m_k·hint_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps m_k and q_k.
+        Given it, `χ_l = m_k·signal_l + √(q_k - ambient·m_k²)·noise` for a key vector of overlaps m_k and q_k.
+
+        Args:
+          normals: L standard normals, shape (L,).
+          uniform: a uniform number between 0 and 1, shape ().
+
+        Returns:
+          The signal of each token, shape (L,).
+
+        Transformations: jit, vmap, grad.
         """
 
     @abc.abstractmethod
     def score_mixture(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
-        """The joint law of all scores, for a key vector of overlaps m_k and q_k."""
+        """Return the joint distribution of all scores of a head.
+
+        Args:
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+
+        Returns:
+          The distribution, on a grid.
+        """
 
     @abc.abstractmethod
     def marginals(
-        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array, ""] = 0.0
+        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
     ) -> ScoreMixture:
-        """The laws of the hidden score and of another one, each by itself, on a grid with a node at `kink`."""
+        """Return the distributions of the hidden score and of another score, not jointly.
+
+        Args:
+          m_k: overlap of the key vector with k*, shape ().
+          q_k: squared norm of the key vector over D, shape ().
+          kink: a score at which the grid shall have a node, shape ().
+
+        Returns:
+          A mixture of one row.
+        """
 
     @abc.abstractmethod
     def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Return the Bayes risk by two different integrals; NaN outside their domain."""
+        """Return the Bayes risk of one task by two different integrals; NaN outside their domain.
+
+        Returns:
+          Two numbers, each of shape ().
+
+        Transformations: jit, vmap, grad.
+        """
 
     @abc.abstractmethod
     def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
-        """Return the first of the two integrals with other nodes than the default ones."""
+        """Return the first of the two integrals with the given nodes.
+
+        Args:
+          resolution: nodes of the quadratures.
+
+        Returns:
+          The risk, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
 
     def require_overlaps(self, overlaps: Overlaps) -> None:
-        """Raise where the risk of such a head is not known here."""
+        """Raise where the risk of a head with these overlaps is not known here.
+
+        Args:
+          overlaps: the overlaps of the head.
+
+        Raises:
+          ValueError: for `Max`, if a concrete cross overlap is not zero.
+        """
 
     def risk(self, moments: Moments, overlaps: Overlaps) -> Float[Array, ""]:
-        """`1 - 2 m_v E s_ε + q_v E Σ s²`, cross overlaps zero: given the scores, values are normal [D26]."""
+        """Return the excess risk of a head from the moments of its weights.
+
+        Args:
+          moments: averages of the head's weights and scores.
+          overlaps: the overlaps of the head.
+
+        Returns:
+          `1 - 2 m_v E s_ε + q_v E Σ s²` where cross overlaps vanish, because values are normal given the scores;
+          shape ().
+
+        Source: [D26]. Transformations: jit, vmap, grad.
+        """
         return 1.0 - 2.0 * overlaps.m_v * moments.hidden + overlaps.q_v * moments.power
 
 
 class Spiked(LocationTask):
-    """`X_l = Z_l + 1{l = ε}√(ν/D) k*`, ε uniform: the hidden token's score has mean √ν, the others' mean 0 [D26]."""
+    """The spiked task `X_l = Z_l + 1{l = ε}√(ν/D) k*`, ε uniform: the hidden token's score has mean √ν, the others' 0
+    [D26].
+
+    Attributes:
+      length: number L of tokens, a whole number ≥ 1.
+      snr: signal strength ν, finite and ≥ 0.
+      ambient: 0, because the signal is added to the scores.
+    """
 
     length: Float[Array, "*stack"] = eqx.field(converter=as_float)
     snr: Float[Array, "*stack"] = eqx.field(converter=as_float)
     ambient: ClassVar[float] = 0.0  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __check_init__(self):
-        """At least one token, and a hint of finite strength."""
+        """Check that there is at least one token and that the signal strength is finite."""
         _require_length("Spiked", self.length)
         _require_snr("Spiked", self.snr, "√ν is the mean of a score.", largest="finite")
 
-    def signal_scores(self, normals, uniform):
-        """`√ν` on the hidden token, whatever the draw."""
+    def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+        """Return √ν for the hidden token and 0 for the others, whatever the draw."""
         return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
 
-    def score_mixture(self, m_k, q_k):
-        """One normal law for the hidden token, one for the others."""
+    def score_mixture(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+        """Return the joint distribution of independent normal scores."""
         return self.marginals(m_k, q_k)
 
-    def marginals(self, m_k, q_k, kink=0.0):
-        """The same: tokens are independent."""
+    def marginals(
+        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
+    ) -> ScoreMixture:
+        """Return the same distribution, because tokens are independent."""
         return spiked_mixture(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
 
-    def bayes_integrals(self):
-        """`1 - E p_ε` and `1 - E Σ p²`, the posterior being `softmax(√ν χ*)`."""
+    def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Return `1 - E p_ε` and `1 - E Σ p²` with the posterior `softmax(√ν χ*)`."""
         by_squares = posterior.spiked_bayes_risk_by_squares(self.length, self.snr)
         return self.bayes_risk_at(posterior.FINE_RESOLUTION), jnp.where(self._resolved(), by_squares, jnp.nan)
 
-    def bayes_risk_at(self, resolution):
-        """`1 - E p_ε`."""
+    def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
+        """Return `1 - E p_ε` with the given nodes."""
         return jnp.where(self._resolved(), posterior.spiked_bayes_risk(self.length, self.snr, resolution), jnp.nan)
 
     def _resolved(self):
         return (self.snr <= LARGEST_SPIKE) & (self.length <= LONGEST_BAYES)
 
-    def risk(self, moments, overlaps):
-        """With all seven overlaps [D26]: given the scores, a value vector that is not orthogonal to k* or k shifts."""
+    def risk(self, moments: Moments, overlaps: Overlaps) -> Float[Array, ""]:
+        """Return the excess risk with all seven overlaps [D26], values being normal given the scores."""
         key = jnp.maximum(overlaps.q_k, SMALLEST_SPREAD**2)
         answer, spike, reading = overlaps.m_kv / key, jnp.sqrt(self.snr) * overlaps.m_vk, overlaps.q_vk / key
         shifts = (
@@ -126,22 +200,29 @@ class Spiked(LocationTask):
 
 
 class Max(LocationTask):
-    """`X_l` standard normal, `ε ~ softmax(ν χ*)`: the larger a score, the likelier the token; ν = ∞: argmax [D26]."""
+    """The max task: `X_l` standard normal, `ε ~ softmax(ν χ*)`, and the argmax for ν = ∞ [D26].
+
+    Attributes:
+      length: number L of tokens, a whole number ≥ 1.
+      snr: signal strength ν ≥ 0; may be infinite.
+      ambient: 1, because scores are those of plain Gaussian tokens.
+    """
 
     length: Float[Array, "*stack"] = eqx.field(converter=as_float)
     snr: Float[Array, "*stack"] = eqx.field(converter=as_float)
     ambient: ClassVar[float] = 1.0  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __check_init__(self):
-        """At least one token, and a hint that may be infinitely strong."""
+        """Check that there is at least one token; the signal strength may be infinite."""
         _require_length("Max", self.length)
         _require_snr("Max", self.snr, "ν multiplies the scores.", largest="infinite")
 
-    def signal_scores(self, normals, uniform):
-        """The scores themselves, the one that `uniform` chooses first, the others in order.
+    def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
+        """Return the scores themselves, the one that `uniform` chooses first, the others in increasing order.
 
-        Sorted before one is chosen, so that a small change of the draw seldom changes much: this is what
-        quasi-random points need.
+        Scores are sorted before one is chosen, so that a small change of the draw seldom changes much, as
+        quasi-random points
+        require.
         """
         ordered = jnp.sort(normals)
         certain = jnp.isinf(self.snr)
@@ -150,21 +231,23 @@ class Max(LocationTask):
         others = jnp.where(jnp.arange(normals.size - 1) < hidden, ordered[:-1], ordered[1:])
         return jnp.concatenate([ordered[hidden][None], others])
 
-    def score_mixture(self, m_k, q_k):
-        """A mixture: given the largest of νχ* plus Gumbel noise, tokens are independent."""
+    def score_mixture(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+        """Return the mixture over the largest of νχ* plus Gumbel noise, given which tokens are independent."""
         return max_mixture(self.length, self.snr, m_k, q_k)
 
-    def marginals(self, m_k, q_k, kink=0.0):
-        """The law of a score tilted towards large χ*, and what that leaves for the others."""
+    def marginals(
+        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
+    ) -> ScoreMixture:
+        """Return the distribution of a score tilted towards large χ*, and what it leaves for the others."""
         return max_marginals(self.length, self.snr, m_k, q_k, jnp.asarray(kink, float))
 
-    def bayes_integrals(self):
-        """`1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 where it is certain."""
+    def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Return `1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 for ν = ∞."""
         by_squares = posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, LARGEST_SNR))
         return self.bayes_risk_at(posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
 
-    def bayes_risk_at(self, resolution):
-        """By pairs."""
+    def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
+        """Return `1 - E Σ p²` by pairs with the given nodes."""
         return self._where_resolved(
             posterior.max_bayes_risk(self.length, jnp.minimum(self.snr, LARGEST_SNR), resolution)
         )
@@ -174,8 +257,8 @@ class Max(LocationTask):
         risk = jnp.where(self.snr <= LARGEST_SNR, risk, certain)
         return jnp.where(self.length <= LONGEST_BAYES, risk, jnp.nan)
 
-    def require_overlaps(self, overlaps):
-        """Cross overlaps tie values to the scores that choose the hidden token: no formula here."""
+    def require_overlaps(self, overlaps: Overlaps) -> None:
+        """Raise if a concrete cross overlap is not zero: values then depend on the scores that choose ε."""
         cross = (overlaps.m_kv, overlaps.m_vk, overlaps.q_vk)
         if is_concrete(*cross) and any(np.any(np.asarray(overlap) != 0) for overlap in cross):
             raise ValueError(
@@ -185,17 +268,43 @@ class Max(LocationTask):
 
 
 def static_length(task: LocationTask) -> int:
-    """L as a Python number, for theories that lay out the tokens of a prompt one by one."""
+    """Return L as a Python integer, for theories that store the tokens of a prompt one by one.
+
+    Args:
+      task: a single task.
+
+    Returns:
+      The length.
+
+    Raises:
+      ValueError: if the length is traced, stacked or above 500.
+    """
     if not is_concrete(task.length) or np.ndim(task.length) or int(task.length) > LONGEST:
         raise ValueError(
-            f"`task.length` must be one known number, at most {LONGEST}, where the tokens of a prompt are laid out one "
+            f"`task.length` must be one known number, at most {LONGEST}, where the tokens of a prompt are stored one "
             f"by one. Got {task.length}."
         )
     return int(task.length)
 
 
-def require_setting(owner: str, *, noise_std, alpha, ridge=(np.inf,)) -> None:
-    """Raise `ValueError` for concrete values that no fit to n = αD noisy prompts has."""
+def require_setting(
+    owner: str,
+    *,
+    noise_std: float | Float[Array, ""],
+    alpha: float | Float[Array, ""],
+    ridge: Sequence[float | Float[Array, ""]] = (np.inf,),
+) -> None:
+    """Raise `ValueError` for concrete values that no fit to n = αD noisy prompts has.
+
+    Args:
+      owner: name of the calling function, for the message.
+      noise_std: standard deviation of the label noise, must be ≥ 0.
+      alpha: prompts per dimension n/D, must be positive.
+      ridge: ridges of key and value, must be positive.
+
+    Raises:
+      ValueError: if one of the rules is broken.
+    """
     if is_concrete(noise_std, alpha, *ridge) and not (noise_std >= 0 and alpha > 0 and min(ridge) > 0):
         raise ValueError(
             f"`{owner}` needs noise_std ≥ 0, alpha > 0 and positive ridges: it fits n = αD prompts, regularised where "

@@ -12,7 +12,7 @@ from chapters.finite_samples.limits import extrapolate
 from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion.authoring.datasets import faults
 from lib.single_location.activations import affine_fit
-from lib.single_location.erm import FLAT
+from lib.single_location.erm import GRADIENT_TOLERANCE
 from lib.statistics import comparison_quantile
 
 NAME = "finite_samples"
@@ -133,7 +133,7 @@ def test_the_published_runs_are_all_there():
         for start, size in sizes
     }
     assert counts["nunique"].to_dict() == counts["size"].to_dict() == expected
-    assert runs["flatness"].max() < FLAT
+    assert runs["flatness"].max() < GRADIENT_TOLERANCE
 
 
 @pytest.mark.parametrize("panel", published.PANELS)

@@ -13,18 +13,18 @@ from chapters.single_location_training.figures import published_descents
 from chapters.single_location_training.figures.seven_overlaps import numbers, simulate, start_off, start_on
 from companion.authoring.datasets import faults
 from lib.single_location import Overlaps, Spiked, softmax
-from lib.single_location.descent import descend_population
-from lib.single_location.erm import answer, draw_prompts, draw_truth, overlaps_of
-from lib.single_location.training import (
-    Sphere,
+from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of
+from lib.single_location.population_descent import descend_population
+from lib.single_location.sphere_descent import (
+    SphereTask,
     descend_on_prompts,
     draw_tokens,
     erf_risk,
+    normalise,
     overlaps_on_sphere,
+    projected_step,
     random_head,
-    straight,
-    tangential,
-    unit,
+    tangential_step,
 )
 from lib.statistics import comparison_quantile, standard_error
 
@@ -38,7 +38,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 
 def test_records_divide_the_steps_evenly_whatever_was_asked(float64):
-    runs = train_softmax(Sphere(20, 3, 0.5), draw_starts(20, 2, key=jr.key(1)), 95, 1e-3)
+    runs = train_softmax(SphereTask(20, 3, 0.5), draw_starts(20, 2, key=jr.key(1)), 95, 1e-3)
     assert list(runs) == [(SOFT, "on the manifold"), (SOFT, "anywhere")]
     for run in runs.values():
         np.testing.assert_array_equal(run.steps, np.arange(0, 81, 2))
@@ -67,7 +67,7 @@ def test_a_head_learns_both_directions_or_exchanges_them():
 
 def test_real_prompts_are_the_same_in_batches_of_any_size(float64):
     """More prompts than fit a batch, and the first of them alone."""
-    task, head = Sphere(400, 20, 0.5), random_head(400, key=jr.key(6))
+    task, head = SphereTask(400, 20, 0.5), random_head(400, key=jr.key(6))
     many, few = (real_errors(task, head, n, key=jr.key(7)) for n in (25, 3))
     assert many.shape == (25,)
     np.testing.assert_allclose(many[:3], few, rtol=1e-12)
@@ -75,7 +75,7 @@ def test_real_prompts_are_the_same_in_batches_of_any_size(float64):
 
 def test_the_exchanged_value_vector_is_another_head(float64):
     """At some head its prediction is far from that of the head that the prompts meet."""
-    test = try_closed_form(Sphere(100, 5, 0.5), 200, key=jr.key(8))
+    test = try_closed_form(SphereTask(100, 5, 0.5), 200, key=jr.key(8))
     assert np.abs(np.log(test.flipped / test.predicted)).max() > 0.5
 
 
@@ -89,7 +89,7 @@ def test_angles_are_those_of_the_median_start():
 
 def test_an_angle_of_the_key_costs_less_than_of_the_value(float64):
     """And none of either costs nothing."""
-    task = Sphere(400, 10, 0.5)
+    task = SphereTask(400, 10, 0.5)
     least = least_risks(task, 0.1, 30.0)
     assert least.none < least.key < least.value
     assert least_risks(task, 0.1, 0.0).key == pytest.approx(least.none)
@@ -114,7 +114,7 @@ def test_a_descent_in_the_whole_space_steps_against_the_gradient_of_real_prompts
 
     def slope(key):
         fresh = draw_prompts(task, truth, 4000, noise_std=0.0, key=key)
-        return jax.grad(lambda head: ((fresh.labels - answer(softmax, fresh, head)) ** 2).mean())(start)
+        return jax.grad(lambda head: ((fresh.labels - head_output(softmax, fresh, head)) ** 2).mean())(start)
 
     slopes = jax.lax.map(slope, jr.split(jr.key(4), 20))
     samples = -0.1 * 20 * np.concatenate([slopes.key, slopes.value], axis=1)
@@ -161,17 +161,17 @@ def test_no_run_ends_in_two_ways():
 
 def test_a_tangential_step_is_a_straight_one_of_another_length(float64):
     """Both stay in the plane of the point and the gradient; they agree where the gradient is tangent."""
-    at, slope = (unit(each) for each in jr.normal(jr.key(11), (2, 7)))
+    at, slope = (normalise(each) for each in jr.normal(jr.key(11), (2, 7)))
     normal = slope @ at
     along = float(0.1 / (1 + 0.1 * normal))  # the straight step's normal part only changes its length
-    np.testing.assert_allclose(tangential(at, slope, 0.1), straight(at, slope, along), rtol=1e-12)
+    np.testing.assert_allclose(tangential_step(at, slope, 0.1), projected_step(at, slope, along), rtol=1e-12)
     flat = slope - normal * at
-    np.testing.assert_allclose(tangential(at, flat, 0.1), straight(at, flat, 0.1), rtol=1e-12)
+    np.testing.assert_allclose(tangential_step(at, flat, 0.1), projected_step(at, flat, 0.1), rtol=1e-12)
 
 
 def test_a_step_on_prompts_is_a_step_against_the_risk_on_average(float64):
     """Mean displacement over many draws, beside the gradient of the closed form, which is in units of γ²."""
-    task, size, lam = Sphere(6, 3, 0.5), 1e-4, 0.5
+    task, size, lam = SphereTask(6, 3, 0.5), 1e-4, 0.5
     start = random_head(6, key=jr.key(12))
 
     def one(key):
@@ -188,7 +188,7 @@ def test_a_step_on_prompts_is_a_step_against_the_risk_on_average(float64):
 
 
 def test_drawn_tokens_have_the_law_of_the_task(float64):
-    task = Sphere(5, 3, 0.5)
+    task = SphereTask(5, 3, 0.5)
     tokens = np.asarray(draw_tokens(task, 20_000, key=jr.key(14)), float)
     np.testing.assert_allclose(tokens.mean(axis=0)[:, 0], [task.signal, 0, 0], atol=0.05)
     np.testing.assert_allclose(tokens.var(axis=0)[:, 1], [0.5, 1, 1], rtol=0.05)

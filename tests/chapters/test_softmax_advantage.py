@@ -17,7 +17,7 @@ from chapters.softmax_advantage.zoo import BIASES, ZOO
 from lib import single_location as sl
 from lib.finite_prompt import participation
 from lib.single_location.activations import affine_fit
-from lib.single_location.population import moments
+from lib.single_location.population import attention_moments
 
 NAME = "softmax_advantage"
 
@@ -63,7 +63,7 @@ def test_tuning_to_a_law_of_lengths_is_least_squares_on_both(float64, model):
     risk, slope = affine_fit(either)
 
     def averaged(c):
-        both = moments(ends, sl.linear, sl.Overlaps(c, c**2, 1.0, 1.0))
+        both = attention_moments(ends, sl.linear, sl.Overlaps(c, c**2, 1.0, 1.0))
         return 1.0 - np.mean(both.hidden) ** 2 / np.mean(both.power)
 
     np.testing.assert_allclose(averaged(slope), risk, rtol=1e-9)

@@ -11,10 +11,10 @@ from scipy.optimize import minimize as scipy_minimize
 
 from lib.single_location.activations import linear, softmax
 from lib.single_location.erm import (
-    answer,
     draw_prompts,
     draw_truth,
     fresh_risk,
+    head_output,
     informed,
     minimise,
     overlaps_of,
@@ -57,7 +57,9 @@ def look(task, truth, head):
     prompts = draw_prompts(task, truth, 20_000, noise_std=0.0, key=jr.key(2))
     scores = prompts.tokens[:, 0] @ truth.key / jnp.sqrt(truth.key.size)
     overlaps = overlaps_of(head, truth)
-    errors = {name: (prompts.labels - answer(activation, prompts, head)) ** 2 for name, activation in HEADS.items()}
+    errors = {
+        name: (prompts.labels - head_output(activation, prompts, head)) ** 2 for name, activation in HEADS.items()
+    }
     return scores, errors, {name: fresh_risk(task, activation, overlaps) for name, activation in HEADS.items()}
 
 

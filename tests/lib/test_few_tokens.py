@@ -6,19 +6,19 @@ import pytest
 
 from lib import single_location as sl
 from lib.single_location import few_tokens
-from lib.single_location.few_tokens import EDGE, Prompts, ScoreLattice
-from lib.single_location.population import moments
+from lib.single_location.few_tokens import LARGEST_SCORE, Prompts, ScoreLattice
+from lib.single_location.population import attention_moments
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-MODELS = {"spiked": (sl.Spiked, few_tokens.spiked_hint), "max": (sl.Max, few_tokens.max_hint)}
+MODELS = {"spiked": (sl.Spiked, few_tokens.spiked_log_ratio), "max": (sl.Max, few_tokens.max_log_ratio)}
 SNR = 2.7
 
 
 def prompts_of(hint, length, *arguments, step=0.1):
     """Prompts of that hint."""
-    lattice = ScoreLattice(length, step=step, highest=EDGE + 2.0)
-    return Prompts.of(lattice, hint(lattice.scores, *arguments))
+    lattice = ScoreLattice(length, step=step, highest=LARGEST_SCORE + 2.0)
+    return Prompts.from_log_ratio(lattice, hint(lattice.scores, *arguments))
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
@@ -26,7 +26,7 @@ def test_every_order_is_counted(length):
     """Chances add up to one, and give a polynomial of the scores that does not mind their order its average."""
     lattice = ScoreLattice(length, step=0.2)
     total = jnp.sum(lattice.scores, axis=1)
-    averages = [float(lattice.chances @ values) for values in (jnp.ones_like(total), total**2, total**4)]
+    averages = [float(lattice.probabilities @ values) for values in (jnp.ones_like(total), total**2, total**4)]
     np.testing.assert_allclose(averages, [1.0, length, 3.0 * length**2], rtol=1e-11)
 
 
@@ -36,7 +36,7 @@ def test_bayes_risk_is_that_of_the_identity(model, length):
     """And chances of prompts with a hint add up to one."""
     make, hint = MODELS[model]
     prompts = prompts_of(hint, length, SNR)
-    assert float(jnp.sum(prompts.chances)) == pytest.approx(1.0, abs=1e-11)
+    assert float(jnp.sum(prompts.probabilities)) == pytest.approx(1.0, abs=1e-11)
     assert float(prompts.bayes_risk()) == pytest.approx(float(sl.bayes_risk(make(length, SNR))), abs=1e-10)
 
 
@@ -45,15 +45,15 @@ def test_bayes_risk_is_that_of_the_identity(model, length):
 @pytest.mark.parametrize("length", [2, 3])
 def test_averages_are_those_of_the_identity(length, activation, slope):
     """E s_ε and E Σs² of a spiked head of any slope, normalised or not."""
-    found = moments(sl.Spiked(length, SNR), activation, sl.Overlaps(slope, slope**2, 1.0, 1.0))
-    averages = prompts_of(few_tokens.spiked_hint, length, SNR).averages(activation, slope)
+    found = attention_moments(sl.Spiked(length, SNR), activation, sl.Overlaps(slope, slope**2, 1.0, 1.0))
+    averages = prompts_of(few_tokens.spiked_log_ratio, length, SNR).weight_averages(activation, slope)
     np.testing.assert_allclose(averages, [found.hidden, found.power], rtol=1e-8)
 
 
 def test_averages_in_the_max_model():
     """There the hidden token is told by the others' scores too."""
-    found = moments(sl.Max(2, SNR), sl.softplus, sl.Overlaps(1.3, 1.3**2, 1.0, 1.0))
-    averages = prompts_of(few_tokens.max_hint, 2, SNR).averages(sl.softplus, 1.3)
+    found = attention_moments(sl.Max(2, SNR), sl.softplus, sl.Overlaps(1.3, 1.3**2, 1.0, 1.0))
+    averages = prompts_of(few_tokens.max_log_ratio, 2, SNR).weight_averages(sl.softplus, 1.3)
     np.testing.assert_allclose(averages, [found.hidden, found.power], rtol=1e-8)
 
 
@@ -61,7 +61,7 @@ def test_averages_in_the_max_model():
 def test_search_finds_the_posterior(model, slope):
     """The best softmax head has the posterior's slope, and the Bayes risk [D26, Prop. 4.2]."""
     prompts = prompts_of(MODELS[model][1], 2, SNR)
-    found = few_tokens.best_slope(sl.softmax, [prompts])
+    found = few_tokens.best_key_slope(sl.softmax, [prompts])
     assert found == pytest.approx(slope, rel=1e-3)
     assert float(few_tokens.mixed_risk(sl.softmax, found, [prompts])) == pytest.approx(
         float(prompts.bayes_risk()), abs=1e-6
@@ -72,8 +72,8 @@ def test_search_finds_the_posterior(model, slope):
 def test_hint_with_a_common_part(length):
     """Of draws of scores and hidden token: how often each is the hidden one, and the posterior's slope √ν/(1 - ρ)."""
     share = 0.45
-    prompts = prompts_of(few_tokens.shared_hint, length, SNR, share)
-    slope = few_tokens.best_slope(sl.softmax, [prompts])
+    prompts = prompts_of(few_tokens.shared_log_ratio, length, SNR, share)
+    slope = few_tokens.best_key_slope(sl.softmax, [prompts])
     assert slope == pytest.approx(SNR**0.5 / (1 - share), rel=1e-3)
     rng = np.random.default_rng(5)
     n = 200_000
@@ -82,19 +82,19 @@ def test_hint_with_a_common_part(length):
     weights = np.asarray(sl.softmax.weights(jnp.asarray(slope * scores)))
     drawn = np.stack([weights[:, 0], np.sum(weights**2, axis=1)], axis=1)
     error = np.std(drawn, axis=0) / np.sqrt(n)
-    assert (np.abs(drawn.mean(axis=0) - prompts.averages(sl.softmax, slope)) < 4 * error).all()
+    assert (np.abs(drawn.mean(axis=0) - prompts.weight_averages(sl.softmax, slope)) < 4 * error).all()
 
 
 def test_hint_of_a_narrow_score():
     """The hidden score drawn nearer to zero: frequencies of a draw are the lattice's averages."""
-    prompts = prompts_of(few_tokens.narrow_hint, 2, 0.5)
+    prompts = prompts_of(few_tokens.narrow_log_ratio, 2, 0.5)
     rng = np.random.default_rng(6)
     n = 200_000
     scores = rng.normal(size=(n, 2)) * [0.5, 1.0]
     weights = np.asarray(sl.sigmoid.weights(jnp.asarray(scores)))
     drawn = np.stack([weights[:, 0], np.sum(weights**2, axis=1)], axis=1)
     error = np.std(drawn, axis=0) / np.sqrt(n)
-    assert (np.abs(drawn.mean(axis=0) - prompts.averages(sl.sigmoid, 1.0)) < 4 * error).all()
+    assert (np.abs(drawn.mean(axis=0) - prompts.weight_averages(sl.sigmoid, 1.0)) < 4 * error).all()
 
 
 def test_without_tokens_there_is_no_prompt():

@@ -17,8 +17,8 @@ from lib.single_location.activations import Erf, Relu, Sigmoid
 from lib.single_location.argmax import log_argmax_probability
 from lib.single_location.bayes_optimal import bayes_optimal_risk
 from lib.single_location.population import bayes_integrals, bayes_risk_error
-from lib.single_location.training import (
-    Sphere,
+from lib.single_location.sphere_descent import (
+    SphereTask,
     erf_risk,
     softmax_quadrature_risk,
     softmax_risk,
@@ -269,15 +269,15 @@ def erf_reference(task, o, sharpness):
 
 @pytest.mark.parametrize(("sharpness", "allowed"), [(0.1, 1e-12), (1.0, 1e-12), (2.0, 1e-12), (3.0, 1e-8)])
 def test_erf_risk_has_the_stated_accuracy(sharpness, allowed):
-    task = Sphere(400, 10, 0.5)
+    task = SphereTask(400, 10, 0.5)
     overlaps = {"m_k": 0.3, "q_k": 1.0, "m_v": 0.4, "q_v": 1.0, "m_kv": 0.1, "m_vk": -0.05, "q_vk": 0.2}
     found = erf_risk(task, sl.Overlaps(**overlaps), jnp.asarray(sharpness))
     np.testing.assert_allclose(found, erf_reference(task, overlaps, sharpness), rtol=allowed)
 
 
 def test_erf_risk_is_nan_where_its_nodes_are_too_far_apart():
-    assert np.isnan(erf_risk(Sphere(400, 10, 0.5), sl.Overlaps(0.3, 1.0, 0.4, 1.0), jnp.asarray(3.1)))
-    assert np.isnan(erf_risk(Sphere(400, 10, 4.0), sl.Overlaps(0.3, 1.0, 0.4, 1.0), jnp.asarray(2.0)))
+    assert np.isnan(erf_risk(SphereTask(400, 10, 0.5), sl.Overlaps(0.3, 1.0, 0.4, 1.0), jnp.asarray(3.1)))
+    assert np.isnan(erf_risk(SphereTask(400, 10, 4.0), sl.Overlaps(0.3, 1.0, 0.4, 1.0), jnp.asarray(2.0)))
 
 
 # `R = γ²(1 - 2 E p₁ + E p₁²) + E Σ_{l>1} p²`, evaluated independently of lib to five digits, at d = 100, L = 20,
@@ -288,7 +288,7 @@ FAR = {0.0: 1.29205, 0.1: 1.17592, 0.2: 0.87507, 0.3: 0.46617, 0.34: 0.32344, 0.
 @pytest.mark.parametrize("overlap", FAR)
 def test_softmax_risk_by_quadrature_and_by_prompts_with_a_standard_error(overlap):
     """The prompts are off by up to 15 %, and their standard error covers it."""
-    task, overlaps, sharpness = Sphere(100, 20, 0.5), sl.Overlaps(overlap, 1.0, 1.0, 1.0), jnp.asarray(10.0)
+    task, overlaps, sharpness = SphereTask(100, 20, 0.5), sl.Overlaps(overlap, 1.0, 1.0, 1.0), jnp.asarray(10.0)
     desired = FAR[overlap] / task.variance
     np.testing.assert_allclose(softmax_quadrature_risk(task, overlaps, sharpness), desired, atol=1e-5 / task.variance)
     error = abs(float(softmax_risk(task, overlaps, sharpness)) - desired)
@@ -298,7 +298,7 @@ def test_softmax_risk_by_quadrature_and_by_prompts_with_a_standard_error(overlap
 
 def test_softmax_risk_by_quadrature_of_two_tokens():
     """One average over the difference of two scores, by mpmath."""
-    task, m_k, m_v, sharpness = Sphere(400, 2, 0.3), 0.4, 0.7, 1.5
+    task, m_k, m_v, sharpness = SphereTask(400, 2, 0.3), 0.4, 0.7, 1.5
     with mp.workdps(20):
         shift = sharpness * mp.sqrt(200) * m_k
         width = sharpness * mp.sqrt(mp.mpf("1.3"))
@@ -313,7 +313,7 @@ def test_softmax_risk_by_quadrature_of_two_tokens():
 
 
 def test_softmax_risk_by_quadrature_is_nan_outside_its_domain():
-    task = Sphere(100, 20, 0.5)
+    task = SphereTask(100, 20, 0.5)
     assert np.isnan(softmax_quadrature_risk(task, sl.Overlaps(0.4, 1.0, 1.0, 1.0, 0.1), jnp.asarray(1.0)))
     assert np.isnan(softmax_quadrature_risk(task, sl.Overlaps(0.4, 1.0, 1.0, 1.0), jnp.asarray(31.0)))
 

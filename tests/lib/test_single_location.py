@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -13,7 +14,7 @@ from scipy import integrate, optimize, special, stats
 
 from lib import single_location as sl
 from lib.single_location.activations import Erf, Relu, Sigmoid, Softplus, _elementwise_risk, affine_fit, optimal_risk
-from lib.single_location.population import bayes_integrals, lone_posterior, moments
+from lib.single_location.population import attention_moments, bayes_integrals, single_token_posterior
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -243,7 +244,7 @@ def test_long_prompts_meet_simulated_scores(assert_monte_carlo):
     p = special.softmax(snr * scores, axis=1)
     for activation in (sl.softplus, sl.softmax, sl.hardmax):
         s = np.asarray(activation.weights(jnp.asarray(2.0 * scores)))
-        these = moments(sl.Max(length, snr), activation, sl.Overlaps(2.0, 4.0, 1.0, 1.0))
+        these = attention_moments(sl.Max(length, snr), activation, sl.Overlaps(2.0, 4.0, 1.0, 1.0))
         samples = np.stack([np.sum(s * p, axis=1), np.sum(s**2, axis=1)], axis=1)
         assert_monte_carlo(samples, np.stack([these.hidden, these.power]), laws=3)
 
@@ -252,7 +253,7 @@ def test_long_prompts_meet_simulated_scores(assert_monte_carlo):
 
 
 def risk_at(task, activation, c):
-    these = moments(task, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
+    these = attention_moments(task, activation, sl.Overlaps(c, c**2, 1.0, 1.0))
     return float(optimal_risk(these.hidden, these.power))
 
 
@@ -287,7 +288,7 @@ def test_the_weight_that_knows_one_token_only_is_its_posterior(assert_exact):
     """Bayes' rule for a score drawn from one of two normal laws."""
     length, snr, scores = 7, 3.0, np.linspace(-3.0, 5.0, 9)
     hidden, other = stats.norm.pdf(scores, np.sqrt(snr)), stats.norm.pdf(scores)
-    weights = lone_posterior(sl.Spiked(length, snr)).weights(jnp.asarray(np.sqrt(snr) * scores))
+    weights = single_token_posterior(sl.Spiked(length, snr)).weights(jnp.asarray(np.sqrt(snr) * scores))
     assert_exact(weights, hidden / (hidden + (length - 1) * other))
 
 
@@ -353,8 +354,8 @@ def test_stacks_vmaps_and_loops_are_one(assert_exact):
 
 
 def test_a_spiked_elementwise_head_sees_only_the_mean_length(assert_exact):
-    ends = moments(sl.Spiked([4.0, 16.0], 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
-    middle = moments(sl.Spiked(10.0, 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
+    ends = attention_moments(sl.Spiked([4.0, 16.0], 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
+    middle = attention_moments(sl.Spiked(10.0, 3.0), sl.erf, sl.Overlaps(1.0, 1.3, 0.0, 0.0))
     assert_exact([ends.hidden.mean(), ends.power.mean()], [middle.hidden, middle.power])
 
 
@@ -417,3 +418,34 @@ def test_the_affine_fit_has_its_least_risk_at_its_own_slope(model, assert_exact)
     assert 0.1 < abs(slope) < 3
     assert abs(tried[np.argmin(risks)] - slope) <= 0.01
     assert_exact(_elementwise_risk(mixture, 1.0 + slope * mixture.scores), risk)
+
+
+@pytest.mark.parametrize("batch", [2, 7])
+def test_batches_of_a_stack_do_not_change_risks(assert_exact, batch):
+    """Also where the last batch is not full, inside `jit` and `vmap`."""
+    snrs = jnp.linspace(0.5, 6.0, 5)
+
+    def risk(batch, snr):
+        return sl.bayes_risk(sl.Spiked(5.0, snr), batch=batch)
+
+    expected = risk(1, snrs)
+    assert_exact(risk(batch, snrs), expected)
+    assert_exact(jax.jit(partial(risk, batch))(snrs), expected)
+    assert_exact(jax.vmap(partial(risk, batch))(snrs), expected)
+    with pytest.raises(ValueError, match="batch"):
+        risk(0, snrs)
+
+
+@pytest.mark.parametrize(("model", "snr"), [(sl.Spiked, 2.0), (sl.Max, 3.0)])
+def test_the_bayes_risk_has_a_reverse_mode_gradient(model, snr):
+    """Also of stacks, against central differences, whose error is of the order of step²."""
+    step = 1e-4
+
+    def risk(snr):
+        return sl.bayes_risk(model(5.0, snr))
+
+    slope = float(risk(snr + step) - risk(snr - step)) / (2 * step)
+    snrs = jnp.asarray([snr, 2 * snr])
+    assert float(jax.grad(risk)(snr)) == pytest.approx(slope, rel=1e-6)
+    assert float(jax.grad(lambda snrs: jnp.sum(risk(snrs)))(snrs)[0]) == pytest.approx(slope, rel=1e-6)
+    assert float(jax.vmap(jax.grad(risk))(snrs)[0]) == pytest.approx(slope, rel=1e-6)

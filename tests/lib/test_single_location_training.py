@@ -11,9 +11,9 @@ from scipy.special import erf, softmax
 from scipy.stats import beta
 
 from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.training import (
-    Sphere,
-    descend,
+from lib.single_location.sphere_descent import (
+    SphereTask,
+    descend_on_sphere,
     erf_risk,
     manifold_distance,
     manifold_head,
@@ -25,7 +25,7 @@ from lib.single_location.training import (
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-TASK = Sphere(dimension=40, length=5, variance=0.5)
+TASK = SphereTask(dimension=40, length=5, variance=0.5)
 RISKS = {"erf": (erf_risk, erf), "softmax": (softmax_risk, lambda chi: softmax(chi, axis=1))}
 
 
@@ -79,7 +79,7 @@ def runs():
         starts = jax.vmap(partial(manifold_head, 40))(key=jr.split(jr.key(4), 4))
 
         def one(risk, start):
-            return descend(partial(risk, TASK), start, jnp.full(4800, 0.4), step_size=2e-3, every=400)
+            return descend_on_sphere(partial(risk, TASK), start, jnp.full(4800, 0.4), step_size=2e-3, every=400)
 
         yield {name: jax.jit(jax.vmap(partial(one, risk)))(starts) for name, (risk, _) in RISKS.items()}
 

@@ -6,7 +6,7 @@ from scipy import stats
 
 from lib.statistics import (
     comparison_quantile,
-    endless,
+    extrapolate_to_infinite_size,
     standard_error,
     student_quantile,
     weighted_slope,
@@ -63,8 +63,13 @@ def test_the_end_of_a_straight_line_has_an_honest_error():
     """Runs of variance 1/size about a + b/size: ends are unbiased, and their errors the scatter between repeats."""
     rng = np.random.default_rng(0)
     size = np.repeat([200.0, 400.0, 800.0], [16, 8, 4])
-    np.testing.assert_allclose(endless(size, 3.0 + 5.0 / size), (3.0, 0.0), atol=1e-12)
-    found = np.array([endless(size, 3.0 + 5.0 / size + rng.normal(size=28) / np.sqrt(size)) for _ in range(4000)])
+    np.testing.assert_allclose(extrapolate_to_infinite_size(size, 3.0 + 5.0 / size), (3.0, 0.0), atol=1e-12)
+    found = np.array(
+        [
+            extrapolate_to_infinite_size(size, 3.0 + 5.0 / size + rng.normal(size=28) / np.sqrt(size))
+            for _ in range(4000)
+        ]
+    )
     away = (found[:, 0] - 3.0) / found[:, 1]
     assert abs(away.mean()) < 4 / np.sqrt(4000)
     np.testing.assert_allclose(away.std(), stats.t(26).std(), rtol=0.05)

@@ -21,8 +21,7 @@ from chapters.finite_samples.theory import QUANTITIES, predict, quantities_of, r
 from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, RUNS, SMALLEST_RIDGE, SNR, STARTS, tracked, train
 from companion import Column, Table
 from companion.authoring.datasets import Result, in_parts, make
-from lib.single_location.bayes_optimal import bayes_optimal_risk
-from lib.single_location.tasks import LocationTask
+from lib.single_location import LocationTask, bayes_optimal_risk
 
 RIDGE_ALPHAS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
 # Weak regularisation: equal ridges of keys and values, at one size.

@@ -25,15 +25,15 @@ from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial, uniform
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
-from lib import single_location as sl
 from lib.batching import in_batches
+from lib.single_location import Spiked, bayes_risk, best_elementwise_risk, best_risk, hardmax, linear
 
 LARGEST_SNR, LARGEST_DECADE = 81.0, 12
 RISKS = {
-    "softmax": sl.bayes_risk,
-    "element_wise": sl.best_elementwise_risk,
-    "linear": partial(sl.best_risk, activation=sl.linear),
-    "largest_score": partial(sl.best_risk, activation=sl.hardmax),
+    "softmax": bayes_risk,
+    "element_wise": best_elementwise_risk,
+    "linear": partial(best_risk, activation=linear),
+    "largest_score": partial(best_risk, activation=hardmax),
 }
 NAMES = {
     "softmax": "softmax (Bayes)",
@@ -65,7 +65,7 @@ def exactly(scale: Values, top: Values) -> Mapping[str, Values]:
 
 @partial(jax.jit, static_argnums=0)
 def _risk(name, length, snr):
-    return RISKS[name](sl.Spiked(length, snr))
+    return RISKS[name](Spiked(length, snr))
 
 
 def numbers(trial: Trial) -> Numbers:

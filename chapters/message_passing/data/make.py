@@ -31,11 +31,7 @@ from chapters.message_passing.settings import (
 )
 from companion import Column, Table
 from companion.authoring.datasets import Result, in_parts, make
-from lib.single_location.activations import linear, softmax
-from lib.single_location.bayes_optimal import fixed_point
-from lib.single_location.erm import informed, simulate_seeds
-from lib.single_location.replica import replica
-from lib.single_location.tasks import Spiked
+from lib.single_location import Spiked, fixed_point, informed, linear, replica, simulate_seeds, softmax
 from lib.statistics import standard_error
 
 NAME = "message_passing"

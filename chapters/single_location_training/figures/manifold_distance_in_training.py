@@ -21,7 +21,7 @@ from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, b
 from chapters.single_location_training.marks import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
-from lib.single_location.training import manifold_distance
+from lib.single_location import manifold_distance
 
 # The two strokes at a break of an axis.
 BREAK = {"marker": [(-1, -0.5), (1, 0.5)], "markersize": 9, "linestyle": "none", "markeredgewidth": 1.2}

@@ -22,11 +22,18 @@ from matplotlib.figure import Figure
 
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
-from lib.single_location.activations import softmax
-from lib.single_location.descent import Path, descend_population
-from lib.single_location.erm import answer, draw_prompts, draw_truth, fresh_risk
-from lib.single_location.overlaps import Head, Overlaps
-from lib.single_location.tasks import Spiked
+from lib.single_location import (
+    Head,
+    HeadTrajectory,
+    Overlaps,
+    Spiked,
+    descend_population,
+    draw_prompts,
+    draw_truth,
+    fresh_risk,
+    head_output,
+    softmax,
+)
 from lib.statistics import comparison_quantile, standard_error
 
 # The task, and the descent: sizes of steps in units of D.
@@ -39,7 +46,7 @@ CROSS = {"m_kv": r"$k\cdot v^\star/D$", "m_vk": r"$v\cdot k^\star/D$", "q_vk": r
 class Walk:
     """A descent from off the manifold, its squared errors on real prompts, and one that starts on the manifold."""
 
-    path: Path
+    path: HeadTrajectory
     without_cross: Float[np.ndarray, " records"]
     errors: Float[np.ndarray, "records prompts"]
     on_manifold: Overlaps
@@ -55,7 +62,7 @@ def simulate(dimension: int, prompts: int, *, key: PRNGKeyArray) -> Walk:
 
     def test(head, index):
         fresh = draw_prompts(task, truth, prompts, noise_std=0.0, key=jr.fold_in(prompt_key, index))
-        return (fresh.labels - answer(softmax, fresh, head)) ** 2
+        return (fresh.labels - head_output(softmax, fresh, head)) ** 2
 
     path = descend(start_off(truth, key=start_key))
     errors = jax.jit(lambda heads: jax.lax.map(lambda at: test(*at), (heads, jnp.arange(path.risk.size))))(path.head)

@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
-from lib import single_location as sl
 from lib.finite_prompt import participation
+from lib.single_location import Max, best_risk, linear
 
 # Strengths that stay, and the factor of one that grows; the longest prompt keeps the latter within the quadrature.
 FIXED, GROWING = (2.0, 6.0, 12.0), 1.5
@@ -51,9 +51,9 @@ def simulate() -> LongPrompts:
     log_lengths = np.sort([*np.geomspace(np.log(2.0), LONGEST, STEPS), MIDDLE, LONG])
     strengths = np.stack([*(np.full_like(log_lengths, snr) for snr in FIXED), GROWING * np.sqrt(2 * log_lengths)])
     *fixed, growing = 1.0 - np.asarray(participation(strengths, np.broadcast_to(log_lengths, strengths.shape)))
-    linear = {decade: float(sl.best_risk(sl.Max(10.0**decade, np.inf), sl.linear)) for decade in DECADES}
-    certain = {decade: float(bayes_risk(sl.Max(10.0**decade, np.inf))) for decade in DECADES}
-    return LongPrompts(log_lengths, dict(zip(FIXED, fixed, strict=True)), growing, linear, certain)
+    linear_risks = {decade: float(best_risk(Max(10.0**decade, np.inf), linear)) for decade in DECADES}
+    certain = {decade: float(bayes_risk(Max(10.0**decade, np.inf))) for decade in DECADES}
+    return LongPrompts(log_lengths, dict(zip(FIXED, fixed, strict=True)), growing, linear_risks, certain)
 
 
 def numbers(prompts: LongPrompts) -> Numbers:

@@ -24,8 +24,7 @@ from matplotlib.figure import Figure
 from chapters.softmax_advantage.models import bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
-from lib import single_location as sl
-from lib.single_location.erm import draw_prompts, draw_truth
+from lib.single_location import Spiked, draw_prompts, draw_truth
 from lib.statistics import comparison_quantile, standard_error
 
 # The prompt, the dimension of its tokens, and how many more are drawn to measure what heads miss.
@@ -69,7 +68,7 @@ class Prompts:
 def simulate(*, key: PRNGKeyArray) -> Prompts:
     """Prompts of real tokens without label noise, read by the best softmax head and the best linear head."""
     truth_key, prompt_key, place_key = jr.split(key, 3)
-    task, truth = sl.Spiked(LENGTH, SNR), draw_truth(DIMENSION, key=truth_key)
+    task, truth = Spiked(LENGTH, SNR), draw_truth(DIMENSION, key=truth_key)
     drawn = jax.jit(lambda key: draw_prompts(task, truth, PROMPTS, noise_std=0.0, key=key))(prompt_key)
     tokens = np.asarray(drawn.tokens)
     scores, values = (tokens @ np.asarray(side) / np.sqrt(DIMENSION) for side in (truth.key, truth.value))

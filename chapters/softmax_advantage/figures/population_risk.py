@@ -22,8 +22,7 @@ from chapters.softmax_advantage.marks import DASHES, TITLES
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline, label
-from lib import single_location as sl
-from lib.single_location.population import bayes_integrals
+from lib.single_location import LocationTask, Spiked, bayes_integrals, best_elementwise_risk, best_risk, linear
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,11 @@ def best_risks(lengths: Iterable[int], snrs: Float[np.ndarray, " snrs"]) -> dict
     }
 
 
-def _best_risks(model: str, tasks: sl.LocationTask, snrs: Float[np.ndarray, " snrs"]) -> Risks:
+def _best_risks(model: str, tasks: LocationTask, snrs: Float[np.ndarray, " snrs"]) -> Risks:
     by_head = {
         "softmax": bayes_risk(tasks),
         "sigmoid": best_sigmoid(model, tasks),
-        "linear": np.asarray(sl.best_risk(tasks, sl.linear)),
+        "linear": np.asarray(best_risk(tasks, linear)),
     }
     return Risks(snrs, by_head)
 
@@ -81,8 +80,8 @@ def integrate_twice(lengths: Iterable[int]) -> TwoIntegrals:
 def compare_half_strength() -> HalfStrength:
     """At hints weak and strong: what one of two scores tells, and what both tell of a hint of half the strength."""
     snrs = np.asarray([0.1, 1.0, 4.0, 10.0, 40.0])
-    elementwise = np.asarray(sl.best_elementwise_risk(sl.Spiked(2, snrs)))
-    return HalfStrength(elementwise, bayes_risk(sl.Spiked(2, snrs / 2)), bayes_risk(sl.Spiked(2, snrs)))
+    elementwise = np.asarray(best_elementwise_risk(Spiked(2, snrs)))
+    return HalfStrength(elementwise, bayes_risk(Spiked(2, snrs / 2)), bayes_risk(Spiked(2, snrs)))
 
 
 def numbers(risks: Mapping[tuple[str, int], Risks], integrals: TwoIntegrals, half: HalfStrength) -> Numbers:

@@ -25,17 +25,14 @@ from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import MODELS, bayes_risk
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
-from lib import single_location as sl
-from lib.single_location import few_tokens
-from lib.single_location.activations import compiled_lowest_risk
-from lib.single_location.few_tokens import Prompts
+from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus
 
 # Steps of the lattices of scores: of that on which slopes are searched, and of that on which risks are taken.
 SEARCHED, TAKEN = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
 # The strongest hint of the published figure.
 STRONGEST = 12.0
-NORMALISED = {"softmax": sl.softmax, "softplus": sl.softplus}
-ELEMENTWISE = {"erf": sl.erf, "linear": sl.linear}
+NORMALISED = {"softmax": softmax, "softplus": softplus}
+ELEMENTWISE = {"erf": erf, "linear": linear}
 # The order of colours.
 HEADS = ("softmax", "softplus", "erf", "linear")
 # From here on a hint tells heads apart.
@@ -72,17 +69,19 @@ def trace(points: int) -> dict[str, Curves]:
 
 
 def _trace(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
-    make, hint, shift = MODELS[setting.model], few_tokens.spiked_hint, np.sqrt(STRONGEST)
+    make, hint, shift = MODELS[setting.model], few_tokens.spiked_log_ratio, np.sqrt(STRONGEST)
     if setting.model == "max":
-        hint, shift = few_tokens.max_hint, 0.0
-    ends = few_tokens.EDGE + shift
+        hint, shift = few_tokens.max_log_ratio, 0.0
+    ends = few_tokens.LARGEST_SCORE + shift
     coarse = [few_tokens.ScoreLattice(length, step=SEARCHED[length], highest=ends) for length in setting.lengths]
     fine = [few_tokens.ScoreLattice(length, step=TAKEN[length], highest=ends) for length in setting.lengths]
     by_head: dict[str, list[float]] = {name: [] for name in (*NORMALISED, *ELEMENTWISE)}
     for snr in snrs:
-        searched, taken = ([Prompts.of(one, hint(one.scores, snr)) for one in these] for these in (coarse, fine))
+        searched, taken = (
+            [Prompts.from_log_ratio(one, hint(one.scores, snr)) for one in these] for these in (coarse, fine)
+        )
         for name, activation in NORMALISED.items():
-            slope = few_tokens.best_slope(activation, searched)
+            slope = few_tokens.best_key_slope(activation, searched)
             by_head[name].append(float(few_tokens.mixed_risk(activation, slope, taken)))
         marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
         for name, activation in ELEMENTWISE.items():

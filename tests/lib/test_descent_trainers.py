@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from lib.single_location import Spiked, linear, softmax
+from lib.single_location.descent_trainers import full_batch_trainer, stochastic_trainer
 from lib.single_location.erm import (
     draw_prompts,
     draw_truth,
     minimise,
-    penalised,
+    penalised_loss,
     simulate_erm,
     uninformed,
 )
-from lib.single_location.plain import full_batch, stochastic
 
 RIDGE = (0.5, 0.7)
 
@@ -30,15 +30,17 @@ def problem(float64):
 
 
 def objectives(activation, prompts, *heads):
-    objective = penalised(activation, prompts, RIDGE)
+    objective = penalised_loss(activation, prompts, RIDGE)
     return [float(objective(head)) for head in heads]
 
 
 @pytest.mark.parametrize("activation", [softmax, linear])
 def test_gradient_descent_ends_at_the_bottom_that_l_bfgs_finds(problem, activation):
     prompts, start = problem
-    head, steps = jax.jit(lambda start: full_batch(steps=5000)(activation, prompts, RIDGE, start, jr.key(0)))(start)
-    bottom, _, _ = jax.jit(lambda start: minimise(penalised(activation, prompts, RIDGE), start))(start)
+    head, steps = jax.jit(lambda start: full_batch_trainer(steps=5000)(activation, prompts, RIDGE, start, jr.key(0)))(
+        start
+    )
+    bottom, _, _ = jax.jit(lambda start: minimise(penalised_loss(activation, prompts, RIDGE), start))(start)
     assert int(steps) < 5000
     np.testing.assert_allclose(*objectives(activation, prompts, head, bottom), rtol=1e-7)
     np.testing.assert_allclose(head.key, bottom.key, atol=1e-3)
@@ -47,17 +49,17 @@ def test_gradient_descent_ends_at_the_bottom_that_l_bfgs_finds(problem, activati
 def test_every_step_of_gradient_descent_falls_and_more_of_them_go_on(problem):
     """Down from the start, one objective after another; none after the gradient is flat."""
     prompts, start = problem
-    ends = [full_batch(steps=steps)(softmax, prompts, RIDGE, start, jr.key(0))[0] for steps in (1, 2, 5, 20)]
+    ends = [full_batch_trainer(steps=steps)(softmax, prompts, RIDGE, start, jr.key(0))[0] for steps in (1, 2, 5, 20)]
     assert np.all(np.diff(objectives(softmax, prompts, start, *ends)) < 0)
-    lazy = full_batch(steps=20, flat=1e3)
+    lazy = full_batch_trainer(steps=20, gradient_tolerance=1e3)
     assert int(lazy(softmax, prompts, RIDGE, start, jr.key(0))[1]) == 1
 
 
 def test_one_step_is_against_the_gradient(problem):
     """Of automatic differentiation, in the whole objective: the move is a positive multiple of it."""
     prompts, start = problem
-    head, _ = full_batch(steps=1)(softmax, prompts, RIDGE, start, jr.key(0))
-    slope = jax.grad(penalised(softmax, prompts, RIDGE))(start)
+    head, _ = full_batch_trainer(steps=1)(softmax, prompts, RIDGE, start, jr.key(0))
+    slope = jax.grad(penalised_loss(softmax, prompts, RIDGE))(start)
     moved, down = (
         np.concatenate([a, b])
         for a, b in ((head.key - start.key, head.value - start.value), (-slope.key, -slope.value))
@@ -69,10 +71,10 @@ def test_one_step_is_against_the_gradient(problem):
 def test_stochastic_descent_comes_near_the_same_bottom(problem, activation, size):
     """Nearer with more epochs; another key is another path."""
     prompts, start = problem
-    bottom, _, _ = jax.jit(lambda start: minimise(penalised(activation, prompts, RIDGE), start))(start)
+    bottom, _, _ = jax.jit(lambda start: minimise(penalised_loss(activation, prompts, RIDGE), start))(start)
 
     def train(epochs, key):
-        return jax.jit(stochastic(epochs=epochs, batch=8, step_size=size), static_argnums=0)(
+        return jax.jit(stochastic_trainer(epochs=epochs, batch=8, step_size=size), static_argnums=0)(
             activation, prompts, RIDGE, start, key
         )
 
@@ -88,7 +90,7 @@ def test_a_trainer_sees_the_prompts_and_start_of_l_bfgs(float64):
     """With no step to go but one, the head is hardly away from the start of that key."""
     task = Spiked(3, 2.0)
     how = {"noise_std": 0.3, "alpha": 2.0, "ridge": RIDGE, "dimension": 40, "start": uninformed, "key": jr.key(5)}
-    plain = simulate_erm(task, linear, **how, trainer=full_batch(steps=4000))
+    plain = simulate_erm(task, linear, **how, trainer=full_batch_trainer(steps=4000))
     quasi_newton = simulate_erm(task, linear, **how)
     np.testing.assert_allclose(plain.objective, quasi_newton.objective, rtol=1e-7)
     np.testing.assert_allclose(plain.risk, quasi_newton.risk, atol=1e-4)

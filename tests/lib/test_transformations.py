@@ -1,0 +1,157 @@
+"""Each docstring of `lib` lists which of jit, vmap and grad work; here each is tried on an example.
+
+The files `examples_*.py` of this folder hold the examples: `EXAMPLES` maps the full name of a function or method to a
+maker, which returns a function of one pytree of floating-point arrays and the value at which it is tried.
+`ESTIMATED_GRADIENTS` names those whose gradient is a random estimate, so that differences of values do not give it.
+"""
+
+import ast
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+TRANSFORMATIONS = ("jit", "vmap", "grad")
+# Central differences have a relative error of about STEP² plus rounding / STEP.
+STEP, DIFFERENCE_ERROR = 1e-5, 1e-5
+# Programs that were transformed add the same numbers in another order.
+ROUNDING = 1e-9
+
+# Modules, or folders of modules, whose functions have no examples yet.
+NOT_YET = ("lib.single_location", "lib.icl.many_heads", "lib.mixtures", "lib.random")
+
+pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
+
+
+def _load(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+FILES = [_load(path) for path in sorted(FOLDER.glob("examples_*.py"))]
+EXAMPLES = {name: make for file in FILES for name, make in file.EXAMPLES.items()}
+ESTIMATED_GRADIENTS = set().union(*(getattr(file, "ESTIMATED_GRADIENTS", ()) for file in FILES))
+
+
+def listed_in(doc: str) -> set[str] | None:
+    """The transformations that a docstring lists; None if it has no such line."""
+    match = re.search(r"Transformations:\s+([a-z]+(?:,\s+[a-z]+)*)", doc)
+    return None if match is None else set(re.split(r",\s+", match[1])) - {"none"}
+
+
+def _documented() -> dict[str, set[str]]:
+    """By the full name of a function or method the transformations that its docstring lists."""
+    documented = {}
+    for path in sorted((ROOT / "lib").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for node in ast.parse(path.read_text()).body:
+            nodes = [(node, "")]
+            if isinstance(node, ast.ClassDef):
+                nodes = [(inner, f"{node.name}.") for inner in node.body]
+            for function, owner in nodes:
+                if isinstance(function, ast.FunctionDef):
+                    listed = listed_in(inspect.cleandoc(ast.get_docstring(function) or ""))
+                    if listed is not None:
+                        documented[f"{module}.{owner}{function.name}"] = listed
+    return documented
+
+
+DOCUMENTED = {
+    name: listed
+    for name, listed in _documented().items()
+    if not any(name.startswith(f"{module}.") for module in NOT_YET)
+}
+
+
+def as_numbers(tree) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+
+
+def assert_close(left, right, tolerance):
+    for a, b in zip(as_numbers(left), as_numbers(right), strict=True):
+        assert np.isfinite(a).all()
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(b).max(initial=1e-3))
+
+
+def check_jit(function, argument, _):
+    assert_close(jax.jit(function)(argument), function(argument), ROUNDING)
+
+
+def check_vmap(function, argument, _):
+    """Two copies, the second a little larger."""
+    larger = jax.tree.map(lambda leaf: 1.01 * leaf, argument)
+    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), argument, larger)
+    results = jax.vmap(function)(batch)
+    for index, single in enumerate((argument, larger)):
+        assert_close(jax.tree.map(lambda leaf, i=index: leaf[i], results), function(single), ROUNDING)
+
+
+def check_grad(function, argument, estimated):
+    """The derivative of a weighted sum of the outputs in one direction, against a central difference."""
+
+    def total(argument):
+        leaves = [leaf for leaf in jax.tree.leaves(function(argument)) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+        return sum(jnp.sum(jnp.cos(jnp.arange(leaf.size)).reshape(leaf.shape) * leaf) for leaf in leaves)
+
+    gradient = jax.grad(total)(argument)
+    assert all(np.isfinite(leaf).all() for leaf in as_numbers(gradient))
+    if not estimated:
+        direction = jax.tree.map(symmetric_direction, argument)
+        ahead, behind = (jax.tree.map(lambda x, v, s=s: x + s * v, argument, direction) for s in (STEP, -STEP))
+        difference = (total(ahead) - total(behind)) / (2 * STEP)
+        slope = sum(jnp.sum(g * v) for g, v in zip(*map(jax.tree.leaves, (gradient, direction)), strict=True))
+        scale = sum(np.abs(g * v).sum() for g, v in zip(*map(as_numbers, (gradient, direction)), strict=True))
+        np.testing.assert_allclose(slope, difference, rtol=DIFFERENCE_ERROR, atol=DIFFERENCE_ERROR * float(scale) / 10)
+
+
+def symmetric_direction(leaf):
+    """Fixed numbers of the size of the leaf; symmetric where it is square, since it may be a covariance."""
+    direction = jnp.sin(1.0 + jnp.arange(leaf.size)).reshape(leaf.shape) * jnp.abs(leaf).max()
+    is_square = leaf.ndim >= 2 and leaf.shape[-1] == leaf.shape[-2]
+    return (direction + jnp.swapaxes(direction, -1, -2)) / 2 if is_square else direction
+
+
+CHECKS = {"jit": check_jit, "vmap": check_vmap, "grad": check_grad}
+
+
+def works(name: str, transformation: str) -> None:
+    function, argument = EXAMPLES[name]()
+    argument = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), argument)
+    CHECKS[transformation](function, argument, name in ESTIMATED_GRADIENTS)
+
+
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+@pytest.mark.parametrize("name", sorted(DOCUMENTED))
+def test_docstrings_list_exactly_the_transformations_that_work(name, transformation):
+    assert name in EXAMPLES, f"no example of {name} in tests/lib/examples_*.py"
+    if transformation in DOCUMENTED[name]:
+        works(name, transformation)
+    else:
+        with pytest.raises(Exception):  # noqa: B017, PT011 — JAX has many errors for what it cannot transform
+            works(name, transformation)
+
+
+def test_docstrings_list_only_known_transformations():
+    unknown = {name: extra for name, listed in DOCUMENTED.items() if (extra := listed - set(TRANSFORMATIONS))}
+    assert unknown == {}
+
+
+def test_examples_are_of_documented_functions():
+    assert set(EXAMPLES) - set(DOCUMENTED) == set()
+
+
+def test_a_wrong_gradient_is_noticed():
+    """Neither a gradient that is stopped halfway nor a function of Python numbers passes."""
+    with pytest.raises(AssertionError):
+        check_grad(lambda x: x * jax.lax.stop_gradient(x), jnp.asarray(2.0), False)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        check_jit(lambda x: jnp.asarray(float(x)), jnp.asarray(2.0), False)
