@@ -190,7 +190,7 @@ def end_of(run: Run, history: History) -> pd.DataFrame:
 
 _EXACT = {
     "softmax": jax.jit(lambda task, head, length: 2 * task.finite_risk(head, jnp.log(length))),
-    "linear": jax.jit(lambda task, head, length: 2 * task.linear_risk(head, length)),
+    "linear": jax.jit(lambda task, head, length: 2 * task.linear_head_risk(head, length)),
 }
 
 

@@ -104,7 +104,7 @@ def judged(history: History, activation: str, length: int) -> Table:
     if activation == "softmax":
         risk = jax.jit(lambda weights: task.finite_risk(published_head(weights), math.log(length)))
     else:
-        risk = jax.jit(lambda weights: task.linear_risk(published_head(weights), length))
+        risk = jax.jit(lambda weights: task.linear_head_risk(published_head(weights), length))
     weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), history.params)
     exact = 2 * np.asarray(jax.lax.map(risk, weights))
     columns = {"step": history.steps, "loss": history.loss, "loss_std_error": history.loss_std_error, "risk": exact}
