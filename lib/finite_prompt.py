@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, Real
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, require_count, require_float64
 from lib.attention import Attention, tilt_of
@@ -32,9 +32,7 @@ from lib.partition import (
     log_tilted_square,
     mean_log_sum,
 )
-
-Scalar = float | int | Float[Array, ""]
-Scalars = float | int | Real[Array, "..."] | Real[np.ndarray, "..."]
+from lib.types import Scalar, Scalars
 
 LARGEST_TAU = 30.0
 LARGEST_LOG_LENGTH = 330.0

@@ -16,6 +16,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from lib._checks import require_count, require_float64
+from lib.types import AnyArray
 
 
 class Trajectory(eqx.Module):
@@ -33,7 +34,7 @@ class Trajectory(eqx.Module):
 def gradient_flow(
     risk: Callable[[Any], Float[Array, ""]],
     params: PyTree,
-    times: Float[Array, " n"] | Float[np.ndarray, " n"],
+    times: Float[AnyArray, " n"],
     *,
     rtol: float = 1e-9,
     atol: float = 1e-11,

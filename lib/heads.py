@@ -13,13 +13,13 @@ give the share of the output that the prediction explains, and the best slope.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import as_float
+from lib.types import AnyArray
 
-Scores = Float[Array, "q l"] | Float[np.ndarray, "q l"]
-Values = Float[Array, "l e"] | Float[np.ndarray, "l e"]
+Scores = Float[AnyArray, "q l"]
+Values = Float[AnyArray, "l e"]
 
 
 class Comparison(eqx.Module):

@@ -14,11 +14,11 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, require_float64
 from lib.attention import Attention
-from lib.finite_prompt import Scalar
 from lib.icl.averages import QueryAverage, query_average
 from lib.icl.linear_regression import ErrorTerms, LinearRegression
 from lib.icl.score_table import ScoreTable, score_table
 from lib.measures import covariance_root
+from lib.types import AnyArray, Scalar
 
 
 class Blocks(eqx.Module):
@@ -33,7 +33,7 @@ class Blocks(eqx.Module):
     gain: Float[Array, "*rows"] = eqx.field(converter=as_float)
 
 
-def block_attention(A: Float[Array, "d d"] | Float[np.ndarray, "d d"], b: Scalar) -> Attention:
+def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
     """Return the head on R^{d+1} with `U = diag(A, 0)` and `V = (0, …, 0, b)`.
 
     Its infinite prompt predicts b⟨w, SAx_q⟩.
@@ -67,7 +67,7 @@ def block_head(blocks: Blocks) -> Attention:
     return block_attention(blocks.matrix, blocks.gain)
 
 
-def line_head(point: Float[Array, "4"] | Float[np.ndarray, "4"]) -> Attention:
+def line_head(point: Float[AnyArray, "4"]) -> Attention:
     """Return any head for d = 1, from the four weights on which its output depends.
 
     Args:
@@ -82,7 +82,7 @@ def line_head(point: Float[Array, "4"] | Float[np.ndarray, "4"]) -> Attention:
     return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
 
 
-def balanced_start(theta: Float[Array, "d p"] | Float[np.ndarray, "d p"], alpha: Scalar) -> Blocks:
+def balanced_start(theta: Float[AnyArray, "d p"], alpha: Scalar) -> Blocks:
     """Return `A = α ΘΘᵀ/‖ΘΘᵀ‖_F` and b = α, so that ‖A‖_F = b, which the infinite flow keeps.
 
     Args:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, Num, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import (
     as_float,
@@ -26,12 +26,11 @@ from lib._checks import (
     require_positive,
 )
 from lib.attention import Attention
-from lib.finite_prompt import Scalar, ScoreStatistics
+from lib.finite_prompt import ScoreStatistics
 from lib.icl.averages import PairAverage, pair_average
 from lib.icl.score_table import ScoreTable, score_table
 from lib.measures import covariance_root
-
-Numeric = Num[Array, "..."] | Num[np.ndarray, "..."]
+from lib.types import Numeric, Scalar
 
 
 class RegressionPrompts(NamedTuple):
