@@ -13,22 +13,26 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Real
 
 from lib._checks import require_count, require_float64
 from lib.types import AnyArray
 
 
 class Trajectory(eqx.Module):
-    """Parameters along a gradient flow.
+    """Recorded parameters along a training, in continuous time or by steps.
 
     Attributes:
-      times: the recorded times, shape (n,).
+      times: times of the gradient flow, or numbers of steps of a descent, shape (n,).
       params: the parameters; row i of every leaf is its value at `times[i]`.
+      loss: for a descent, the mean loss of the steps since the previous row, shape (n,); None for the gradient flow.
+      loss_std_error: its standard error, shape (n,); None for the gradient flow.
     """
 
-    times: Float[Array, " n"]
+    times: Real[Array, "*n"]
     params: PyTree
+    loss: Float[Array, "*n"] | None = None
+    loss_std_error: Float[Array, "*n"] | None = None
 
 
 def gradient_flow(
@@ -126,28 +130,12 @@ class Descent(eqx.Module):
         return cls(jnp.asarray(0), params, optimiser.init(params), key)
 
 
-class History(eqx.Module):
-    """A recorded descent, one row every so many steps.
-
-    Attributes:
-      steps: number of steps done at each row, shape (rows,).
-      loss: mean loss of the steps since the previous row, shape (rows,).
-      loss_std_error: its standard error, shape (rows,).
-      params: the parameters after step `steps`; every leaf has a leading axis of rows.
-    """
-
-    steps: Int[Array, "*rows"]
-    loss: Float[Array, "*rows"]
-    loss_std_error: Float[Array, "*rows"]
-    params: PyTree
-
-
 def descend(
     loss: Callable[[Any, PRNGKeyArray], Float[Array, ""]],
     optimiser: optax.GradientTransformation,
     state: Descent,
     steps: int,
-) -> tuple[Descent, History]:
+) -> tuple[Descent, Trajectory]:
     """Do some steps of a stochastic gradient descent under one `lax.scan`, and record one row.
 
     Args:
@@ -157,7 +145,7 @@ def descend(
       steps: number of steps, static.
 
     Returns:
-      The state after the steps, and one row of history, without a leading axis.
+      The state after the steps, and one row of its trajectory, without a leading axis.
 
     Transformations: jit, vmap, grad.
     """
@@ -168,7 +156,7 @@ def descend(
         return Descent(state.step + 1, optax.apply_updates(state.params, update), memory, state.key), batch_loss
 
     state, losses = jax.lax.scan(step, state, length=steps)
-    return state, History(state.step, losses.mean(), losses.std() / jnp.sqrt(steps), state.params)
+    return state, Trajectory(state.step, state.params, losses.mean(), losses.std() / jnp.sqrt(steps))
 
 
 def sgd(
@@ -179,8 +167,8 @@ def sgd(
     steps: int,
     every: int,
     key: PRNGKeyArray,
-) -> History:
-    """Return the history of a stochastic gradient descent, in one compiled program.
+) -> Trajectory:
+    """Return the trajectory of a stochastic gradient descent, in one compiled program.
 
     Use `train` for runs that are long enough to be stopped or watched.
 
@@ -193,7 +181,7 @@ def sgd(
       key: JAX random key of the run.
 
     Returns:
-      The history, `steps // every` rows.
+      The trajectory, `steps // every` rows.
 
     Raises:
       ValueError: if `steps` or `every` is not a whole number ≥ 1, or `every` does not divide `steps`.
@@ -210,26 +198,27 @@ class Progress(eqx.Module):
 
     Attributes:
       state: the current state.
-      history: all rows; NaN, and 0 in integers, in the rows that are not reached yet.
+      trajectory: all rows; NaN, and 0 in integers, in the rows that are not reached yet.
     """
 
     state: Descent
-    history: History
+    trajectory: Trajectory
 
     @property
     def loss(self) -> float:
         """The mean loss of the latest row; NaN before the first."""
-        reached = int(jnp.sum(self.history.steps > 0))
-        return float(self.history.loss[max(reached - 1, 0)])
+        reached, losses = int(jnp.sum(self.trajectory.times > 0)), self.trajectory.loss
+        assert losses is not None  # a descent records it
+        return float(losses[max(reached - 1, 0)])
 
     @property
     def arrays(self) -> list[Array]:
-        """State and history as plain arrays, which a file can hold; the key comes first, as its bits."""
+        """State and trajectory as plain arrays, which a file can hold; the key comes first, as its bits."""
         state = self.state
-        return [jr.key_data(state.key), *jax.tree.leaves((state.step, state.params, state.memory, self.history))]
+        return [jr.key_data(state.key), *jax.tree.leaves((state.step, state.params, state.memory, self.trajectory))]
 
     def moved_to(self, arrays: Sequence[Array | np.ndarray]) -> "Progress":
-        """Return the same run at the state and history that `arrays` hold.
+        """Return the same run at the state and trajectory that `arrays` hold.
 
         Args:
           arrays: the `arrays` of another `Progress` of a run with the same arguments.
@@ -248,9 +237,9 @@ class Progress(eqx.Module):
                 "These `arrays` are of a run with another key: its other half would be drawn from other randomness. "
                 f"Got {key_bits} for {jr.key_data(self.state.key)}."
             )
-        structure = jax.tree.structure((self.state.step, self.state.params, self.state.memory, self.history))
-        step, params, memory, history = jax.tree.unflatten(structure, rest)
-        return Progress(Descent(step, params, memory, self.state.key), history)
+        structure = jax.tree.structure((self.state.step, self.state.params, self.state.memory, self.trajectory))
+        step, params, memory, trajectory = jax.tree.unflatten(structure, rest)
+        return Progress(Descent(step, params, memory, self.state.key), trajectory)
 
 
 def train(
@@ -276,7 +265,7 @@ def train(
         arguments last yielded, the run ends exactly as if that one had not been stopped.
 
     Yields:
-      The progress at the start, then after every row; the last one holds the whole history.
+      The progress at the start, then after every row; the last one holds the whole trajectory.
 
     Raises:
       ValueError: as `sgd`, or if the resumed arrays belong to a run with another key.
@@ -291,8 +280,8 @@ def train(
     yield progress
     for row in range(int(progress.state.step) // every, rows):
         state, latest = go(progress.state)
-        history = jax.tree.map(lambda rows, new, row=row: rows.at[row].set(new), progress.history, latest)
-        progress = Progress(state, history)
+        trajectory = jax.tree.map(lambda rows, new, row=row: rows.at[row].set(new), progress.trajectory, latest)
+        progress = Progress(state, trajectory)
         yield progress
 
 
@@ -302,7 +291,7 @@ def _unreached(shape: tuple[int, ...], dtype: Any) -> Array:
 
 def _rows(steps: int, every: int) -> int:
     steps = require_count("sgd", "steps", steps, "a descent takes steps.")
-    every = require_count("sgd", "every", every, "history has a row every so many steps.")
+    every = require_count("sgd", "every", every, "a trajectory has a row every so many steps.")
     if steps % every:
         raise ValueError(
             f"`sgd(every=...)` must divide `steps`, so that the last row is the end. Got {every}, {steps}."
