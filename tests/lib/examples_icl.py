@@ -221,7 +221,7 @@ EXAMPLES = {
         COV,
     ),
     "lib.icl.linear_regression.LinearRegression.draw": lambda: (lambda x: regression_of(x).draw(4, 3, key=KEY), COV),
-    "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), TAU**2)),
+    "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), 2.0)),
     "lib.icl.score_table.score_table": lambda: (icl.score_table, LOG_LENGTH),
     # tasks
     "lib.icl.tasks.Task.draw": lambda: (lambda x: x.draw(key=KEY), general_regression()),
