@@ -1,4 +1,9 @@
-"""The science of the companion: attention on measures. A table of contents; importing it changes nothing."""
+"""The science of the companion: attention on measures. Importing it changes no setting and creates no array.
+
+It exports the functions and types that users start from: measures, attention, finite prompts, concentration and heads.
+`lib.icl` and `lib.single_location` do the same for their folders. Import the rest from its module: `lib.flow`, which
+needs diffrax, `lib.statistics`, and the building blocks `lib.partition`, `lib.batching` and `lib.types`.
+"""
 
 from lib.attention import Attention as Attention
 from lib.attention import attend as attend
@@ -6,7 +11,28 @@ from lib.attention import fluctuation as fluctuation
 from lib.attention import linear_attend as linear_attend
 from lib.attention import mean_square_weight as mean_square_weight
 from lib.attention import stream_attend as stream_attend
+from lib.concentration import BoundShape as BoundShape
+from lib.concentration import ByImportance as ByImportance
+from lib.concentration import ErrorCurve as ErrorCurve
+from lib.concentration import RadialTable as RadialTable
+from lib.concentration import Rate as Rate
+from lib.concentration import bilinear_gap as bilinear_gap
+from lib.concentration import error_curve as error_curve
+from lib.concentration import fit_bound as fit_bound
+from lib.concentration import fit_rate as fit_rate
+from lib.concentration import isotropic_error as isotropic_error
+from lib.concentration import log_log_length as log_log_length
+from lib.concentration import looseness as looseness
+from lib.concentration import one_over_length as one_over_length
+from lib.concentration import output_gap as output_gap
+from lib.concentration import radial_table as radial_table
+from lib.concentration import sample_gaps as sample_gaps
+from lib.concentration import sample_isotropic as sample_isotropic
+from lib.concentration import straight_exponents as straight_exponents
+from lib.concentration import tightest_bound as tightest_bound
+from lib.concentration import value_gap as value_gap
 from lib.finite_prompt import QueryRay as QueryRay
+from lib.finite_prompt import ScoreStatistics as ScoreStatistics
 from lib.finite_prompt import mean_output as mean_output
 from lib.finite_prompt import output_error as output_error
 from lib.finite_prompt import participation as participation
@@ -14,7 +40,13 @@ from lib.finite_prompt import quadrature_error as quadrature_error
 from lib.finite_prompt import rate_exponent as rate_exponent
 from lib.finite_prompt import sample_output as sample_output
 from lib.finite_prompt import score_error as score_error
+from lib.finite_prompt import score_statistics as score_statistics
 from lib.finite_prompt import typical_participation as typical_participation
+from lib.heads import Comparison as Comparison
+from lib.heads import compare as compare
+from lib.heads import explained_share as explained_share
+from lib.heads import linear_prediction as linear_prediction
+from lib.heads import regression_slope as regression_slope
 from lib.measures import Empirical as Empirical
 from lib.measures import Gaussian as Gaussian
 from lib.measures import GaussianMixture as GaussianMixture

@@ -1,4 +1,4 @@
-"""Turning bad input into sentences: which argument, which rule, why, and what came."""
+"""Checks of input. Each error names the argument, the rule, its reason and the value."""
 
 import operator
 from collections.abc import Callable
@@ -12,18 +12,42 @@ from jaxtyping import Array, Bool, Float
 
 
 def as_float(value: npt.ArrayLike | float | int) -> Float[Array, "..."]:
-    """`value` as a floating-point array in JAX's current precision; field converter of every pytree here."""
+    """Return `value` as a floating-point array in JAX's current precision; the field converter of `lib`'s pytrees.
+
+    Args:
+      value: a number or an array. Floating-point arrays keep their precision.
+
+    Returns:
+      The array, of the same shape.
+    """
     array = jnp.asarray(value)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
 
 
 def is_concrete(*values: npt.ArrayLike | float | int) -> bool:
-    """Whether all values can be looked at now, rather than being traced by `jit`, `vmap` or `grad`."""
+    """Return whether all values are known now, and not traced by `jit`, `vmap` or `grad`.
+
+    Args:
+      *values: numbers or arrays.
+
+    Returns:
+      True if none is a tracer.
+    """
     return not any(isinstance(value, Tracer) for value in values)
 
 
 def require_finite(owner: str, name: str, value: Float[Array, "..."], reason: str) -> None:
-    """Raise `ValueError` if a concrete `value` holds a NaN or an infinity. Traced values pass unseen."""
+    """Raise `ValueError` if a concrete `value` has a NaN or an infinity. Traced values pass unchecked.
+
+    Args:
+      owner: name of the function or class in the message.
+      name: name of the argument in the message.
+      value: the argument.
+      reason: why the rule holds, a sentence.
+
+    Raises:
+      ValueError: if an entry is not finite.
+    """
     if is_concrete(value) and not np.isfinite(np.asarray(value)).all():
         bad = int(np.size(value) - np.isfinite(np.asarray(value)).sum())
         raise ValueError(
@@ -32,7 +56,20 @@ def require_finite(owner: str, name: str, value: Float[Array, "..."], reason: st
 
 
 def require_count(owner: str, name: str, value: int, reason: str) -> int:
-    """`value` as a Python integer, or `ValueError` unless it is a whole number of at least 1."""
+    """Return `value` as a Python integer.
+
+    Args:
+      owner: name of the function or class in the message.
+      name: name of the argument in the message.
+      value: the argument, a whole number ≥ 1.
+      reason: why the rule holds, a sentence.
+
+    Returns:
+      The integer.
+
+    Raises:
+      ValueError: if `value` is not a whole number ≥ 1.
+    """
     try:
         count = operator.index(value)
     except TypeError:
@@ -43,17 +80,35 @@ def require_count(owner: str, name: str, value: int, reason: str) -> int:
 
 
 def require_positive(owner: str, name: str, value: Float[Array, "..."], reason: str) -> None:
-    """Raise `ValueError` unless every entry of a concrete `value` is finite and positive."""
+    """Raise `ValueError` unless every entry of a concrete `value` is finite and positive. Traced values pass unchecked.
+
+    Args:
+      owner: name of the function or class in the message.
+      name: name of the argument in the message.
+      value: the argument.
+      reason: why the rule holds, a sentence.
+
+    Raises:
+      ValueError: if an entry is not finite and positive.
+    """
     require_finite(owner, name, value, reason)
     if is_concrete(value) and not (np.asarray(value) > 0).all():
         raise ValueError(f"`{owner}({name}=...)` must be positive: {reason} Got {np.asarray(value)}.")
 
 
 def require_covariance(owner: str, name: str, cov: Float[Array, "..."]) -> None:
-    """Raise `ValueError` unless `cov` of shape (d, d), or each of a stack, is a covariance. It may be singular.
+    """Raise `ValueError` unless `cov` is a covariance, or a stack of covariances; they may be singular.
 
-    Its asymmetry and its negative eigenvalues may not exceed `d * eps(dtype) * largest eigenvalue`. Traced values pass
-    unseen.
+    The asymmetry and the negative eigenvalues may not exceed `d * eps(dtype) * largest eigenvalue`. Of a traced value
+    only the shape is checked.
+
+    Args:
+      owner: name of the function or class in the message.
+      name: name of the argument in the message.
+      cov: the argument, shape (d, d) or (..., d, d), d ≥ 1.
+
+    Raises:
+      ValueError: if a matrix is not square, finite, symmetric and positive semidefinite.
     """
     if cov.ndim < 2 or cov.shape[-1] != cov.shape[-2] or cov.shape[-1] == 0:
         raise ValueError(
@@ -83,9 +138,19 @@ def require_covariance(owner: str, name: str, cov: Float[Array, "..."]) -> None:
 def require_now_or_then(
     value: Float[Array, "..."], holds: Bool[Array, ""], rule: str, what_came: Callable[[], str]
 ) -> Float[Array, "..."]:
-    """`value`, guarded: `ValueError` at once where `holds` is concrete, a runtime error from inside `jit`.
+    """Return `value`, guarded by a condition, which is checked at once if it is concrete, else at run time.
 
-    Only the first can show values, so only there is `what_came` asked.
+    Args:
+      value: the array to return.
+      holds: the condition, shape ().
+      rule: the rule and its reason, a sentence.
+      what_came: returns a sentence with the offending values; called only for a concrete condition.
+
+    Returns:
+      `value`.
+
+    Raises:
+      ValueError: if the condition is concrete and false. Inside `jit` a false condition is a runtime error.
     """
     if is_concrete(holds):
         if not holds:
@@ -95,7 +160,15 @@ def require_now_or_then(
 
 
 def require_float64(owner: str, value: Float[Array, "..."]) -> None:
-    """Raise `ValueError` unless JAX computes in double precision."""
+    """Raise `ValueError` unless `value` has double precision.
+
+    Args:
+      owner: name of the function in the message.
+      value: an array in JAX's current precision.
+
+    Raises:
+      ValueError: if it is not float64.
+    """
     if value.dtype != jnp.float64:
         raise ValueError(
             f"`{owner}` needs double precision, because exact theory in single precision is not exact: wrap the call "

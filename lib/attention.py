@@ -1,8 +1,8 @@
 """Attention is the gradient of a log-moment-generating function: `T[μ](z) = V ∇Λ_μ(U z)`.
 
-[BB26] writes softmax attention as an operator on measures, `T[μ](z) = ∫ e^⟨Uz,z'⟩ V z' dμ / ∫ e^⟨Uz,z'⟩ dμ`;
-the quotient is `V` times the gradient of `Λ_μ`. One definition then covers the prompt in hand (an `Empirical`),
-the infinite prompt (its law), and everything between.
+[BB26] writes softmax attention as an operator on measures, `T[μ](z) = ∫ e^⟨Uz,z'⟩ V z' dμ / ∫ e^⟨Uz,z'⟩ dμ`; the
+quotient is `V` times the gradient of `Λ_μ`. One definition then covers a given prompt (an `Empirical`), the infinite
+prompt (the distribution of its tokens), and everything between.
 """
 
 from functools import partial
@@ -19,13 +19,21 @@ from lib.measures import Measure, tilted_cov, tilted_mean
 
 
 class Attention(eqx.Module):
-    """One head: `bilinear` is U = KᵀQ of shape (d, d), `value` is V of shape (e, d). No 1/√d is applied."""
+    """One attention head, `T[μ](z) = V ∇Λ_μ(U z)`; no factor 1/√d is applied to scores.
+
+    Args:
+      bilinear: U = KᵀQ, shape (d, d), or (d, q) for queries of another dimension than tokens.
+      value: V, shape (e, d).
+
+    Raises:
+      ValueError: if U and V act on tokens of different dimensions, or an entry is not finite.
+    """
 
     bilinear: Float[Array, "d q"] = eqx.field(converter=as_float)
     value: Float[Array, "e d"] = eqx.field(converter=as_float)
 
     def __check_init__(self):
-        """Both act on tokens of the same dimension."""
+        """Check that both matrices act on tokens of one dimension and are finite."""
         if self.bilinear.ndim != 2 or self.value.ndim != 2 or self.bilinear.shape[0] != self.value.shape[1]:
             raise ValueError(
                 "`Attention(bilinear, value)` needs U of shape (d, d) and V of shape (e, d) with one d, because "
@@ -37,7 +45,21 @@ class Attention(eqx.Module):
 
     @classmethod
     def from_kqv(cls, key: Float[Array, "p d"], query: Float[Array, "p d"], value: Float[Array, "e d"]) -> "Attention":
-        """The head with key, query and value matrices K, Q, V: `⟨K z', Q z⟩ = ⟨z', U z⟩` with U = KᵀQ."""
+        """Return the head with key, query and value matrices K, Q, V: `⟨K z', Q z⟩ = ⟨z', U z⟩` with U = KᵀQ.
+
+        Args:
+          key: K, shape (p, d).
+          query: Q, shape (p, d).
+          value: V, shape (e, d).
+
+        Returns:
+          The head, with `bilinear` of shape (d, d).
+
+        Raises:
+          ValueError: if K and Q do not have the same number of rows.
+
+        Transformations: jit, vmap, grad.
+        """
         key, query = as_float(key), as_float(query)
         if key.ndim != 2 or query.ndim != 2 or key.shape[0] != query.shape[0]:
             raise ValueError(
@@ -48,18 +70,43 @@ class Attention(eqx.Module):
 
 
 def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " e"]:
-    """`V ∇Λ_μ(U z)`: softmax attention of the prompt `measure` at `query` ([BB26], written for any measure).
+    """Return `T[μ](z) = V ∇Λ_μ(U z)`, softmax attention of the prompt μ at the query z.
 
-    On an `Empirical` this is textbook softmax; on a `Gaussian` it is affine in the query [BB26, Lemma 2.1].
-    Raises where `Λ_μ(U z)` is not finite.
+    On an `Empirical` this is textbook softmax attention; on a `Gaussian` it is affine in the query [BB26, Lemma 2.1].
+
+    Args:
+      params: the head.
+      measure: the prompt μ, tokens in R^d.
+      query: z, shape (q,), the size of U's columns; use `jax.vmap` for several queries.
+
+    Returns:
+      The output, shape (e,).
+
+    Raises:
+      ValueError: if shapes do not fit, or Λ_μ(U z) is not finite. Inside `jit` the latter is a runtime error.
+
+    Source: [BB26], for any measure. Transformations: jit, vmap, grad.
     """
     return params.value @ tilted_mean(measure, tilt_of(params, measure, query))
 
 
 def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " e"]:
-    """`V E_μ[z' z'ᵀ] U z`: linear attention, the second moment in place of the tilted mean [BB26].
+    """Return `V E_μ[z' z'ᵀ] U z`, linear attention: the second moment replaces the tilted mean.
 
     The second moment is never formed: `E[z' z'ᵀ] ξ = ∇²Λ(0) ξ + ⟨∇Λ(0), ξ⟩ ∇Λ(0)`.
+
+    Args:
+      params: the head.
+      measure: the prompt μ, tokens in R^d.
+      query: z, shape (q,).
+
+    Returns:
+      The output, shape (e,).
+
+    Raises:
+      ValueError: if shapes do not fit.
+
+    Source: [BB26]. Transformations: jit, vmap, grad.
     """
     tilt = tilt_of(params, measure, query)
     mean, cov_tilt = jax.jvp(partial(tilted_mean, measure), (jnp.zeros_like(tilt),), (tilt,))
@@ -67,10 +114,23 @@ def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]
 
 
 def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, "e e"]:
-    """`lim_L L·Cov T[μ̂_L](z)`, the size of finite-prompt noise at a fixed query (derived here, delta method).
+    """Return `lim_L L·Cov T[μ̂_L](z)`, the size of finite-prompt noise at a fixed query.
 
-    `V e^{Λ(2ξ)-2Λ(ξ)} (∇²Λ(2ξ) + g gᵀ) Vᵀ` with `g = ∇Λ(2ξ) - ∇Λ(ξ)`, ξ = Uz. It needs 2ξ in the domain of
-    `Λ`, where the weights have a second moment, and raises elsewhere: there L·Cov grows without bound.
+    It is `V e^{Λ(2ξ)-2Λ(ξ)} (∇²Λ(2ξ) + g gᵀ) Vᵀ` with `g = ∇Λ(2ξ) - ∇Λ(ξ)` and ξ = Uz. It needs 2ξ in the domain of Λ,
+    where the weights have a second moment; outside, L·Cov grows without bound.
+
+    Args:
+      params: the head.
+      measure: the distribution μ of the prompt's independent tokens.
+      query: z, shape (q,).
+
+    Returns:
+      The limit, a covariance of shape (e, e).
+
+    Raises:
+      ValueError: if shapes do not fit, or Λ(2ξ) is not finite. Inside `jit` the latter is a runtime error.
+
+    Source: derived here (delta method). Transformations: jit, vmap, grad.
     """
     tilt = tilt_of(params, measure, query)
     shift = tilted_mean(measure, 2 * tilt) - tilted_mean(measure, tilt)
@@ -79,10 +139,23 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
 
 
 def mean_square_weight(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
-    """`E w² = e^{Λ(2ξ)-2Λ(ξ)}` of a token's weight `w = e^{⟨ξ,z⟩-Λ(ξ)}`, whose mean is 1. Derived here.
+    """Return `E w² = e^{Λ(2ξ)-2Λ(ξ)}` of a token's weight `w = e^{⟨ξ,z⟩-Λ(ξ)}`, whose mean is 1.
 
-    Of a prompt of L tokens w = L p with p its softmax weights: this is `L Σ p²`, between 1 and L, and L over it the
-    number of tokens that matter. `+inf` where 2ξ is outside the domain of `Λ`.
+    For a prompt of L tokens w = L p with p the softmax weights, so this is `L Σ p²`, between 1 and L; L divided by it
+    is the effective number of tokens.
+
+    Args:
+      params: the head.
+      measure: the distribution μ of tokens.
+      query: z, shape (q,).
+
+    Returns:
+      The mean square, shape (); `+inf` where 2ξ is outside the domain of Λ.
+
+    Raises:
+      ValueError: if shapes do not fit.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     return _mean_square_weight(measure, tilt_of(params, measure, query))
 
@@ -100,10 +173,26 @@ def stream_attend(
     key: PRNGKeyArray,
     block: int = 65_536,
 ) -> Float[Array, " e"]:
-    """Attention over a prompt of `n` fresh tokens of `measure`, in memory O(block · d): online softmax.
+    """Return `T[μ̂_n](z)` of a prompt of n fresh tokens of μ, in memory O(block · d), by online softmax.
 
-    Block j is `measure.sample(block, key=fold_in(key, j))`, the last one cut to fit, so the answer is that of
-    `attend` on those tokens up to rounding, whatever `n`. `n` and `block` are static.
+    Block j is `measure.sample(block, key=fold_in(key, j))`, and the last block is cut to fit. The output is that of
+    `attend` on these tokens up to rounding, for any `n`.
+
+    Args:
+      params: the head.
+      measure: the distribution μ of tokens.
+      query: z, shape (q,).
+      n: the number of tokens, n ≥ 1; static under `jit`.
+      key: JAX random key.
+      block: the number of tokens in memory at once, at least 1; static under `jit`. Blocks follow one after the other.
+
+    Returns:
+      The output, shape (e,).
+
+    Raises:
+      ValueError: if shapes do not fit, or `n` or `block` is not a whole number ≥ 1.
+
+    Transformations: jit, vmap, grad.
     """
     n = require_count("stream_attend", "n", n, "an empty prompt defines no probability measure.")
     block = require_count("stream_attend", "block", block, "tokens are drawn a block at a time.")
@@ -114,7 +203,7 @@ def stream_attend(
 def _stream_mean(
     measure: Measure, tilt: Float[Array, " d"], n: int, key: PRNGKeyArray, block: int
 ) -> Float[Array, " d"]:
-    """The softmax-weighted mean of the tokens, with the running log of the weights' sum as the only other state."""
+    """Return the softmax-weighted mean of the tokens; the only other state is the running log of the weights' sum."""
     blocks, rest = divmod(n, block)
 
     def absorb(j, state, size=block):
@@ -134,7 +223,21 @@ def _stream_mean(
 
 
 def tilt_of(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " d"]:
-    """`ξ = U z`, the tilt a query puts on the prompt's law; raises where shapes do not fit."""
+    """Return `ξ = U z`, the tilt that a query puts on the distribution of tokens.
+
+    Args:
+      params: the head.
+      measure: the prompt, whose dimension is checked.
+      query: z, shape (q,).
+
+    Returns:
+      ξ, shape (d,).
+
+    Raises:
+      ValueError: if shapes do not fit, or an entry of `query` is not finite.
+
+    Transformations: jit, vmap, grad.
+    """
     if jnp.shape(query) != params.bilinear.shape[1:]:
         raise ValueError(
             f"`query` must be a vector U = `bilinear` of shape {params.bilinear.shape} can act on. "

@@ -1,4 +1,8 @@
-"""Many computations of one kind, in batches that fit a cache: compiled once, results cut to what was asked for."""
+"""Many computations of one kind, in batches that fit a cache or share a compilation.
+
+Batches follow one after the other. On a CPU this is up to several times as fast as one large `vmap`, whose intermediate
+results leave the cache; on a GPU pass a larger batch.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,27 +12,50 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num
 
-# How many numbers one batch may hold unless told otherwise: a few fit a cache, all of them no memory.
-TOGETHER = 2**16
-# Of tables: large enough to hide the cost of a call, small enough that the padding of a short one is cheap.
-BATCH = 64
+# How many numbers one batch of `map_batched` holds by default: such a batch fits a cache.
+NUMBERS_AT_ONCE = 2**16
+# Rows per call of `tabulate`: enough to hide the cost of a call, few enough that padding a short table is cheap.
+ROWS_PER_CALL = 64
 
 
-def map_batched(one: Callable, rows: Any, *, size: int, together: int = TOGETHER) -> Any:
-    """`one` of every row of the pytree `rows`, each computation of about `size` numbers, `together` numbers at once.
+def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: int = NUMBERS_AT_ONCE) -> Any:
+    """Return `function` of every row of a pytree, in batches of about `numbers_at_once` numbers.
 
-    The rows are padded to a whole number of batches, or the last would be compiled by itself. Inside `jit` or outside.
+    The rows are padded to a whole number of batches, because the last batch would otherwise be compiled by itself.
+
+    Args:
+      function: maps one row of `rows` to a pytree of arrays.
+      rows: a pytree of arrays with a common leading axis n ≥ 1.
+      size: how many numbers one call of `function` holds, roughly.
+      numbers_at_once: how many numbers a batch may hold: it is `vmap`ped over max(1, min(n, numbers_at_once // size))
+        rows.
+
+    Returns:
+      The results, with a leading axis n.
+
+    Transformations: jit, vmap, grad.
     """
     n = len(jax.tree.leaves(rows)[0])
-    batch = max(1, min(n, together // size))
+    batch = max(1, min(n, numbers_at_once // size))
     padded = jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], -n % batch, axis=0)]), rows)
-    return jax.tree.map(lambda leaf: leaf[:n], jax.lax.map(one, padded, batch_size=batch))
+    return jax.tree.map(lambda leaf: leaf[:n], jax.lax.map(function, padded, batch_size=batch))
 
 
-def in_batches(program: Callable, *columns: np.ndarray, batch: int = BATCH) -> Any:
-    """`program`, which takes `batch` rows of every column at once, over all rows; a pytree of NumPy arrays.
+def in_batches(program: Callable, *columns: np.ndarray, batch: int = ROWS_PER_CALL) -> Any:
+    """Return `program` of all rows, called on `batch` rows at a time.
 
-    Every call has one shape, so calls with different numbers of rows share a compilation.
+    Every call has the same shapes, so that calls with different numbers of rows share one compilation of a jitted
+    program.
+
+    Args:
+      program: maps `batch` rows of every column to a pytree of arrays with a leading axis `batch`.
+      *columns: NumPy arrays with a common leading axis n ≥ 1.
+      batch: number of rows per call; the last call is padded with copies of the last row.
+
+    Returns:
+      The results as NumPy arrays with a leading axis n.
+
+    Transformations: none.
     """
     n = len(columns[0])
     padded = [np.concatenate([column, np.repeat(column[-1:], -n % batch, axis=0)]) for column in columns]
@@ -37,7 +64,17 @@ def in_batches(program: Callable, *columns: np.ndarray, batch: int = BATCH) -> A
 
 
 def tabulate(function: Callable, *arguments: float | Num[Array, "..."] | Num[np.ndarray, "..."]) -> Any:
-    """`function`, which is vectorised, jitted over the broadcast `arguments`; a pytree of arrays of that shape."""
+    """Return a vectorised `function` of the broadcast arguments, jitted and called on a fixed number of rows at a time.
+
+    Args:
+      function: maps vectors of one length to a pytree of arrays of that length.
+      *arguments: numbers or arrays that broadcast; they are converted to float64.
+
+    Returns:
+      The results as NumPy arrays of the broadcast shape.
+
+    Transformations: none.
+    """
     columns = np.broadcast_arrays(*(np.asarray(argument, np.float64) for argument in arguments))
     values = in_batches(jax.jit(function), *(column.ravel() for column in columns))
     return jax.tree.map(lambda leaf: leaf.reshape(columns[0].shape), values)

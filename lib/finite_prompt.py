@@ -1,12 +1,12 @@
-"""Finite prompts of Gaussian tokens, exactly: two functions of (τ, ln L) carry everything.
+"""Finite prompts of Gaussian tokens, exactly: two functions of (τ, ln L) give every error.
 
-Tokens i.i.d. N(m, Γ), tilt ξ = Uz, τ² = ⟨ξ, Γξ⟩: the scores are ⟨ξ, m⟩ + τ g_i with g_i standard normal. Given
-the scores, the rest of each token is an independent Gaussian, so with p = softmax(τg) and ĝ = Σ p_i g_i
+Tokens i.i.d. N(m, Γ), tilt ξ = Uz, τ² = ⟨ξ, Γξ⟩: the scores are ⟨ξ, m⟩ + τ g_i with g_i standard normal. Given the
+scores, the rest of each token is an independent Gaussian, so with p = softmax(τg) and ĝ = Σ p_i g_i
 
-    T[μ̂_L](z) = V (m + (Γξ/τ) ĝ + √(Σ p_i²) C^{1/2} ζ)   in law,   C = Γ - (Γξ)(Γξ)ᵀ/τ²,   ζ ~ N(0, I).
+    T[μ̂_L](z) = V (m + (Γξ/τ) ĝ + √(Σ p_i²) C^{1/2} ζ)   in distribution,   C = Γ - (Γξ)(Γξ)ᵀ/τ²,   ζ ~ N(0, I).
 
-What matters of the scores are the participation `P = E Σ p_i²` and the score error `Q = E (ĝ - τ)²`; both are
-integrals of lib.partition. Derived here, see book/exact_finite_prompt.
+What matters of the scores are the participation `P = E Σ p_i²` and the score error `Q = E (ĝ - τ)²`; both are integrals
+of lib.partition. Derived here, see book/exact_finite_prompt.
 """
 
 from functools import partial
@@ -17,27 +17,38 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, Real
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import as_float, is_concrete, require_count, require_float64
 from lib.attention import Attention, tilt_of
 from lib.batching import in_batches
 from lib.measures import Gaussian
-from lib.partition import DEFAULT, Resolution, levels, log_survival, log_tilted, log_tilted_square, mean_log_sum
-
-Scalar = float | int | Float[Array, ""]
-Scalars = float | int | Real[Array, "..."] | Real[np.ndarray, "..."]
+from lib.partition import (
+    DEFAULT_RESOLUTION,
+    Resolution,
+    levels,
+    log_survival,
+    log_tilted,
+    log_tilted_square,
+    mean_log_sum,
+)
+from lib.types import Scalar, Scalars
 
 LARGEST_TAU = 30.0
 LARGEST_LOG_LENGTH = 330.0
 # The relative rounding of some 1e5 added positive terms whose exponents, a few hundred, are known to 1e-16.
 ROUNDING = 2e-13
-# Below this τ² the two functions are continued along their tangent at zero, so that τ² = 0 has a derivative.
-SMALL = 1e-7
+# Below this τ² the two functions are continued along their tangent at zero, so that they have a derivative there.
+SMALLEST_TAU_SQUARED = 1e-7
 
 
 class ScoreStatistics(eqx.Module):
-    """What a Gaussian prompt's error depends on: `participation` E Σ p² and `score_error` E(ĝ - τ)²."""
+    """The two numbers that decide the error of a finite Gaussian prompt.
+
+    Attributes:
+      participation: P = E Σ p², any shape.
+      score_error: Q = E (ĝ - τ)², of the same shape.
+    """
 
     participation: Float[Array, "..."]
     score_error: Float[Array, "..."]
@@ -113,9 +124,24 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
 
 
 def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatistics:
-    """Participation and score error at τ² (both are even in τ), with a finite derivative at τ² = 0.
+    """Return the participation P and the score error Q as functions of τ², in which both are smooth.
 
-    Forward derivatives are computed with the values, so reverse mode costs no more than the two numbers.
+    Both are even in τ, and have a finite derivative at τ² = 0. Concrete arguments are evaluated in batches of eight
+    pairs by one compiled program; traced ones one pair after the other, because the nodes of a single pair fit a
+    processor's cache. Forward derivatives are computed with the values, so that reverse mode keeps two numbers per
+    pair.
+
+    Args:
+      tau_squared: variance of the scores, 0 ≤ τ² ≤ 900.
+      log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
+
+    Returns:
+      P and Q, each of the broadcast shape, with a relative error below 1e-11. NaN outside the domain.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     tau_squared, log_length = as_float(tau_squared), as_float(log_length)
     require_float64("lib.finite_prompt", tau_squared)
@@ -126,16 +152,28 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatisti
 
 
 def _tabulated(tau_squared: Float[np.ndarray, "*n"], log_length: Float[np.ndarray, "*n"]) -> ScoreStatistics:
-    """A few pairs at a time, so that one compiled program, which is large, serves arrays of every shape."""
+    """Evaluate a few pairs at a time, so that one compiled program, which is large, serves arrays of every shape."""
     found = in_batches(_vectorised, tau_squared.ravel(), log_length.ravel(), batch=8)
     return ScoreStatistics(*(jnp.asarray(column).reshape(tau_squared.shape) for column in found))
 
 
 def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
-    """Relative accuracy of `participation` and `score_error` at (τ, log_length), the worse of the two.
+    """Return the relative accuracy of `participation` and `score_error`, the worse of the two.
 
-    Twice the largest difference made by a finer step and by a longer reach of both trapezoids, plus the rounding
-    of sums this long. NaN outside the guaranteed domain.
+    It is twice the largest difference made by a finer step and by a longer reach of both trapezoids, plus the rounding
+    of sums this long. Pairs are evaluated one after the other, also under `vmap`.
+
+    Args:
+      tau: standard deviation of the scores, |τ| ≤ 30.
+      log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330; the arrays broadcast.
+
+    Returns:
+      The relative error, of the broadcast shape. NaN outside the domain.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap.
     """
     tau, log_length = as_float(tau), as_float(log_length)
     require_float64("lib.finite_prompt.quadrature_error", tau)
@@ -146,11 +184,23 @@ def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
 def mean_output(
     params: Attention, gaussian: Gaussian, query: Float[Array, " q"], log_length: Scalar
 ) -> Float[Array, " e"]:
-    """`E T[μ̂_L](z) = V m + (1 - P) V Γ U z`: the direction is linear attention's, the length is shrunk by `1 - P`.
+    """Return `E T[μ̂_L](z) = V m + (1 - P) V Γ U z`: the direction of linear attention, shrunk by the factor 1 - P.
 
-    P depends on the query, so the mean is not linear in it: E ĝ = τ (1 - P), by Stein's identity, levels off. Domain
-    and accuracy are those of `participation`, with τ the standard deviation of the query's scores: NaN where τ > 30.
-    Derived here.
+    P depends on the query, so the mean is not linear in it: E ĝ = τ (1 - P), by Stein's identity, levels off.
+
+    Args:
+      params: the head.
+      gaussian: the distribution N(m, Γ) of tokens.
+      query: z, shape (q,).
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+
+    Returns:
+      The mean output, shape (e,). Accuracy as `participation`, with τ² = ⟨Uz, ΓUz⟩; NaN where τ > 30.
+
+    Raises:
+      ValueError: if float64 is off or shapes do not fit.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     at = _scores(params, gaussian, query)
     shrinkage = 1 - score_statistics(at.variance, log_length).participation
@@ -162,8 +212,20 @@ def output_error(
 ) -> Float[Array, ""]:
     """Return `E ‖T[μ̂_L](z) - T[μ](z)‖² = (‖VΓξ‖²/τ²) Q + P (tr VΓVᵀ - ‖VΓξ‖²/τ²)`, at one query.
 
-    Domain and accuracy are those of `score_error`, with τ the standard deviation of the query's scores: NaN where
-    τ > 30. Derived here.
+    Args:
+      params: the head.
+      gaussian: the distribution μ = N(m, Γ) of tokens.
+      query: z, shape (q,).
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+
+    Returns:
+      The mean square error, summed over output coordinates, shape (). Accuracy as `score_error`, with τ² = ⟨Uz, ΓUz⟩;
+      NaN where τ > 30.
+
+    Raises:
+      ValueError: if float64 is off or shapes do not fit.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     at = _scores(params, gaussian, query)
     statistics = score_statistics(at.variance, log_length)
@@ -175,9 +237,24 @@ def output_error(
 def sample_output(
     params: Attention, gaussian: Gaussian, query: Float[Array, " q"], n: int, *, key: PRNGKeyArray
 ) -> Float[Array, " e"]:
-    """One draw of `T[μ̂_n](z)`, collapsed: n scalar normals and one vector in place of n vectors.
+    """Return one draw of `T[μ̂_n](z)`, from n normal scores and one vector in place of n vectors.
 
-    Equal in law to `attend(params, empirical(gaussian, n, key=key), query)`. Derived here.
+    Equal in distribution to `attend(params, empirical(gaussian, n, key=key), query)`.
+
+    Args:
+      params: the head.
+      gaussian: the distribution N(m, Γ) of tokens.
+      query: z, shape (q,).
+      n: the number of tokens, n ≥ 1; static under `jit`.
+      key: JAX random key.
+
+    Returns:
+      The output, shape (e,).
+
+    Raises:
+      ValueError: if n is not a whole number ≥ 1, or shapes do not fit.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     n = require_count("sample_output", "n", n, "an empty prompt defines no probability measure.")
     score_key, rest_key = jr.split(key)
@@ -193,12 +270,19 @@ def sample_output(
 
 
 def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
-    """The exponent β in `E‖T[μ̂_L] - T[μ]‖²_{L²(ν)} = L^{-β + o(1)}`, queries N(0, Γ_q), H = ‖Γ^{1/2} U Γ_q^{1/2}‖_op.
+    """Return the exponent β in `E‖T[μ̂_L] - T[μ]‖²_{L²(ν)} = L^{-β + o(1)}` for Gaussian tokens and queries.
 
-    β = 1 for H² ≤ ½ and (√(1 + 4/H²) - 1)/2 beyond: the inverse golden ratio at H = 1, about 1/H² for large H.
-    For H² < ½ this is a theorem, and L times the error has a finite limit (derived here, see
-    book/output_concentration). For H² ≥ ½ it is a heuristic, which agrees with the exact theory (derived here, see
-    book/sharp_rates).
+    β = 1 for H² ≤ ½ and (√(1 + 4/H²) - 1)/2 beyond: the inverse golden ratio at H = 1, about 1/H² for large H. For H² <
+    ½ this is a theorem, and L times the error has a finite limit (derived here, see book/output_concentration). For H²
+    ≥ ½ it is a heuristic, which agrees with the exact theory (derived here, see book/sharp_rates).
+
+    Args:
+      operator_norm: H = ‖Γ^{1/2} U Γ_q^{1/2}‖_op for tokens of covariance Γ and queries N(0, Γ_q), H ≥ 0, any shape.
+
+    Returns:
+      β in (0, 1], of the same shape.
+
+    Source: derived here, see book/sharp_rates. Transformations: jit, vmap, grad.
     """
     squared = as_float(operator_norm) ** 2
     inverse = 1 / jnp.maximum(squared, 0.5)
@@ -207,9 +291,14 @@ def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
 
 
 class QueryRay(eqx.Module):
-    """Queries `τ · direction` of one head, asked of Gaussian tokens; their scores have standard deviation τ.
+    """Queries `τ · direction` of one head on Gaussian tokens, scaled so that their scores have standard deviation τ.
 
-    The infinite prompt answers on a straight line, `V m + τ · line` [BB26, Lemma 2.1].
+    The outputs of the infinite prompt lie on a straight line, `V m + τ · line` [BB26, Lemma 2.1].
+
+    Attributes:
+      params: the head.
+      gaussian: the distribution N(m, Γ) of tokens.
+      direction: the query whose scores have standard deviation 1, shape (q,).
     """
 
     params: Attention
@@ -218,7 +307,21 @@ class QueryRay(eqx.Module):
 
     @classmethod
     def through(cls, params: Attention, gaussian: Gaussian, query: Float[Array, " q"]) -> "QueryRay":
-        """The ray through a query whose scores are not all alike."""
+        """Return the ray through a query.
+
+        Args:
+          params: the head.
+          gaussian: the distribution N(m, Γ) of tokens.
+          query: z, shape (q,), with ⟨Uz, ΓUz⟩ > 0.
+
+        Returns:
+          The ray, whose direction is z divided by the standard deviation of its scores.
+
+        Raises:
+          ValueError: if all tokens have the same score.
+
+        Transformations: jit, vmap, grad.
+        """
         variance = _scores(params, gaussian, query).variance
         if is_concrete(variance) and not variance > 0:
             raise ValueError(
@@ -228,16 +331,34 @@ class QueryRay(eqx.Module):
         return cls(params, gaussian, as_float(query) / jnp.sqrt(variance))
 
     def queries(self, taus: Scalars | list[float]) -> Float[Array, "*n q"]:
-        """One query a τ."""
+        """Return the queries `τ · direction`.
+
+        Args:
+          taus: standard deviations of the scores, any shape.
+
+        Returns:
+          One query per τ, shape (..., q).
+
+        Transformations: jit, vmap, grad.
+        """
         return jnp.asarray(taus)[..., None] * self.direction
 
     @property
     def line(self) -> Float[Array, " e"]:
-        """`V Γ U direction`, what the infinite prompt's answer gains with each unit of τ."""
+        """`V Γ U direction`, by which the infinite prompt's output moves per unit of τ."""
         return self.params.value @ self.gaussian.cov @ self.params.bilinear @ self.direction
 
     def read(self, outputs: Float[Array, "*n e"]) -> Float[Array, "*n"]:
-        """Where on that line outputs fall, in units of τ: the infinite prompt's answers at τ."""
+        """Return the coordinates of outputs along the line, in units of τ: the infinite prompt's output at τ gives τ.
+
+        Args:
+          outputs: outputs of the head, shape (..., e).
+
+        Returns:
+          Coordinates of the orthogonal projection to the line, shape (...).
+
+        Transformations: jit, vmap, grad.
+        """
         return (outputs - self.params.value @ self.gaussian.mean) @ (self.line / (self.line @ self.line))
 
 
@@ -264,7 +385,7 @@ def _statistics(
 
 @_statistics.defjvp
 def _statistics_jvp(primals, tangents):
-    """Both partial derivatives as plain numbers: what reverse mode keeps is two numbers a pair, not the quadrature."""
+    """Keep both partial derivatives as plain numbers: reverse mode stores two numbers per pair, not the quadrature."""
     values, slopes = _values_and_slopes(*primals)
     change = tuple(by_tau * tangents[0] + by_log * tangents[1] for by_tau, by_log in slopes)
     return values, change
@@ -275,7 +396,7 @@ _vectorised = jax.jit(jnp.vectorize(_statistics))
 
 @jax.custom_batching.sequential_vmap
 def _typical_one(tau_squared, log_length):
-    inside = jnp.maximum(tau_squared, SMALL)
+    inside = jnp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
     # one program for both sums: what it compiles is large
     twice, once = jax.lax.map(lambda tau: mean_log_sum(tau, log_length), jnp.sqrt(inside) * jnp.asarray([2.0, 1.0]))
     # the slope of E ln Σp² at τ² = 0
@@ -299,22 +420,23 @@ def _values_and_slopes(tau_squared, log_length):
 
 
 def _continued(tau_squared, log_length):
-    """The integrals, continued below τ² = SMALL by the slopes at zero: (L - 1)/L² for P and (2L - 1)/L² for Q."""
-    inside = jnp.maximum(tau_squared, SMALL)
+    """Continue the integrals to τ² = 0 by their slopes there, (L - 1)/L² for P and (2L - 1)/L² for Q."""
+    inside = jnp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
     short_of = tau_squared - inside
     inverse = jnp.exp(-log_length)
     slopes = (inverse - inverse**2, 2 * inverse - inverse**2)
-    answer = zip(_integrals(inside, log_length, DEFAULT), slopes, strict=True)
+    answer = zip(_integrals(inside, log_length, DEFAULT_RESOLUTION), slopes, strict=True)
     guaranteed = _guaranteed(tau_squared, log_length)
     return tuple(jnp.where(guaranteed, value + short_of * slope, jnp.nan) for value, slope in answer)
 
 
 @jax.custom_batching.sequential_vmap
 def _resolution_error(tau_squared, log_length):
-    inside = jnp.maximum(tau_squared, SMALL)
-    finer = Resolution(levels=DEFAULT.levels * 3 // 2, step=DEFAULT.step / 1.5)
-    farther = Resolution(levels=DEFAULT.levels * 3 // 2, reach=DEFAULT.reach + 2, drop=DEFAULT.drop + 18)
-    answers = [jnp.stack(_integrals(inside, log_length, each)) for each in (DEFAULT, finer, farther)]
+    inside = jnp.maximum(tau_squared, SMALLEST_TAU_SQUARED)
+    default = DEFAULT_RESOLUTION
+    finer = Resolution(levels=default.levels * 3 // 2, step=default.step / 1.5)
+    farther = Resolution(levels=default.levels * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
+    answers = [jnp.stack(_integrals(inside, log_length, each)) for each in (default, finer, farther)]
     change = jnp.max(jnp.abs(jnp.stack(answers[1:]) / answers[0] - 1))
     return jnp.where(_guaranteed(tau_squared, log_length), 2 * change + ROUNDING, jnp.nan)
 

@@ -1,6 +1,6 @@
-"""Training, in continuous time and by steps: the gradient flow of a risk, and stochastic gradient descent.
+"""Training in continuous time and by steps: the gradient flow of a risk, and stochastic gradient descent.
 
-Both take any pytree of parameters and return what they passed through.
+Both take any pytree of parameters and return the recorded parameters.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,34 +13,61 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Real
 
 from lib._checks import require_count, require_float64
+from lib.types import AnyArray
 
 
 class Trajectory(eqx.Module):
-    """Parameters along a flow: row i of every leaf of `params` is their value at `times[i]`."""
+    """Recorded parameters along a training, in continuous time or by steps.
 
-    times: Float[Array, " n"]
+    Attributes:
+      times: times of the gradient flow, or numbers of steps of a descent, shape (n,).
+      params: the parameters; row i of every leaf is its value at `times[i]`.
+      loss: for a descent, the mean loss of the steps since the previous row, shape (n,); None for the gradient flow.
+      loss_std_error: its standard error, shape (n,); None for the gradient flow.
+    """
+
+    times: Real[Array, "*n"]
     params: PyTree
+    loss: Float[Array, "*n"] | None = None
+    loss_std_error: Float[Array, "*n"] | None = None
 
 
 def gradient_flow(
     risk: Callable[[Any], Float[Array, ""]],
     params: PyTree,
-    times: Float[Array, " n"] | Float[np.ndarray, " n"],
+    times: Float[AnyArray, " n"],
     *,
     rtol: float = 1e-9,
     atol: float = 1e-11,
     solver: diffrax.AbstractSolver | None = None,
     max_steps: int = 1_000_000,
 ) -> Trajectory:
-    """`dθ/dt = -∇risk(θ)`, θ(0) = `params`, at the increasing `times` ≥ 0.
+    """Return the solution of `dθ/dt = -∇risk(θ)`, θ(0) = params, at the given times.
 
-    Adaptive steps keep the local error below `atol + rtol · |θ|`; the global one is that times a constant that the
-    flow sets. The default solver is Tsitouras' 5(4), explicit, so its step is about 3 over the largest curvature of
-    the risk: where curvatures differ by 10⁴ and times are long, pass `solver=diffrax.Kvaerno5()`. Float64 only.
-    Raises if `max_steps` do not suffice.
+    Adaptive steps keep the local error below `atol + rtol · |θ|`; the global error is that times a constant that
+    depends on the flow. The default solver, Tsitouras' 5(4), is explicit, so that its step is at most about 3 over the
+    largest curvature of the risk: where curvatures differ by 10⁴ and times are long, pass `solver=diffrax.Kvaerno5()`.
+
+    Args:
+      risk: maps the parameters to a number.
+      params: a pytree; leaves that are not floating-point arrays stay fixed.
+      times: increasing times ≥ 0, shape (n,), n ≥ 1.
+      rtol: relative tolerance of a step.
+      atol: absolute tolerance of a step.
+      solver: a diffrax solver; `diffrax.Tsit5()` by default.
+      max_steps: largest number of steps.
+
+    Returns:
+      The trajectory, whose leaves have a leading axis n.
+
+    Raises:
+      ValueError: if float64 is off or there is no time.
+      RuntimeError: if `max_steps` do not suffice.
+
+    Transformations: jit, vmap, grad.
     """
     times = jnp.asarray(times, float)
     require_float64("lib.flow.gradient_flow", times)
@@ -70,9 +97,15 @@ def _as_float64(leaf):
 
 
 class Descent(eqx.Module):
-    """Where a stochastic gradient descent stands: enough to go on exactly as if it had never stopped.
+    """The state of a stochastic gradient descent: enough to continue exactly as if it had never stopped.
 
-    The randomness of step n is `fold_in(key, n)`: `key` itself never changes.
+    The randomness of step n is `fold_in(key, n)`; `key` itself never changes.
+
+    Attributes:
+      step: number of steps done, shape ().
+      params: the parameters.
+      memory: the state of the optimiser.
+      key: JAX random key of the run.
     """
 
     step: Int[Array, "*runs"]
@@ -82,21 +115,19 @@ class Descent(eqx.Module):
 
     @classmethod
     def start(cls, optimiser: optax.GradientTransformation, params: PyTree, *, key: PRNGKeyArray) -> "Descent":
-        """Step 0 from `params`."""
+        """Return the state before the first step.
+
+        Args:
+          optimiser: an optax transformation.
+          params: the initial parameters.
+          key: JAX random key of the run.
+
+        Returns:
+          The state at step 0.
+
+        Transformations: jit, vmap, grad.
+        """
         return cls(jnp.asarray(0), params, optimiser.init(params), key)
-
-
-class History(eqx.Module):
-    """What a descent passed through, a row every so many steps.
-
-    `loss` and `loss_std_error` are the mean loss of the steps since the row before, and its standard error;
-    `params` are those after step `steps`.
-    """
-
-    steps: Int[Array, "*rows"]
-    loss: Float[Array, "*rows"]
-    loss_std_error: Float[Array, "*rows"]
-    params: PyTree
 
 
 def descend(
@@ -104,10 +135,19 @@ def descend(
     optimiser: optax.GradientTransformation,
     state: Descent,
     steps: int,
-) -> tuple[Descent, History]:
-    """`steps` steps of `optimiser` on `loss(params, key)`, a fresh key each, under one `lax.scan`; one row of history.
+) -> tuple[Descent, Trajectory]:
+    """Do some steps of a stochastic gradient descent under one `lax.scan`, and record one row.
 
-    Pure: `jit` it, and `vmap` it over states for several seeds.
+    Args:
+      loss: maps parameters and a random key to the loss of a fresh batch.
+      optimiser: an optax transformation.
+      state: where to start.
+      steps: number of steps, static.
+
+    Returns:
+      The state after the steps, and one row of its trajectory, without a leading axis.
+
+    Transformations: jit, vmap, grad.
     """
 
     def step(state, _):
@@ -116,7 +156,7 @@ def descend(
         return Descent(state.step + 1, optax.apply_updates(state.params, update), memory, state.key), batch_loss
 
     state, losses = jax.lax.scan(step, state, length=steps)
-    return state, History(state.step, losses.mean(), losses.std() / jnp.sqrt(steps), state.params)
+    return state, Trajectory(state.step, state.params, losses.mean(), losses.std() / jnp.sqrt(steps))
 
 
 def sgd(
@@ -127,10 +167,26 @@ def sgd(
     steps: int,
     every: int,
     key: PRNGKeyArray,
-) -> History:
-    """Stochastic gradient descent from `params`, recorded `every` so many steps; `every` divides `steps`.
+) -> Trajectory:
+    """Return the trajectory of a stochastic gradient descent, in one compiled program.
 
-    Pure: `jit` it, and `vmap` it over keys for several seeds. For runs worth saving see `train`.
+    Use `train` for runs that are long enough to be stopped or watched.
+
+    Args:
+      loss: maps parameters and a random key to the loss of a fresh batch.
+      params: the initial parameters.
+      optimiser: an optax transformation.
+      steps: number of steps.
+      every: number of steps per row; it divides `steps`.
+      key: JAX random key of the run.
+
+    Returns:
+      The trajectory, `steps // every` rows.
+
+    Raises:
+      ValueError: if `steps` or `every` is not a whole number ≥ 1, or `every` does not divide `steps`.
+
+    Transformations: jit, vmap, grad.
     """
     rows = _rows(steps, every)
     state = Descent.start(optimiser, params, key=key)
@@ -138,34 +194,52 @@ def sgd(
 
 
 class Progress(eqx.Module):
-    """A recorded descent on its way: where it stands, and its history, NaN in the rows it has not reached."""
+    """A recorded descent that is still running.
+
+    Attributes:
+      state: the current state.
+      trajectory: all rows; NaN, and 0 in integers, in the rows that are not reached yet.
+    """
 
     state: Descent
-    history: History
+    trajectory: Trajectory
 
     @property
     def loss(self) -> float:
         """The mean loss of the latest row; NaN before the first."""
-        reached = int(jnp.sum(self.history.steps > 0))
-        return float(self.history.loss[max(reached - 1, 0)])
+        reached, losses = int(jnp.sum(self.trajectory.times > 0)), self.trajectory.loss
+        assert losses is not None  # a descent records it
+        return float(losses[max(reached - 1, 0)])
 
     @property
     def arrays(self) -> list[Array]:
-        """All of it as plain arrays, which a file can hold: the key as its bits, first."""
+        """State and trajectory as plain arrays, which a file can hold; the key comes first, as its bits."""
         state = self.state
-        return [jr.key_data(state.key), *jax.tree.leaves((state.step, state.params, state.memory, self.history))]
+        return [jr.key_data(state.key), *jax.tree.leaves((state.step, state.params, state.memory, self.trajectory))]
 
     def moved_to(self, arrays: Sequence[Array | np.ndarray]) -> "Progress":
-        """The same run where its `arrays` were these. Raises `ValueError` if they are of a run with another key."""
+        """Return the same run at the state and trajectory that `arrays` hold.
+
+        Args:
+          arrays: the `arrays` of another `Progress` of a run with the same arguments.
+
+        Returns:
+          The progress.
+
+        Raises:
+          ValueError: if the arrays belong to a run with another key.
+
+        Transformations: none.
+        """
         key_bits, *rest = map(jnp.asarray, arrays)
         if not np.array_equal(key_bits, jr.key_data(self.state.key)):
             raise ValueError(
                 "These `arrays` are of a run with another key: its other half would be drawn from other randomness. "
                 f"Got {key_bits} for {jr.key_data(self.state.key)}."
             )
-        structure = jax.tree.structure((self.state.step, self.state.params, self.state.memory, self.history))
-        step, params, memory, history = jax.tree.unflatten(structure, rest)
-        return Progress(Descent(step, params, memory, self.state.key), history)
+        structure = jax.tree.structure((self.state.step, self.state.params, self.state.memory, self.trajectory))
+        step, params, memory, trajectory = jax.tree.unflatten(structure, rest)
+        return Progress(Descent(step, params, memory, self.state.key), trajectory)
 
 
 def train(
@@ -178,11 +252,23 @@ def train(
     key: PRNGKeyArray,
     resume: Callable[[list[Array]], Sequence[Array | np.ndarray]] = lambda start: start,
 ) -> Iterator[Progress]:
-    """`sgd` for runs long enough to be killed and to be watched: same steps, same answer.
+    """Run `sgd` row by row, so that a long run can be watched, stopped and resumed; the result is the same.
 
-    Yields the progress it starts from, then that after every `every` steps; the last one's history is the answer.
-    `resume` is given the `arrays` of step 0 and returns those to start from: with what an earlier run of the same
-    arguments last yielded this one ends as if that had not been stopped, to the bit.
+    Args:
+      loss: maps parameters and a random key to the loss of a fresh batch.
+      params: the initial parameters.
+      optimiser: an optax transformation.
+      steps: number of steps.
+      every: number of steps per row; it divides `steps`.
+      key: JAX random key of the run.
+      resume: maps the `arrays` of step 0 to those to start from. Given the arrays that an earlier run with the same
+        arguments last yielded, the run ends exactly as if that one had not been stopped.
+
+    Yields:
+      The progress at the start, then after every row; the last one holds the whole trajectory.
+
+    Raises:
+      ValueError: as `sgd`, or if the resumed arrays belong to a run with another key.
     """
     rows = _rows(steps, every)
     go = jax.jit(lambda state: descend(loss, optimiser, state, every))
@@ -194,8 +280,8 @@ def train(
     yield progress
     for row in range(int(progress.state.step) // every, rows):
         state, latest = go(progress.state)
-        history = jax.tree.map(lambda rows, new, row=row: rows.at[row].set(new), progress.history, latest)
-        progress = Progress(state, history)
+        trajectory = jax.tree.map(lambda rows, new, row=row: rows.at[row].set(new), progress.trajectory, latest)
+        progress = Progress(state, trajectory)
         yield progress
 
 
@@ -205,7 +291,7 @@ def _unreached(shape: tuple[int, ...], dtype: Any) -> Array:
 
 def _rows(steps: int, every: int) -> int:
     steps = require_count("sgd", "steps", steps, "a descent takes steps.")
-    every = require_count("sgd", "every", every, "history has a row every so many steps.")
+    every = require_count("sgd", "every", every, "a trajectory has a row every so many steps.")
     if steps % every:
         raise ValueError(
             f"`sgd(every=...)` must divide `steps`, so that the last row is the end. Got {every}, {steps}."

@@ -1,33 +1,38 @@
-"""One attention head on one prompt, held against what a Gaussian law with the prompt's own moments would answer.
+"""One attention head on one prompt, compared with a Gaussian distribution of the prompt's own moments.
 
-Scores s_l (with whatever scale the network has put into them) and values v_l of L tokens. Softmax answers
-`o = Σ p_l v_l`, p = softmax(s). Tokens of a Gaussian law with the prompt's own mean and covariance would give, for
-L → ∞, the tilted mean [BB26, Lemma 2.1]
+Scores s_l (scaled as in the network) and values v_l of L tokens. The softmax output is `o = Σ p_l v_l`, p = softmax(s).
+Gaussian tokens with the prompt's own mean and covariance give, for L → ∞, the tilted mean [BB26, Lemma 2.1]
 
     o_lin = v̄ + (1/L) Σ (s_l - s̄)(v_l - v̄),
 
-which is affine in the query when scores are. Of a finite Gaussian prompt the mean output is `v̄ + (1 - P)(o_lin - v̄)`
-(lib.finite_prompt.mean_output). What is measured here are squares and products: sums over queries, prompts or both of
-them give the share that the prediction explains, and the best slope.
+which is affine in the query when scores are. A finite Gaussian prompt has the mean output `v̄ + (1 - P)(o_lin - v̄)`
+(lib.finite_prompt.mean_output). A `Comparison` holds squares and products: their sums over queries, prompts or both
+give the share of the output that the prediction explains, and the best slope.
 """
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import as_float
+from lib.types import AnyArray
 
-Scores = Float[Array, "q l"] | Float[np.ndarray, "q l"]
-Values = Float[Array, "l e"] | Float[np.ndarray, "l e"]
+Scores = Float[AnyArray, "q l"]
+Values = Float[AnyArray, "l e"]
 
 
 class Comparison(eqx.Module):
-    """Of each query: spread of its scores, concentration of its weights, and the output against the prediction.
+    """The output of a head at each query compared with `linear_prediction`, as squares and products.
 
-    `tau` is the standard deviation of the scores over the prompt's tokens, `participation` is Σ p². With the output o
-    and the prediction o_lin, both less the mean value v̄: `output` is |o|², `linear` is |o_lin|², `product` ⟨o, o_lin⟩.
+    With the output o and the prediction o_lin, both minus the mean value v̄:
+
+    Attributes:
+      tau: standard deviation of the scores over the prompt's tokens.
+      participation: Σ p².
+      output: |o|².
+      linear: |o_lin|².
+      product: ⟨o, o_lin⟩.
     """
 
     tau: Float[Array, "..."] = eqx.field(converter=as_float)
@@ -38,7 +43,20 @@ class Comparison(eqx.Module):
 
 
 def linear_prediction(scores: Scores, values: Values) -> Float[Array, "q e"]:
-    """`v̄ + (1/L) Σ (s_l - s̄)(v_l - v̄)`: what a Gaussian law with the prompt's own moments answers."""
+    """Return `o_lin = v̄ + (1/L) Σ (s_l - s̄)(v_l - v̄)`, the output for Gaussian tokens with the prompt's own moments.
+
+    Args:
+      scores: scores of each query with each token, shape (q, L), L ≥ 1.
+      values: values of the tokens, shape (L, e).
+
+    Returns:
+      The predictions, shape (q, e).
+
+    Raises:
+      ValueError: if shapes do not fit.
+
+    Source: [BB26, Lemma 2.1]. Transformations: jit, vmap, grad.
+    """
     scores, values = _checked(scores, values)
     mean = values.mean(axis=0)
     centred = scores - scores.mean(axis=1, keepdims=True)
@@ -46,7 +64,20 @@ def linear_prediction(scores: Scores, values: Values) -> Float[Array, "q e"]:
 
 
 def compare(scores: Scores, values: Values) -> Comparison:
-    """Softmax attention of one head on one prompt against `linear_prediction`, query by query."""
+    """Compare the softmax outputs of one head on one prompt with `linear_prediction`, query by query.
+
+    Args:
+      scores: scores of each query with each token, shape (q, L), L ≥ 1.
+      values: values of the tokens, shape (L, e).
+
+    Returns:
+      The comparison, whose arrays have shape (q,).
+
+    Raises:
+      ValueError: if shapes do not fit.
+
+    Transformations: jit, vmap, grad.
+    """
     scores, values = _checked(scores, values)
     values = values - values.mean(axis=0)
     scores = scores - scores.mean(axis=1, keepdims=True)
@@ -61,21 +92,39 @@ def compare(scores: Scores, values: Values) -> Comparison:
     )
 
 
-def explained_share(found: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
-    """R²: the part of Σ|o - v̄|² that the best multiple of o_lin - v̄ explains, sums being taken along `axis`.
+def explained_share(comparison: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
+    """Return R², the share of Σ|o - v̄|² that the best multiple of o_lin - v̄ explains.
 
-    Between 0 and 1; NaN where output or prediction do not vary at all.
+    Args:
+      comparison: squares and products, any shape.
+      axis: the axes over which sums are taken; all of them by default.
+
+    Returns:
+      R² in [0, 1], of the shape without `axis`; NaN where the output or the prediction does not vary.
+
+    Transformations: jit, vmap, grad.
     """
-    output, linear, product = (jnp.sum(part, axis) for part in (found.output, found.linear, found.product))
+    output, linear, product = (
+        jnp.sum(part, axis) for part in (comparison.output, comparison.linear, comparison.product)
+    )
     return product**2 / (output * linear)
 
 
-def best_slope(found: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
-    """The multiple of o_lin - v̄ that is closest to o - v̄ in mean square, sums being taken along `axis`.
+def regression_slope(comparison: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
+    """Return the multiple of o_lin - v̄ that is closest to o - v̄ in mean square.
 
-    Of Gaussian tokens, with the moments of their law, its mean is that of 1 - P, weighted by |o_lin - v̄|².
+    For Gaussian tokens, with the moments of their distribution, it is the mean of 1 - P, weighted by |o_lin - v̄|².
+
+    Args:
+      comparison: squares and products, any shape.
+      axis: the axes over which sums are taken; all of them by default.
+
+    Returns:
+      The slope, of the shape without `axis`.
+
+    Transformations: jit, vmap, grad.
     """
-    return jnp.sum(found.product, axis) / jnp.sum(found.linear, axis)
+    return jnp.sum(comparison.product, axis) / jnp.sum(comparison.linear, axis)
 
 
 def _checked(scores: Scores, values: Values) -> tuple[Float[Array, "q l"], Float[Array, "l e"]]:

@@ -28,37 +28,68 @@ from lib._checks import (
 
 
 class Measure(eqx.Module):
-    """A probability measure on R^d, given by its log-moment-generating function and a sampler.
+    """A probability measure μ on R^d, given by its log-moment-generating function Λ and a sampler.
 
-    Verbs take one measure; batches are stacked pytrees under `jax.vmap`.
+    A subclass defines `log_mgf` and `sample`; everything else follows from them. Functions take one measure. A stack of
+    measures, whose leaves have a leading axis, is for `jax.vmap`.
     """
 
     @property
     def dimension(self) -> int:
-        """The d of R^d; refuses a stack. Read off a token's shape, without drawing it, where a measure does not say."""
+        """The dimension d of the tokens.
+
+        By default it is read from the shape of a token, which is not drawn.
+
+        Raises:
+          ValueError: if the measure is a stack of measures.
+        """
         return _last_axis(self, jax.eval_shape(lambda: self.sample(1, key=jr.key(0))), 2)
 
     @abc.abstractmethod
     def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
-        """`Λ(tilt) = log E exp⟨tilt, z⟩`: convex, zero at zero, `+inf` outside its domain."""
+        """Return `Λ(ξ) = log E exp⟨ξ, z⟩`, which is convex, and 0 at ξ = 0.
+
+        Args:
+          tilt: ξ, shape (d,).
+
+        Returns:
+          Λ(ξ), shape (); `+inf` outside the domain of Λ.
+
+        Transformations: jit, vmap, grad.
+        """
 
     @abc.abstractmethod
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
-        """`n` independent tokens, one a row."""
+        """Return n independent tokens z ~ μ.
+
+        Args:
+          n: the number of tokens, n ≥ 1; static under `jit`.
+          key: JAX random key.
+
+        Returns:
+          The tokens, one per row, shape (n, d).
+
+        Transformations: jit, vmap, grad.
+        """
 
 
 class Gaussian(Measure):
-    """`N(mean, cov)`, with `Λ` quadratic: the one law under which attention is affine in its query.
+    """The Gaussian `N(mean, cov)`, whose Λ is quadratic: the one measure under which attention is affine in its query.
 
-    `cov` may be singular. Its asymmetry and its negative eigenvalues may not exceed
-    `d * eps(dtype) * largest eigenvalue`. A leading axis of both leaves makes a stack of Gaussians.
+    Args:
+      mean: shape (d,), or (..., d) for a stack of Gaussians.
+      cov: shape (d, d), or (..., d, d) for a stack. It may be singular. Its asymmetry and its negative eigenvalues may
+        not exceed `d * eps(dtype) * largest eigenvalue`.
+
+    Raises:
+      ValueError: if shapes do not fit, an entry is not finite, or `cov` is not a covariance.
     """
 
     mean: Float[Array, "*stack d"] = eqx.field(converter=as_float)
     cov: Float[Array, "*stack d d"] = eqx.field(converter=as_float)
 
     def __check_init__(self):
-        """Shapes first, then, where they can be looked at, the values."""
+        """Check the shapes, and the values where they are concrete."""
         if 0 in self.mean.shape[-1:] or self.mean.ndim < 1 or self.cov.shape != (*self.mean.shape, self.mean.shape[-1]):
             raise ValueError(
                 "`Gaussian(mean, cov)` needs a mean of shape (d,) and a covariance of shape (d, d), d ≥ 1, because "
@@ -68,36 +99,51 @@ class Gaussian(Measure):
         require_covariance("Gaussian", "cov", self.cov)
 
     @property
-    def dimension(self):
-        """That of the mean."""
+    def dimension(self) -> int:
+        """The dimension d of the mean."""
         return _last_axis(self, self.mean, 1)
 
-    def log_mgf(self, tilt):
-        """`⟨mean, ξ⟩ + ½⟨ξ, cov ξ⟩`."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return `Λ(ξ) = ⟨mean, ξ⟩ + ½⟨ξ, cov ξ⟩`."""
         return self.mean @ tilt + 0.5 * tilt @ self.cov @ tilt
 
-    def sample(self, n, *, key):
-        """`mean + R g`, R the root of `cov`."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens `mean + R g`, with `R Rᵀ = cov` and g ~ N(0, I)."""
         return self.mean + jr.normal(key, (n, self.mean.shape[-1]), self.mean.dtype) @ covariance_root(self.cov).T
 
 
 def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """A matrix R with `R Rᵀ = cov`, by eigenvalues, so that a singular `cov` is no obstacle."""
+    """Return a matrix R with `R Rᵀ = cov`, from the eigenvalues of `cov`.
+
+    Args:
+      cov: a covariance, shape (d, d); it may be singular. Negative eigenvalues count as 0.
+
+    Returns:
+      R, shape (d, d).
+
+    Transformations: jit, vmap, grad. The gradient is finite where the eigenvalues are positive and differ from each
+    other.
+    """
     eigenvalues, eigenvectors = jnp.linalg.eigh(cov)
     return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
 
 
 class GaussianMixture(Measure):
-    """`Σ_k π_k N(m_k, Γ_k)`: attention becomes affine experts gated by a softmax.
+    """The mixture `Σ_k π_k N(m_k, Γ_k)`: attention becomes affine functions of the query, weighted by a softmax.
 
-    `components` is one `Gaussian` whose leaves have a leading axis K; `log_weights` need not be normalised.
+    Args:
+      log_weights: `log π_k` up to a common constant, shape (K,); -inf removes a component.
+      components: one `Gaussian` whose leaves have a leading axis K: means (K, d), covariances (K, d, d).
+
+    Raises:
+      ValueError: if there is not one log-weight per component, or if the log-weights cannot be normalised.
     """
 
     log_weights: Float[Array, " K"] = eqx.field(converter=as_float)
     components: Gaussian
 
     def __check_init__(self):
-        """One weight a component."""
+        """Check that there is one log-weight per component, and that the log-weights can be normalised."""
         if self.log_weights.ndim != 1 or self.components.mean.shape[:-1] != self.log_weights.shape:
             raise ValueError(
                 "`GaussianMixture(log_weights, components)` needs one log-weight a component: shapes (K,), "
@@ -115,16 +161,19 @@ class GaussianMixture(Measure):
                 )
 
     @property
-    def dimension(self):
-        """That of the components."""
+    def dimension(self) -> int:
+        """The dimension d of the components."""
         return _last_axis(self, self.components.mean, 2)
 
-    def log_mgf(self, tilt):
-        """`log Σ_k π_k exp Λ_k(ξ)`."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return `Λ(ξ) = log Σ_k π_k exp Λ_k(ξ)`."""
         return logsumexp(log_softmax(self.log_weights) + jax.vmap(Gaussian.log_mgf, (0, None))(self.components, tilt))
 
-    def sample(self, n, *, key):
-        """A label a token, then its component; memory stays O(n d) whatever K."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens, each from a component drawn with probabilities π.
+
+        Memory is O(n d) for any number of components.
+        """
         label_key, token_key = jr.split(key)
         labels = jr.categorical(label_key, self.log_weights, shape=(n,))
         normals = jr.normal(token_key, (n, self.components.mean.shape[-1]), self.components.mean.dtype)
@@ -138,12 +187,19 @@ class GaussianMixture(Measure):
 
 
 class Empirical(Measure):
-    """`(1/n) Σ_i δ_{z_i}`: an actual prompt. The gradient of its `Λ` is textbook softmax attention."""
+    """The empirical measure `(1/n) Σ_i δ_{z_i}` of a given prompt; the gradient of its Λ is textbook softmax attention.
+
+    Args:
+      points: the tokens z_i, one per row, shape (n, d) with n ≥ 1, or (..., n, d) for a stack of prompts.
+
+    Raises:
+      ValueError: if there is no token, or an entry is not finite.
+    """
 
     points: Float[Array, "*stack n d"] = eqx.field(converter=as_float)
 
     def __check_init__(self):
-        """At least one token."""
+        """Check that there is at least one token and that all are finite."""
         if self.points.ndim < 2:
             raise ValueError(
                 "`Empirical(points=...)` needs one token a row, shape (n, d). "
@@ -157,63 +213,77 @@ class Empirical(Measure):
         require_finite("Empirical", "points", self.points, "a token is a point of R^d.")
 
     @property
-    def dimension(self):
-        """That of the tokens."""
+    def dimension(self) -> int:
+        """The dimension d of the tokens."""
         return _last_axis(self, self.points, 2)
 
-    def log_mgf(self, tilt):
-        """`log (1/n) Σ_i exp⟨ξ, z_i⟩`."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return `Λ(ξ) = log (1/n) Σ_i exp⟨ξ, z_i⟩`."""
         return logsumexp(self.points @ tilt) - jnp.log(self.points.shape[-2])
 
-    def sample(self, n, *, key):
-        """Tokens drawn from the prompt with replacement."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens of the prompt, drawn with replacement."""
         return jr.choice(key, self.points, (n,))
 
 
 class Rademacher(Measure):
-    """Independent signs, `±scale_i` with equal chance; `scale` of shape (d,)."""
+    """Independent coordinates `±scale_i`, both signs with probability ½.
+
+    Args:
+      scale: shape (d,), or (..., d) for a stack; positive.
+
+    Raises:
+      ValueError: if an entry of `scale` is not finite and positive.
+    """
 
     scale: Float[Array, "*stack d"] = eqx.field(converter=as_float)
 
     def __check_init__(self):
-        """A positive scale per coordinate."""
+        """Check that there is one positive scale per coordinate."""
         _require_scales("Rademacher", "scale", self.scale)
 
     @property
-    def dimension(self):
-        """That of the scale."""
+    def dimension(self) -> int:
+        """The dimension d of `scale`."""
         return _last_axis(self, self.scale, 1)
 
-    def log_mgf(self, tilt):
-        """`Σ_i log cosh(scale_i ξ_i)`."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return `Λ(ξ) = Σ_i log cosh(scale_i ξ_i)`."""
         angle = self.scale * tilt
         return jnp.sum(jnp.logaddexp(angle, -angle) - jnp.log(2.0))
 
-    def sample(self, n, *, key):
-        """Signs times `scale`."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens of independent signs, times `scale`."""
         return self.scale * jr.rademacher(key, (n, *self.scale.shape), self.scale.dtype)
 
 
 class Uniform(Measure):
-    """The uniform law on the box `Π_i [-halfwidth_i, halfwidth_i]`; `halfwidth` of shape (d,)."""
+    """The uniform distribution on the box `Π_i [-halfwidth_i, halfwidth_i]`.
+
+    Args:
+      halfwidth: shape (d,), or (..., d) for a stack; positive.
+
+    Raises:
+      ValueError: if an entry of `halfwidth` is not finite and positive.
+    """
 
     halfwidth: Float[Array, "*stack d"] = eqx.field(converter=as_float)
 
     def __check_init__(self):
-        """A positive half-width per coordinate."""
+        """Check that there is one positive half-width per coordinate."""
         _require_scales("Uniform", "halfwidth", self.halfwidth)
 
     @property
-    def dimension(self):
-        """That of the half-width."""
+    def dimension(self) -> int:
+        """The dimension d of `halfwidth`."""
         return _last_axis(self, self.halfwidth, 1)
 
-    def log_mgf(self, tilt):
-        """`Σ_i log(sinh(a_i ξ_i) / (a_i ξ_i))`."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return `Λ(ξ) = Σ_i log(sinh(a_i ξ_i) / (a_i ξ_i))`, with a = halfwidth."""
         return jnp.sum(_log_sinhc(self.halfwidth * tilt))
 
-    def sample(self, n, *, key):
-        """Uniform in the box."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens, uniform in the box."""
         return self.halfwidth * jr.uniform(key, (n, *self.halfwidth.shape), self.halfwidth.dtype, -1.0, 1.0)
 
 
@@ -231,32 +301,38 @@ def _log_sinhc(x: Float[Array, " d"]) -> Float[Array, " d"]:
 
 
 class Laplace(Measure):
-    """Independent double exponentials of density `exp(-|x|/b)/(2b)`, `b = scale_i`; `scale` of shape (d,).
+    """Independent coordinates of density `exp(-|x|/b)/(2b)`, with b = scale_i.
 
-    Sub-exponential, not sub-Gaussian: `Λ` is `+inf` unless every `|ξ_i| < 1/b_i`, and there attention on a
-    finite prompt never settles.
+    The tails are exponential, heavier than Gaussian ones: Λ is `+inf` unless every `|ξ_i| < 1/b_i`, and outside this
+    domain the attention of a finite prompt has no limit as the prompt grows.
+
+    Args:
+      scale: shape (d,), or (..., d) for a stack; positive.
+
+    Raises:
+      ValueError: if an entry of `scale` is not finite and positive.
     """
 
     scale: Float[Array, "*stack d"] = eqx.field(converter=as_float)
 
     def __check_init__(self):
-        """A positive scale per coordinate."""
+        """Check that there is one positive scale per coordinate."""
         _require_scales("Laplace", "scale", self.scale)
 
     @property
-    def dimension(self):
-        """That of the scale."""
+    def dimension(self) -> int:
+        """The dimension d of `scale`."""
         return _last_axis(self, self.scale, 1)
 
-    def log_mgf(self, tilt):
-        """`-Σ_i log(1 - b_i² ξ_i²)`, or `+inf`."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return `Λ(ξ) = -Σ_i log(1 - b_i² ξ_i²)`; `+inf` where some `|ξ_i| ≥ 1/b_i`."""
         reach = self.scale * tilt
         inside = jnp.all(jnp.abs(reach) < 1.0)
         safe = jnp.where(inside, reach, 0.0)
         return jnp.where(inside, -jnp.sum(jnp.log1p(-safe) + jnp.log1p(safe)), jnp.inf)
 
-    def sample(self, n, *, key):
-        """Double exponentials times `scale`."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens of independent double exponentials, times `scale`."""
         return self.scale * jr.laplace(key, (n, *self.scale.shape), self.scale.dtype)
 
 
@@ -270,14 +346,23 @@ def _require_scales(owner: str, name: str, scale: Float[Array, "..."]) -> None:
 
 
 class Pushforward(Measure):
-    """The law of `matrix @ z + offset`, z from `measure`: `Λ(ξ) = Λ_measure(matrixᵀ ξ) + ⟨offset, ξ⟩`."""
+    """The distribution of `matrix @ z + offset` for z ~ `measure`.
+
+    Args:
+      measure: the distribution of z, of dimension d.
+      matrix: shape (e, d).
+      offset: shape (e,).
+
+    Raises:
+      ValueError: if shapes do not fit, or an entry is not finite.
+    """
 
     measure: Measure
     matrix: Float[Array, "e d"] = eqx.field(converter=as_float)
     offset: Float[Array, " e"] = eqx.field(converter=as_float)
 
     def __check_init__(self):
-        """The matrix takes the measure's space to the offset's."""
+        """Check that `matrix` maps tokens of `measure` to the space of `offset`."""
         d = self.measure.dimension
         if self.matrix.ndim != 2 or self.matrix.shape != (*self.offset.shape, d):
             raise ValueError(
@@ -289,21 +374,21 @@ class Pushforward(Measure):
         require_finite("Pushforward", "offset", self.offset, "it moves tokens.")
 
     @property
-    def dimension(self):
-        """That of the offset."""
+    def dimension(self) -> int:
+        """The dimension e of `offset`."""
         return _last_axis(self, self.offset, 1)
 
-    def log_mgf(self, tilt):
-        """`Λ_measure(matrixᵀ ξ) + ⟨offset, ξ⟩`."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return `Λ(ξ) = Λ_measure(matrixᵀ ξ) + ⟨offset, ξ⟩`."""
         return self.measure.log_mgf(self.matrix.T @ tilt) + self.offset @ tilt
 
-    def sample(self, n, *, key):
-        """Tokens of `measure`, moved."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens `matrix @ z + offset`."""
         return self.measure.sample(n, key=key) @ self.matrix.T + self.offset
 
 
 def _last_axis(measure: Measure, leaf: jax.ShapeDtypeStruct | Float[Array, "..."], axes: int) -> int:
-    """The length of a leaf's last axis; of one measure it has so many."""
+    """Return the length of the last axis of a leaf, which has `axes` axes in a single measure."""
     if len(leaf.shape) != axes:
         rule = (
             f"A verb takes one measure, of {axes} axes here: call it under `jax.vmap` if this is a stack of measures."
@@ -313,19 +398,60 @@ def _last_axis(measure: Measure, leaf: jax.ShapeDtypeStruct | Float[Array, "..."
 
 
 def empirical(measure: Measure, n: int, *, key: PRNGKeyArray) -> Empirical:
-    """A prompt of `n` independent tokens of `measure`: the finite-prompt measure `μ̂_n` of [BB26]."""
+    """Return `μ̂_n`, the empirical measure of n independent tokens of μ.
+
+    Args:
+      measure: μ.
+      n: the number of tokens, n ≥ 1; static under `jit`.
+      key: JAX random key.
+
+    Returns:
+      The prompt as a measure, `points` of shape (n, d).
+
+    Raises:
+      ValueError: if n is not a whole number ≥ 1.
+
+    Source: the finite prompt of [BB26]. Transformations: jit, vmap, grad.
+    """
     n = require_count("empirical", "n", n, "an empty prompt defines no probability measure.")
     return Empirical(measure.sample(n, key=key))
 
 
 def tilted_mean(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, " d"]:
-    """`∇Λ(tilt)`: the mean of the law proportional to `exp⟨tilt, z⟩ μ(dz)`. Raises where `Λ` is not finite."""
+    """Return `∇Λ(ξ)`, the mean of the measure proportional to `exp⟨ξ, z⟩ μ(dz)`.
+
+    Args:
+      measure: μ.
+      tilt: ξ, shape (d,), inside the domain of Λ; ξ = 0 gives the mean of μ.
+
+    Returns:
+      The tilted mean, shape (d,).
+
+    Raises:
+      ValueError: if the shape of `tilt` does not fit, or Λ(ξ) is not finite. Inside `jit` the latter is a runtime
+        error.
+
+    Transformations: jit, vmap, grad.
+    """
     log_mgf, mean = jax.value_and_grad(_checked_log_mgf(measure, tilt))(tilt)
     return _inside_domain(mean, log_mgf, tilt)
 
 
 def tilted_cov(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, "d d"]:
-    """`∇²Λ(tilt)`: the covariance of the law proportional to `exp⟨tilt, z⟩ μ(dz)`. Raises as `tilted_mean`."""
+    """Return `∇²Λ(ξ)`, the covariance of the measure proportional to `exp⟨ξ, z⟩ μ(dz)`.
+
+    Args:
+      measure: μ.
+      tilt: ξ, shape (d,), inside the domain of Λ; ξ = 0 gives the covariance of μ.
+
+    Returns:
+      The tilted covariance, shape (d, d).
+
+    Raises:
+      ValueError: as `tilted_mean`.
+
+    Transformations: jit, vmap, grad.
+    """
     log_mgf = _checked_log_mgf(measure, tilt)
     return _inside_domain(jax.hessian(log_mgf)(tilt), log_mgf(tilt), tilt)
 

@@ -1,14 +1,14 @@
 """One quadrature for every ratio over a sum of random exponentials, at any number of terms.
 
-Softmax weights of independent scores χ_i ~ N(0, τ²) are e^{χ_i}/S with S = Σ e^{χ_i}. Laplace's identity
-`Γ(j)/S^j = ∫ e^{jy} exp(-e^y S) dy` turns an average of such ratios into one integral over y of products of
-one-token expectations, in which the number of terms is an exponent:
+Softmax weights of independent scores χ_i ~ N(0, τ²) are e^{χ_i}/S with S = Σ e^{χ_i}. Laplace's identity `Γ(j)/S^j = ∫
+e^{jy} exp(-e^y S) dy` turns an average of such ratios into one integral over y of products of one-token expectations,
+in which the number of terms is an exponent:
 
     E[Σ_i e^{2χ_i}/S²] = L ∫ E[e^{2u} exp(-e^u)] φ^{L-1} dy,   φ = E exp(-e^u),   u = y + τg,   g ~ N(0, 1).
 
-This module computes the one-token expectations and places the nodes. Both are plain trapezoids after a smooth
-change of variable, hence spectrally accurate, and positive term by term, hence accurate relative to the answer.
-Derived here, see book/exact_finite_prompt.
+This module computes the one-token expectations and places the nodes. Both are plain trapezoids after a smooth change of
+variable, hence spectrally accurate. All terms are positive, hence the error is relative to the result. Derived here,
+see book/exact_finite_prompt.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,14 @@ from lib._checks import require_float64
 
 
 class Resolution(eqx.Module):
-    """How finely, and how far out, the two trapezoids go. The defaults reach rounding (see the tests)."""
+    """Step sizes and ranges of the two trapezoids. With the defaults the error is rounding (see the tests).
+
+    Attributes:
+      levels: number of nodes in y.
+      step: spacing of the nodes in g, where the integrand is smooth on the scale 1.
+      reach: range of g on both sides of the integrand's peak, in standard deviations.
+      drop: natural logarithms by which the y-integrand falls before it is cut.
+    """
 
     levels: int = eqx.field(static=True, default=192)  # nodes in y
     step: float = eqx.field(static=True, default=0.25)  # in g, where the integrand is smooth on the scale 1
@@ -31,7 +38,7 @@ class Resolution(eqx.Module):
     drop: float = eqx.field(static=True, default=42.0)  # natural logarithms the y-integrand falls before it is cut
 
 
-DEFAULT = Resolution()
+DEFAULT_RESOLUTION = Resolution()
 # Halvings that find where the nodes end: at most a twentieth of a logarithm off.
 HALVINGS = 16
 # The largest τ of `mean_log_sum` and of `square_given_others`, and the longest prompt of the former.
@@ -39,13 +46,22 @@ LARGEST_SUM_TAU, LARGEST_SQUARE_TAU, LARGEST_LOG_LENGTH = 60.0, 30.0, 330.0
 
 
 def log_survival(
-    y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT
+    y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, " n"]:
-    """Return `log φ(y) = log E exp(-e^{y+τg})`.
+    """Return `log φ(y) = log E exp(-e^{y+τg})`, g ~ N(0, 1).
 
-    Where φ is nearer one than zero, one minus it is integrated, since `φ^{L-1}` sees only that. Its relative error is
-    below 2e-12 for 0 < τ ≤ 30 and y ≤ 3τ; above 3τ, where φ < e^{-5}, below 1e-7 up to y = 9τ. Callers state
-    their own domain.
+    Where φ is nearer to 1 than to 0, 1 - φ is integrated, since `φ^{L-1}` depends on it alone.
+
+    Args:
+      y: the levels, shape (n,), y ≤ 9τ.
+      tau: standard deviation τ of the scores, shape (), 0 < τ ≤ 30.
+      resolution: the nodes in g.
+
+    Returns:
+      log φ, shape (n,). The relative error is below 2e-12 for y ≤ 3τ, and below 1e-7 for 3τ < y ≤ 9τ, where φ < e^{-5}.
+      There is no check of the domain; callers state their own.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     lost = _log_expectation(_log_lost, 1, y, tau, resolution)
     kept = _log_expectation(_log_token(0), 0, y, tau, resolution)
@@ -54,19 +70,40 @@ def log_survival(
 
 
 def log_tilted(
-    power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT
+    power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, " n"]:
-    """Return `log E[e^{power·u} exp(-e^u)]`, u = y + τg, one token's part in a ratio, for `power` ≥ 1.
+    """Return `log E[e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1): the part of one token in a ratio.
 
-    Domain and accuracy as `log_survival`.
+    Args:
+      power: the exponent, an integer ≥ 1.
+      y: the levels, shape (n,), y ≤ 9τ.
+      tau: standard deviation τ of the scores, shape (), 0 < τ ≤ 30.
+      resolution: the nodes in g.
+
+    Returns:
+      The logarithm, shape (n,). Accuracy as `log_survival`.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
     """
     return _log_expectation(_log_token(power), power, y, tau, resolution)
 
 
 def log_tilted_square(
-    power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT
+    power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, " n"]:
-    """`log E[(g - τ)² e^{power·u} exp(-e^u)]`: the same, weighed by the squared distance of the score from τ."""
+    """Return `log E[(g - τ)² e^{power·u} exp(-e^u)]` with u = y + τg, g ~ N(0, 1).
+
+    Args:
+      power: the exponent, an integer ≥ 1.
+      y: the levels, shape (n,), y ≤ 9τ.
+      tau: standard deviation τ of the scores, shape (), 0 < τ ≤ 30.
+      resolution: the nodes in g.
+
+    Returns:
+      The logarithm, shape (n,). Accuracy as `log_survival`.
+
+    Source: derived here, see book/exact_finite_prompt. Transformations: jit, vmap, grad.
+    """
     return _log_expectation(_log_token(power), power, y, tau, resolution, weight=lambda g: (g - tau) ** 2)
 
 
@@ -75,12 +112,27 @@ def levels(
     log_length: Float[Array, ""],
     *,
     shift: float | Float[Array, ""] = 0.0,
-    resolution: Resolution = DEFAULT,
+    resolution: Resolution = DEFAULT_RESOLUTION,
 ) -> tuple[Float[Array, " n"], Float[Array, ""]]:
-    """Nodes y and their spacing for `∫ E[e^{u+shift} exp(-e^{u+shift})] φ^{L-1} dy` and all faster-falling kin.
+    """Return nodes y, and their spacing, for `∫ E[e^{u+shift} exp(-e^{u+shift})] φ^{L-1} dy`.
 
-    From the right, φ^{L-1} or the token's own Gaussian tail cuts; from the left the token's part, which rises
-    monotonically up to where L(1 - φ) is about one. `shift` is the advantage of one special token.
+    They serve all integrands that fall faster, too. On the right the range ends where φ^{L-1} or the token's own
+    Gaussian tail has fallen by `drop` logarithms; on the left where the token's part has, which rises monotonically
+    until L(1 - φ) is about one.
+
+    Args:
+      tau: standard deviation τ of the scores, shape (), τ > 0.
+      log_length: natural logarithm of the number of terms L, shape ().
+      shift: advantage of one special token in its score, shape ().
+      resolution: number of nodes, reach and drop.
+
+    Returns:
+      The nodes, shape (levels,), and their spacing, shape (); neither has a derivative.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap.
     """
     tau, log_length, shift = (jax.lax.stop_gradient(jnp.asarray(x, float)) for x in (tau, log_length, shift))
     require_float64("lib.partition.levels", tau)
@@ -108,7 +160,7 @@ def levels(
 
 
 def mean_log_sum(
-    tau: Float[Array, ""], log_length: Float[Array, ""], *, resolution: Resolution = DEFAULT
+    tau: Float[Array, ""], log_length: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, ""]:
     """Return `E log S` of the sum S = Σ e^{τg_i} of L = e^{log_length} exponentials of normals.
 
@@ -138,7 +190,19 @@ def mean_log_sum(
 def crossing(
     holds: Callable, low: Float[Array, "*n"], high: Float[Array, "*n"], *, halvings: int
 ) -> Float[Array, "*n"]:
-    """Where `holds`, true at `low` and false from some point on, turns false: bisection, of each entry by itself."""
+    """Return where `holds`, true at `low` and false beyond some point, turns false; by bisection of each entry.
+
+    Args:
+      holds: a vectorised predicate, from arrays of shape (*n) to Booleans of the same shape.
+      low: points where it is true, shape (*n).
+      high: points where it is false, shape (*n).
+      halvings: number of bisections; the error is (high - low)/2^{halvings + 1}.
+
+    Returns:
+      The points, shape (*n).
+
+    Transformations: jit, vmap, grad. The gradient is that of the final bracket, and not that of the crossing.
+    """
 
     def halve(_, bracket):
         low, high = bracket
@@ -155,7 +219,7 @@ def _log_token(power: int) -> Callable:
 
 
 def _log_lost(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`log(1 - exp(-e^u))`, which is u far left."""
+    """Return `log(1 - exp(-e^u))`, which is about u for very negative u."""
     weight = jnp.exp(jnp.clip(u, -37.0, 5.0))
     return jnp.minimum(u, 5.0) + jnp.log(-jnp.expm1(-weight) / weight)
 
@@ -169,10 +233,10 @@ def _log_expectation(
     *,
     weight: Callable = jnp.ones_like,
 ) -> Float[Array, " n"]:
-    """`log E[weight(g) f(y + τg)]` for a log-concave f that is about `e^{power·u}` far left and has its edge at 0.
+    """Return `log E[weight(g) f(y + τg)]` for log-concave f, about `e^{power·u}` far left and with its edge at 0.
 
-    The nodes hang on two places: the peak of the integrand in g, and the edge, where u = 0 and f changes within
-    a length 1/τ. Around the edge the spacing is `step/τ`, elsewhere `step`.
+    The nodes depend on two places: the peak of the integrand in g, and the edge, where u = 0 and f changes within a
+    length 1/τ. Around the edge the spacing is `step/τ`, elsewhere `step`.
     """
     peak = power * tau - _lambert_w(y + power * tau**2, tau) / tau
     edge = jnp.clip(-y / tau, peak, peak + resolution.reach)
@@ -187,9 +251,10 @@ def _log_expectation(
 
 
 def _offsets(tau: Float[Array, ""], resolution: Resolution) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Distances from the edge, and logs of their spacing: `t ↦ κt + (1 - κ)(softplus(t - T) - softplus(-t - T))`.
+    """Return distances from the edge, and the logarithms of their spacing.
 
-    Near the edge the slope is κ = min(1, 1/τ), far from it 1; T leaves the fine zone five lengths 1/τ wide.
+    The map is `t ↦ κt + (1 - κ)(softplus(t - T) - softplus(-t - T))`. Near the edge its slope is κ = min(1, 1/τ), far
+    from it 1; T leaves a fine zone of about five lengths 1/τ.
     """
     fine = 1.0 / jnp.maximum(tau, 1.0)
     zone = 5.0 - jnp.log(fine)
@@ -203,7 +268,7 @@ def _offsets(tau: Float[Array, ""], resolution: Resolution) -> tuple[Float[Array
 
 
 def _lambert_w(log_x: Float[Array, " n"], tau: Float[Array, ""]) -> Float[Array, " n"]:
-    """`W(τ² e^{log_x})`, the root of `w + log w = log_x + 2 log τ`, to the few digits a centre needs."""
+    """Return `W(τ² e^{log_x})`, the root of `w + log w = log_x + 2 log τ`, to the few digits that a centre needs."""
     z = jnp.maximum(log_x + 2 * jnp.log(tau), -600.0)
     w = jax.nn.softplus(z)
     for _ in range(3):

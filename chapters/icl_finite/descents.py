@@ -142,5 +142,5 @@ def stochastic(
     def train(key):
         return sgd(loss, start, optimiser=optax.sgd(plan.step), steps=plan.steps, every=plan.every, key=key)
 
-    history = train(jr.split(key, plan.seeds))
-    return np.asarray(history.loss, np.float64), np.asarray(history.params.gain, np.float64)
+    trajectory = train(jr.split(key, plan.seeds))
+    return np.asarray(trajectory.loss, np.float64), np.asarray(trajectory.params.gain, np.float64)

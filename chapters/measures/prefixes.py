@@ -87,7 +87,7 @@ def read_prefixes(
         points = empirical(law, longest, key=jr.fold_in(key, index)).points
         return prefix_outputs(params, points, query, lengths)[:, 0]
 
-    outputs = map_batched(one, jnp.arange(prompts), size=longest, together=TOGETHER)
+    outputs = map_batched(one, jnp.arange(prompts), size=longest, numbers_at_once=TOGETHER)
     return PrefixAnswers(lengths, np.asarray(outputs))
 
 

@@ -45,7 +45,7 @@ def simulate(taus: list[float], lengths: list[int], prompts: int, *, key: PRNGKe
         outputs = [prefix_outputs(Attention([[tau]], [[1.0]]), points, np.ones(1), np.asarray(lengths)) for tau in taus]
         return (jnp.concatenate(outputs, axis=1) - np.asarray(taus)) ** 2
 
-    squares = map_batched(one, jnp.arange(prompts), size=longest * len(taus), together=TOGETHER)
+    squares = map_batched(one, jnp.arange(prompts), size=longest * len(taus), numbers_at_once=TOGETHER)
     return ShortPrompts(taus, lengths, np.asarray(squares))
 
 

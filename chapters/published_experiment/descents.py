@@ -58,7 +58,7 @@ def _descend(task: LinearRegression, starts: int, key: PRNGKeyArray):
     def run(key):
         start = SeparateWeights.draw(WIDTH, key=key, dtype=float)
         path = sgd(risk, start, optimiser=optax.sgd(STEP_SIZE), steps=STEPS, every=STEPS // ROWS, key=key)
-        return path.steps, jax.vmap(risk)(path.params), jax.vmap(published_head)(path.params)
+        return path.times, jax.vmap(risk)(path.params), jax.vmap(published_head)(path.params)
 
     return jax.vmap(run)(jr.split(key, starts))
 
@@ -70,10 +70,10 @@ def descend_softmax(starts: int, *, key: PRNGKeyArray) -> Descents:
 
 def _descend_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
     plan = Plan(law, [SECOND_LENGTH], starts, Schedule(STEPS, STEP_SIZE, BATCH))
-    history = histories(plan, "softmax", SECOND_LENGTH, key=key)
-    weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), history.params)
+    trajectory = histories(plan, "softmax", SECOND_LENGTH, key=key)
+    weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), trajectory.params)
     heads = jax.vmap(jax.vmap(published_head))(weights)
-    return _paths(history.steps, _judge(task_of(law), heads), heads)
+    return _paths(trajectory.times, _judge(task_of(law), heads), heads)
 
 
 @jax.jit

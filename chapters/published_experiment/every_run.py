@@ -29,7 +29,7 @@ from chapters.published_experiment.protocol import (
 from chapters.published_experiment.runs import DATA, STEPS_A_ROW
 from companion import Column
 from companion.authoring.checkpoints import Checkpoint
-from lib.flow import History, train
+from lib.flow import Trajectory, train
 from lib.icl import batch_loss, linear_summary, softmax_summary
 
 FOLDER = DATA / "every_run"
@@ -119,9 +119,9 @@ def runs_in(tables: Tables) -> set[Run]:
     return set(map(Run._make, tables["ends"][list(RUN)].itertuples(index=False)))
 
 
-def rows_of(run: Run, history: History) -> Tables:
+def rows_of(run: Run, trajectory: Trajectory) -> Tables:
     """What is kept of a run, a table's rows each."""
-    return {"ends": end_of(run, history), "heads": head_of(run, history), "curves": curve_of(run, history)}
+    return {"ends": end_of(run, trajectory), "heads": head_of(run, trajectory), "curves": curve_of(run, trajectory)}
 
 
 def joined(tables: Tables, rows: Tables) -> Tables:
@@ -142,7 +142,7 @@ def training(
     steps: int = PUBLISHED_STEPS,
     every: int = STEPS_A_ROW,
     tell: Callable[[int, float], None] = lambda step, loss: None,
-) -> History:
+) -> Trajectory:
     """Train in single precision, as published, from the checkpoint if there is one; `tell` hears step and loss."""
     law_number = list(LAWS).index(run.law)
     with jax.enable_x64(False):
@@ -167,17 +167,17 @@ def training(
         for point in reached:
             checkpoint.save(point.arrays)
             tell(int(point.state.step), float(point.loss))
-    return point.history
+    return point.trajectory
 
 
-def end_of(run: Run, history: History) -> pd.DataFrame:
+def end_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
     """Judged exactly, which needs no prompt and double precision."""
     task = published_task(LAWS[run.law])
-    last = len(history.steps) - 1
+    last = len(trajectory.times) - 1
     before = max(round((last + 1) * BEFORE) - 1, 0)
-    heads = [_head(history, row) for row in (before, last)]
+    heads = [_head(trajectory, row) for row in (before, last)]
     judged = [float(_EXACT[run.activation](task, head, float(run.length))) for head in heads]
-    losses, errors = (np.asarray(each, float)[before + 1 :] for each in (history.loss, history.loss_std_error))
+    losses, errors = (np.asarray(each, float)[before + 1 :] for each in (trajectory.loss, trajectory.loss_std_error))
     ended = {
         "risk": judged[1],
         "risk_before": judged[0],
@@ -190,7 +190,7 @@ def end_of(run: Run, history: History) -> pd.DataFrame:
 
 _EXACT = {
     "softmax": jax.jit(lambda task, head, length: 2 * task.finite_risk(head, jnp.log(length))),
-    "linear": jax.jit(lambda task, head, length: 2 * task.linear_risk(head, length)),
+    "linear": jax.jit(lambda task, head, length: 2 * task.linear_head_risk(head, length)),
 }
 
 
@@ -202,25 +202,25 @@ def wrong_way(point: np.ndarray) -> float:
     return float(wrong / (wrong + right))
 
 
-def head_of(run: Run, history: History) -> pd.DataFrame:
+def head_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
     """The head at the end, as a point of the landscape."""
-    point = points_of(_head(history, len(history.steps) - 1))
+    point = points_of(_head(trajectory, len(trajectory.times) - 1))
     names = [name for name in COLUMNS["heads"] if name not in RUN]
     return pd.DataFrame([run._asdict() | dict(zip(names, point.tolist(), strict=True))])
 
 
-def _head(history: History, row: int):
-    return published_head(jax.tree.map(lambda leaf: jnp.asarray(leaf[row], float), history.params))
+def _head(trajectory: Trajectory, row: int):
+    return published_head(jax.tree.map(lambda leaf: jnp.asarray(leaf[row], float), trajectory.params))
 
 
-def curve_of(run: Run, history: History) -> pd.DataFrame:
+def curve_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
     """Rows evenly spread on a logarithmic axis, each the mean of all steps since the one before."""
-    count = len(history.steps)
+    count = len(trajectory.times)
     ends = np.unique(np.round(np.geomspace(1, count, ROWS)).astype(int))
-    losses, errors = (np.asarray(each, float) for each in (history.loss, history.loss_std_error))
+    losses, errors = (np.asarray(each, float) for each in (trajectory.loss, trajectory.loss_std_error))
     parts = list(zip(np.append(0, ends[:-1]), ends, strict=True))
     rows = {
-        "step": np.asarray(history.steps)[ends - 1],
+        "step": np.asarray(trajectory.times)[ends - 1],
         "loss": [losses[a:b].mean() for a, b in parts],
         "loss_std_error": [np.sqrt(np.sum(errors[a:b] ** 2)) / (b - a) for a, b in parts],
     }

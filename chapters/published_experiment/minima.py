@@ -33,7 +33,7 @@ WRONG_WAY = _entry[(WIDTH - 1) ** 2 : -1]
 
 def linear_square(task: LinearRegression, head: Attention) -> Float[Array, ""]:
     """Mean square of linear attention on prompts of the length looked at."""
-    return 2 * task.linear_risk(head, SECOND_LENGTH)
+    return 2 * task.linear_head_risk(head, SECOND_LENGTH)
 
 
 def softmax_square(task: LinearRegression, head: Attention, *, average: PairAverage | None = None) -> Float[Array, ""]:

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, PRNGKeyArray
 
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, SeparateWeights, published_head, published_task
 from companion.authoring.tasks import Arrays, Pieces, gather
-from lib.flow import History, sgd
+from lib.flow import Trajectory, sgd
 from lib.icl import prompt_loss
 
 # Tracked results, with their origin; see make.py there. They have a row every so many steps.
@@ -115,11 +115,11 @@ def training_pieces(plan: Plan, *, key: PRNGKeyArray) -> Pieces:
 
 def _train(plan: Plan, activation: str, length: int, key: PRNGKeyArray) -> Arrays:
     """Mean squares over the fresh prompts of each twentieth of the training, and their standard errors."""
-    history = histories(plan, activation, length, key=key)
-    return {"loss": np.asarray(history.loss, float), "loss_std_error": np.asarray(history.loss_std_error, float)}
+    trajectory = histories(plan, activation, length, key=key)
+    return {"loss": np.asarray(trajectory.loss, float), "loss_std_error": np.asarray(trajectory.loss_std_error, float)}
 
 
-def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) -> History:
+def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) -> Trajectory:
     """Trainings from all starts, of one head at one length: row i is run i."""
     schedule = plan.schedule
     loss = prompt_loss(

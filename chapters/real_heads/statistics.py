@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from lib.heads import Comparison, best_slope, explained_share
+from lib.heads import Comparison, explained_share, regression_slope
 
 Heads = Float[np.ndarray, "layers heads"]
 ByPrompt = Float[np.ndarray, "prompts layers heads"]
@@ -85,7 +85,7 @@ class HeadStatistics:
     @property
     def slope(self) -> Heads:
         """The best slope a."""
-        return np.asarray(best_slope(self._comparison(""), axis=0))
+        return np.asarray(regression_slope(self._comparison(""), axis=0))
 
     @property
     def expected_slope(self) -> Heads:

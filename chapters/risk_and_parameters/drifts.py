@@ -121,7 +121,7 @@ def infinite_product(times: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def valley_duration(high: float, low: float) -> float:
-    """Time over L from u = `high` to `low` along ‖A‖ = √d u, b = 1/u, downhill in ½ `valley_law`.
+    """Time over L from u = `high` to `low` along ‖A‖ = √d u, b = 1/u, downhill in ½ `valley_limit`.
 
     An arc of the curve has length `√(d + u⁻⁴) du`, so `du/dt = -(½ dlaw/du)/((d + u⁻⁴) L)`.
     """

@@ -1,8 +1,8 @@
-"""Averages over Gaussian tasks and queries by fixed nodes: deterministic, and careful in the radius.
+"""Averages over Gaussian tasks and queries by fixed nodes, with a quadrature in the radius.
 
-A finite prompt's risk grows like e^{τ²}, with τ proportional to the size of the query: its average lives far out in
-the tail, where equal-probability nodes have none. So the radius gets a quadrature of its own, and only the direction,
-on which everything depends mildly, gets quasi-random points.
+A finite prompt's risk grows like e^{τ²}, with τ proportional to the length of the query, so that rare long queries
+carry much of its average; equal-probability nodes have none there. So the radius has a quadrature of its own, and only
+the direction, on which everything depends mildly, has quasi-random points.
 """
 
 from functools import lru_cache
@@ -17,19 +17,49 @@ from lib._checks import require_count
 
 
 class QueryAverage(eqx.Module):
-    """`E f(x) ≈ Σ_i weights_i f(nodes_i)` for even functions of x ~ N(0, I_d); the weights sum to one."""
+    """Nodes and weights with `E f(x) ≈ Σ_i weights_i f(nodes_i)` for x ~ N(0, I_d) and even functions f.
+
+    Attributes:
+      nodes: the nodes, shape (n, d).
+      weights: the weights, shape (n,), of sum 1.
+    """
 
     nodes: Float[Array, "n d"]
     weights: Float[Array, " n"]
 
 
 def radial_average(d: int, *, radii: int = 64) -> QueryAverage:
-    """`radii` nodes on each axis: exact where f sees only |x|, and for the gradient there of a risk in its matrix."""
+    """Return nodes at `radii` radii on each of the d axes.
+
+    Exact in direction for functions of |x| alone, and there for the gradient of a risk in its matrix.
+
+    Args:
+      d: the dimension.
+      radii: number of radii.
+
+    Returns:
+      d · radii nodes.
+    """
     return _on_rays(np.eye(d), radii)
 
 
 def query_average(d: int, *, frames: int = 64, radii: int = 32, seed: int = 0) -> QueryAverage:
-    """`radii` nodes on each of the d rays of `frames` frames; exact in direction for quadratic functions."""
+    """Return nodes at `radii` radii on each of the d rays of quasi-random orthonormal frames.
+
+    Exact in direction for quadratic functions.
+
+    Args:
+      d: the dimension.
+      frames: number of frames, a power of two.
+      radii: number of radii on each ray.
+      seed: seed of the scrambled Sobol points.
+
+    Returns:
+      frames · d · radii nodes.
+
+    Raises:
+      ValueError: if `frames` is not a power of two.
+    """
     return _on_rays(quasi_random_frames(d, frames, seed).reshape(-1, d), radii)
 
 
@@ -44,8 +74,16 @@ def _on_rays(rays: Float[np.ndarray, "n d"], radii: int) -> QueryAverage:
 class PairAverage(eqx.Module):
     """Nodes for functions of a query x ~ N(0, I_d), even in it, and of an independent task w ~ N(0, I_d).
 
-    Rays of queries come in orthonormal frames, and each has a frame of tasks of its own, to which belong 2d half-axes:
-    exact in direction for what is quadratic in x or in w.
+    Rays of queries come in orthonormal frames. Each ray has a random frame of tasks, whose 2d half-axes are used: exact
+    in direction for functions that are quadratic in x or in w.
+
+    Attributes:
+      rays: unit vectors of queries, shape (n, d).
+      frames: an orthonormal frame of tasks for each ray, one vector per row, shape (n, d, d).
+      query_radii: radii of queries, shape (r,).
+      query_weights: their weights, of sum 1.
+      task_radii: radii of tasks, shape (k,).
+      task_weights: their weights, of sum 1.
     """
 
     rays: Float[Array, "n d"]
@@ -59,7 +97,21 @@ class PairAverage(eqx.Module):
 def pair_average(
     d: int, *, frames: int | None = None, query_radii: int = 24, task_radii: int = 3, seed: int = 0
 ) -> PairAverage:
-    """The rule with `frames` frames of queries, a power of two; by default about 16384/d², at most 512."""
+    """Return nodes for averages over a query and a task.
+
+    Args:
+      d: the dimension.
+      frames: number of frames of queries, a power of two; by default about 16384/d², at most 512.
+      query_radii: number of radii of queries.
+      task_radii: number of radii of tasks.
+      seed: seed of the scrambled Sobol points and of the frames of tasks.
+
+    Returns:
+      The rule, with frames · d rays.
+
+    Raises:
+      ValueError: if `frames` is not a power of two.
+    """
     frames = 2 ** int(np.clip(round(np.log2(16384 / d**2)), 1, 9)) if frames is None else frames
     rays = quasi_random_frames(d, frames, seed).reshape(-1, d)
     rules = (rays, _random_frames(d, len(rays), seed), *radial(d, query_radii), *few_radii(d, task_radii))
@@ -67,15 +119,31 @@ def pair_average(
 
 
 def line_average(radii: int) -> PairAverage:
-    """On the line, `radii` nodes for query and task each, both into the tail: a score of labels multiplies them."""
+    """Return nodes for d = 1 with as many radii for tasks as for queries.
+
+    Both reach far into the tails, for heads whose scores depend on labels, where the task multiplies the query.
+
+    Args:
+      radii: number of radii of queries and of tasks.
+
+    Returns:
+      The rule, with one ray.
+    """
     return PairAverage(*map(jnp.asarray, (np.ones((1, 1)), np.ones((1, 1, 1)), *radial(1, radii), *radial(1, radii))))
 
 
 @lru_cache
 def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Nodes and weights for the length of a standard normal vector of R^d: Gauss–Legendre on [0, √d + 10].
+    """Return nodes and weights for the length of a standard normal vector of R^d: Gauss–Legendre on [0, √d + 10].
 
-    Nodes are as dense in the tail as in the bulk, so a steep integrand is resolved out to ten standard deviations.
+    Nodes are as dense in the tail as in the bulk, so that a steep integrand is resolved up to ten standard deviations.
+
+    Args:
+      d: the dimension.
+      n: number of nodes, at least 1.
+
+    Returns:
+      Radii and weights of sum 1, each of shape (n,).
     """
     unit, width = np.polynomial.legendre.leggauss(require_count("radial", "n", n, "an average needs a node."))
     radius = (d**0.5 + 10) * (unit + 1) / 2
@@ -84,14 +152,34 @@ def radial(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "
 
 @lru_cache
 def few_radii(d: int, n: int) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """The Gauss rule for the length of a standard normal vector of R^d: exact for even powers up to 4n - 2."""
+    """Return the Gauss rule for the length of a standard normal vector of R^d, exact for even powers up to 4n - 2.
+
+    Args:
+      d: the dimension.
+      n: number of nodes, at least 1.
+
+    Returns:
+      Radii and weights of sum 1, each of shape (n,).
+    """
     half_square, weights = scipy.special.roots_genlaguerre(n, d / 2 - 1)
     return np.sqrt(2 * half_square), weights / weights.sum()
 
 
 @lru_cache
 def quasi_random_frames(d: int, n: int, seed: int) -> Float[np.ndarray, "n d d"]:
-    """`n` orthonormal frames, a power of two, one vector a row: scrambled Sobol normals, made orthonormal."""
+    """Return orthonormal frames from scrambled Sobol points, made normal and then orthonormal.
+
+    Args:
+      d: the dimension.
+      n: number of frames, a power of two.
+      seed: seed of the scrambling.
+
+    Returns:
+      The frames, one vector per row, shape (n, d, d).
+
+    Raises:
+      ValueError: if `n` is not a power of two.
+    """
     from scipy.stats import qmc  # takes a second to import
 
     if n < 1 or n & (n - 1):

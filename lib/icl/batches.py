@@ -1,9 +1,9 @@
-"""Training on fresh prompts as fast as their normals can be drawn: a batch in one sweep, its gradient written out.
+"""Training on fresh prompts as fast as their normals can be drawn: a batch in one sweep, with an explicit gradient.
 
-The law is that of `prompt_loss` with collapsed prompts, in another arrangement. With scores `s_i = τ g_i` and values
-`r_i = a g_i + ρ h_i` of standard normals (g, h), the output and its first derivatives depend on a prompt through few
-sums over its tokens: twelve for softmax, three for linear attention, which are a Wishart matrix of two dimensions and
-are drawn as such, at a cost that does not depend on the length. Derived here.
+The distribution is that of `prompt_loss` with collapsed prompts. With scores `s_i = τ g_i` and values `r_i = a g_i + ρ
+h_i` of standard normals (g, h), the output and its first derivatives depend on a prompt through a few sums over its
+tokens: twelve for softmax; three for linear attention, which form a Wishart matrix of two dimensions and are drawn as
+such, at a cost that does not depend on the length. Derived here.
 """
 
 import abc
@@ -23,26 +23,37 @@ from lib.icl.linear_regression import LinearRegression
 from lib.icl.training import box_muller
 from lib.measures import covariance_root
 
-# Terms of the cosine's and the sine's Taylor polynomial that an eighth of the circle needs, by precision.
-TERMS = {"float32": 5, "float64": 9}
-# No normal drawn from 31 bits is larger; and how exact a quantile is, as a share of the largest.
-LARGEST, EXACTNESS = 6.7, {"float32": 1e-8, "float64": 1e-13}
+# Terms of the Taylor polynomials of cosine and sine that an eighth of the circle needs, by precision.
+TAYLOR_TERMS = {"float32": 5, "float64": 9}
+# No normal drawn from 31 bits is larger. Coefficients of a quantile below this share of the largest are dropped.
+LARGEST_NORMAL, QUANTILE_TOLERANCE = 6.7, {"float32": 1e-8, "float64": 1e-13}
 
 
-class Seen(NamedTuple):
-    """What a step sees of each of B prompts: its output ŷ, and of its derivatives by scores and by values...
+class PromptSums(NamedTuple):
+    """What a step of training needs of each of B prompts: its output ŷ, and sums that give the derivatives of ŷ.
 
-    ...the sums along the normals g and h, and the three products of the two vectors of derivatives.
+    Attributes:
+      output: ŷ, shape (B,).
+      by_score: sums of the derivatives by scores along the normals g and h, shape (2, B).
+      by_value: the same for the derivatives by values, shape (2, B).
+      products: the products by_score², by_score · by_value and by_value² of the two vectors of derivatives, shape (3,
+        B).
     """
 
     output: Float[Array, " B"]
     by_score: Float[Array, "2 B"]
     by_value: Float[Array, "2 B"]
-    products: Float[Array, "3 B"]  # by_score², by_score · by_value, by_value²
+    products: Float[Array, "3 B"]
 
 
 class Plane(NamedTuple):
-    """How scores τg and values ag + ρh of each of B prompts are made of two standard normals a token; a is `along`."""
+    """Coefficients of the scores τ g and the values a g + ρ h in two standard normals per token, for each of B prompts.
+
+    Attributes:
+      tau: τ, shape (B,).
+      along: a, shape (B,).
+      rho: ρ, shape (B,).
+    """
 
     tau: Float[Array, " B"]
     along: Float[Array, " B"]
@@ -50,59 +61,84 @@ class Plane(NamedTuple):
 
 
 class Summary(eqx.Module):
-    """How a head pools a prompt, by the sums over tokens that its output and its gradient are made of."""
+    """A pooling of prompts, given by the sums over tokens that its output and its gradient need."""
 
     @abc.abstractmethod
-    def pairs(self, length: int) -> int:
-        """How many pairs of standard normals the tokens of a prompt take."""
+    def pair_count(self, length: int) -> int:
+        """Return how many pairs of standard normals the tokens of one prompt need.
+
+        Args:
+          length: the prompt length L.
+
+        Returns:
+          The number of pairs.
+        """
 
     @abc.abstractmethod
-    def further(self) -> int:
-        """How many standard normals its sums take beside."""
+    def extra_count(self) -> int:
+        """Return how many standard normals one prompt needs in addition.
+
+        Returns:
+          The number of normals.
+        """
 
     @abc.abstractmethod
-    def see(
-        self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], further: Float[Array, "m B"]
-    ) -> Seen:
-        """Of prompts whose tokens are made of `pairs`, the numbers g + ih."""
+    def summarise(
+        self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> PromptSums:
+        """Return the sums of prompts whose tokens are made of standard normals.
+
+        Args:
+          length: the prompt length L.
+          plane: coefficients of scores and values.
+          pairs: the normals as complex numbers g + ih, shape (halves, n, B/halves) with n = `pair_count(length)`.
+          extra: more normals, shape (m, B), of which the first `extra_count()` rows are used.
+
+        Returns:
+          The sums.
+
+        Transformations: jit, vmap, grad.
+        """
 
 
 class SoftmaxSummary(Summary):
-    """Sums of 1, g, h, g², gh, h² with weights `e^s` and `e^{2s}`."""
+    """Softmax: sums of 1, g, h, g², gh, h² with weights `e^s` and `e^{2s}`."""
 
-    def pairs(self, length):
-        """One a token."""
+    def pair_count(self, length: int) -> int:
+        """Return L, one pair per token."""
         return length
 
-    def further(self):
-        """None."""
+    def extra_count(self) -> int:
+        """Return 0: the pairs are enough."""
         return 0
 
-    def see(self, length, plane, pairs, further):
-        """Moments of (g, h) under p = softmax(s), and p² beside p."""
+    def summarise(
+        self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> PromptSums:
+        """Return the sums from the moments of (g, h) under the weights p = softmax(s) and p²."""
         tau, along, rho = plane
         pairs = jax.lax.optimization_barrier(pairs)
         scores = tau.reshape(pairs.shape[0], 1, pairs.shape[-1]) * pairs.real
-        # every sum is a loop of its own, which must not draw the normals or take exponentials again
+        # every sum is a separate loop, which must not draw the normals or take exponentials again
         weights = jax.lax.optimization_barrier(jnp.exp(scores - jnp.max(scores, axis=1, keepdims=True)))
         size = pairs.real**2 + pairs.imag**2
 
-        def sums(weights):
-            """Of 1, g, h, g², gh, h²: in complex numbers, since XLA is slow at taking g and h apart."""
+        def weighted_sums(weights):
+            """Return the sums of 1, g, h, g², gh, h², in complex numbers because XLA is slow to separate g and h."""
             first = jnp.sum(weights * pairs, axis=1).ravel()
             square = jnp.sum(weights * pairs**2, axis=1).ravel()
             even = jnp.sum(weights * jax.lax.complex(jnp.ones_like(weights), size), axis=1).ravel()
             second = [(even.imag + square.real) / 2, square.imag / 2, (even.imag - square.real) / 2]
             return [even.real, first.real, first.imag, *second]
 
-        total, *first = sums(weights)
+        total, *first = weighted_sums(weights)
         m1, m2, m11, m12, m22 = (term / total for term in first)
-        q0, q1, q2, q11, q12, q22 = (term / total**2 for term in sums(weights**2))
+        q0, q1, q2, q11, q12, q22 = (term / total**2 for term in weighted_sums(weights**2))
         output = along * m1 + rho * m2
         c11, c12, c22 = m11 - m1**2, m12 - m1 * m2, m22 - m2**2
         shared = along * q1 + rho * q2 - output * q0
         own = along**2 * q11 + 2 * along * rho * q12 + rho**2 * q22 - 2 * output * shared - output**2 * q0
-        return Seen(
+        return PromptSums(
             output,
             jnp.stack([along * c11 + rho * c12, along * c12 + rho * c22]),
             jnp.stack([m1, m2]),
@@ -111,24 +147,26 @@ class SoftmaxSummary(Summary):
 
 
 class LinearSummary(Summary):
-    """`Σ g², Σ gh, Σ h²`: a Wishart matrix of L tokens, by Bartlett's decomposition."""
+    """Linear attention: `Σ g², Σ gh, Σ h²`, the Wishart matrix of L tokens, by Bartlett's decomposition."""
 
-    def pairs(self, length):
-        """None, however long the prompt is."""
+    def pair_count(self, length: int) -> int:
+        """Return 0, for any length."""
         return 0
 
-    def further(self):
-        """One an entry of the matrix."""
+    def extra_count(self) -> int:
+        """Return 3, one normal per entry of the matrix."""
         return 3
 
-    def see(self, length, plane, pairs, further):
-        """Two chi variables and a normal are the Cholesky factor."""
+    def summarise(
+        self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
+    ) -> PromptSums:
+        """Return the sums from a Cholesky factor of two chi variables and a normal."""
         tau, along, rho = plane
-        diagonal, corner = jnp.sqrt(chi_square(further[0], length)), further[1]
-        rest = jnp.sqrt(chi_square(further[2], length - 1))
+        diagonal, corner = jnp.sqrt(chi_square(extra[0], length)), extra[1]
+        rest = jnp.sqrt(chi_square(extra[2], length - 1))
         gg, gh, hh = diagonal**2, diagonal * corner, corner**2 + rest**2
         values_g, values_h = along * gg + rho * gh, along * gh + rho * hh
-        return Seen(
+        return PromptSums(
             tau * values_g / length,
             jnp.stack([values_g, values_h]) / length,
             tau * jnp.stack([gg, gh]) / length,
@@ -148,22 +186,40 @@ def batch_loss(
     summary: Summary = softmax_summary,
     weight: float = 0.5,
 ) -> Callable[[Any, PRNGKeyArray], Float[Array, ""]]:
-    """`prompt_loss` of collapsed prompts, faster: same law, other random numbers, first derivatives only.
+    """Return a faster `prompt_loss` of collapsed prompts: same distribution, other random numbers.
 
-    Computes in the precision of the parameters. In single precision derivatives by scores are exact to a thousandth of
-    the values, which matters only where one token has all the weight. XLA makes most of one start at a time: under
-    `vmap` over starts a step costs more than one after another.
+    It computes in the precision of the parameters. In single precision derivatives by scores are exact to a thousandth
+    of the values, which matters only where one token has all the weight. One start at a time is fastest: under `vmap`
+    over starts a step costs more than one start after another.
+
+    Args:
+      task: the distribution of prompts; concrete, not traced.
+      length: the prompt length L, at least 1.
+      batch: number of prompts, at least 1.
+      head: maps the parameters to a head.
+      summary: the pooling, `softmax_summary` or `linear_summary`.
+      weight: factor of the mean square error: ½ as in [BB26], or 1 as in the published code.
+
+    Returns:
+      A function of parameters and a random key: `weight · mean (ŷ - y)²` of a fresh batch, whose gradient is an
+      unbiased estimate of the gradient of the risk, and not the derivative of the value. Only first derivatives are
+      valid.
+
+    Raises:
+      ValueError: if a count is not a whole number ≥ 1.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     length = require_count("batch_loss", "length", length, "an empty prompt defines no probability measure.")
     batch = require_count("batch_loss", "batch", batch, "a mean needs an element.")
     d = task.cov.shape[-1]
     prompt_root, query_root = np.asarray(covariance_root(task.cov)), np.asarray(covariance_root(task.query_cov))
-    rest = (4 * d + 4 + summary.further()) // 2
+    rest = (4 * d + 4 + summary.extra_count()) // 2
     mixing = np.eye(2 * rest)
     mixing[:d, :d] *= float(task.task_scale)
     mixing[d : 2 * d, d : 2 * d] = query_root
     mixing[2 * d, 2 * d] = float(task.noise_std)
-    halves = 1 if batch % 2 else 2  # XLA's sums over tokens are five times slower over an axis that is the first
+    halves = 1 if batch % 2 else 2  # XLA's sums over tokens are five times slower over the first axis
 
     def loss(params, key):
         attention = head(params)
@@ -171,18 +227,18 @@ def batch_loss(
         dtype = value.dtype
         root, noise_std = jnp.asarray(prompt_root, dtype), task.noise_std.astype(dtype)
 
-        # in one product, since XLA would draw anew for each of them what it fuses with
+        # in one product, because XLA would draw the normals again for each of several
         drawn = normal_pairs(key, 1, (rest, batch), dtype)
         drawn = jnp.asarray(mixing, dtype) @ jnp.concatenate([drawn.real, drawn.imag])
-        w, query, label, xi1, xi2, further = jnp.split(drawn, (d, 2 * d, 2 * d + 1, 3 * d + 2, 4 * d + 3))
+        w, query, label, xi1, xi2, extra = jnp.split(drawn, (d, 2 * d, 2 * d + 1, 3 * d + 2, 4 * d + 3))
         target = jnp.sum(query * w, axis=0) + label[0]
 
         def whiten(dual):
-            """⟨dual, z⟩ = ⟨whiten(dual), n⟩ for the token z = (x, ⟨w, x⟩ + noise) made of the normals n."""
+            """Return u with ⟨dual, z⟩ = ⟨u, n⟩ for the token z = (x, ⟨w, x⟩ + noise) made of the normals n."""
             return jnp.concatenate([root.T @ (dual[:d] + dual[d] * w), noise_std * dual[d:]])
 
         def token(normals):
-            """The token z made of the normals n."""
+            """Return the token z made of the normals n."""
             x = root @ normals[:d]
             return jnp.concatenate([x, jnp.sum(w * x, axis=0, keepdims=True) + noise_std * normals[d:]])
 
@@ -190,21 +246,21 @@ def batch_loss(
         tau, f1 = _unit(t)
         along = jnp.sum(v * f1, axis=0)
         rho, f2 = _unit(v - along * f1)
-        pairs = normal_pairs(key, 0, (halves, summary.pairs(length), batch // halves), dtype)
-        seen = summary.see(length, Plane(tau, along, rho), pairs, further)
+        pairs = normal_pairs(key, 0, (halves, summary.pair_count(length), batch // halves), dtype)
+        sums = summary.summarise(length, Plane(tau, along, rho), pairs, extra)
 
-        own, shared, squared = seen.products
+        own, shared, squared = sums.products
         spread = jnp.sqrt(squared)
         shared = shared * _inverse(spread)
         own = jnp.sqrt(jnp.maximum(own - shared**2, 0.0))
         xi1, xi2 = (xi - f1 * jnp.sum(f1 * xi, axis=0) - f2 * jnp.sum(f2 * xi, axis=0) for xi in (xi1, xi2))
-        by_t = token(f1 * seen.by_score[0] + f2 * seen.by_score[1] + shared * xi1 + own * xi2)
-        by_v = token(f1 * seen.by_value[0] + f2 * seen.by_value[1] + spread * xi1)
+        by_t = token(f1 * sums.by_score[0] + f2 * sums.by_score[1] + shared * xi1 + own * xi2)
+        by_v = token(f1 * sums.by_value[0] + f2 * sums.by_value[1] + spread * xi1)
 
-        error = seen.output - target
+        error = sums.output - target
         slope = 2 * weight / batch * error
         by_bilinear, by_value = (slope * by_t) @ query.T, jnp.sum(slope * by_v, axis=1)
-        # what is added is zero, but has the gradient
+        # the added terms are zero but carry the gradient
         return (
             weight * jnp.mean(error**2)
             + jnp.sum(jax.lax.stop_gradient(by_bilinear) * (attention.bilinear[:, :d] - bilinear))
@@ -215,7 +271,7 @@ def batch_loss(
 
 
 def _unit(vectors: Float[Array, "e B"]) -> tuple[Float[Array, " B"], Float[Array, "e B"]]:
-    """Lengths and directions of the columns; no direction where there is no length."""
+    """Return lengths and directions of the columns; the direction of a zero column is zero."""
     lengths = jnp.sqrt(jnp.sum(vectors**2, axis=0))
     return lengths, vectors * _inverse(lengths)
 
@@ -225,24 +281,46 @@ def _inverse(scale: Float[Array, " B"]) -> Float[Array, " B"]:
 
 
 def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: Any) -> Complex[Array, "..."]:
-    """Pairs of independent standard normals as complex numbers, from one block of 64 bits each.
+    """Return pairs of independent standard normals as complex numbers, each from one block of 64 random bits.
 
-    Complex, because XLA computes two arrays that share their origin twice. Streams of one key are independent.
+    They are complex because XLA computes two arrays of a common origin twice.
+
+    Args:
+      key: JAX random key.
+      stream: number of the stream; streams of one key are independent.
+      shape: shape of the result.
+      dtype: `float32` or `float64`.
+
+    Returns:
+      The pairs g + ih.
+
+    Transformations: none.
     """
     strides = np.cumprod((1, *shape[:0:-1]))[::-1]
     count = jnp.zeros(shape, jnp.uint32)
     for axis, step in enumerate(strides):
         count = count + jax.lax.broadcasted_iota(jnp.uint32, shape, axis) * np.uint32(step)
     words = threefry(jr.key_data(key), jnp.full_like(count, stream), count)
-    return jax.lax.complex(*box_muller(*words, dtype=dtype, terms=TERMS[jnp.dtype(dtype).name]))
+    return jax.lax.complex(*box_muller(*words, dtype=dtype, terms=TAYLOR_TERMS[jnp.dtype(dtype).name]))
 
 
 def threefry(
     key: UInt[Array, "2"], high: UInt[Array, "..."], low: UInt[Array, "..."]
 ) -> tuple[UInt[Array, "..."], UInt[Array, "..."]]:
-    """Two random words for each count `high·2³² + low`: the twenty rounds of Threefry-2x32 [SMDS11].
+    """Return two random words for each count `high·2³² + low`: the twenty rounds of Threefry-2x32 [SMDS11].
 
-    JAX's own generator, whose rounds are a loop on a processor; written out they fuse with what uses the words.
+    It is JAX's own generator, whose rounds are a loop on a CPU; written out they fuse with the code that uses the
+    words.
+
+    Args:
+      key: the two words of the key, shape (2,).
+      high: upper 32 bits of the counts, any shape.
+      low: lower 32 bits, of the same shape.
+
+    Returns:
+      Two arrays of words, of the shape of the counts.
+
+    Transformations: none.
     """
     parity = key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA)
     schedule = (key[0], key[1], parity)
@@ -257,15 +335,24 @@ def threefry(
 
 
 def chi_square(normals: Float[Array, "..."], degrees: int) -> Float[Array, "..."]:
-    """A sum of `degrees` squared normals, as a function of one normal: the quantile of the same chance.
+    """Return `F⁻¹(Φ(z))`, F the chi-square distribution function: a sum of squared normals from a single normal z.
 
-    The quantile is smooth in the normal and its Chebyshev polynomial exact to rounding, so this costs the same at every
-    number of degrees and rejects nothing.
+    The quantile is smooth in z and its Chebyshev polynomial is exact to rounding. The cost does not depend on the
+    degrees of freedom, and no draw is rejected.
+
+    Args:
+      normals: standard normals z, |z| ≤ 6.7, any shape.
+      degrees: degrees of freedom, an integer ≥ 0.
+
+    Returns:
+      The sums, of the same shape; 0 for no degree of freedom.
+
+    Transformations: jit, vmap, grad.
     """
     if degrees == 0:
         return jnp.zeros_like(normals)
     first, *others = (jnp.asarray(each, normals.dtype) for each in _quantile(degrees, normals.dtype.name)[::-1])
-    at = normals / jnp.asarray(LARGEST, normals.dtype)
+    at = normals / jnp.asarray(LARGEST_NORMAL, normals.dtype)
     last, before = jnp.zeros_like(at), jnp.full_like(at, first)
     for each in others[:-1]:
         last, before = before, each + 2 * at * before - last
@@ -273,13 +360,13 @@ def chi_square(normals: Float[Array, "..."], degrees: int) -> Float[Array, "..."
 
 
 def _quantile(degrees: int, precision: str) -> np.ndarray:
-    """Chebyshev coefficients of z ↦ F⁻¹(Φ(z)) on [-`LARGEST`, `LARGEST`], F the chi-square law."""
+    """Return Chebyshev coefficients of z ↦ F⁻¹(Φ(z)), |z| ≤ LARGEST_NORMAL, F the chi-square distribution function."""
     from scipy.stats import chi2, norm  # scipy.stats takes a second to import
 
     def quantile(share):
-        z = share * LARGEST
+        z = share * LARGEST_NORMAL
         return np.where(z < 0, chi2.ppf(norm.cdf(z), degrees), chi2.isf(norm.sf(z), degrees))
 
     coefficients = np.polynomial.chebyshev.chebinterpolate(quantile, 100)  # pyright: ignore
-    kept = np.abs(coefficients) > EXACTNESS[precision] * np.abs(coefficients).max()
+    kept = np.abs(coefficients) > QUANTILE_TOLERANCE[precision] * np.abs(coefficients).max()
     return coefficients[: np.flatnonzero(kept)[-1] + 1]

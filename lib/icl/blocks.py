@@ -1,6 +1,7 @@
-"""The heads that matter for regression, `U = diag(A, 0)` and `v = (0, b)`: limit, finite-prompt risk, best member.
+"""Block heads `U = diag(A, 0)` and `v = (0, b)` for regression: their limit, finite-prompt risk and best member.
 
-Scores ⟨Ax_q, x_i⟩ do not see labels, so the average over tasks is closed and only the query's is left.
+Their scores ⟨Ax_q, x_i⟩ do not depend on labels, so that the average over tasks is closed and only that over queries is
+left.
 """
 
 import equinox as eqx
@@ -13,22 +14,39 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, require_float64
 from lib.attention import Attention
-from lib.finite_prompt import Scalar
 from lib.icl.averages import QueryAverage, query_average
 from lib.icl.linear_regression import ErrorTerms, LinearRegression
 from lib.icl.score_table import ScoreTable, score_table
 from lib.measures import covariance_root
+from lib.types import AnyArray, Scalar
 
 
 class Blocks(eqx.Module):
-    """The matrix A and the gain b of a block head; also the parameters of a flow."""
+    """The parameters of a block head: a matrix and a gain.
+
+    Attributes:
+      matrix: A, shape (d, d), or (..., d, d) for a stack, such as a trajectory.
+      gain: b, shape (), or (...).
+    """
 
     matrix: Float[Array, "*rows d d"] = eqx.field(converter=as_float)
     gain: Float[Array, "*rows"] = eqx.field(converter=as_float)
 
 
-def block_attention(A: Float[Array, "d d"] | Float[np.ndarray, "d d"], b: Scalar) -> Attention:
-    """The head on R^{d+1} with `U = diag(A, 0)` and `V = (0, …, 0, b)`: its infinite prompt predicts b⟨w, SAx_q⟩."""
+def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
+    """Return the head on R^{d+1} with `U = diag(A, 0)` and `V = (0, …, 0, b)`.
+
+    Its infinite prompt predicts b⟨w, SAx_q⟩.
+
+    Args:
+      A: shape (d, d).
+      b: the gain, shape ().
+
+    Returns:
+      The head, `value` of shape (1, d + 1).
+
+    Source: [BB26, Section 5]. Transformations: jit, vmap, grad.
+    """
     matrix = as_float(A)
     d = matrix.shape[-1]
     value = jnp.zeros((1, d + 1), matrix.dtype).at[0, d].set(b)
@@ -36,34 +54,80 @@ def block_attention(A: Float[Array, "d d"] | Float[np.ndarray, "d d"], b: Scalar
 
 
 def block_head(blocks: Blocks) -> Attention:
-    """`block_attention` of both."""
+    """Return `block_attention(A, b)` of the two parameters.
+
+    Args:
+      blocks: A and b.
+
+    Returns:
+      The head on R^{d+1}.
+
+    Transformations: jit, vmap, grad.
+    """
     return block_attention(blocks.matrix, blocks.gain)
 
 
-def line_head(point: Float[Array, "4"] | Float[np.ndarray, "4"]) -> Attention:
-    """Any head for d = 1, by the weights its answer sees: a, c of covariate and label in scores, v, b in values."""
+def line_head(point: Float[AnyArray, "4"]) -> Attention:
+    """Return any head for d = 1, from the four weights on which its output depends.
+
+    Args:
+      point: (a, c, v, b), shape (4,): weights of covariate and label in scores (a, c) and in values (v, b).
+
+    Returns:
+      The head on R², `value` of shape (1, 2).
+
+    Transformations: jit, vmap, grad.
+    """
     a, c, v, b = as_float(point)
     return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
 
 
-def balanced_start(theta: Float[Array, "d p"] | Float[np.ndarray, "d p"], alpha: Scalar) -> Blocks:
-    """[BB26, Eq. 9]: `A = α ΘΘᵀ/‖ΘΘᵀ‖_F` and b = α, so that ‖A‖_F = b, which the infinite flow keeps.
+def balanced_start(theta: Float[AnyArray, "d p"], alpha: Scalar) -> Blocks:
+    """Return `A = α ΘΘᵀ/‖ΘΘᵀ‖_F` and b = α, so that ‖A‖_F = b, which the infinite flow keeps.
 
-    [BB26, Theorem 5.1] asks for 0 < α < √2/(d^{1/4} ‖Σ‖_op).
+    Args:
+      theta: Θ, shape (d, p), not 0.
+      alpha: α, shape (). [BB26, Theorem 5.1] needs 0 < α < √2/(d^{1/4} ‖Σ‖_op).
+
+    Returns:
+      A and b.
+
+    Source: [BB26, Eq. 9]. Transformations: jit, vmap, grad.
     """
     gram = as_float(theta) @ as_float(theta).T
     return Blocks(alpha * gram / jnp.linalg.norm(gram), alpha)
 
 
 def isotropic_blocks(dimension: int, norm: Scalar, gain: Scalar) -> Blocks:
-    """`A = ‖A‖_F I/√d` and b. Where Σ = I, the flow of (A, b) from such a head is the flow of (‖A‖_F, b)."""
+    """Return `A = norm · I/√d` and b.
+
+    For Σ = I the flow of (A, b) from such a head is the flow of (‖A‖_F, b).
+
+    Args:
+      dimension: d.
+      norm: ‖A‖_F, with the sign of A, shape ().
+      gain: b, shape ().
+
+    Returns:
+      A and b.
+
+    Transformations: jit, vmap, grad.
+    """
     return Blocks(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
 
 
 def infinite_limit(task: LinearRegression) -> Blocks:
-    """Where the infinite flow ends from a balanced start: `A* = tr(Σ⁻²)^{-1/4} Σ⁻¹`, `b* = tr(Σ⁻²)^{1/4}`.
+    """Return the limit of the infinite flow from a balanced start: `A* = tr(Σ⁻²)^{-1/4} Σ⁻¹`, `b* = tr(Σ⁻²)^{1/4}`.
 
-    [BB26, Theorem 5.1], for S = Σ regular. Of the heads with bΣA = I it is the one with ‖A‖_F = b.
+    It is the head with ‖A‖_F = b among those with bΣA = I.
+
+    Args:
+      task: the task, whose `cov` Σ is invertible and equal to `query_cov`.
+
+    Returns:
+      A* and b*.
+
+    Source: [BB26, Theorem 5.1]. Transformations: jit, vmap, grad.
     """
     inverse = jnp.linalg.inv(task.cov)
     gain = jnp.sqrt(jnp.linalg.norm(inverse))
@@ -71,13 +135,28 @@ def infinite_limit(task: LinearRegression) -> Blocks:
 
 
 def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queries: QueryAverage) -> Float[Array, ""]:
-    """`½ E(ŷ - y)²` of a block head on the prompts of `scores`, averaged over tasks in closed form.
+    """Return `R_L = ½ E(ŷ - y)²` of a block head on finite prompts, averaged over tasks in closed form.
 
-    `2R_L = E_x[τ_w² b²‖SAx‖²/τ² (E ĝ² - P) - 2bτ_w² (xᵀSAx/τ) E ĝ + τ_w²‖x‖² + b²(τ_w² tr S + s²) P] + s²` with
-    τ² = xᵀAᵀSAx. Equal to `finite_risk` up to the nodes of `queries`. With `radial_average(d)`, where S, S_q and A are
-    multiples of the identity, its relative error is below 1e-9 for heads with ‖A‖ ≤ 2. With `query_average(d)` it is
-    about 2e-4 at the best heads, and up to 4e-3 off them in three dimensions; more frames lower it. Scores with a
-    standard deviation above 30 count as those of 30 (see `ScoreTable`). Derived here.
+    `2R_L = E_x[τ_w² b²‖SAx‖²/τ² (E ĝ² - P) - 2bτ_w² (xᵀSAx/τ) E ĝ + τ_w²‖x‖² + b²(τ_w² tr S + s²) P] + s²` with τ² =
+    xᵀAᵀSAx.
+
+    Args:
+      task: the task.
+      blocks: A and b.
+      scores: participation and score error of one prompt length; scores with a standard deviation above 30 count as
+        those of 30.
+      queries: nodes for the average over queries.
+
+    Returns:
+      The risk, shape (), equal to `LinearRegression.finite_risk` up to the error of the nodes. With
+      `radial_average(d)`, for S, S_q and A multiples of the identity, its relative error is below 1e-9 for heads with
+      ‖A‖ ≤ 2. With `query_average(d)` it is about 2e-4 at the best heads, and up to 4e-3 off them in three dimensions;
+      more frames lower it.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
     require_float64("block_risk", task.cov)
     root, query_root = covariance_root(task.cov), covariance_root(task.query_cov)
@@ -104,10 +183,25 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
 def best_gain(
     task: LinearRegression, matrix: Float[Array, "d d"], scores: ScoreTable, queries: QueryAverage, *, near: Scalar
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """`argmin_b R_L` at the matrix A, and the risk there: closed, because `block_risk` is quadratic in b.
+    """Return `argmin_b R_L` at the matrix A, and the risk there; closed, because `block_risk` is quadratic in b.
 
-    From the slopes at the gains `near` and twice that, so that near the best gain a risk of 1e-20 keeps its digits:
-    from values at 0 it would be lost in that of predicting 0.
+    It is found from the slopes at the gains `near` and twice that. Near the best gain a risk of 1e-20 thus keeps its
+    digits, which a value at b = 0 would lose.
+
+    Args:
+      task: the task.
+      matrix: A, shape (d, d), not 0.
+      scores: participation and score error of one prompt length.
+      queries: nodes for the average over queries.
+      near: a gain near the best one, shape (), not 0.
+
+    Returns:
+      The best gain and its risk, both of shape ().
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
     """
 
     def risk(shift):
@@ -121,10 +215,23 @@ def best_gain(
 def best_blocks(
     task: LinearRegression, log_length: float, *, start: Blocks | None = None, queries: QueryAverage | None = None
 ) -> Blocks:
-    """`argmin_{A, b} R_L`, by BFGS on exact gradients, from `start` or from the limit of the infinite flow.
+    """Return `argmin_{A, b} R_L`, by BFGS on exact gradients.
 
-    A local search; started elsewhere it ends at the same risk where that was tried (see the tests). Judge what it finds
-    by `block_risk` on more nodes: an error of the nodes moves the minimum's place, and its risk only to second order.
+    It is a local search; from other starts it ended at the same risk where that was tried (see the tests). Evaluate the
+    result by `block_risk` on more nodes: an error of the nodes moves the place of the minimum, and its risk only to
+    second order.
+
+    Args:
+      task: the task; concrete, because SciPy does the search.
+      log_length: natural logarithm of the prompt length, 0 ≤ log_length ≤ 330.
+      start: where the search starts; the limit of the infinite flow by default.
+      queries: nodes for the average over queries; by default `query_average(d, frames=16, radii=24)`.
+
+    Returns:
+      A and b.
+
+    Raises:
+      ValueError: if float64 is off.
     """
     queries = query_average(task.dimension, frames=16, radii=24) if queries is None else queries
     flat, unflatten = jax.flatten_util.ravel_pytree(infinite_limit(task) if start is None else start)
@@ -140,5 +247,5 @@ def best_blocks(
 
 @jax.jit
 def _log_risk_and_slope(task, blocks, scores, queries):
-    """The logarithm, because a noiseless risk of 1e-8 has gradients below any tolerance long before its minimum."""
+    """Use the logarithm, because a noiseless risk of 1e-8 has gradients below any tolerance long before its minimum."""
     return jax.value_and_grad(lambda blocks: jnp.log(block_risk(task, blocks, scores, queries)))(blocks)

@@ -1,8 +1,10 @@
-"""In-context linear regression: what one attention head's risk is at an infinite, a finite, and a sampled prompt.
+"""In-context linear regression: the risk of one attention head on an infinite, a finite and a sampled prompt.
 
-A task is w ~ N(0, τ_w² I); tokens are z = (x, ⟨w, x⟩ + noise), x ~ N(0, S); the query is (x_q, 0), x_q ~ N(0, S_q),
-and its label ⟨w, x_q⟩ + noise is to be predicted by the last coordinate of the head's output. Given w, tokens are
-N(0, Γ_w), so everything known of Gaussian prompts applies. [BB26, Section 5] has S = S_q, τ_w = 1 and no noise.
+A task is w ~ N(0, τ_w² I); tokens are z = (x, ⟨w, x⟩ + noise), x ~ N(0, S); the query is (x_q, 0), x_q ~ N(0, S_q), and
+its label ⟨w, x_q⟩ + noise is predicted by the last coordinate of the head's output. Given w, tokens are N(0, Γ_w), so
+that all results on Gaussian prompts apply. [BB26, Section 5] has S = S_q, τ_w = 1 and no noise. Exact risks take the
+natural logarithm of the prompt length, `log_length`, or are rational in `length`; `draw` and `bayes_risk` draw `length`
+tokens.
 """
 
 from typing import NamedTuple
@@ -12,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, Num, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib._checks import (
     as_float,
@@ -24,16 +26,21 @@ from lib._checks import (
     require_positive,
 )
 from lib.attention import Attention
-from lib.finite_prompt import Scalar, ScoreStatistics
+from lib.finite_prompt import ScoreStatistics
 from lib.icl.averages import PairAverage, pair_average
 from lib.icl.score_table import ScoreTable, score_table
 from lib.measures import covariance_root
-
-Numeric = Num[Array, "..."] | Num[np.ndarray, "..."]
+from lib.types import Numeric, Scalar
 
 
 class RegressionPrompts(NamedTuple):
-    """Independent prompts, each of its own task: tokens (x, y), a query (x_q, 0), and the label to predict."""
+    """Independent prompts, each with its own task.
+
+    Attributes:
+      tokens: tokens (x, y), shape (n, L, d + 1).
+      queries: queries (x_q, 0), shape (n, d + 1).
+      targets: labels to predict, shape (n,).
+    """
 
     tokens: Float[Array, "n L e"]
     queries: Float[Array, "n e"]
@@ -41,10 +48,15 @@ class RegressionPrompts(NamedTuple):
 
 
 class ErrorTerms(eqx.Module):
-    """What a prompt's mean square error is linear in, besides its score statistics.
+    """The coefficients of a prompt's mean square error in its score statistics.
 
     With t the tilt, τ² = ⟨t, Γ_w t⟩, c = ⟨v, Γ_w t⟩ the output of the infinite prompt and y the noiseless label:
-    `infinite` is (c - y)², the infinite prompt's error; `shrink` is c (y - c), `along` c²/τ², `value` ⟨v, Γ_w v⟩.
+
+    Attributes:
+      infinite: (c - y)², the infinite prompt's error.
+      shrink: c (y - c).
+      along: c²/τ².
+      value: ⟨v, Γ_w v⟩.
     """
 
     infinite: Float[Array, ""]
@@ -53,21 +65,53 @@ class ErrorTerms(eqx.Module):
     value: Float[Array, ""]
 
     def square_error(self, scores: ScoreStatistics) -> Float[Array, ""]:
-        """`E (ŷ - y)² = (c - y)² + 2P c (y - c) + (Q - P) c²/τ² + P ⟨v, Γ_w v⟩`. Derived here."""
+        """Return `E (ŷ - y)² = (c - y)² + 2P c (y - c) + (Q - P) c²/τ² + P ⟨v, Γ_w v⟩`.
+
+        Args:
+          scores: participation P and score error Q at τ².
+
+        Returns:
+          The mean square error, shape ().
+
+        Source: derived here. Transformations: jit, vmap, grad.
+        """
         return self.infinite + self.finite(scores)
 
     def finite(self, scores: ScoreStatistics) -> Float[Array, ""]:
-        """Of this what the prompt's length adds, positive or not."""
+        """Return `square_error - infinite`, the contribution of the finite length, of either sign.
+
+        Args:
+          scores: participation P and score error Q at τ².
+
+        Returns:
+          The difference, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
         p, q = scores.participation, scores.score_error
         return 2 * p * self.shrink + (q - p) * self.along + p * self.value
 
 
 class LinearRegression(eqx.Module):
-    """The task: covariates of covariance `cov`, queries of `query_cov` (the same, unless given), both d×d.
+    """In-context linear regression with Gaussian covariates, queries and task vectors.
 
-    `task_scale` is τ_w, and `noise_std` the standard deviation of the noise on all labels, the query's included.
-    Covariances may be singular. All risks are half the mean square error, against the noisy label. The same law with
-    covariates, queries and task vectors of any measure is `tasks.GeneralRegression`, whose risks are means of episodes.
+    All risks are half the mean square error against the noisy label. `tasks.GeneralRegression` has covariates, queries
+    and task vectors of any distribution; its risks are means over episodes.
+
+    Args:
+      cov: S, covariance of the covariates, shape (d, d), or (..., d, d) for a stack of tasks; it may be singular.
+      query_cov: S_q, covariance of the queries, of the same shape; `cov` by default.
+      task_scale: τ_w, standard deviation of the coordinates of w, shape () or (...), positive.
+      noise_std: s, standard deviation of the noise on all labels, the query's included, shape () or (...), ≥ 0.
+
+    Attributes:
+      cov: S.
+      query_cov: S_q.
+      task_scale: τ_w.
+      noise_std: s.
+
+    Raises:
+      ValueError: if shapes do not fit, a matrix is not a covariance, or a scale is out of range.
     """
 
     cov: Float[Array, "*tasks d d"]
@@ -88,7 +132,7 @@ class LinearRegression(eqx.Module):
         self.noise_std = as_float(noise_std)
 
     def __check_init__(self):
-        """Two covariances of one dimension, and two scales."""
+        """Check that there are two covariances of one dimension, and two scales in range."""
         for name in ("cov", "query_cov"):
             require_covariance("LinearRegression", name, getattr(self, name))
         if self.cov.shape != self.query_cov.shape:
@@ -105,24 +149,48 @@ class LinearRegression(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """The d of the covariates; tokens are in R^{d+1}."""
+        """The dimension d of the covariates; tokens are in R^{d+1}."""
         return self.cov.shape[-1]
 
     def infinite_risk(self, params: Attention) -> Float[Array, ""]:
-        """`½ E (⟨v, Γ_w U (x_q, 0)⟩ - y)²`, in closed form for any U and V.
+        """Return `½ E (⟨v, Γ_w U (x_q, 0)⟩ - y)²`, the risk on infinite prompts, in closed form for any U and V.
 
-        The output is ⟨x_q, m(w)⟩ with m quadratic in w. On U = diag(A, 0) and v = (0, b) it is
-        `½ τ_w² tr[(bSA - I) S_q (bSA - I)ᵀ] + ½ s²` [BB26, Section 5].
+        The output is ⟨x_q, m(w)⟩ with m quadratic in w. On U = diag(A, 0) and v = (0, b) the risk is `½ τ_w² tr[(bSA -
+        I) S_q (bSA - I)ᵀ] + ½ s²` [BB26, Section 5].
+
+        Args:
+          params: the head, `value` of shape (1, d + 1) or (d + 1, d + 1), whose last row is v.
+
+        Returns:
+          The risk, shape ().
+
+        Raises:
+          ValueError: if float64 is off.
+
+        Source: derived here; [BB26, Section 5] for block heads. Transformations: jit, vmap, grad.
         """
         require_float64("LinearRegression.infinite_risk", self.cov)
         constant, linear, quadratic = self._response(params)
         bias = self._mean_square(constant, linear - jnp.eye(self.dimension), quadratic)
         return 0.5 * (bias + self.noise_std**2)
 
-    def linear_risk(self, params: Attention, length: int | Scalar) -> Float[Array, ""]:
-        """The same of linear attention `⟨v, (1/L) Σ z zᵀ U (x_q, 0)⟩` on `length` tokens, in closed form.
+    def linear_head_risk(self, params: Attention, length: int | Scalar) -> Float[Array, ""]:
+        """Return the risk of a given linear head, `½ E (⟨v, (1/L) Σ z zᵀ U (x_q, 0)⟩ - y)²`, in closed form.
 
-        By Isserlis' theorem the variance given (w, x_q) is `(c² + ⟨v, Γ_w v⟩⟨t, Γ_w t⟩)/L`. Derived here.
+        By Isserlis' theorem the variance given (w, x_q) is `(c² + ⟨v, Γ_w v⟩⟨t, Γ_w t⟩)/L`. `linear_attention_risk` is
+        the least risk over linear heads without labels in their scores.
+
+        Args:
+          params: the head, `value` of shape (1, d + 1) or (d + 1, d + 1), whose last row is v.
+          length: the prompt length L > 0, shape (); it need not be an integer.
+
+        Returns:
+          The risk, shape ().
+
+        Raises:
+          ValueError: if float64 is off.
+
+        Source: derived here. Transformations: jit, vmap, grad.
         """
         constant, linear, quadratic = self._response(params)
         d = self.dimension
@@ -178,12 +246,41 @@ class LinearRegression(eqx.Module):
         return 0.5 * (infinite + finite + strength * (known - infinite) + self.noise_std**2)
 
     def risk_gap(self, params: Attention, scores: ScoreTable, average: PairAverage) -> Float[Array, ""]:
-        """`finite_risk - infinite_risk` at the length of `scores`, without their difference: it keeps its digits."""
+        """Return `finite_risk - infinite_risk` without taking the difference, so that it keeps its digits.
+
+        Args:
+          params: the head, `value` of shape (1, d + 1) or (d + 1, d + 1).
+          scores: participation and score error of one prompt length.
+          average: nodes for the average over tasks and queries.
+
+        Returns:
+          The difference, shape (), with the error of the nodes.
+
+        Raises:
+          ValueError: if float64 is off.
+
+        Source: derived here. Transformations: jit, vmap, grad.
+        """
         require_float64("LinearRegression.risk_gap", self.cov)
         return 0.5 * _average_error(self, params, scores, average)[0]
 
     def finite_risk_error(self, params: Attention, log_length: Scalar) -> Float[Array, ""]:
-        """How far `finite_risk` may be off: twice the largest change under three other sets of nodes, one finer."""
+        """Return an estimate of the error of `finite_risk`: twice its largest change under three other sets of nodes.
+
+        Two sets have other seeds; the third is finer, too.
+
+        Args:
+          params: the head, `value` of shape (1, d + 1) or (d + 1, d + 1).
+          log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+
+        Returns:
+          The absolute error, shape ().
+
+        Raises:
+          ValueError: if float64 is off.
+
+        Transformations: jit, vmap, grad.
+        """
         here = self.finite_risk(params, log_length)
         others = [
             pair_average(self.dimension, seed=1),
@@ -194,9 +291,21 @@ class LinearRegression(eqx.Module):
         return 2 * jnp.max(jnp.stack(changes))
 
     def linear_attention_risk(self, length: int | Scalar) -> Float[Array, ""]:
-        """The least risk of linear attention, `ŷ = x_qᵀ M (1/L) Σ y_i x_i` at its best M, in closed form.
+        """Return the least risk of linear attention, `ŷ = x_qᵀ M (1/L) Σ y_i x_i` at its best M, in closed form.
 
-        `M = [(1 + 1/L) S + ((tr S + s²/τ_w²)/L) I]⁻¹`; at S = S_q = I and s = 0 the risk is `½ d(d+1)/(L+d+1)`.
+        `M = [(1 + 1/L) S + ((tr S + s²/τ_w²)/L) I]⁻¹`; at S = S_q = I and s = 0 the risk is `½ d(d+1)/(L+d+1)`. The
+        risk of a given linear head is `linear_head_risk`.
+
+        Args:
+          length: the prompt length L > 0, shape (); it need not be an integer.
+
+        Returns:
+          The least risk, shape ().
+
+        Raises:
+          ValueError: if float64 is off.
+
+        Source: derived here. Transformations: jit, vmap, grad.
         """
         require_float64("LinearRegression.linear_attention_risk", self.cov)
         eigenvalues, vectors = jnp.linalg.eigh(self.cov)
@@ -206,9 +315,24 @@ class LinearRegression(eqx.Module):
         return 0.5 * (self.task_scale**2 * jnp.sum(queries * (1 - learned)) + self.noise_std**2)
 
     def bayes_risk(self, length: int, *, key: PRNGKeyArray, n: int) -> Float[Array, ""]:
-        """The least risk of all: ridge regression with `λ = s²/τ_w²`, minimum-norm least squares at s = 0.
+        """Return an estimate of the least risk of any predictor, that of the posterior mean.
 
-        The mean over `n` drawn prompts of the exact posterior error, which labels do not enter.
+        The posterior mean is ridge regression with `λ = s²/τ_w²`, or minimum-norm least squares at s = 0. The estimate
+        is the mean over drawn prompts of the exact posterior error, which does not depend on labels. Prompts are drawn
+        in batches of 256, one after the other.
+
+        Args:
+          length: the prompt length L, a whole number ≥ 1.
+          key: JAX random key.
+          n: number of prompts.
+
+        Returns:
+          The estimate, shape ().
+
+        Raises:
+          ValueError: if `length` is not a whole number ≥ 1.
+
+        Transformations: jit, vmap, grad.
         """
         length = require_count("bayes_risk", "length", length, "an empty prompt defines no probability measure.")
         root = covariance_root(self.cov)
@@ -226,7 +350,21 @@ class LinearRegression(eqx.Module):
         return 0.5 * (self.task_scale**2 * jnp.mean(errors) + self.noise_std**2)
 
     def draw(self, length: int, n: int, *, key: PRNGKeyArray) -> RegressionPrompts:
-        """`n` prompts of `length` tokens, with query and label."""
+        """Return n independent prompts with their queries and labels.
+
+        Args:
+          length: the prompt length L, a whole number ≥ 1.
+          n: number of prompts, a whole number ≥ 1.
+          key: JAX random key.
+
+        Returns:
+          The prompts.
+
+        Raises:
+          ValueError: if a count is not a whole number ≥ 1.
+
+        Transformations: jit, vmap, grad.
+        """
         length = require_count("draw", "length", length, "an empty prompt defines no probability measure.")
         n = require_count("draw", "n", n, "a draw has a prompt.")
         task_key, covariate_key, noise_key, query_key, label_key = jr.split(key, 5)
@@ -269,12 +407,12 @@ class LinearRegression(eqx.Module):
 def _average_error(
     task: LinearRegression, params: Attention, scores: ScoreTable, average: PairAverage
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """Means over the nodes: of `E (ŷ - y)²` what the prompt's length adds, the infinite prompt's, the participation."""
+    """Return means over nodes: `E (ŷ - y)²` minus the infinite prompt's, the infinite prompt's, the participation."""
     d = task.dimension
     root, query_root = covariance_root(task.cov), covariance_root(task.query_cov)
 
     def whiten(dual, w):
-        """⟨dual, z⟩ = ⟨whiten(dual, w), n⟩ where standard normals n make the token z of task w."""
+        """Return u with ⟨dual, z⟩ = ⟨u, n⟩ where standard normals n make the token z of task w."""
         return jnp.append((dual[:d] + dual[d] * w) @ root, task.noise_std * dual[d])
 
     def given_task(query, w):

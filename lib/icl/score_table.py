@@ -1,7 +1,7 @@
-"""Participation and score error of one prompt length as a table: exact to 1e-9, and nearly free to look up.
+"""Participation and score error of one prompt length as a table: exact to 1e-9, and nearly free to evaluate.
 
-A risk averages them over thousands of (task, query) pairs, at each of thousands of parameters; at one length they
-are two smooth functions of τ² alone.
+A risk averages them over thousands of (task, query) pairs, at each of thousands of parameters; at one length they are
+two smooth functions of τ² alone.
 """
 
 from functools import lru_cache
@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete
-from lib.finite_prompt import LARGEST_TAU, Scalar, ScoreStatistics, score_statistics
+from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, score_statistics
+from lib.types import Scalar
 
 NODES = 16  # Chebyshev nodes a panel
 # Panels [0, ½], … [1½, 2], [2, 3], … [29, 30] in τ: the two functions vary fastest, for their size, near zero.
@@ -28,9 +29,19 @@ _TRANSFORM[0] /= 2
 class ScoreTable(eqx.Module):
     """`log P` and `log Q` of prompts of e^{log_length} Gaussian tokens, as piecewise polynomials in τ².
 
-    Relative error at most 1e-9 for τ ≤ 30 (tested against `score_statistics`; 1e-10 but for the shortest prompts).
-    Beyond, where a softmax is frozen at its largest score, the law of ĝ is held at that of τ = 30. Built from 512
-    quadratures, about a second; for a length known before tracing `score_table` remembers it.
+    Their relative error is at most 1e-9 for τ ≤ 30 (tested against `score_statistics`; 1e-10 except for the shortest
+    prompts). Beyond, where one token has all the weight, the distribution of ĝ is that of τ = 30. A table needs 512
+    quadratures, about a second; `score_table` keeps those of lengths that are known before tracing.
+
+    Args:
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330.
+
+    Attributes:
+      log_participation: Chebyshev coefficients of log P, shape (panels, nodes).
+      log_score_error: Chebyshev coefficients of log Q, shape (panels, nodes).
+
+    Raises:
+      ValueError: if float64 is off.
     """
 
     log_participation: Float[Array, "*lengths panels nodes"]
@@ -44,7 +55,16 @@ class ScoreTable(eqx.Module):
         self.log_score_error = jnp.log(exact.score_error) @ _TRANSFORM.T
 
     def statistics(self, tau_squared: Scalar) -> ScoreStatistics:
-        """Participation and score error at τ², any τ² ≥ 0."""
+        """Return participation P and score error Q at τ².
+
+        Args:
+          tau_squared: τ² ≥ 0, shape ().
+
+        Returns:
+          P and Q, of shape ().
+
+        Transformations: jit, vmap, grad.
+        """
         tau_squared = as_float(tau_squared)
         inside = jnp.minimum(tau_squared, LARGEST_TAU**2)
         tau = jnp.sqrt(jax.lax.stop_gradient(inside))
@@ -62,7 +82,20 @@ class ScoreTable(eqx.Module):
 
 
 def score_table(log_length: Scalar) -> ScoreTable:
-    """The table of one length: remembered where `log_length` is a number, also in `jit`; else built in the trace."""
+    """Return the table of one length, from a cache where `log_length` is a number, also inside `jit`.
+
+    Args:
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330. A traced one builds the table
+        in the trace, at each call.
+
+    Returns:
+      The table.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Transformations: jit, vmap, grad.
+    """
     if not is_concrete(log_length):
         return ScoreTable(log_length)
     return jax.tree.map(jnp.asarray, _remembered(float(log_length)))

@@ -1,7 +1,8 @@
-"""In-context learning in general: a task draws episodes and has a loss, and one head answers all of them.
+"""In-context learning in general: a task draws episodes and has a loss, and one head predicts their targets.
 
-An episode is a prompt's law, a query and a target. The law is a `Measure`, so the infinite prompt is `attend` on it and
-a finite one `attend` on a sample of it; [BB26, Theorem 4.3] is about training on either. A new task is one small class.
+An episode is a distribution of tokens, a query and a target. The distribution is a `Measure`, so that the infinite
+prompt is `attend` on it and a finite one `attend` on a sample of it; [BB26, Theorem 4.3] is about training on either. A
+new task is a class with `draw` and `loss`.
 """
 
 import abc
@@ -22,7 +23,13 @@ from lib.measures import Gaussian, Measure, Pushforward
 
 
 class Episode(eqx.Module):
-    """One draw of the hidden task: the law of tokens given it, a query, and the target to predict."""
+    """One draw of the hidden task.
+
+    Attributes:
+      measure: the distribution of tokens given the task.
+      query: the query, shape (e,).
+      target: the target to predict, shape ().
+    """
 
     measure: Measure
     query: Float[Array, "*episodes e"]
@@ -30,44 +37,121 @@ class Episode(eqx.Module):
 
 
 class Task(eqx.Module):
-    """A law of episodes and a loss. Verbs take one episode; batches are stacked pytrees under `jax.vmap`."""
+    """A distribution of episodes and a loss. Functions take one episode; a stack of episodes is for `jax.vmap`."""
 
     @abc.abstractmethod
     def draw(self, *, key: PRNGKeyArray) -> Episode:
-        """One episode."""
+        """Draw a hidden task and return its episode.
+
+        Args:
+          key: JAX random key.
+
+        Returns:
+          The episode.
+
+        Transformations: jit, vmap, grad.
+        """
 
     @staticmethod
     @abc.abstractmethod
     def loss(prediction: Float[Array, ""], target: Float[Array, ""]) -> Float[Array, ""]:
-        """What a prediction costs, smooth in the prediction."""
+        """Return the loss of a prediction, smooth in the prediction.
+
+        Args:
+          prediction: ŷ, shape ().
+          target: y, shape ().
+
+        Returns:
+          The loss, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
 
 
 def predict(params: Attention, prompt: Measure, query: Float[Array, " e"]) -> Float[Array, ""]:
-    """The last coordinate of the head's output: where tokens carry labels, the query has none."""
+    """Return ŷ, the last coordinate of the head's output: the place of the label in tokens, empty in the query.
+
+    Args:
+      params: the head.
+      prompt: the prompt as a measure, tokens in R^e.
+      query: shape (e,).
+
+    Returns:
+      The prediction, shape ().
+
+    Raises:
+      ValueError: as `lib.attention.attend`.
+
+    Transformations: jit, vmap, grad.
+    """
     return attend(params, prompt, query)[-1]
 
 
 def episode_loss(params: Attention, prompt: Measure, task: Task, episode: Episode) -> Float[Array, ""]:
-    """The loss of the head that reads `prompt`: the law `episode.measure` itself, or a sample of it.
+    """Return the loss of the head's prediction from a prompt.
 
-    Its mean over episodes is R_∞ in the first case, and R_L, over prompts too, for samples of L tokens
-    [BB26, Section 4].
+    Its mean over episodes is R_∞ if `prompt` is the distribution `episode.measure` itself, and R_L, over prompts too,
+    if it is a sample of L tokens.
+
+    Args:
+      params: the head.
+      prompt: `episode.measure` or a sample of it.
+      task: the task, which defines the loss.
+      episode: query and target.
+
+    Returns:
+      The loss, shape ().
+
+    Raises:
+      ValueError: as `lib.attention.attend`.
+
+    Source: [BB26, Section 4]. Transformations: jit, vmap, grad.
     """
     return task.loss(predict(params, prompt, episode.query), episode.target)
 
 
 def hide_label(measure: Measure, token: Float[Array, " e"]) -> Episode:
-    """The episode that asks for the label, the last coordinate, of one more token."""
+    """Return the episode whose target is the label, the last coordinate, of one more token.
+
+    Args:
+      measure: the distribution of tokens.
+      token: the further token, shape (e,).
+
+    Returns:
+      The episode; its query is `token` with 0 in place of the label.
+
+    Transformations: jit, vmap, grad.
+    """
     return Episode(measure, token.at[-1].set(0.0), token[-1])
 
 
 def half_square(prediction: Float[Array, ""], target: Float[Array, ""]) -> Float[Array, ""]:
-    """`½ (ŷ - y)²`, the paper's."""
+    """Return `½ (ŷ - y)²`, the loss of [BB26].
+
+    Args:
+      prediction: ŷ, shape ().
+      target: y, shape ().
+
+    Returns:
+      The loss, shape ().
+
+    Transformations: jit, vmap, grad.
+    """
     return 0.5 * (prediction - target) ** 2
 
 
 def logistic(prediction: Float[Array, ""], target: Float[Array, ""]) -> Float[Array, ""]:
-    """`ln(1 + e^{-yŷ})` for labels y = ±1: smooth, and Lipschitz."""
+    """Return `ln(1 + e^{-yŷ})` for labels y = ±1; smooth and Lipschitz in ŷ.
+
+    Args:
+      prediction: ŷ, shape ().
+      target: y, shape ().
+
+    Returns:
+      The loss, shape ().
+
+    Transformations: jit, vmap, grad.
+    """
     return softplus(-target * prediction)
 
 
@@ -75,12 +159,17 @@ def logistic(prediction: Float[Array, ""], target: Float[Array, ""]) -> Float[Ar
 
 
 class GeneralRegression(Task):
-    """Tokens `(x, ⟨w, x⟩ + noise)` with covariates x of any law and w ~ `task_vectors`; half the square error.
+    """Tokens `(x, ⟨w, x⟩ + noise)` with covariates of any distribution and w ~ `task_vectors`; half the square error.
 
-    The query's covariate is of the law `query_covariates`, by default that of the prompt's. Given w a token is linear
-    in `(x, noise)`, hence `Λ(ξ, η) = Λ_x(ξ + ηw) + ½ noise_std² η²`. Where the three laws are N(0, cov),
-    N(0, task_scale² I) and N(0, query_cov), this is `LinearRegression(cov, query_cov, task_scale, noise_std)`, which
-    knows its risks in closed form; here they are means over episodes.
+    Given w a token is linear in `(x, noise)`, hence `Λ(ξ, η) = Λ_x(ξ + ηw) + ½ noise_std² η²`. For covariates N(0,
+    cov), task vectors N(0, task_scale² I) and queries N(0, query_cov) this is `LinearRegression(cov, query_cov,
+    task_scale, noise_std)`, whose risks have closed forms; here they are means over episodes.
+
+    Attributes:
+      covariates: distribution of x in the prompt, of dimension d.
+      task_vectors: distribution of w, of dimension d.
+      noise_std: standard deviation of the noise on labels, shape ().
+      query_covariates: distribution of x in the query; that of the prompt by default.
     """
 
     covariates: Measure
@@ -88,8 +177,8 @@ class GeneralRegression(Task):
     noise_std: Float[Array, ""] = eqx.field(converter=as_float, default=0.0)
     query_covariates: Measure | None = None
 
-    def draw(self, *, key):
-        """A task vector, then a token like the prompt's, or with a covariate of its own law."""
+    def draw(self, *, key: PRNGKeyArray) -> Episode:
+        """Draw w, then one more token, whose covariate is from `query_covariates`."""
         vector_key, token_key = jr.split(key)
         w = self.task_vectors.sample(1, key=vector_key)[0]
         asked = self._tokens(self.covariates if self.query_covariates is None else self.query_covariates, w)
@@ -105,14 +194,20 @@ class GeneralRegression(Task):
 
 
 class IndexRegression(Task):
-    """Tokens `(x, f(⟨w, x⟩) + noise)` with x ~ N(0, I) and w ~ `task_vectors`; half the square error."""
+    """Tokens `(x, f(⟨w, x⟩) + noise)` with x ~ N(0, I) and w ~ `task_vectors`; half the square error.
+
+    Attributes:
+      function: f, from scalars to scalars.
+      task_vectors: distribution of w.
+      noise_std: standard deviation of the noise on labels, shape ().
+    """
 
     function: Callable[[Float[Array, ""]], Float[Array, ""]] = eqx.field(static=True)
     task_vectors: Measure
     noise_std: Float[Array, ""] = eqx.field(converter=as_float, default=0.0)
 
-    def draw(self, *, key):
-        """A task vector, then one more token."""
+    def draw(self, *, key: PRNGKeyArray) -> Episode:
+        """Draw w, then one more token."""
         vector_key, token_key = jr.split(key)
         measure = SingleIndex(self.task_vectors.sample(1, key=vector_key)[0], Noisy(self.function, self.noise_std))
         return hide_label(measure, measure.sample(1, key=token_key)[0])
@@ -121,12 +216,16 @@ class IndexRegression(Task):
 
 
 class Classification(Task):
-    """Tokens `(x, ±1)`, x ~ N(0, I), 1 with chance `1/(1 + e^{-⟨w, x⟩})`, w ~ `task_vectors`; the logistic loss."""
+    """Tokens `(x, ±1)` with x ~ N(0, I) and `P(1 | x) = 1/(1 + e^{-⟨w, x⟩})`, w ~ `task_vectors`; the logistic loss.
+
+    Attributes:
+      task_vectors: distribution of w.
+    """
 
     task_vectors: Measure
 
-    def draw(self, *, key):
-        """A task vector, then one more token."""
+    def draw(self, *, key: PRNGKeyArray) -> Episode:
+        """Draw w, then one more token."""
         vector_key, token_key = jr.split(key)
         measure = SingleIndex(self.task_vectors.sample(1, key=vector_key)[0], Logistic())
         return hide_label(measure, measure.sample(1, key=token_key)[0])
@@ -138,63 +237,93 @@ class Classification(Task):
 
 
 class Independent(Measure):
-    """The product of two measures: `Λ(ξ, η) = Λ_first(ξ) + Λ_second(η)`."""
+    """The product of two measures.
+
+    Attributes:
+      first: distribution of the first coordinates.
+      second: distribution of the further coordinates.
+    """
 
     first: Measure
     second: Measure
 
     @property
-    def dimension(self):
-        """That of both together."""
+    def dimension(self) -> int:
+        """The sum of both dimensions."""
         return self.first.dimension + self.second.dimension
 
-    def log_mgf(self, tilt):
-        """The sum over both."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return `Λ(ξ, η) = Λ_first(ξ) + Λ_second(η)`."""
         d = self.first.dimension
         return self.first.log_mgf(tilt[:d]) + self.second.log_mgf(tilt[d:])
 
-    def sample(self, n, *, key):
-        """Side by side."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n tokens of both measures side by side."""
         first_key, second_key = jr.split(key)
         return jnp.concatenate([self.first.sample(n, key=first_key), self.second.sample(n, key=second_key)], axis=1)
 
 
 class Labels(eqx.Module):
-    """The law of a label y given the score ⟨w, x⟩ of its covariate."""
+    """The distribution of a label y given the score ⟨w, x⟩ of its covariate."""
 
     @abc.abstractmethod
     def log_mgf(self, score: Float[Array, ""], tilt: Float[Array, ""]) -> Float[Array, ""]:
-        """`log E[e^{tilt · y} | score]`."""
+        """Return `log E[e^{tilt · y} | score]`.
+
+        Args:
+          score: ⟨w, x⟩, shape ().
+          tilt: shape ().
+
+        Returns:
+          The logarithm, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
 
     @abc.abstractmethod
     def sample(self, scores: Float[Array, " n"], *, key: PRNGKeyArray) -> Float[Array, " n"]:
-        """A label a score."""
+        """Return one label per score.
+
+        Args:
+          scores: ⟨w, x⟩ of each token, shape (n,).
+          key: JAX random key.
+
+        Returns:
+          The labels, shape (n,).
+
+        Transformations: jit, vmap, grad.
+        """
 
 
 class Noisy(Labels):
-    """`y = f(score) + noise_std · N(0, 1)`."""
+    """Labels `y = f(score) + noise_std · N(0, 1)`.
+
+    Attributes:
+      function: f, from scalars to scalars.
+      noise_std: standard deviation of the noise, shape ().
+    """
 
     function: Callable[[Float[Array, ""]], Float[Array, ""]] = eqx.field(static=True)
     noise_std: Float[Array, ""] = eqx.field(converter=as_float)
 
-    def log_mgf(self, score, tilt):
-        """`tilt f(score) + ½ noise_std² tilt²`."""
+    def log_mgf(self, score: Float[Array, ""], tilt: Float[Array, ""]) -> Float[Array, ""]:
+        """Return `tilt f(score) + ½ noise_std² tilt²`."""
         return tilt * self.function(score) + 0.5 * (self.noise_std * tilt) ** 2
 
-    def sample(self, scores, *, key):
-        """Values and noise."""
+    def sample(self, scores: Float[Array, " n"], *, key: PRNGKeyArray) -> Float[Array, " n"]:
+        """Return `f(scores)` plus noise."""
         return jax.vmap(self.function)(scores) + self.noise_std * jr.normal(key, scores.shape, scores.dtype)
 
 
 class Logistic(Labels):
-    """`y = ±1`, and 1 with chance `1/(1 + e^{-score})`."""
+    """Labels `y = ±1` with `P(y = 1) = 1/(1 + e^{-score})`."""
 
-    def log_mgf(self, score, tilt):
-        """`log(σ(score) e^{tilt} + σ(-score) e^{-tilt})`."""
+    def log_mgf(self, score: Float[Array, ""], tilt: Float[Array, ""]) -> Float[Array, ""]:
+        """Return `log(σ(score) e^{tilt} + σ(-score) e^{-tilt})`."""
         return jnp.logaddexp(log_sigmoid(score) + tilt, log_sigmoid(-score) - tilt)
 
-    def sample(self, scores, *, key):
-        """Signs."""
+    def sample(self, scores: Float[Array, " n"], *, key: PRNGKeyArray) -> Float[Array, " n"]:
+        """Return random signs, from logistic noise."""
         return jnp.where(jr.logistic(key, scores.shape, scores.dtype) < scores, 1.0, -1.0)
 
 
@@ -203,26 +332,30 @@ _NODES = np.linspace(-8.0, 8.0, 129)
 
 
 class SingleIndex(Measure):
-    """Tokens (x, y): x ~ N(0, I_d), and y depends on x through ⟨direction, x⟩ only.
+    """Tokens (x, y) with x ~ N(0, I_d), where y depends on x through ⟨direction, x⟩ only.
 
-    A tilt by ξ moves x by ξ, so only the score is left to integrate over, in whatever dimension:
-    `Λ(ξ, η) = ½‖ξ‖² + log E_g exp Λ_y(η | ⟨w, ξ⟩ + ‖w‖g)` with g standard normal. Derived here. By a trapezoid of 129
-    nodes: 1e-8 for tanh and logistic labels up to ‖w‖ = 4 or so, and not to be trusted for labels with jumps.
+    A tilt by ξ moves x by ξ, so that only the score is left to integrate over, in any dimension: `Λ(ξ, η) = ½‖ξ‖² + log
+    E_g exp Λ_y(η | ⟨w, ξ⟩ + ‖w‖g)` with g standard normal. Derived here. The integral is a trapezoid of 129 nodes,
+    whose error is 1e-8 for tanh and logistic labels up to about ‖w‖ = 4; it is not valid for labels with jumps.
+
+    Attributes:
+      direction: w, shape (d,), or (..., d) for a stack.
+      labels: distribution of y given the score.
     """
 
     direction: Float[Array, "*stack d"]
     labels: Labels
 
-    def log_mgf(self, tilt):
-        """By quadrature over the score."""
+    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+        """Return Λ, by quadrature over the score."""
         covariate_tilt, label_tilt = tilt[:-1], tilt[-1]
         nodes = jnp.asarray(_NODES, tilt.dtype)
         scores = self.direction @ covariate_tilt + jnp.linalg.norm(self.direction) * nodes
         given_score = jax.vmap(self.labels.log_mgf, (0, None))(scores, label_tilt)
         return 0.5 * covariate_tilt @ covariate_tilt + logsumexp(log_softmax(-0.5 * nodes**2) + given_score)
 
-    def sample(self, n, *, key):
-        """Normal covariates and their labels."""
+    def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
+        """Return n normal covariates with their labels."""
         covariate_key, label_key = jr.split(key)
         x = jr.normal(covariate_key, (n, self.direction.shape[-1]), self.direction.dtype)
         return jnp.column_stack([x, self.labels.sample(x @ self.direction, key=label_key)])

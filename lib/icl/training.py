@@ -1,7 +1,8 @@
 """Training on fresh prompts: the batch loss of in-context regression.
 
-A step of stochastic gradient descent needs one unbiased gradient of the risk. The plain one draws L tokens of
-R^{d+1}; the collapsed one has the same law and draws 2L normals and two vectors. Both are values to pass as `sampling`.
+A step of stochastic gradient descent needs one unbiased gradient of the risk. Plain sampling draws L tokens of R^{d+1};
+collapsed sampling has the same distribution and draws 2L normals and two vectors. Both are values of the argument
+`sampling`.
 """
 
 import abc
@@ -22,62 +23,106 @@ from lib.attention import Attention
 from lib.icl.linear_regression import LinearRegression
 from lib.measures import covariance_root
 
-# How scores and values become an output: (scores, values) ↦ ŷ.
+# A pooling: it maps scores and values of the tokens to the output ŷ.
 Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
 
 
 def softmax_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
-    """`Σ p_i r_i`, p = softmax(s)."""
+    """Return `Σ p_i r_i` with p = softmax(s).
+
+    Args:
+      scores: s, shape (L,).
+      values: r, shape (L,).
+
+    Returns:
+      The output, shape ().
+
+    Transformations: jit, vmap, grad.
+    """
     return jax.nn.softmax(scores) @ values
 
 
 def linear_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
-    """`(1/L) Σ s_i r_i`: linear attention."""
+    """Return `(1/L) Σ s_i r_i`, linear attention.
+
+    Args:
+      scores: s, shape (L,).
+      values: r, shape (L,).
+
+    Returns:
+      The output, shape ().
+
+    Transformations: jit, vmap, grad.
+    """
     return scores @ values / scores.size
 
 
 class Sampling(eqx.Module):
-    """How a fresh prompt is drawn, seen from where its tokens are L standard normals of R^e."""
+    """A way to draw a fresh prompt, in coordinates in which its L tokens are standard normals of R^e."""
 
     @abc.abstractmethod
     def normals(self, length: int, size: int) -> int:
-        """How many standard normals one prompt of `length` tokens of R^size takes."""
+        """Return how many standard normals one prompt needs.
+
+        Args:
+          length: the prompt length L.
+          size: the dimension e of tokens.
+
+        Returns:
+          The number of normals.
+        """
 
     @abc.abstractmethod
     def output(
         self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
     ) -> Float[Array, ""]:
-        """The output at scores ⟨t, n_i⟩ and values ⟨v, n_i⟩; training uses its first derivatives in (t, v)."""
+        """Return the output at scores ⟨t, n_i⟩ and values ⟨v, n_i⟩; training uses its derivatives in (t, v).
+
+        Args:
+          pool: maps scores and values to the output.
+          tilt: t, shape (e,).
+          value: v, shape (e,).
+          normals: `self.normals(L, e)` standard normals.
+
+        Returns:
+          The output, shape ().
+
+        Transformations: jit, vmap, grad.
+        """
 
 
 class Plain(Sampling):
-    """Draw the L tokens."""
+    """Draw all L tokens."""
 
-    def normals(self, length, size):
-        """One a coordinate of a token."""
+    def normals(self, length: int, size: int) -> int:
+        """Return L · e."""
         return length * size
 
-    def output(self, pool, tilt, value, normals):
-        """As it is defined."""
+    def output(
+        self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
+    ) -> Float[Array, ""]:
+        """Return the pooled output of the tokens."""
         tokens = normals.reshape(-1, tilt.size)
         return pool(tokens @ tilt, tokens @ value)
 
 
 class Collapsed(Sampling):
-    """Draw only what the output and its gradient see of the L tokens: same law from 2L normals and two vectors.
+    """Draw only what the output and its gradient depend on: the same distribution from 2L normals and two vectors.
 
     With f₁, f₂ the vectors t, v made orthonormal, `n_i = f₁ g_i + f₂ h_i + ξ_i`: scores and values are made of the
-    normals g and h, and ξ is an independent Gaussian that enters only through the two sums
-    `∂ŷ/∂t = Σ (∂ŷ/∂s_i) n_i` and `∂ŷ/∂v = Σ (∂ŷ/∂r_i) n_i`, jointly Gaussian given the rest. Exact for first
-    derivatives in t and v, and for no others. Derived here.
+    normals g and h, and ξ is an independent Gaussian that enters only through the two sums `∂ŷ/∂t = Σ (∂ŷ/∂s_i) n_i`
+    and `∂ŷ/∂v = Σ (∂ŷ/∂r_i) n_i`, jointly Gaussian given the rest. Exact for first derivatives in t and v, and for no
+    others. Derived here.
     """
 
-    def normals(self, length, size):
-        """Two a token, and two vectors."""
+    def normals(self, length: int, size: int) -> int:
+        """Return 2L + 2e, two normals per token and two vectors."""
         return 2 * length + 2 * size
 
-    def output(self, pool, tilt, value, normals):
-        """Its value, carrying the gradient that was drawn with it."""
+    def output(
+        self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
+    ) -> Float[Array, ""]:
+        """Return the output with a gradient that is drawn with it, and is not the derivative of the value."""
         t, v = jax.lax.stop_gradient((tilt, value))
         tau = _norm(t)
         f1 = t * _inverse(tau)
@@ -91,11 +136,11 @@ class Collapsed(Sampling):
         xi1, xi2 = (xi - f1 * _dot(f1, xi) - f2 * _dot(f2, xi) for xi in jnp.split(rest, 2))
         spread = _norm(by_value)
         shared = _dot(by_score, by_value) * _inverse(spread)
-        # what of ∂ŷ/∂t is drawn by itself: whichever its sign, the law is the same
+        # the part of ∂ŷ/∂t that is drawn independently: its sign does not matter
         own = jnp.sqrt(jnp.maximum(_dot(by_score, by_score) - shared**2, 0.0))
         by_v = f1 * _dot(by_value, g) + f2 * _dot(by_value, h) + spread * xi1
         by_t = f1 * _dot(by_score, g) + f2 * _dot(by_score, h) + shared * xi1 + own * xi2
-        # what is added is zero, but has the gradient
+        # the added terms are zero but carry the gradient
         return output + _dot(by_t, tilt - t) + _dot(by_v, value - v)
 
 
@@ -111,7 +156,7 @@ def _norm(a: Float[Array, " n"]) -> Float[Array, ""]:
 
 
 def _inverse(scale: Float[Array, ""]) -> Float[Array, ""]:
-    """`1/scale`, or 0 where there is nothing to scale."""
+    """Return `1/scale`, or 0 where scale is 0."""
     return jnp.where(scale > 0, 1 / jnp.where(scale > 0, scale, 1.0), 0.0)
 
 
@@ -125,10 +170,27 @@ def prompt_loss(
     sampling: Sampling = collapsed,
     weight: float = 0.5,
 ) -> Callable[[Any, PRNGKeyArray], Float[Array, ""]]:
-    """`(params, key) ↦ weight · mean (ŷ - y)²` over a batch of fresh prompts: an unbiased estimate of the risk.
+    """Return the loss of a fresh batch as a function of parameters and a random key.
 
-    `head` turns parameters into a head. `weight` is [BB26]'s ½, or 1 for the published code's mean square. Computes
-    in the precision of the parameters.
+    It computes in the precision of the parameters.
+
+    Args:
+      task: the distribution of prompts; concrete, not traced.
+      length: the prompt length L, at least 1.
+      batch: number of prompts, at least 1.
+      head: maps the parameters to a head.
+      pool: maps scores and values to an output, `softmax_pool` or `linear_pool`.
+      sampling: `collapsed` or `plain`.
+      weight: factor of the mean square error: ½ as in [BB26], or 1 as in the published code.
+
+    Returns:
+      A function of parameters and a random key, `weight · mean (ŷ - y)²`: an unbiased estimate of the risk, with an
+      unbiased gradient.
+
+    Raises:
+      ValueError: if a count is not a whole number ≥ 1.
+
+    Transformations: jit, vmap, grad.
     """
     length = require_count("prompt_loss", "length", length, "an empty prompt defines no probability measure.")
     batch = require_count("prompt_loss", "batch", batch, "a mean needs an element.")
@@ -144,7 +206,7 @@ def prompt_loss(
         query = query_root @ query_normals
 
         def whiten(dual):
-            """⟨dual, z⟩ = ⟨whiten(dual), n⟩ for the token z = (x, ⟨w, x⟩ + noise) made of the normals n."""
+            """Return u with ⟨dual, z⟩ = ⟨u, n⟩ for the token z = (x, ⟨w, x⟩ + noise) made of the normals n."""
             return jnp.append((dual[:d] + dual[d] * w) @ root, noise_std * dual[d])
 
         tilt, value = attention.bilinear[:, :d] @ query, attention.value[-1]
@@ -161,10 +223,20 @@ def prompt_loss(
 
 
 def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -> Float[Array, "..."]:
-    """Standard normals by Box and Muller from 32 random bits each, at two thirds of the price of `jax.random.normal`.
+    """Return standard normals by Box and Muller, at two thirds of the cost of `jax.random.normal`.
 
-    Values stop at 6.7 standard deviations; cosine and sine are Taylor polynomials on an eighth of the circle,
-    turned by two of the bits, because XLA's own cost more than all the rest.
+    Each is made of 32 random bits. Values end at 6.7 standard deviations; cosine and sine are Taylor polynomials on an
+    eighth of the circle, turned by two of the bits, because XLA's own cost more than all the rest.
+
+    Args:
+      key: JAX random key.
+      shape: shape of the result.
+      dtype: `float32` or `float64`.
+
+    Returns:
+      The normals.
+
+    Transformations: none.
     """
     count = math.prod(shape)
     radius_bits, angle_bits = jr.bits(key, (2, -(-count // 2)), jnp.uint32)
@@ -174,7 +246,19 @@ def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -
 def box_muller(
     radius_bits: UInt[Array, "..."], angle_bits: UInt[Array, "..."], *, dtype: Any, terms: int = 9
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """Two independent standard normals from 64 random bits, with so many terms of the two Taylor polynomials."""
+    """Return two independent standard normals from 64 random bits.
+
+    Args:
+      radius_bits: 32 random bits each, any shape.
+      angle_bits: 32 random bits each, of the same shape.
+      dtype: `float32` or `float64`.
+      terms: number of terms of the two Taylor polynomials.
+
+    Returns:
+      The two arrays of normals, of the shape of the bits.
+
+    Transformations: none.
+    """
     uniform = (radius_bits >> 1).astype(jnp.int32).astype(dtype) * 2.0**-31 + 2.0**-32
     radius = jnp.sqrt(-2 * jnp.log(uniform))
     angle = ((angle_bits >> 2).astype(jnp.int32).astype(dtype) * 2.0**-30 + (2.0**-31 - 0.5)) * (math.pi / 2)

@@ -63,7 +63,7 @@ def test_tracked_tables_are_of_the_same_runs():
     heads = tables["heads"].set_index(list(RUN))
     for _, row in tables["ends"].query("activation == 'linear'").iterrows():
         head = head_at(heads.loc[tuple(row[name] for name in RUN)].to_numpy(float))
-        risk = 2 * published_task(LAWS[row["law"]]).linear_risk(head, row["length"])
+        risk = 2 * published_task(LAWS[row["law"]]).linear_head_risk(head, row["length"])
         assert float(risk) == pytest.approx(row["risk"], rel=1e-4)
 
 

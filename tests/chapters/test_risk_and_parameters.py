@@ -10,7 +10,15 @@ from chapters.risk_and_parameters.drifts import infinite_product, valley_duratio
 from chapters.risk_and_parameters.figures import price_of_one_head as price_figure
 from chapters.risk_and_parameters.heads import DIMENSION, BestHead, best_heads, exact_risk
 from chapters.risk_and_parameters.opposite_heads import Answers, opposite_law, predict
-from lib.icl import Blocks, LinearRegression, best_in_the_valley, block_head, least_price, price_of_one_head, valley_law
+from lib.icl import (
+    Blocks,
+    LinearRegression,
+    best_in_the_valley,
+    block_head,
+    least_price,
+    price_of_one_head,
+    valley_limit,
+)
 
 NAME = "risk_and_parameters"
 
@@ -30,7 +38,7 @@ def test_what_would_be_compared_with_itself_is_refused(run_cells, name):
 def test_the_root_minimises_the_law_of_the_valley(dimension):
     squared, least = best_in_the_valley(dimension)
     found = minimize_scalar(
-        lambda s: valley_law(s, dimension), bounds=(1e-4, 0.4999), method="bounded", options={"xatol": 1e-12}
+        lambda s: valley_limit(s, dimension), bounds=(1e-4, 0.4999), method="bounded", options={"xatol": 1e-12}
     )
     np.testing.assert_allclose(least, found.fun, rtol=1e-10)
     np.testing.assert_allclose(squared, found.x, rtol=1e-4)
@@ -44,7 +52,7 @@ def test_the_price_is_the_known_one():
 def test_the_root_minimises_the_law_with_noise(noise):
     squared, least = best_in_the_valley(DIMENSION, noise)
     found = minimize_scalar(
-        lambda s: valley_law(s, DIMENSION, noise), bounds=(1e-4, 0.4999), method="bounded", options={"xatol": 1e-12}
+        lambda s: valley_limit(s, DIMENSION, noise), bounds=(1e-4, 0.4999), method="bounded", options={"xatol": 1e-12}
     )
     np.testing.assert_allclose(least, found.fun, rtol=1e-10)
     np.testing.assert_allclose(squared, found.x, rtol=1e-4)
@@ -80,7 +88,7 @@ def test_the_product_solves_the_infinite_flow():
 def test_the_duration_is_that_of_a_descent_along_the_curve():
     def velocity(time, tilt):
         step = 1e-5
-        slope = (valley_law((tilt + step) ** 2, 5) - valley_law((tilt - step) ** 2, 5)) / (4 * step)
+        slope = (valley_limit((tilt + step) ** 2, 5) - valley_limit((tilt - step) ** 2, 5)) / (4 * step)
         return -slope / (5 + tilt**-4)
 
     time = valley_duration(0.42, 0.37)
@@ -90,7 +98,7 @@ def test_the_duration_is_that_of_a_descent_along_the_curve():
 def test_the_exact_risk_approaches_the_law_of_the_valley():
     with jax.enable_x64(True):
         risk, _ = exact_risk(DIMENSION, 10**8)(np.array([0.3 * np.sqrt(DIMENSION), 1 / 0.3]))
-    np.testing.assert_allclose(2e8 * risk, valley_law(0.09, DIMENSION), rtol=1e-5)
+    np.testing.assert_allclose(2e8 * risk, valley_limit(0.09, DIMENSION), rtol=1e-5)
 
 
 def test_a_price_is_that_of_the_head_it_is_told_with():

@@ -4,15 +4,274 @@ Each maker returns a function of one pytree of floating-point arrays, and the va
 tried. Fixed arguments, such as keys, counts and functions, are in its closure.
 """
 
-from lib import finite_prompt, partition
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+
+from lib import attention, batching, concentration, finite_prompt, flow, heads, icl, measures, partition
+from lib.attention import Attention
+from lib.icl import batches, tasks, training
+from lib.measures import Empirical, Gaussian
+
+KEY = jr.key(7)
+LENGTH, LOG_LENGTH = 20, 3.0
+TAU = 1.5
+LEVELS = np.linspace(-3.0, 1.0, 4)
+RESOLUTION = partition.Resolution(levels=24, step=0.5)  # coarse, to compile quickly
+
+TOKENS = np.array([[0.3, -1.0], [1.2, 0.4], [-0.7, 0.2], [0.1, 0.9]])
+SCORES, VALUES = TOKENS @ TOKENS.T, np.sin(np.arange(12.0)).reshape(4, 3)
+QUERY = np.array([0.7, -0.4])
+
+
+def gaussian():
+    return Gaussian(np.array([0.2, -0.1]), np.array([[1.0, 0.3], [0.3, 0.5]]))
+
+
+def head():
+    return Attention(np.array([[0.6, 0.1], [-0.2, 0.4]]), np.array([[1.0, 0.5]]))
+
+
+def gap(function):
+    """A gap of a prompt of Gaussian tokens."""
+    return lambda: (lambda x: function(*x), (head(), Empirical(TOKENS), gaussian(), QUERY))
+
+
+def of_head(function, *fixed, **options):
+    """A function of a head, Gaussian tokens and a query."""
+    return lambda: (lambda x: function(*x, *fixed, **options), (head(), gaussian(), QUERY))
+
+
+def noisy_loss(params, key):
+    return jnp.sum((params - jr.normal(key, params.shape)) ** 2)
+
+
+def descent(params):
+    return flow.Descent.start(optax.sgd(0.1), params, key=KEY)
+
+
+def comparison():
+    return heads.Comparison(*np.array([[1.0, 1.2], [0.3, 0.4], [2.0, 1.5], [1.7, 1.9], [1.6, 1.4]]))
+
+
+COV = np.array([[1.0, 0.3], [0.3, 0.5]])
+
+
+def regression():
+    return icl.LinearRegression(COV, noise_std=0.3)
+
+
+def regression_of(cov):
+    return icl.LinearRegression(cov, noise_std=0.3)
+
+
+def regression_head():
+    return Attention(np.array([[0.6, 0.1, 0.2], [-0.2, 0.4, 0.1], [0.1, 0.0, 0.3]]), np.array([[0.1, 0.2, 0.9]]))
+
+
+def blocks():
+    return icl.Blocks(COV, 0.7)
+
+
+def scores():
+    return icl.score_table(LOG_LENGTH)
+
+
+def few_pairs():
+    return icl.pair_average(2, frames=2, query_radii=3, task_radii=2)
+
+
+def risk(name, *fixed, average=None):
+    """A risk of a head, as a function of the task and the head."""
+
+    def make():
+        options = {} if average is None else {"average": average()}
+        return lambda x: getattr(x[0], name)(x[1], *fixed, **options), (regression(), regression_head())
+
+    return make
+
+
+def error_terms():
+    return icl.linear_regression.ErrorTerms(*map(jnp.asarray, (0.3, 0.2, 0.5, 0.9))), statistics()
+
+
+def statistics():
+    return finite_prompt.ScoreStatistics(*map(jnp.asarray, (0.2, 0.4)))
+
+
+def general_regression():
+    return icl.GeneralRegression(gaussian(), gaussian(), 0.3)
+
+
+def extra():
+    return jnp.asarray(np.cos(np.arange(6.0)).reshape(3, 2))
+
 
 EXAMPLES = {
-    "lib.partition.mean_log_sum": lambda: (lambda x: partition.mean_log_sum(*x), (1.5, 3.0)),
-    "lib.partition.square_given_others": lambda: (lambda x: partition.square_given_others(*x), (1.5, 3.0)),
-    "lib.finite_prompt.participation": lambda: (lambda x: finite_prompt.participation(*x), (1.5, 3.0)),
-    "lib.finite_prompt.score_error": lambda: (lambda x: finite_prompt.score_error(*x), (1.5, 3.0)),
+    # measures
+    "lib.measures.Measure.log_mgf": lambda: (lambda x: x[0].log_mgf(x[1]), (gaussian(), QUERY)),
+    "lib.measures.Measure.sample": lambda: (lambda x: x.sample(3, key=KEY), gaussian()),
+    "lib.measures.covariance_root": lambda: (measures.covariance_root, np.array([[1.0, 0.3], [0.3, 0.5]])),
+    "lib.measures.empirical": lambda: (lambda x: measures.empirical(x, 3, key=KEY), gaussian()),
+    "lib.measures.tilted_mean": lambda: (lambda x: measures.tilted_mean(*x), (Empirical(TOKENS), QUERY)),
+    "lib.measures.tilted_cov": lambda: (lambda x: measures.tilted_cov(*x), (Empirical(TOKENS), QUERY)),
+    # attention
+    "lib.attention.Attention.from_kqv": lambda: (lambda x: Attention.from_kqv(*x), (TOKENS, TOKENS + 1.0, TOKENS)),
+    "lib.attention.attend": of_head(attention.attend),
+    "lib.attention.linear_attend": of_head(attention.linear_attend),
+    "lib.attention.fluctuation": of_head(attention.fluctuation),
+    "lib.attention.mean_square_weight": of_head(attention.mean_square_weight),
+    "lib.attention.stream_attend": of_head(attention.stream_attend, 7, key=KEY, block=3),
+    "lib.attention.tilt_of": of_head(attention.tilt_of),
+    # batching
+    "lib.batching.map_batched": lambda: (lambda x: batching.map_batched(jnp.sin, x, size=1), np.arange(3.0)),
+    "lib.batching.in_batches": lambda: (lambda x: batching.in_batches(np.sin, x), np.arange(3.0)),
+    "lib.batching.tabulate": lambda: (lambda x: batching.tabulate(jnp.sin, x), np.arange(3.0)),
+    # partition
+    "lib.partition.log_survival": lambda: (lambda x: partition.log_survival(*x), (LEVELS, TAU)),
+    "lib.partition.log_tilted": lambda: (lambda x: partition.log_tilted(2, *x), (LEVELS, TAU)),
+    "lib.partition.log_tilted_square": lambda: (lambda x: partition.log_tilted_square(2, *x), (LEVELS, TAU)),
+    "lib.partition.levels": lambda: (lambda x: partition.levels(*x, resolution=RESOLUTION), (TAU, LOG_LENGTH)),
+    "lib.partition.mean_log_sum": lambda: (lambda x: partition.mean_log_sum(*x), (TAU, LOG_LENGTH)),
+    "lib.partition.crossing": lambda: (
+        lambda x: partition.crossing(lambda y: y < x[2], *x[:2], halvings=5),
+        (-1.0, 2.0, 0.3),
+    ),
+    "lib.partition.square_given_others": lambda: (lambda x: partition.square_given_others(*x), (TAU, LOG_LENGTH)),
+    # finite prompts
+    "lib.finite_prompt.participation": lambda: (lambda x: finite_prompt.participation(*x), (TAU, LOG_LENGTH)),
+    "lib.finite_prompt.score_error": lambda: (lambda x: finite_prompt.score_error(*x), (TAU, LOG_LENGTH)),
     "lib.finite_prompt.typical_participation": lambda: (
         lambda x: finite_prompt.typical_participation(*x),
-        (1.5, 3.0),
+        (TAU, LOG_LENGTH),
     ),
+    "lib.finite_prompt.score_statistics": lambda: (lambda x: finite_prompt.score_statistics(*x), (TAU, LOG_LENGTH)),
+    "lib.finite_prompt.quadrature_error": lambda: (lambda x: finite_prompt.quadrature_error(*x), (TAU, LOG_LENGTH)),
+    "lib.finite_prompt.mean_output": of_head(finite_prompt.mean_output, LOG_LENGTH),
+    "lib.finite_prompt.output_error": of_head(finite_prompt.output_error, LOG_LENGTH),
+    "lib.finite_prompt.sample_output": of_head(finite_prompt.sample_output, LENGTH, key=KEY),
+    "lib.finite_prompt.rate_exponent": lambda: (finite_prompt.rate_exponent, 1.3),
+    "lib.finite_prompt.QueryRay.through": of_head(finite_prompt.QueryRay.through),
+    "lib.finite_prompt.QueryRay.queries": lambda: (lambda x: ray(x[0]).queries(x[1]), (QUERY, np.arange(3.0))),
+    "lib.finite_prompt.QueryRay.read": lambda: (lambda x: ray(x[0]).read(x[1]), (QUERY, np.ones((3, 1)))),
+    # concentration
+    "lib.concentration.output_gap": gap(concentration.output_gap),
+    "lib.concentration.value_gap": gap(concentration.value_gap),
+    "lib.concentration.bilinear_gap": gap(concentration.bilinear_gap),
+    "lib.concentration.ByImportance.__call__": gap(concentration.ByImportance(concentration.output_gap, 1.5)),
+    "lib.concentration.sample_gaps": lambda: (
+        lambda x: concentration.sample_gaps(concentration.output_gap, *x, lengths=(2, 3), prompts=2, key=KEY),
+        (head(), gaussian(), gaussian()),
+    ),
+    "lib.concentration.sample_isotropic": lambda: (
+        lambda x: concentration.sample_isotropic(radial_table(), x, [2], [3], prompts=2, key=KEY),
+        1.0,
+    ),
+    # flow
+    "lib.flow.gradient_flow": lambda: (
+        lambda x: flow.gradient_flow(lambda y: jnp.sum(y**4), x, np.array([0.5, 1.0])),
+        np.array([1.0, -0.5]),
+    ),
+    "lib.flow.Descent.start": lambda: (lambda x: descent(x).params, np.array([1.0, -0.5])),
+    "lib.flow.descend": lambda: (
+        lambda x: flow.descend(noisy_loss, optax.sgd(0.1), descent(x), 3)[1],
+        np.array([1.0, -0.5]),
+    ),
+    "lib.flow.sgd": lambda: (
+        lambda x: flow.sgd(noisy_loss, x, optimiser=optax.sgd(0.1), steps=4, every=2, key=KEY),
+        np.array([1.0, -0.5]),
+    ),
+    # heads
+    "lib.heads.linear_prediction": lambda: (lambda x: heads.linear_prediction(*x), (SCORES, VALUES)),
+    "lib.heads.compare": lambda: (lambda x: heads.compare(*x), (SCORES, VALUES)),
+    "lib.heads.explained_share": lambda: (heads.explained_share, comparison()),
+    "lib.heads.regression_slope": lambda: (heads.regression_slope, comparison()),
+    # in-context regression
+    "lib.icl.blocks.block_attention": lambda: (lambda x: icl.block_attention(*x), (COV, 0.7)),
+    "lib.icl.blocks.block_head": lambda: (icl.block_head, blocks()),
+    "lib.icl.blocks.line_head": lambda: (icl.line_head, np.array([0.5, 0.1, 0.2, 0.9])),
+    "lib.icl.blocks.balanced_start": lambda: (lambda x: icl.balanced_start(*x), (TOKENS.T, 0.7)),
+    "lib.icl.blocks.isotropic_blocks": lambda: (lambda x: icl.isotropic_blocks(2, *x), (0.8, 0.7)),
+    "lib.icl.blocks.infinite_limit": lambda: (icl.infinite_limit, regression()),
+    "lib.icl.blocks.block_risk": lambda: (
+        lambda x: icl.block_risk(*x, icl.radial_average(2, radii=3)),
+        (regression(), blocks(), scores()),
+    ),
+    "lib.icl.blocks.best_gain": lambda: (
+        lambda x: icl.best_gain(*x[:3], icl.radial_average(2, radii=3), near=x[3]),
+        (regression(), COV, scores(), 0.7),
+    ),
+    "lib.icl.linear_regression.ErrorTerms.square_error": lambda: (lambda x: x[0].square_error(x[1]), error_terms()),
+    "lib.icl.linear_regression.ErrorTerms.finite": lambda: (lambda x: x[0].finite(x[1]), error_terms()),
+    "lib.icl.linear_regression.LinearRegression.infinite_risk": risk("infinite_risk"),
+    "lib.icl.linear_regression.LinearRegression.linear_head_risk": risk("linear_head_risk", LENGTH),
+    "lib.icl.linear_regression.LinearRegression.finite_risk": risk("finite_risk", LOG_LENGTH, average=few_pairs),
+    "lib.icl.linear_regression.LinearRegression.risk_gap": lambda: (
+        lambda x: x[0].risk_gap(x[1], x[2], few_pairs()),
+        (regression(), regression_head(), scores()),
+    ),
+    "lib.icl.linear_regression.LinearRegression.finite_risk_error": risk("finite_risk_error", LOG_LENGTH),
+    "lib.icl.linear_regression.LinearRegression.linear_attention_risk": lambda: (
+        lambda x: regression_of(x).linear_attention_risk(LENGTH),
+        COV,
+    ),
+    "lib.icl.linear_regression.LinearRegression.bayes_risk": lambda: (
+        lambda x: regression_of(x).bayes_risk(4, key=KEY, n=3),
+        COV,
+    ),
+    "lib.icl.linear_regression.LinearRegression.draw": lambda: (lambda x: regression_of(x).draw(4, 3, key=KEY), COV),
+    "lib.icl.score_table.ScoreTable.statistics": lambda: (lambda x: x[0].statistics(x[1]), (scores(), 2.0)),
+    "lib.icl.score_table.score_table": lambda: (icl.score_table, LOG_LENGTH),
+    # tasks
+    "lib.icl.tasks.Task.draw": lambda: (lambda x: x.draw(key=KEY), general_regression()),
+    "lib.icl.tasks.Task.loss": lambda: (lambda x: tasks.GeneralRegression.loss(*x), (0.3, 0.8)),
+    "lib.icl.tasks.predict": lambda: (lambda x: icl.predict(*x), (head(), gaussian(), QUERY)),
+    "lib.icl.tasks.episode_loss": lambda: (
+        lambda x: icl.episode_loss(x[0], x[1], tasks.Classification(gaussian()), icl.hide_label(x[1], x[2])),
+        (head(), gaussian(), QUERY),
+    ),
+    "lib.icl.tasks.hide_label": lambda: (lambda x: icl.hide_label(*x), (gaussian(), QUERY)),
+    "lib.icl.tasks.half_square": lambda: (lambda x: icl.half_square(*x), (0.3, 0.8)),
+    "lib.icl.tasks.logistic": lambda: (lambda x: icl.logistic(*x), (0.3, 1.0)),
+    "lib.icl.tasks.Labels.log_mgf": lambda: (lambda x: tasks.Logistic().log_mgf(*x), (0.3, 0.8)),
+    "lib.icl.tasks.Labels.sample": lambda: (
+        lambda x: tasks.Noisy(jnp.tanh, 0.5).sample(x, key=KEY),
+        np.array([0.3, 0.8]),
+    ),
+    # training
+    "lib.icl.training.softmax_pool": lambda: (lambda x: icl.softmax_pool(*x), (SCORES[0], TOKENS[:, 0])),
+    "lib.icl.training.linear_pool": lambda: (lambda x: icl.linear_pool(*x), (SCORES[0], TOKENS[:, 0])),
+    "lib.icl.training.Sampling.output": lambda: (
+        lambda x: training.plain.output(training.softmax_pool, *x, jnp.asarray(TOKENS.ravel())),
+        (QUERY, QUERY + 1.0),
+    ),
+    "lib.icl.training.prompt_loss": lambda: (
+        lambda x: icl.prompt_loss(regression(), 4, batch=2, sampling=icl.plain)(x, KEY),
+        regression_head(),
+    ),
+    "lib.icl.training.fast_normal": lambda: (lambda x: icl.fast_normal(x, (3,)), 1.0),
+    "lib.icl.training.box_muller": lambda: (lambda x: training.box_muller(x, x, dtype=float), np.ones(3)),
+    "lib.icl.batches.Summary.summarise": lambda: (
+        lambda x: batches.linear_summary.summarise(5, batches.Plane(*x), jnp.zeros((1, 0, 2), complex), extra()),
+        (np.ones(2), np.full(2, 0.4), np.full(2, 0.3)),
+    ),
+    "lib.icl.batches.batch_loss": lambda: (
+        lambda x: icl.batch_loss(regression(), 4, batch=2)(x, KEY),
+        regression_head(),
+    ),
+    "lib.icl.batches.normal_pairs": lambda: (lambda x: batches.normal_pairs(x, 0, (2,), float), np.ones(2)),
+    "lib.icl.batches.threefry": lambda: (lambda x: batches.threefry(x, x, x), np.ones(2)),
+    "lib.icl.batches.chi_square": lambda: (lambda x: batches.chi_square(x, 3), np.array([0.2, -1.1])),
 }
+
+# The gradient of a batch is an unbiased estimate, and not the derivative of the batch's loss.
+ESTIMATED_GRADIENTS = {"lib.icl.batches.batch_loss"}
+
+
+def ray(direction):
+    return finite_prompt.QueryRay(head(), gaussian(), direction)
+
+
+def radial_table():
+    return concentration.RadialTable(*(np.full(shape, 0.5) for shape in (4, 4, (4, 1), (4, 1))))

@@ -6,10 +6,10 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from lib.batching import BATCH, in_batches, map_batched, tabulate
+from lib.batching import ROWS_PER_CALL, in_batches, map_batched, tabulate
 
 
-@pytest.mark.parametrize("size", [1, BATCH, BATCH + 1, 3 * BATCH - 1])
+@pytest.mark.parametrize("size", [1, ROWS_PER_CALL, ROWS_PER_CALL + 1, 3 * ROWS_PER_CALL - 1])
 def test_a_table_does_not_depend_on_its_batches(float64, size):
     points = np.linspace(0.0, 1.0, size)
     square, cube = tabulate(lambda x, y: (x**2 + y, x**3), points, 2.0)
@@ -31,8 +31,8 @@ def test_mapping_in_batches_is_mapping_one_by_one(float64, rows, together):
     def one(row):
         return row["scale"] * jr.normal(row["key"], (10,)), row["scale"]
 
-    drawn, scales = jax.jit(lambda table: map_batched(one, table, size=10, together=together))(table)
-    again, _ = map_batched(one, table, size=10, together=together)
+    drawn, scales = jax.jit(lambda table: map_batched(one, table, size=10, numbers_at_once=together))(table)
+    again, _ = map_batched(one, table, size=10, numbers_at_once=together)
     desired = np.stack([one(jax.tree.map(lambda leaf, i=i: leaf[i], table))[0] for i in range(rows)])
     np.testing.assert_allclose(drawn, desired, rtol=1e-14)
     np.testing.assert_allclose(again, desired, rtol=1e-14)
@@ -49,7 +49,7 @@ def test_a_batch_holds_no_more_than_it_may():
 
     np.testing.assert_array_equal(in_batches(program, np.arange(10), batch=4), np.arange(10))
     assert seen == [4, 4, 4]
-    shapes = jax.make_jaxpr(lambda rows: map_batched(jnp.sin, rows, size=5, together=12))(jnp.arange(7.0))
+    shapes = jax.make_jaxpr(lambda rows: map_batched(jnp.sin, rows, size=5, numbers_at_once=12))(jnp.arange(7.0))
     assert "f32[2] = sin" in str(shapes) or "f64[2] = sin" in str(shapes)
 
 

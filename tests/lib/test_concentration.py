@@ -123,7 +123,7 @@ def test_rows_are_prompts_whatever_their_number_and_their_batches(assert_exact):
     arguments = (all_gaps, params(), gaussian(), queries(), [2, 5])
     few = sample_gaps(*arguments, prompts=5, key=jr.key(1))
     assert few.shape == (5, 2, 3)
-    assert_exact(sample_gaps(*arguments, prompts=8, key=jr.key(1), together=1)[:5], few)
+    assert_exact(sample_gaps(*arguments, prompts=8, key=jr.key(1), numbers_at_once=1)[:5], few)
 
 
 def test_several_gaps_of_one_prompt_may_be_a_pytree(assert_exact):

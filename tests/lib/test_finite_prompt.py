@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from lib import finite_prompt
 from lib.attention import Attention, attend, fluctuation, linear_attend
-from lib.batching import BATCH, tabulate
+from lib.batching import ROWS_PER_CALL, tabulate
 from lib.finite_prompt import (
     QueryRay,
     mean_output,
@@ -28,7 +28,7 @@ from lib.finite_prompt import (
     typical_participation,
 )
 from lib.measures import Gaussian, empirical
-from lib.partition import DEFAULT, Resolution, levels, log_survival, log_tilted, log_tilted_square
+from lib.partition import DEFAULT_RESOLUTION, Resolution, levels, log_survival, log_tilted, log_tilted_square
 from lib.statistics import comparison_quantile, standard_error
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -101,7 +101,7 @@ def integrals(resolution):
     return in_batches(lambda *places: jax.lax.map(one, places))
 
 
-default_integrals = integrals(DEFAULT)
+default_integrals = integrals(DEFAULT_RESOLUTION)
 fine_integrals = integrals(Resolution(levels=500, step=0.12, reach=11.5, drop=64.0))
 
 _rng = np.random.default_rng(4)
@@ -202,7 +202,7 @@ def test_weights_sum_to_one_over_the_domain():
 
 def test_reported_error_is_not_smaller_than_the_true_error(references):
     """Against mpmath, and over the domain against a quadrature four times as fine and half as far again."""
-    half = DOMAIN[:, ::2][:, :BATCH]
+    half = DOMAIN[:, ::2][:, :ROWS_PER_CALL]
     known = references["participation"], references["score_error"]
     cases = ((references["tau"], references["log_length"]), known), (half, fine_integrals(*half)[:2])
     for place, truth in cases:
@@ -337,7 +337,7 @@ def central_difference(values, step):
 
 def test_derivatives_are_finite_differences():
     """Both functions in both arguments, reverse mode under `vmap`; forward mode in τ² agrees, with equal values."""
-    tau, log_length = place = _rng.uniform([0.05, 0.5], [29.9, 329.5], (BATCH, 2)).T
+    tau, log_length = place = _rng.uniform([0.05, 0.5], [29.9, 329.5], (ROWS_PER_CALL, 2)).T
     place[0, ::2] *= 0.2
     place[1, ::4] *= 0.1
     values = np.stack(statistics(*place))
@@ -359,9 +359,9 @@ def test_derivatives_are_finite_differences():
 def test_reported_error_is_twice_what_a_finer_step_changes(monkeypatch):
     """Where steps are so coarse that it is not rounding: the true error, against the usual steps, is half of it."""
     places = [(2.0, 20.0), (5.0, 60.0)]
-    true = [np.asarray(finite_prompt._integrals(tau**2, log_length, DEFAULT)) for tau, log_length in places]
-    coarse = Resolution(levels=DEFAULT.levels // 6)
-    monkeypatch.setattr(finite_prompt, "DEFAULT", coarse)
+    true = [np.asarray(finite_prompt._integrals(tau**2, log_length, DEFAULT_RESOLUTION)) for tau, log_length in places]
+    coarse = Resolution(levels=DEFAULT_RESOLUTION.levels // 6)
+    monkeypatch.setattr(finite_prompt, "DEFAULT_RESOLUTION", coarse)
     for (tau, log_length), exact in zip(places, true, strict=True):
         rough = np.asarray(finite_prompt._integrals(tau**2, log_length, coarse))
         missed = np.abs(rough / exact - 1).max()

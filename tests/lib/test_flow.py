@@ -105,17 +105,17 @@ def assert_same(left, right):
 
 def test_sgd_is_the_recursion_it_says():
     """Step n draws from `fold_in(key, n)`; the rows hold the mean loss since the row before, and its error."""
-    history = sgd(noisy, start(), **RUN | {"optimiser": optax.sgd(0.1)})
+    trajectory = sgd(noisy, start(), **RUN | {"optimiser": optax.sgd(0.1)})
     x, losses = np.arange(3.0), []
     for n in range(40):
         centre = np.asarray(jr.normal(jr.fold_in(RUN["key"], n), (3,)))
         losses.append(0.5 * np.sum((x - centre) ** 2))
         x = x - 0.1 * (x - centre)
-    np.testing.assert_array_equal(history.steps, [10, 20, 30, 40])
-    np.testing.assert_allclose(history.params["x"][-1], x, rtol=1e-12)
+    np.testing.assert_array_equal(trajectory.times, [10, 20, 30, 40])
+    np.testing.assert_allclose(trajectory.params["x"][-1], x, rtol=1e-12)
     rows = np.reshape(losses, (4, 10))
-    np.testing.assert_allclose(history.loss, rows.mean(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(history.loss_std_error, rows.std(axis=1) / np.sqrt(10), rtol=1e-12)
+    np.testing.assert_allclose(trajectory.loss, rows.mean(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(trajectory.loss_std_error, rows.std(axis=1) / np.sqrt(10), rtol=1e-12)
 
 
 def last(stages):
@@ -125,18 +125,18 @@ def last(stages):
 
 def test_train_is_sgd():
     stages = list(train(noisy, start(), **RUN))
-    for a, b in zip(jax.tree.leaves(stages[-1].history), jax.tree.leaves(sgd(noisy, start(), **RUN)), strict=True):
+    for a, b in zip(jax.tree.leaves(stages[-1].trajectory), jax.tree.leaves(sgd(noisy, start(), **RUN)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
     assert [int(progress.state.step) for progress in stages] == [0, 10, 20, 30, 40]
-    np.testing.assert_array_equal([progress.loss for progress in stages], [np.nan, *stages[-1].history.loss])
+    np.testing.assert_array_equal([progress.loss for progress in stages], [np.nan, *stages[-1].trajectory.loss])
 
 
 def test_rows_not_reached_are_not_numbers():
     stages = train(noisy, start(), **RUN)
-    assert np.isnan(next(stages).history.loss).all()
-    history = next(stages).history
-    np.testing.assert_array_equal(np.isnan(history.params["x"]).any(axis=1), [False, True, True, True])
-    np.testing.assert_array_equal(history.steps, [10, 0, 0, 0])
+    assert np.isnan(next(stages).trajectory.loss).all()
+    trajectory = next(stages).trajectory
+    np.testing.assert_array_equal(np.isnan(trajectory.params["x"]).any(axis=1), [False, True, True, True])
+    np.testing.assert_array_equal(trajectory.times, [10, 0, 0, 0])
 
 
 def test_descent_of_many_seeds():
@@ -149,7 +149,7 @@ def test_descent_of_many_seeds():
 
 
 def test_a_stopped_run_goes_on_to_the_bit():
-    """Stopped after any row, the end included; optimiser memory (momentum here) and history are in the arrays."""
+    """Stopped after any row, the end included; optimiser memory (momentum here) and trajectory are in the arrays."""
     whole = last(train(noisy, start(), **RUN))
     for stopped in train(noisy, start(), **RUN):
         kept = [np.asarray(array) for array in stopped.arrays]
@@ -171,6 +171,6 @@ def test_rows_must_fit(steps, every):
 
 
 def test_results_are_pytrees():
-    history = sgd(noisy, start(), **RUN)
-    assert isinstance(history, eqx.Module)
+    trajectory = sgd(noisy, start(), **RUN)
+    assert isinstance(trajectory, eqx.Module)
     assert isinstance(jax.tree.map(lambda leaf: leaf, Blocks(np.eye(2), 1.0)), Blocks)

@@ -8,7 +8,7 @@ import pytest
 
 from lib.attention import Attention, attend
 from lib.finite_prompt import participation
-from lib.heads import Comparison, best_slope, compare, explained_share, linear_prediction
+from lib.heads import Comparison, compare, explained_share, linear_prediction, regression_slope
 from lib.measures import Empirical, Gaussian
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -59,7 +59,7 @@ def test_share_and_slope_are_those_of_a_regression_through_the_origin(head, asse
     y, x = (weights @ values - mean).ravel(), (np.asarray(linear_prediction(scores, values)) - mean).ravel()
     (slope,), (rest,), *_ = np.linalg.lstsq(x[:, None], y, rcond=None)
     found = compare(scores, values)
-    assert_exact(best_slope(found), slope)
+    assert_exact(regression_slope(found), slope)
     assert_exact(explained_share(found), 1 - rest / np.sum(y**2))
 
 
@@ -67,7 +67,7 @@ def test_sums_run_along_the_axes_that_are_named(assert_exact):
     parts = np.random.default_rng(3).uniform(0.1, 1.0, size=(5, 6, 2, 3))
     found = Comparison(*jnp.asarray(parts))
     assert_exact(explained_share(found, axis=0), parts[4].sum(0) ** 2 / (parts[2].sum(0) * parts[3].sum(0)))
-    assert_exact(best_slope(found, axis=(0, 1)), parts[4].sum((0, 1)) / parts[3].sum((0, 1)))
+    assert_exact(regression_slope(found, axis=(0, 1)), parts[4].sum((0, 1)) / parts[3].sum((0, 1)))
 
 
 def test_order_of_tokens_and_a_shift_of_scores_change_nothing(head, assert_exact):

@@ -80,7 +80,9 @@ def test_risks_are_those_of_drawn_prompts(d, length, assert_monte_carlo):
     samples = jax.jit(lambda keys: jax.lax.map(lambda key: half_squares(task, params, length, key), keys))(keys)
     # four times the default nodes, whose error is then small beside that of the drawn prompts
     average = pair_average(d, frames={2: 512, 5: 2048, 16: 256}[d])
-    exact = jnp.stack([task.finite_risk(params, math.log(length), average=average), task.linear_risk(params, length)])
+    exact = jnp.stack(
+        [task.finite_risk(params, math.log(length), average=average), task.linear_head_risk(params, length)]
+    )
     assert_monte_carlo(samples, exact, laws=len(DIMENSIONS) * len(LENGTHS))
 
 
@@ -152,35 +154,37 @@ def test_bayes_risk_without_noise_is_what_the_prompt_does_not_span(d, length, as
 
 
 @pytest.mark.parametrize("d", [1, 5])
-def test_best_linear_risk_without_noise_is_known(d, assert_exact):
+def test_linear_attention_risk_without_noise_is_known(d, assert_exact):
     for length in (1, 7, 1000):
         risk = LinearRegression(np.eye(d)).linear_attention_risk(length)
         assert_exact(risk, 0.5 * d * (d + 1) / (length + d + 1))
 
 
 @pytest.mark.parametrize("make", [lambda: a_task(2), lambda: a_task(5), correlated_task])
-def test_best_linear_risk_is_a_minimum_of_linear_risk(make, assert_exact):
+def test_linear_attention_risk_is_the_least_of_linear_head_risk(make, assert_exact):
     task = make()
     d, length = task.dimension, 12
     noise = jnp.trace(task.cov) + (task.noise_std / task.task_scale) ** 2
     # ŷ = b ⟨w̃, A x_q⟩ with w̃ = (1/L) Σ y x, so A = M at b = 1
     best = jnp.linalg.inv((1 + 1 / length) * task.cov + noise / length * jnp.eye(d))
-    risk, slope = jax.value_and_grad(lambda blocks: task.linear_risk(block_head(blocks), length))(Blocks(best, 1.0))
+    risk, slope = jax.value_and_grad(lambda blocks: task.linear_head_risk(block_head(blocks), length))(
+        Blocks(best, 1.0)
+    )
     assert_exact(risk, task.linear_attention_risk(length))
     assert max(jnp.abs(leaf).max() for leaf in jax.tree.leaves(slope)) < 1e-12
     # and of all heads, not only of blocks
-    general = jax.grad(lambda params: task.linear_risk(params, length))(block_attention(best, 1.0))
+    general = jax.grad(lambda params: task.linear_head_risk(params, length))(block_attention(best, 1.0))
     assert max(jnp.abs(leaf).max() for leaf in jax.tree.leaves(general)) < 1e-12
 
 
-@pytest.mark.parametrize("risk", ["finite_risk", "infinite_risk", "linear_risk", "block_risk"])
+@pytest.mark.parametrize("risk", ["finite_risk", "infinite_risk", "linear_head_risk", "block_risk"])
 def test_gradients_are_finite_differences(risk):
     task = a_task(5)
     scores, queries = score_table(math.log(10)), query_average(5, frames=4)
     functions = {
         "finite_risk": lambda params: task.finite_risk(params, math.log(10)),
         "infinite_risk": task.infinite_risk,
-        "linear_risk": lambda params: task.linear_risk(params, 10),
+        "linear_head_risk": lambda params: task.linear_head_risk(params, 10),
         "block_risk": lambda params: block_risk(
             task, Blocks(params.bilinear[:5, :5], params.value[-1, 5]), scores, queries
         ),

@@ -115,7 +115,7 @@ def test_batches_are_unbiased(head, length, precision, assert_monte_carlo):
     task, params, weight = a_task(), a_head(), 1.0
     exact = {
         "softmax": lambda params: 2 * task.finite_risk(params, math.log(length)),
-        "linear": lambda params: 2 * task.linear_risk(params, length),
+        "linear": lambda params: 2 * task.linear_head_risk(params, length),
     }
     risk, slope = jax.value_and_grad(exact[head])(params)
     rounded = jax.tree.map(lambda leaf: leaf.astype(precision), params)
@@ -176,7 +176,7 @@ def test_the_sums_of_linear_attention_are_of_a_wishart_matrix(assert_monte_carlo
     length, further = 11, np.random.default_rng(9).normal(size=(3, DRAWS))
     one = jnp.ones(DRAWS)
     plane, tokens = Plane(one, 0 * one, one), jnp.zeros((1, 0, DRAWS), complex)
-    seen = linear_summary.see(length, plane, tokens, jnp.asarray(further))
+    seen = linear_summary.summarise(length, plane, tokens, jnp.asarray(further))
     gg, gh, hh = np.asarray(seen.by_value[0]), np.asarray(seen.output), np.asarray(seen.by_score[1])
     sums = length * np.stack([gg, gh, hh], axis=1)
     assert_monte_carlo(sums, np.array([length, 0.0, length]), laws=2)

@@ -12,7 +12,7 @@ from scipy import integrate, special, stats
 
 from lib.finite_prompt import participation
 from lib.partition import (
-    DEFAULT,
+    DEFAULT_RESOLUTION,
     Resolution,
     crossing,
     levels,
@@ -127,7 +127,7 @@ def token_ahead(*places, resolution):
     return jax.vmap(at)(*places)
 
 
-def special_weight(*places, resolution=DEFAULT):
+def special_weight(*places, resolution=DEFAULT_RESOLUTION):
     """What softmax gives, in mean, to a token ahead of the others by s."""
     _, spacing, logs = token_ahead(*places, resolution=resolution)
     return spacing * np.exp(logs).sum(axis=1)
@@ -176,11 +176,11 @@ def test_finer_steps_and_farther_ends_change_nothing():
 def test_nodes_cover_the_integrand_and_no_desert():
     """At both ends it is below rounding, and nearly all nodes lie where it is not."""
     shift = np.append(np.zeros(PLACES // 2), _rng.uniform(0, 20, PLACES // 2))
-    y, _, logs = token_ahead(SCORES, np.log(LENGTHS), shift, resolution=DEFAULT)
+    y, _, logs = token_ahead(SCORES, np.log(LENGTHS), shift, resolution=DEFAULT_RESOLUTION)
     fallen = logs.max(axis=1)[:, None] - logs
     assert (np.diff(y) > 0).all()
     assert (np.exp(-fallen[:, [0, -1]]) < np.finfo(float).eps).all()
-    assert ((fallen < DEFAULT.drop).sum(axis=1) > 0.8 * DEFAULT.levels).all()
+    assert ((fallen < DEFAULT_RESOLUTION.drop).sum(axis=1) > 0.8 * DEFAULT_RESOLUTION.levels).all()
 
 
 def test_nodes_are_constants_to_derivatives():

@@ -33,7 +33,7 @@ from companion import Column, Table
 from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.datasets import Result, make
 from companion.project.paths import Project
-from lib.flow import History, train
+from lib.flow import Trajectory, train
 from lib.icl import prompt_loss
 
 # Fresh prompts a step.
@@ -53,7 +53,7 @@ def published_run(activation: str, length: int, seed: int) -> Result:
     """One table: a run of the published length."""
     name = f"{activation}_{length}_{seed}"
     place = Project.here().generated / "checkpoints" / f"published_experiment-{name}.npz"
-    history = published_training(
+    trajectory = published_training(
         activation, length, seed, checkpoint=Checkpoint(place, f"{name}, {PUBLISHED_STEPS} steps")
     )
     parameters = {
@@ -66,7 +66,7 @@ def published_run(activation: str, length: int, seed: int) -> Result:
         "sampling": "collapsed",
         "precision": "float32",
     }
-    return Result(judged(history, activation, length), parameters)
+    return Result(judged(trajectory, activation, length), parameters)
 
 
 def published_training(
@@ -77,7 +77,7 @@ def published_training(
     checkpoint: Checkpoint,
     steps: int = PUBLISHED_STEPS,
     every: int = STEPS_A_ROW,
-) -> History:
+) -> Trajectory:
     """Train, from the checkpoint if there is one."""
     with jax.enable_x64(False), Progress() as progress:  # in single precision, as published
         bar = progress.add_task("", total=steps)
@@ -95,19 +95,24 @@ def published_training(
             checkpoint.save(point.arrays)
             words = f"{activation}, {length} tokens, start {seed}: mean square {point.loss:.4f}"
             progress.update(bar, completed=int(point.state.step), description=words)
-    return point.history
+    return point.trajectory
 
 
-def judged(history: History, activation: str, length: int) -> Table:
-    """The history with the exact mean square of every recorded head, which needs no prompt and double precision."""
+def judged(trajectory: Trajectory, activation: str, length: int) -> Table:
+    """The trajectory with the exact mean square of every recorded head, which needs no prompt and double precision."""
     task = published_task()
     if activation == "softmax":
         risk = jax.jit(lambda weights: task.finite_risk(published_head(weights), math.log(length)))
     else:
-        risk = jax.jit(lambda weights: task.linear_risk(published_head(weights), length))
-    weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), history.params)
+        risk = jax.jit(lambda weights: task.linear_head_risk(published_head(weights), length))
+    weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), trajectory.params)
     exact = 2 * np.asarray(jax.lax.map(risk, weights))
-    columns = {"step": history.steps, "loss": history.loss, "loss_std_error": history.loss_std_error, "risk": exact}
+    columns = {
+        "step": trajectory.times,
+        "loss": trajectory.loss,
+        "loss_std_error": trajectory.loss_std_error,
+        "risk": exact,
+    }
     return Table(pd.DataFrame({name: np.asarray(column) for name, column in columns.items()}), COLUMNS)
 
 

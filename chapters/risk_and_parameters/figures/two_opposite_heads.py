@@ -19,7 +19,7 @@ from chapters.risk_and_parameters.marks import SIZE
 from chapters.risk_and_parameters.opposite_heads import Answers, Theory, shrunken
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink
-from lib.icl import valley_law
+from lib.icl import valley_limit
 from lib.statistics import comparison_quantile, standard_error
 
 # Up to which u the square errors of one head have a variance that a simulation measures.
@@ -102,7 +102,7 @@ def _two_heads_claim(seen: pd.DataFrame, length: int) -> Claim:
 def _law_claim(seen: pd.DataFrame, length: int) -> Claim:
     """Two simulated heads against the law for L → ∞, at small u."""
     small = seen[seen["tilt"] <= SMALL_TILT]
-    uncorrelated = shrunken(np.asarray(valley_law(np.asarray(small["tilt"]) ** 2, DIMENSION)) / 2, length)
+    uncorrelated = shrunken(np.asarray(valley_limit(np.asarray(small["tilt"]) ** 2, DIMENSION)) / 2, length)
 
     def worst(simulated) -> float:
         return float(np.max(np.abs(simulated / small["two_law"] - 1)))

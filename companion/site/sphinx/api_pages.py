@@ -37,6 +37,9 @@ FEW, MOST = 6, 0.5
 # Markup of a docstring: code, a citation, a page.
 MARKUP = re.compile(r"(`[^`]+`|\[[A-Z][A-Za-z]*\d+[a-z]?(?:, [^\]`]*)?\]|\bbook/\w+)")
 WORD = re.compile(r"[\w.]+")
+# Titles of sections of a docstring in Google's style; those of the first kind have one item per name.
+ITEMISED = ("Args:", "Attributes:", "Raises:")
+SECTIONS = (*ITEMISED, "Returns:", "Yields:")
 HIGHLIGHTER = PythonLexer(ensurenl=False)
 # The tokens of a signature that have a colour, each with the token whose colour they get.
 COLOURED = {
@@ -171,7 +174,7 @@ class UsedDirective(SphinxDirective):
 
 
 def docstring(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
-    """Yield a docstring as nodes: paragraphs, lists of items that start with `- `, and indented text verbatim."""
+    """Yield a docstring as nodes: paragraphs, sections like `Args:`, lists of `- ` items, verbatim text."""
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         lines = block.splitlines()
         if not lines:
@@ -179,12 +182,29 @@ def docstring(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Ite
         if all(line.startswith("    ") for line in lines) or lines[0].startswith("|"):
             plain = "\n".join(line.removeprefix("    ") for line in lines)
             yield nodes.literal_block(plain, plain, language="text", classes=["companion-verbatim"])
+        elif lines[0] in SECTIONS and len(lines) > 1:
+            yield from _section(env, library, of, lines[0], lines[1:])
         elif lines[0].startswith("- "):
             items = re.split(r"(?:^|\n)- ", block)[1:]
             paragraphs = [nodes.paragraph("", "", *inline(env, library, of, item)) for item in items]
             yield nodes.bullet_list("", *[nodes.list_item("", paragraph) for paragraph in paragraphs])
         else:
             yield nodes.paragraph("", "", *inline(env, library, of, block))
+
+
+def _section(env: Any, library: ApiIndex, of: Module | Entry, title: str, lines: list[str]) -> Iterator[nodes.Node]:
+    """Return a section of a docstring in Google's style: its title, then one item per name, or one paragraph."""
+    yield nodes.paragraph("", "", nodes.strong("", title.removesuffix(":")))
+    if title not in ITEMISED:
+        yield nodes.paragraph("", "", *inline(env, library, of, "\n".join(lines)))
+        return
+    items = nodes.bullet_list()
+    for item in re.split(r"\n  (?=\S)", "\n" + "\n".join(lines))[1:]:
+        name, _, text = item.partition(": ")
+        items += nodes.list_item(
+            "", nodes.paragraph("", "", nodes.literal("", name), *inline(env, library, of, f": {text}"))
+        )
+    yield items
 
 
 def inline(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
