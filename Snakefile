@@ -1,5 +1,5 @@
-# The build graph is the machine's: a rule a notebook, its pictures, its pieces, then the book. `companion build` calls
-# it, locally; on a cluster call `snakemake --executor slurm …` yourself.
+# The rules are those of `companion`: tasks, notebooks, pictures, then the site. `companion build` runs them on this
+# machine; on a cluster call `snakemake --executor slurm …` yourself.
 from companion.project.paths import WORKFLOW
 
 

@@ -21,8 +21,8 @@ from companion.io.errors import UserError
 
 Part = Literal["numbers", "picture", "whole"]
 
-# The files of this package that every piece, every number, and every picture, passes through.
-OF_PIECES = ("companion.authoring.tasks",)
+# The modules of this package that can change the result of a task, a number, or a picture.
+OF_TASKS = ("companion.authoring.tasks",)
 OF_NUMBERS = (
     "companion.figures.table_io",
     "companion.authoring.tasks",

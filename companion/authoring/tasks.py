@@ -1,8 +1,8 @@
-"""Heavy computations in pieces that other processes, or other machines, may compute beforehand.
+"""Tasks: parts of a heavy computation that other processes or machines can compute beforehand.
 
-A chapter that has such pieces lists them in the function `pieces` of its `pieces.py`, by name, and asks `gather` for
-their values. `companion build --tasks` computes each in a separate process; a missing piece is computed in place.
-The numbers are the same either way. The keywords of `pieces` are the parameters that decide the values, and no others.
+The function `tasks` in a chapter's `tasks.py` lists them by name, and `gather` returns their results.
+`companion build --tasks` computes each task in a separate process; `gather` computes a missing result in place. The
+numbers are the same either way. The keywords of `tasks` are exactly the parameters that decide the results.
 """
 
 import os
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-# The folder where values of pieces were left, if there is one.
-FOLDER = "COMPANION_PIECES"
+# Environment variable: the folder that contains the results of tasks, if there is one.
+FOLDER = "COMPANION_TASKS"
 
-# What one piece comes to, by name; and the pieces of a chapter, by names that are file names too.
+# The result of one task, arrays by name; and the tasks of a chapter, by names that are file names, too.
 Arrays = dict[str, np.ndarray]
-Pieces = Mapping[str, Callable[[], Arrays]]
+Tasks = Mapping[str, Callable[[], Arrays]]
 
 
-def gather(pieces: Pieces) -> list[Arrays]:
-    """The value of each, in order: read where it was left, else computed now."""
-    return [_read(name) or compute() for name, compute in pieces.items()]
+def gather(tasks: Tasks) -> list[Arrays]:
+    """Return the result of each task, in order: read from the cache, otherwise computed now."""
+    return [_read(name) or compute() for name, compute in tasks.items()]
 
 
 def _read(name: str) -> Arrays | None:

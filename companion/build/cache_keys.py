@@ -9,7 +9,7 @@ name contains the key. The target is fresh if the stamp of the present key exist
 |         | the packages that compute                                                        |                        |
 | picture | the numbers key, `draw`, the docstring, the style, versions of what draws        | the figure is redrawn  |
 | book    | all of these, prose, configuration, every source that a page shows               | Sphinx runs            |
-| piece   | the parameters that `pieces` takes, its sources, data, context, those versions   | the piece is computed  |
+| task   | the parameters that `tasks` takes, its sources, data, context, those versions   | the task is computed  |
 
 A key contains only the locked versions of the packages that compute or draw: a new version of a documentation tool
 makes nothing stale.
@@ -73,17 +73,17 @@ def _picture_parts(project: Project, name: str, figure: str, numbers: str) -> di
     return {"numbers": numbers, "picture": drawn, "drawing": drawing_versions(project)}
 
 
-def piece_key(project: Project, name: str, profile: str) -> str | None:
-    """Return the key of the chapter's pieces, or None if it has none."""
-    path = project.chapter(name) / "pieces.py"
+def task_key(project: Project, name: str, profile: str) -> str | None:
+    """Return the key of the chapter's tasks, or None if it has none."""
+    path = project.chapter(name) / "tasks.py"
     if not path.is_file():
         return None
     values = resolve(project, Notebook.named(project, name), profile)
     return _key(
         {
-            "parameters": {parameter: values[parameter] for parameter in _keywords(path, "pieces")},
+            "parameters": {parameter: values[parameter] for parameter in _keywords(path, "tasks")},
             "sources": _library(project).numbers_digests(
-                [f"{project.settings.chapters}.{name}.pieces"], dependencies.OF_PIECES
+                [f"{project.settings.chapters}.{name}.tasks"], dependencies.OF_TASKS
             ),
             **_material(project, name),
         }

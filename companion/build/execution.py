@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from companion.analysis import dependencies, import_recorder
 from companion.authoring.tasks import FOLDER
-from companion.build import cache_keys, fork_server, precompute, publication_policy
+from companion.build import cache_keys, fork_server, publication_policy, task_cache
 from companion.figures import store
 from companion.figures.record import ClaimRecord
 from companion.io import atomic, signals, startup
@@ -203,8 +203,8 @@ def _results(
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     with atomic.staging_folder(build.staging, name) as staging:
         environment = {OUT: str(staging), PROFILE: profile, CACHE: str(project.cache)}
-        if not overrides and (pieces := precompute.folder(project, name, profile)):  # they are those of the profile
-            environment[FOLDER] = str(pieces)
+        if not overrides and (tasks := task_cache.folder(project, name, profile)):  # they are those of the profile
+            environment[FOLDER] = str(tasks)
         if figure:
             notebook = _leave_only(notebook, figure, staging)
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)

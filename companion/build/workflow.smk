@@ -1,7 +1,7 @@
 # The build graph of a book, which its Snakefile includes: a rule a notebook, then the site. Every output is a stamp that
 # bears its content key in its name, so the targets that are not there are exactly the stale ones, and Snakemake agrees
 # with `companion list` by construction.
-# With `--config tasks=1` the pieces of heavy computations are jobs too.
+# With `--config tasks=1` the tasks of heavy computations are jobs too.
 import sys
 
 from companion.build import cache_keys
@@ -37,11 +37,11 @@ def below(paths):
 
 site_stamp = stamps.pop(cache_keys.BOOK)
 stale = [name for name in names if not cache_keys.intact(project, stamps[name])]
-pieces = {name: [] for name in names}
+tasks = {name: [] for name in names}
 if config.get("tasks") and workflow.is_main_process:  # a job has its target, and need not know what others there are
-    from companion.build import precompute  # imports the chapters that have pieces, so only when asked for
+    from companion.build import task_cache  # imports the chapters that have tasks, so only when asked for
 
-    pieces |= {name: below(precompute.files(project, name, profile).values()) for name in stale}
+    tasks |= {name: below(task_cache.files(project, name, profile).values()) for name in stale}
 
 
 def drawn(notebook):
@@ -71,8 +71,8 @@ for notebook in names:
             name:
                 f"notebook_{notebook}"
             input:
-                # a piece's key is in its path, so only its being there matters
-                ancient(pieces[notebook]),
+                # a task's key is in its path, so only its being there matters
+                ancient(tasks[notebook]),
             output:
                 below([stamps[notebook], *drawn(notebook).values()]),
             params:
@@ -95,17 +95,17 @@ for notebook in names:
                 "{command:q} redraw {params.figures} --profile {profile:q}"
 
 
-rule piece:
+rule task:
     output:
-        below([project.build(profile).pieces / "{notebook}.{key}" / "{piece}.npz"]),
+        below([project.build(profile).tasks / "{notebook}.{key}" / "{task}.npz"]),
     wildcard_constraints:
         notebook=r"\w+",
         key=r"[0-9a-f]+",
-        piece=r"[^/]+",
+        task=r"[^/]+",
     resources:
         **asked_for(megabytes=2000),
     shell:
-        "{command:q} task {wildcards.notebook} {wildcards.piece:q} --profile {profile:q}"
+        "{command:q} task {wildcards.notebook} {wildcards.task:q} --profile {profile:q}"
 
 
 rule book:

@@ -119,9 +119,9 @@ def _print_plan(project: Project, profile: str, target: str, tasks: bool) -> Non
     for step in steps:
         console.print(f"{STARTED} {step.verb} {step.what}: {escaped('; '.join(step.why))}", soft_wrap=True)
         if tasks and step.verb == plan.RUN:
-            from companion.build import precompute
+            from companion.build import task_cache
 
-            files = precompute.files(project, step.what, profile).values()
+            files = task_cache.files(project, step.what, profile).values()
             if missing := sum(not file.is_file() for file in files):
                 console.print(f"  first: {missing} of its {len(files)} tasks")
     if not steps:

@@ -246,9 +246,9 @@ class Build:
         return self.folder / "keys"
 
     @property
-    def pieces(self) -> Path:
-        """`<notebook>.<content key>/<piece>.npz`: pieces of heavy computations, computed beforehand."""
-        return self.folder / "pieces"
+    def tasks(self) -> Path:
+        """`<notebook>.<content key>/<task>.npz`: cached results of tasks."""
+        return self.folder / "tasks"
 
     @property
     def running(self) -> Path:

@@ -1,11 +1,11 @@
 """Two notebooks by way of a SLURM on this machine: as root, `.venv/bin/python tests/cluster/slurm.py`.
 
-It works in a clone of what is committed, in a temporary folder. The tables must be the same bytes whether pieces are
+It works in a clone of what is committed, in a temporary folder. The tables must be the same bytes whether tasks are
 computed inside the notebook, by processes on this machine, by jobs, or by jobs while one is cancelled, the node is
 drained and the controller restarted. Debian's slurm-wlm and munge, and Snakemake's plugin, are installed where they are
 missing. What it starts it ends, and what it writes it removes; the two packages and the plugin stay.
 
-With `--keep FOLDER` they are computed once, by jobs, and every piece is kept there as soon as it is done, then the
+With `--keep FOLDER` they are computed once, by jobs, and every task is kept there as soon as it is done, then the
 figures: `--profile full --keep FOLDER` takes an hour or two on two cores, and goes on where it was stopped.
 """
 
@@ -58,13 +58,13 @@ def afresh(book: Path, profile: str) -> None:
 
 
 def inline(book: Path, profile: str) -> None:
-    """Each notebook computes its own pieces."""
+    """Each notebook computes its own tasks."""
     for name in NOTEBOOKS:
         subprocess.run([sys.executable, "-m", "companion", "run", name, "--profile", profile], cwd=book, check=True)
 
 
 def snakemake(book: Path, profile: str, *how: str) -> None:
-    """Pieces, then notebooks, by the book's own graph."""
+    """Compute the tasks, then the notebooks, with the build graph."""
     goals = [f"notebook_{name}" for name in NOTEBOOKS]
     subprocess.run([*SNAKEMAKE, *how, "--config", f"profile={profile}", "tasks=1", "--", *goals], cwd=book, check=True)
 
@@ -79,7 +79,7 @@ def keep(one: Cluster, book: Path, profile: str, folder: Path) -> None:
     build = folder.resolve() / "_build"
     build.mkdir(parents=True, exist_ok=True)
     (book / "_build").symlink_to(build)
-    say(f"{len(list(build.glob('*/pieces/*/*.npz')))} pieces are there already")
+    say(f"{len(list(build.glob('*/tasks/*/*.npz')))} tasks are cached")
     start = time.monotonic()
     by_jobs(book, profile)
     say(f"by jobs: {time.monotonic() - start:.0f} s")

@@ -146,8 +146,8 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return clone
 
 
-# What the lengths of toy come to, a piece each. Where there could be pieces, which is in a kernel, none is computed.
-PIECES = '''"""Squared errors of means, a piece a length."""
+# The tasks of toy, one per length. They refuse to be computed in a kernel, where their results should be cached.
+TASKS = '''"""Squared errors of means, one task per length."""
 
 import os
 from functools import partial
@@ -157,31 +157,31 @@ import numpy as np
 from companion.authoring.tasks import FOLDER
 
 
-def pieces(*, seed, lengths):
-    """A length each; the number of repeats stands here, so that it is no parameter of the pieces."""
+def tasks(*, seed, lengths):
+    """Return one task per length; the number of repeats is fixed here, so it is no parameter of the tasks."""
     return {f"length-{length}": partial(one, seed, length) for length in lengths}
 
 
 def one(seed, length):
-    """What a length comes to."""
+    """Return the squared errors at one length."""
     if FOLDER in os.environ:
-        raise RuntimeError(f"nobody left length {length}")
+        raise RuntimeError(f"length {length} is not cached")
     return {"errors": np.random.default_rng([seed, length]).uniform(-1, 1, (500, length)).mean(axis=1) ** 2}
 '''
 
 
 @pytest.fixture(scope="session")
-def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """The book as it was laid out, but `simulate` puts pieces together, for reading only; the numbers are the same."""
-    clone = pristine.copy_to(tmp_path_factory.mktemp("in_pieces") / "clone")
-    clone.write("clone/toy/pieces.py", PIECES)
+def in_tasks(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """The pristine book, except that `simulate` gathers tasks, for reading only; the numbers are the same."""
+    clone = pristine.copy_to(tmp_path_factory.mktemp("in_tasks") / "clone")
+    clone.write("clone/toy/tasks.py", TASKS)
     figure = "clone/toy/figures/toy_error.py"
-    clone.replace(figure, "from companion import Alt", "from clone.toy.pieces import pieces\nfrom companion import Alt")
+    clone.replace(figure, "from companion import Alt", "from clone.toy.tasks import tasks\nfrom companion import Alt")
     clone.replace(figure, "Numbers, Table\n", "Numbers, Table, gather\n")
     text = (clone.root / figure).read_text(encoding="utf-8")
     start, end = text.index("    return {\n        length: np.random"), text.index("def numbers(")
     body = (
-        "    values = gather(pieces(seed=seed, lengths=lengths))\n"
+        "    values = gather(tasks(seed=seed, lengths=lengths))\n"
         '    return {length: value["errors"] for length, value in zip(lengths, values, strict=True)}\n\n\n'
     )
     clone.write(figure, text[:start] + body + text[end:])
@@ -189,9 +189,9 @@ def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clon
 
 
 @pytest.fixture
-def pieced(in_pieces: Clone, tmp_path: Path) -> Clone:
-    """A clone in pieces to change, in which nothing was run."""
-    return in_pieces.copy_to(tmp_path / "clone")
+def split_clone(in_tasks: Clone, tmp_path: Path) -> Clone:
+    """A clone with tasks, to change, in which nothing was run."""
+    return in_tasks.copy_to(tmp_path / "clone")
 
 
 @pytest.fixture(scope="session")
@@ -282,7 +282,7 @@ IMPORTS = "a notebook imports companion, the science, and its own chapter."
 
 
 def _out_of_place(node: ast.AST, package: str, known: tuple[str, ...]) -> Iterator[str]:
-    """What this piece of a cell should be instead, if it does not belong into a notebook."""
+    """Yield where the code of this node belongs, if it does not belong in a notebook."""
     folder = package.replace(".", "/") + "/"
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

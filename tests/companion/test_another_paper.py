@@ -178,7 +178,7 @@ def test_a_claim_that_fails_publishes_nothing(paper):
     assert paper.bytes_of("figures/walks/spread.json", "figures/walks/spread.csv", EXECUTED) == before
 
 
-def test_a_piece_survives_what_cannot_change_it(paper):
+def test_a_task_survives_what_cannot_change_it(paper):
     assert paper.companion("task", "walks", "steps-10").returncode == 0
     assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
     paper.replace("book/walks.ipynb", "How far does it get?", "How far?")
@@ -191,7 +191,7 @@ def test_a_piece_survives_what_cannot_change_it(paper):
     paper.replace("book/walks.ipynb", "walkers = 2000", "walkers = 2001")
     assert "0 of 3 tasks are cached" in paper.companion("task", "walks").stdout
     paper.replace("book/walks.ipynb", "walkers = 2001", "walkers = 2000")
-    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout, "nothing deletes a piece"
+    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout, "nothing deletes a task"
 
 
 def test_a_package_that_is_not_there_is_named(paper):

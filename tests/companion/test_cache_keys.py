@@ -184,7 +184,7 @@ def keys(project: Project, profile="laptop") -> dict[str, str | None]:
     return {
         "numbers": cache_keys.numbers_key(project, "toy", profile),
         "picture": cache_keys.picture_key(project, "toy", "toy_error", profile),
-        "piece": cache_keys.piece_key(project, "toy", profile),
+        "task": cache_keys.task_key(project, "toy", profile),
         "book": cache_keys.book_key(project, profile),
     }
 
@@ -196,13 +196,13 @@ def changed(project: Project, before: dict[str, str | None], profile="laptop") -
 BOOK = {"book"}
 PICTURE = {"picture", "book"}
 NUMBERS = {"numbers", "picture", "book"}
-EVERYTHING = {"numbers", "picture", "book", "piece"}
+EVERYTHING = {"numbers", "picture", "book", "task"}
 
 EDITS = {
     "prose": (NOTEBOOK, "measures the", "is about the", BOOK),
     "comment in a cell": (NOTEBOOK, "# means of", "# averages of", BOOK),
     "code in a cell": (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", NUMBERS),
-    "parameter of a piece": (NOTEBOOK, "seed = 0", "seed = 1", EVERYTHING),
+    "parameter of a task": (NOTEBOOK, "seed = 0", "seed = 1", EVERYTHING),
     "parameter of none": (NOTEBOOK, "repeats = 500", "repeats = 501", NUMBERS),
     "comment in the code": (FIGURE, "# the 99.9 %", "# a 99.9 %", BOOK),
     "docstring": (FIGURE, "A row a length", "Each length has a row", BOOK),
@@ -212,8 +212,13 @@ EDITS = {
     "claim": (FIGURE, "expected=1.0", "expected=2.0", NUMBERS),
     "wording of a claim": (FIGURE, "the ratio at the worst length", "the worst ratio", NUMBERS),
     "numbers": (FIGURE, "these.mean()", "these.max()", NUMBERS),
-    "piece": ("clone/toy/pieces.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
-    "comment on a piece": ("clone/toy/pieces.py", "What a length comes to", "What is left of a length", BOOK),
+    "task": ("clone/toy/tasks.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
+    "comment on a task": (
+        "clone/toy/tasks.py",
+        "Return the squared errors at one length",
+        "Squared errors at one length",
+        BOOK,
+    ),
     "range of a parameter": ("clone/toy/parameters.py", "ge=2", "ge=3", NUMBERS),
     "lock": ("requirements.lock", "# Pin", "numpy==2.4\n# Pin", EVERYTHING),
     "configuration": ("_config.yml", "Its authors", "Nobody", BOOK),
@@ -227,13 +232,13 @@ EDITS = {
 
 
 @pytest.mark.parametrize(("path", "old", "new", "expected"), EDITS.values(), ids=EDITS)
-def test_an_edit_costs_what_it_changes(pieced, path, old, new, expected):
+def test_an_edit_costs_what_it_changes(split_clone, path, old, new, expected):
     """And is forgotten when it is undone."""
-    before = keys(pieced.project)
-    pieced.replace(path, old, new)
-    assert changed(pieced.project, before) == expected
-    pieced.replace(path, new, old)
-    assert keys(pieced.project) == before
+    before = keys(split_clone.project)
+    split_clone.replace(path, old, new)
+    assert changed(split_clone.project, before) == expected
+    split_clone.replace(path, new, old)
+    assert keys(split_clone.project) == before
 
 
 ADDED = {
@@ -250,42 +255,42 @@ ADDED = {
 
 
 @pytest.mark.parametrize(("path", "expected"), ADDED.items())
-def test_a_new_file_costs_what_it_changes(pieced, path, expected):
+def test_a_new_file_costs_what_it_changes(split_clone, path, expected):
     """Data count, what made them and tells of them does not; what an editor or Python leaves behind is no page."""
-    before = keys(pieced.project)
-    pieced.write(path, "x = 1\n")
-    assert changed(pieced.project, before) == expected
+    before = keys(split_clone.project)
+    split_clone.write(path, "x = 1\n")
+    assert changed(split_clone.project, before) == expected
 
 
-def test_a_science_package_counts_as_far_as_it_is_used(pieced):
+def test_a_science_package_counts_as_far_as_it_is_used(split_clone):
     """One function is imported, by way of a re-export: its file counts, its neighbour's does not."""
-    pieced.replace("pyproject.toml", "science = []", 'science = ["laws"]')
-    pieced.write("laws/__init__.py", "from laws.falling import rate as rate\nfrom laws.rising import more as more\n")
-    pieced.write("laws/falling.py", "def rate(): return 1\n")
-    pieced.write("laws/rising.py", "def more(): return 1\n")
-    pieced.replace(FIGURE, "import numpy as np\n", "import numpy as np\nfrom laws import rate\n")
-    pieced.replace(FIGURE, "these.mean()", "rate() * these.mean()")
-    before = keys(pieced.project)
-    pieced.replace("laws/rising.py", "1", "2")
-    assert changed(pieced.project, before) == BOOK
-    before = keys(pieced.project)
-    pieced.replace("laws/falling.py", "1", "2")
-    assert changed(pieced.project, before) == NUMBERS
+    split_clone.replace("pyproject.toml", "science = []", 'science = ["laws"]')
+    split_clone.write("laws/__init__.py", "from laws.falling import rate as rate\nfrom laws.rising import more\n")
+    split_clone.write("laws/falling.py", "def rate(): return 1\n")
+    split_clone.write("laws/rising.py", "def more(): return 1\n")
+    split_clone.replace(FIGURE, "import numpy as np\n", "import numpy as np\nfrom laws import rate\n")
+    split_clone.replace(FIGURE, "these.mean()", "rate() * these.mean()")
+    before = keys(split_clone.project)
+    split_clone.replace("laws/rising.py", "1", "2")
+    assert changed(split_clone.project, before) == BOOK
+    before = keys(split_clone.project)
+    split_clone.replace("laws/falling.py", "1", "2")
+    assert changed(split_clone.project, before) == NUMBERS
 
 
-def test_the_context_counts(pieced):
+def test_the_context_counts(split_clone):
     """Which function it is, and what that does: in it all numbers are computed."""
-    pieced.write("clone/__init__.py", "def single(): ...\ndef double(): ...\n")
-    before = keys(pieced.project)
+    split_clone.write("clone/__init__.py", "def single(): ...\ndef double(): ...\n")
+    before = keys(split_clone.project)
     for edit in (
         ("pyproject.toml", "# context = ", "context = "),
         ("pyproject.toml", '"clone:prepare"', '"clone:single"'),
         ("pyproject.toml", '"clone:single"', '"clone:double"'),
         ("clone/__init__.py", "def double(): ...", "def double(): return 2"),
     ):
-        pieced.replace(*edit)
-        assert changed(pieced.project, before) == EVERYTHING
-        before = keys(pieced.project)
+        split_clone.replace(*edit)
+        assert changed(split_clone.project, before) == EVERYTHING
+        before = keys(split_clone.project)
 
 
 @pytest.fixture
@@ -312,31 +317,31 @@ def machine(tmp_path, monkeypatch):
         ("site/templates/404.html.txt", BOOK),
     ],
 )
-def test_the_machine_costs_what_it_decides(pieced, machine, path, expected):
+def test_the_machine_costs_what_it_decides(split_clone, machine, path, expected):
     """What writes numbers, what draws, what shows."""
-    before = keys(pieced.project)
+    before = keys(split_clone.project)
     (machine / path).write_text((machine / path).read_text(encoding="utf-8") + "\nx = 1\n", encoding="utf-8")
-    assert changed(pieced.project, before) == expected
+    assert changed(split_clone.project, before) == expected
 
 
-def test_most_notebooks_have_no_pieces(clone):
+def test_most_notebooks_have_no_tasks(clone):
     """And so no key for them."""
-    assert cache_keys.piece_key(clone.project, "toy", "laptop") is None
+    assert cache_keys.task_key(clone.project, "toy", "laptop") is None
 
 
-def test_profile_changes_its_own_keys_alone(pieced):
-    """Editing smoke.yml leaves the default profile and the full one fresh, and what is no parameter of the pieces."""
-    before = {profile: keys(pieced.project, profile) for profile in ("laptop", "smoke", "full")}
-    pieced.replace("profiles/smoke.yml", "repeats: ", "repeats: 1")
-    after = {profile: changed(pieced.project, before[profile], profile) for profile in before}
+def test_profile_changes_its_own_keys_alone(split_clone):
+    """Editing smoke.yml leaves the default profile and the full one fresh, and what is no parameter of the tasks."""
+    before = {profile: keys(split_clone.project, profile) for profile in ("laptop", "smoke", "full")}
+    split_clone.replace("profiles/smoke.yml", "repeats: ", "repeats: 1")
+    after = {profile: changed(split_clone.project, before[profile], profile) for profile in before}
     assert after == {"laptop": set(), "smoke": NUMBERS, "full": set()}
 
 
-def test_comment_in_a_profile_changes_no_key(pieced):
+def test_comment_in_a_profile_changes_no_key(split_clone):
     """Nor does what it overrides elsewhere: the values count."""
-    before = keys(pieced.project, "smoke")
-    pieced.replace("profiles/smoke.yml", "toy:", "# why\ntoy:")
-    assert keys(pieced.project, "smoke") == before
+    before = keys(split_clone.project, "smoke")
+    split_clone.replace("profiles/smoke.yml", "toy:", "# why\ntoy:")
+    assert keys(split_clone.project, "smoke") == before
 
 
 LOCK = """\
@@ -372,13 +377,13 @@ solver-of-old==1.0 ; python_version < '3'
         ("matplotlib==3.0", "matplotlib==3.1", PICTURE),
     ],
 )
-def test_only_packages_that_compute_or_draw_count(pieced, old, new, expected):
+def test_only_packages_that_compute_or_draw_count(split_clone, old, new, expected):
     """A new package for documentation reruns nothing; a new version of a solver, or of what it needs, everything."""
-    pieced.replace("pyproject.toml", "dependencies = [", 'dependencies = ["solver>=1", ')
-    pieced.write("requirements.lock", LOCK)
-    before = keys(pieced.project)
-    pieced.write("requirements.lock", LOCK.replace(old, new))
-    assert changed(pieced.project, before) == expected
+    split_clone.replace("pyproject.toml", "dependencies = [", 'dependencies = ["solver>=1", ')
+    split_clone.write("requirements.lock", LOCK)
+    before = keys(split_clone.project)
+    split_clone.write("requirements.lock", LOCK.replace(old, new))
+    assert changed(split_clone.project, before) == expected
 
 
 def test_lock_that_is_not_there_is_missed(clone):

@@ -146,11 +146,11 @@ def test_a_run_of_ones_own_is_not_kept_as_what_it_was_not(clone):
     assert list(Project(clone.root).own_build(folder.name).stamps.glob("*.json")) == []
 
 
-def test_a_piece_whose_source_is_edited_meanwhile_is_not_kept(pieced):
+def test_a_task_whose_source_is_edited_meanwhile_is_not_kept(split_clone):
     """It would lie under the key of the other source."""
     edits = "with open(__file__, 'a') as source:\n        source.write('EDITED = 1\\n')"
-    pieced.replace("clone/toy/pieces.py", '"""What a length comes to."""', edits)
-    finished = pieced.companion("task", "toy", "length-10")
+    split_clone.replace("clone/toy/tasks.py", '"""Return the squared errors at one length."""', edits)
+    finished = split_clone.companion("task", "toy", "length-10")
     assert finished.returncode == 2
     assert "toy was edited while length-10 was computed" in finished.stderr
-    assert list(pieced.project.generated.rglob("*.npz")) == []
+    assert list(split_clone.project.generated.rglob("*.npz")) == []

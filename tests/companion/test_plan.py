@@ -124,7 +124,7 @@ def test_dry_run_writes_nothing(ran_clone, arguments):
     assert finished.returncode == 0, finished.stderr
     first, *others = finished.stdout.splitlines()
     assert first == "▸ run toy: parameter repeats (500 → 501)"
-    assert others[-1].startswith("The notebooks took about ")
+    assert others[-1].startswith("The notebooks to run took about ")
     assert any("the site" in line for line in others) is ("figures" not in arguments)
     assert ran_clone.tree() == before
 
@@ -137,7 +137,7 @@ def test_dry_run_checks_as_a_build_does(ran_clone):
     assert "repeats" in finished.stderr
 
 
-def test_dry_run_says_how_many_pieces_come_first(pieced):
+def test_dry_run_says_how_many_tasks_come_first(split_clone):
     """Those that are not there."""
-    said = pieced.companion("build", "--dry-run", "--tasks", "--target", "figures").stdout
+    said = split_clone.companion("build", "--dry-run", "--tasks", "--target", "figures").stdout
     assert "first: 3 of its 3 tasks" in said

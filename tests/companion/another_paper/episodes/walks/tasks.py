@@ -1,14 +1,14 @@
-"""The walks, a piece for each number of steps."""
+"""The walks, one task per number of steps."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from walkers import ends
 
-from companion.authoring.tasks import Arrays, Pieces
+from companion.authoring.tasks import Arrays, Tasks
 
 
-def pieces(*, seed: int, steps: Sequence[int], walkers: int) -> Pieces:
+def tasks(*, seed: int, steps: Sequence[int], walkers: int) -> Tasks:
     """What decides the walks; the claim's quantile does not."""
     return {f"steps-{n}": partial(_walks, n, walkers, seed) for n in steps}
 
