@@ -50,6 +50,6 @@ class Parameters(companion.Parameters):
         Field(
             ge=1,
             le=12,
-            description="Lengths that are computed together: more need less work in all, fewer allow more jobs at once.",
+            description="Lengths computed together: more need less work in all, fewer allow more jobs at once.",
         ),
     ]
