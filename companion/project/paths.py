@@ -178,8 +178,8 @@ class Project:
         """The generated files of one profile."""
         return Build(self.generated / profile, self.generated / "provenance" / profile)
 
-    def own_build(self, name: str) -> "Build":
-        """The files of one such run, by the name of its folder."""
+    def custom_build(self, name: str) -> "Build":
+        """The files of a custom run, by the name of its folder."""
         return Build(self.runs / name, self.runs / name / "provenance")
 
     def site(self, profile: str) -> Path:
@@ -228,8 +228,8 @@ class Build:
         return self.folder / "index.html"
 
     @property
-    def beside(self) -> Path:
-        """The pictures that were published when that page was written, so that its folder can be moved or sent."""
+    def published_copy(self) -> Path:
+        """Copies of the pictures that were published when that page was written, so that its folder can be moved."""
         return self.folder / "published"
 
     @property
@@ -239,11 +239,18 @@ class Build:
 
     @property
     def stamps(self) -> Path:
-        """`<target>.<content key>.json`: there exactly when the target was built from what the key names.
-
-        Next to them, `made_of/<target>.json` contains the complete list.
-        """
+        """`<target>.<content key>.json`: exists exactly if the target was built from what the key is made of."""
         return self.folder / "keys"
+
+    @property
+    def made_of(self) -> Path:
+        """`<target>.json`: what the key of the last build was made of, part by part."""
+        return self.folder / "made_of"
+
+    @property
+    def run_spec(self) -> Path:
+        """The specification of a custom run."""
+        return self.folder / "run.json"
 
     @property
     def tasks(self) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.build import cache_keys
+from companion.build.cache_keys import Site
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Build, Project
@@ -31,38 +32,38 @@ def build_site(project: Project, profile: str) -> Path:
     finds, a search index of which half was written, pages already read that it warned of.
     """
     build = project.build(profile)
-    content = cache_keys.made_of(project, cache_keys.BOOK, profile)
+    content = cache_keys.made_of(project, Site.BUILT, profile)
     _forget(build)
     for name in project.notebooks():
         if (build.executed / f"{name}.ipynb").is_file():
             notebook_pages.weave(project, name, profile)
         else:  # Sphinx names those that were not run
             (build.notebooks / f"{name}.ipynb").unlink(missing_ok=True)
-    return _assemble(project, profile, cache_keys.BOOK, content)
+    return _assemble(project, profile, Site.BUILT, content)
 
 
 def build_published_site(project: Project) -> Path:
     """The same from the notebooks as they are stored and the published figures: nothing was run, nothing need be."""
-    content = cache_keys.published_book(project)
+    content = cache_keys.made_of(project, Site.PUBLISHED, DEFAULT_PROFILE)
     _forget(project.build(DEFAULT_PROFILE))
     for name in project.notebooks():
         notebook_pages.weave_published(project, name)
-    return _assemble(project, DEFAULT_PROFILE, cache_keys.PUBLISHED_BOOK, content)
+    return _assemble(project, DEFAULT_PROFILE, Site.PUBLISHED, content)
 
 
 def is_built(project: Project, profile: str) -> bool:
     """Whether there is a site, and the last attempt at one ended well. It may be out of date."""
-    stamps = project.build(profile).stamps
-    ended = any(any(stamps.glob(f"{target}.*.json")) for target in (cache_keys.BOOK, cache_keys.PUBLISHED_BOOK))
+    build = project.build(profile)
+    ended = any(cache_keys.stamps_in(build, target) for target in Site)
     return ended and (project.site(profile) / "index.html").is_file()
 
 
 def _forget(build: Build) -> None:
-    for target in (cache_keys.BOOK, cache_keys.PUBLISHED_BOOK):
+    for target in Site:
         cache_keys.forget(build, target)
 
 
-def _assemble(project: Project, profile: str, target: str, content: dict[str, Any]) -> Path:
+def _assemble(project: Project, profile: str, target: Site, content: dict[str, Any]) -> Path:
     """Run Jupyter Book on the woven notebooks, and leave the stamp of `target`, which is made of `content`."""
     project.require_configuration()
     build, site = project.build(profile), project.site(profile)
@@ -88,5 +89,6 @@ def _assemble(project: Project, profile: str, target: str, content: dict[str, An
         raise UserError("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))
     build.site_begun.unlink()
     pages = sorted(site.glob("*.html")) + sorted(site.glob(f"{project.book.name}/*.html"))
-    cache_keys.leave_stamp(project, cache_keys.stamp_of(project, target, profile, content), pages, content)
+    cache_keys.remember(build, target, content)
+    cache_keys.leave_stamp(project, cache_keys.stamp_of(project, target, profile, content), pages)
     return site

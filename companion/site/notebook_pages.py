@@ -54,7 +54,7 @@ def weave_published(project: Project, name: str) -> Path:
     sentences: list[str] = []
     for figure in notebook.figures:
         if faults := publication_policy.departures(project, name, figure):
-            enough = faults == [publication_policy.DRAWN_OTHERWISE]
+            enough = faults == [publication_policy.DRAWN_BY_OTHER_CODE]
             command = f"companion redraw {name}/{figure}" if enough else f"companion run {name}"
             sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
     if sentences:

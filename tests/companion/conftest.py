@@ -125,7 +125,7 @@ def ran(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     clone, clock = pristine.copy_to(tmp_path_factory.mktemp("ran") / "clone"), time.monotonic()
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
-    clone.seconds, clone.said = time.monotonic() - clock, finished.stdout  # pyright: ignore
+    clone.seconds, clone.output = time.monotonic() - clock, finished.stdout  # pyright: ignore
     return clone
 
 
