@@ -1,5 +1,5 @@
-# The rules are those of `companion`: tasks, notebooks, pictures, then the site. `companion build` runs them on this
-# machine; on a cluster call `snakemake --executor slurm …` yourself.
+# The build graph is part of `companion`: figures with their tasks, then the site. `companion build` runs it on this
+# machine. On a cluster, run `snakemake --executor slurm ...` yourself.
 from companion.project.paths import WORKFLOW
 
 

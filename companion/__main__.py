@@ -1,4 +1,4 @@
-"""`python -m companion`: the command line, also without an installed script."""
+"""Entry point of `companion` and of `python -m companion`."""
 
 import sys
 
@@ -7,7 +7,7 @@ from companion.io import signals
 
 
 def main() -> None:
-    """Run the command line; stopped by Ctrl-C or SIGTERM, or lacking a library, say so in a sentence."""
+    """Run the command line; after Ctrl-C or SIGTERM, or if a library is missing, print a message and exit."""
     try:
         signals.listen()
         try:

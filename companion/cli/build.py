@@ -40,7 +40,7 @@ def build(
         bool, typer.Option("--dry-run", help="Run nothing; list what would run, with the reasons.")
     ] = False,
 ) -> None:
-    """Rebuild the figures and the site, as far as they are stale.
+    """Rebuild all stale figures and the site.
 
     A change is recognised by its content, not by the time of a file. While notebooks run, the build prints how many
     have finished and how long the others took last time.

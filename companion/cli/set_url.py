@@ -36,6 +36,5 @@ def set_url(
         raise UserError("Give either an address or `--unset`, not both.")
     project = Project.here()
     changed = spread(project, "" if unset else url)
-    address = public_address(project) or "No address is set"
-    files = f"Changed: {', '.join(changed)}" if changed else "No file changed"
-    console.print(f"{address}. {files}.", soft_wrap=True)
+    console.print(f"Address: {public_address(project) or 'none'}", soft_wrap=True)
+    console.print(f"Changed: {', '.join(changed) or 'no file'}", soft_wrap=True)

@@ -1,7 +1,7 @@
-"""Another paper, made by the machine as others get it: installed from the wheel, this checkout not on the path.
+"""A book of another paper, built with `companion` from the wheel, as other authors use it.
 
-The book in `another_paper/` knows neither JAX nor `lib`; its packages have other names. It is built once, and copied
-for every test that changes something. What ran is told by what was written, never by time.
+The book in `another_paper/` uses neither JAX nor `lib`, and its packages have other names. It is built once; a test
+that changes something works on a copy. The tests recognise what ran by the files that were written, not by times.
 """
 
 import html
@@ -22,7 +22,7 @@ BOOK = Path(__file__).with_name("another_paper")
 
 
 class Paper:
-    """A copy of the book, and the Python that has the wheel."""
+    """A copy of the book, and the Python of an environment with the wheel."""
 
     def __init__(self, root: Path, python: Path):
         self.root, self._python = root, python
@@ -30,30 +30,32 @@ class Paper:
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         hidden = ("PYTHONPATH", "VIRTUAL_ENV", OUT, PROFILE, "FORCE_COLOR")
         inherited = {name: value for name, value in os.environ.items() if name not in hidden}
-        own = {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
+        options = {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [str(self._python), *arguments]
-        return subprocess.run(command, cwd=self.root, env=inherited | own, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=self.root, env=inherited | options, capture_output=True, text=True, check=False
+        )
 
     def companion(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.python("-m", "companion", *arguments)
 
     def replace(self, path: str, old: str, new: str) -> None:
         text = (self.root / path).read_text(encoding="utf-8")
-        assert old in text, f"{path} has no {old!r}: the book changed, change this test with it"
+        assert old in text, f"{path} has no {old!r}: change this test together with the book"
         (self.root / path).write_text(text.replace(old, new, 1), encoding="utf-8")
 
     def bytes_of(self, *names: str) -> dict[str, bytes]:
         return {name: (self.root / name).read_bytes() for name in names}
 
     def build(self) -> str:
-        """What `companion build` says, which must end well."""
+        """Run `companion build`, which must succeed; return its output."""
         finished = self.companion("build")
         assert finished.returncode == 0, finished.stdout + finished.stderr
         return finished.stdout
 
 
 def text_of(page: Path) -> str:
-    """What a reader reads, without the marks of the highlighter."""
+    """Return the text of a page without tags."""
     return html.unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")))
 
 
@@ -63,7 +65,7 @@ KERNEL = "▸ walks"
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory) -> Path:
-    """The Python of an environment with the wheel and the locked packages, and nothing of this checkout."""
+    """Return the Python of an environment with the wheel and the locked packages, without this checkout."""
     folder = tmp_path_factory.mktemp("elsewhere")
     command = [
         sys.executable,
@@ -78,69 +80,69 @@ def elsewhere(tmp_path_factory) -> Path:
     subprocess.run(command, check=True, capture_output=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     python = folder / "venv/bin/python"
-    asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    packages = Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
+    command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
     (wheel,) = (folder / "wheels").glob("*.whl")
     shutil.unpack_archive(wheel, packages, "zip")
-    # plain paths in a .pth file are searched, but their own .pth files, the editable checkout among them, are not
+    # Python searches a folder named in a .pth file, but ignores .pth files there, such as that of the editable checkout
     (packages / "locked.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python
 
 
 @pytest.fixture(scope="module")
 def built(elsewhere, tmp_path_factory) -> Paper:
-    """The book, built from scratch; for reading only."""
-    root = tmp_path_factory.mktemp("book") / "random walks"  # people have folders with spaces
+    """Return the book, built from scratch; tests do not change it."""
+    root = tmp_path_factory.mktemp("book") / "random walks"  # with a space, as users have
     shutil.copytree(BOOK, root, ignore=shutil.ignore_patterns("_build", "figures", "__pycache__"))
     paper = Paper(root, elsewhere)
-    paper.said = paper.build()  # pyright: ignore
+    paper.output = paper.build()  # pyright: ignore
     return paper
 
 
 @pytest.fixture
 def paper(built, tmp_path) -> Paper:
-    """A copy of the built book, to change."""
+    """Return a copy of the built book, which a test may change."""
     ignored = shutil.ignore_patterns(".snakemake", "__pycache__")
     return Paper(Path(shutil.copytree(built.root, tmp_path / "book", ignore=ignored)), built._python)
 
 
 def test_the_checkout_is_not_on_the_path(built):
-    asked = "import sys, companion, lib; print(companion.__file__, lib.__file__, *sys.path, sep='\\n')"
-    finished = built.python("-c", asked)
+    code = "import sys, companion, lib; print(companion.__file__, lib.__file__, *sys.path, sep='\\n')"
+    finished = built.python("-c", code)
     assert finished.returncode == 0, finished.stderr
-    locked = Path(sysconfig.get_path("purelib"))  # may stand in the checkout, as .venv does
+    locked = Path(sysconfig.get_path("purelib"))  # may be in the checkout, as .venv is
     places = [Path(line) for line in finished.stdout.splitlines()]
     assert [place for place in places if place.is_relative_to(ROOT) and place != locked] == []
     assert places[0].name == places[1].name == "__init__.py"
 
 
-def test_it_is_built_from_scratch(built):
-    assert KERNEL in built.said
+def test_book_is_built_from_scratch(built):
+    assert KERNEL in built.output
     for name in ("walks/spread", "walks/returns"):
         for suffix in (".svg", ".dark.svg", ".png", ".csv", ".json"):
             assert (built.root / f"figures/{name}{suffix}").is_file()
     page = text_of(built.root / "_build/html/book/walks.html")
-    assert "def walk(" in page, "the chapter's shared function is shown under the figure"
-    assert "ends = paths.walk(p.steps, p.walkers, seed=p.seed)" in page, "and the step of the notebook"
+    assert "def walk(" in page, "the page shows a shared function of the chapter under the figure"
+    assert "ends = paths.walk(p.steps, p.walkers, seed=p.seed)" in page, "and the cell of the notebook"
     assert "walks-spread" in (built.root / "_build/html/book/claims.html").read_text(encoding="utf-8")
 
 
-def test_built_again_nothing_runs(paper):
+def test_second_build_runs_nothing(paper):
     before = paper.bytes_of(EXECUTED)
-    said = paper.build()
-    assert "▸" not in said
+    output = paper.build()
+    assert "▸" not in output
     assert paper.bytes_of(EXECUTED) == before
     listed = paper.companion("list").stdout
     assert "stale" not in listed
     assert listed.count("fresh") == 3
 
 
-def test_a_sentence_costs_no_kernel(paper):
+def test_edited_sentence_runs_no_kernel(paper):
     before = paper.bytes_of(EXECUTED)
     paper.replace("book/walks.ipynb", "How far does it get?", "How far, on average?")
-    said = paper.build()
-    assert KERNEL not in said
-    assert "redrawn" not in said
+    output = paper.build()
+    assert KERNEL not in output
+    assert "redrawn" not in output
     assert paper.bytes_of(EXECUTED) == before
     for shown in ("_build/html/book/walks.html", "_build/laptop/notebooks/walks.ipynb"):
         assert "How far, on average?" in (paper.root / shown).read_text(encoding="utf-8")
@@ -149,27 +151,27 @@ def test_a_sentence_costs_no_kernel(paper):
 @pytest.mark.parametrize(
     ("old", "new"), [('COLOUR = "C0"', 'COLOUR = "C3"'), ("bars are two standard errors", "with their bars")]
 )
-def test_a_colour_or_a_caption_costs_one_drawing(paper, old, new):
-    sister = [f"figures/walks/returns{suffix}" for suffix in (".svg", ".csv", ".json")]
-    before, numbers = paper.bytes_of(EXECUTED, *sister), paper.bytes_of("figures/walks/spread.csv")
+def test_edited_colour_or_caption_redraws_one_figure(paper, old, new):
+    other_figure = [f"figures/walks/returns{suffix}" for suffix in (".svg", ".csv", ".json")]
+    before, numbers = paper.bytes_of(EXECUTED, *other_figure), paper.bytes_of("figures/walks/spread.csv")
     picture = paper.bytes_of("figures/walks/spread.svg", "figures/walks/spread.json")
     paper.replace("episodes/walks/figures/spread.py", old, new)
-    said = paper.build()
-    assert KERNEL not in said
-    assert said.count("redrawn") == 1
-    assert paper.bytes_of(EXECUTED, *sister) == before
+    output = paper.build()
+    assert KERNEL not in output
+    assert output.count("redrawn") == 1
+    assert paper.bytes_of(EXECUTED, *other_figure) == before
     assert paper.bytes_of("figures/walks/spread.csv") == numbers
     assert paper.bytes_of(*picture) != picture
 
 
-def test_a_simulation_costs_its_notebook(paper):
+def test_edited_simulation_runs_its_notebook(paper):
     paper.replace("walkers/line.py", "return 2 * steps_up - steps", "return -(2 * steps_up - steps)")
     finished = paper.companion("build", "--target", "figures")
     assert finished.returncode == 0, finished.stderr
     assert KERNEL in finished.stdout
 
 
-def test_a_claim_that_fails_publishes_nothing(paper):
+def test_failed_claim_prevents_publication(paper):
     before = paper.bytes_of("figures/walks/spread.json", "figures/walks/spread.csv", EXECUTED)
     paper.replace("episodes/walks/figures/spread.py", "expected=1.0", "expected=3.0")
     finished = paper.companion("run", "walks")
@@ -178,7 +180,7 @@ def test_a_claim_that_fails_publishes_nothing(paper):
     assert paper.bytes_of("figures/walks/spread.json", "figures/walks/spread.csv", EXECUTED) == before
 
 
-def test_a_task_survives_what_cannot_change_it(paper):
+def test_task_stays_cached_after_edits_that_cannot_change_it(paper):
     assert paper.companion("task", "walks", "steps-10").returncode == 0
     assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout
     paper.replace("book/walks.ipynb", "How far does it get?", "How far?")
@@ -191,26 +193,26 @@ def test_a_task_survives_what_cannot_change_it(paper):
     paper.replace("book/walks.ipynb", "walkers = 2000", "walkers = 2001")
     assert "0 of 3 tasks are cached" in paper.companion("task", "walks").stdout
     paper.replace("book/walks.ipynb", "walkers = 2001", "walkers = 2000")
-    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout, "nothing deletes a task"
+    assert "1 of 3 tasks are cached" in paper.companion("task", "walks").stdout, "results of tasks are never deleted"
 
 
-def test_a_package_that_is_not_there_is_named(paper):
-    """It would drop out of every content key otherwise."""
+def test_missing_science_package_is_named(paper):
+    """Otherwise its sources would be missing from the cache keys."""
     paper.replace("pyproject.toml", 'science = ["walkers"]', 'science = ["walkers", "runners"]')
     finished = paper.companion("list")
     assert finished.returncode == 2
     assert "'runners'" in finished.stderr
 
 
-def test_what_is_published_is_verified(paper):
-    """By a machine that is installed, of a book that is a folder."""
+def test_published_figures_are_verified(paper):
+    """An installed `companion` verifies a book that is a folder."""
     finished = paper.companion("verify")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "All 2 figures are reproduced." in finished.stdout
 
 
 def test_the_wheel_verifies_figures_without_a_clone(elsewhere, tmp_path):
-    """Those of the book that is in it, downloaded; one short chapter of it. The clone is not on the path."""
+    """It verifies downloaded figures of a short chapter of its own book; the clone is not on the path."""
     shutil.copytree(ROOT / "figures/needle_in_a_long_prompt", tmp_path / "downloaded/needle_in_a_long_prompt")
     finished = Paper(tmp_path, elsewhere).companion("verify", "needle_in_a_long_prompt", "--figures", "downloaded")
     assert finished.returncode == 0, finished.stdout + finished.stderr
@@ -218,7 +220,7 @@ def test_the_wheel_verifies_figures_without_a_clone(elsewhere, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"downloaded", "_build"}
 
 
-def test_without_a_clone_the_figures_are_to_be_named(elsewhere, tmp_path):
+def test_without_a_clone_the_folder_of_figures_is_required(elsewhere, tmp_path):
     finished = Paper(tmp_path, elsewhere).companion("verify")
     assert finished.returncode == 2
     assert "--figures FOLDER" in finished.stderr

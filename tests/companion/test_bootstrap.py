@@ -1,4 +1,4 @@
-"""The first cell of every notebook, as a reader meets it: in a folder of its own, beside what else may lie there."""
+"""The first cell of every notebook, run in folders as readers have them."""
 
 import importlib
 import shutil
@@ -29,27 +29,27 @@ CELL = cell_with("https://github.com/no--body/book")
 UNSET = cell_with(None)
 EITHER = pytest.mark.parametrize("cell", [CELL, UNSET], ids=["set", "unset"])
 
-# Stands where pip does: says what it was asked, then fails, or leaves an empty package.
+# A stand-in for pip: it writes its arguments to a file, then runs the line {then}.
 PIP = """\
 import sys
 from pathlib import Path
 print("no route to host", file=sys.stderr)
-Path("asked").write_text(" ".join(sys.argv[1:]))
+Path("arguments").write_text(" ".join(sys.argv[1:]))
 {then}
 """
 
 
 def first_cell(folder, *places, then="", cell=CELL):
-    """What comes of the cell in `folder`, where Python finds packages there, then in `places`."""
+    """Run the cell in `folder`; Python finds packages there, then in `places`."""
     command = [sys.executable, "-S", "-c", f"{cell}\n{then}"]
-    # without site-packages, so that what is installed there is not found
+    # without site-packages, whose packages must not be found
     environment = {"PYTHONPATH": ":".join(map(str, places)), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
 
 
 @pytest.fixture
 def pip(tmp_path):
-    """Lets a stand-in for pip end with some line."""
+    """Return a function that makes a stand-in for pip whose last line is given."""
 
     def stand_in(then):
         (tmp_path / "pip").mkdir()
@@ -62,7 +62,7 @@ def pip(tmp_path):
 
 @EITHER
 def test_nothing_happens_where_the_book_is_installed(tmp_path, cell):
-    """Nothing is said, nothing is left; a folder that is no package hides nothing."""
+    """No output and no file; a folder that is not a package hides nothing."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "chapters").mkdir()
     finished = first_cell(tmp_path, ROOT, cell=cell)
@@ -70,8 +70,8 @@ def test_nothing_happens_where_the_book_is_installed(tmp_path, cell):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["chapters", "lib"]
 
 
-def test_where_pip_fails_the_notebook_stops_with_its_words(pip):
-    """In a sentence, without a traceback; nothing below would have run."""
+def test_failure_of_pip_stops_the_notebook(pip):
+    """With the output of pip and without a traceback; no later cell runs."""
     folder = pip("sys.exit(1)")
     finished = first_cell(folder, then="print('below')")
     assert finished.returncode == 1
@@ -80,11 +80,11 @@ def test_where_pip_fails_the_notebook_stops_with_its_words(pip):
         "pip could not install this book, and nothing below can run. It says:\nno route to host\n\n"
     )
     wanted = "large-prompt-attention[notebook] @ git+https://github.com/no--body/book"
-    assert (folder / "asked").read_text() == f"install --quiet {wanted}"
+    assert (folder / "arguments").read_text() == f"install --quiet {wanted}"
 
 
 def test_while_the_address_is_unset_nothing_is_installed(pip):
-    """The notebook stops with a sentence that says what to do; pip is not asked."""
+    """The notebook stops with a message that says what to do; pip is not started."""
     folder = pip("")
     finished = first_cell(folder, then="print('below')", cell=UNSET)
     assert (finished.returncode, finished.stdout) == (1, "")
@@ -92,26 +92,26 @@ def test_while_the_address_is_unset_nothing_is_installed(pip):
         "This book is not installed here, and it has no public address yet to install it from. "
         "Open the notebook in a clone of the book, in the folder `book`, or run `pip install -e .` in a clone.\n"
     )
-    assert not (folder / "asked").exists()
+    assert not (folder / "arguments").exists()
 
 
-def test_a_folder_that_is_no_package_does_not_pass_for_the_book(pip):
-    """`chapters/` beside the notebook, and nothing installed: pip is asked."""
+def test_a_folder_without_a_package_is_not_taken_for_the_book(pip):
+    """With an empty `chapters/` next to the notebook and nothing installed, pip is started."""
     folder = pip("sys.exit(1)")
     (folder / "chapters").mkdir()
     assert first_cell(folder).stderr.startswith("pip could not install")
 
 
-def test_what_pip_installed_is_used_at_once(pip):
-    """The cells below import it, in the same kernel."""
+def test_packages_that_pip_installed_are_imported_at_once(pip):
+    """In the same kernel."""
     folder = pip(f"[Path(name).symlink_to(Path({str(ROOT)!r}) / name) for name in {PACKAGES}]")
     finished = first_cell(folder, then="import chapters; print(missing, chapters.__name__)")
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "True chapters\n", "")
 
 
 @pytest.mark.parametrize("name", ["lib/__init__.py", "chapters/__init__.py", "lib.py", "chapters.py"])
-def test_what_hides_a_package_is_named(tmp_path, name):
-    """Whatever lies beside the notebook under the name of one of the book's packages."""
+def test_file_that_hides_a_package_is_named(tmp_path, name):
+    """A module or package next to the notebook with the name of one of the book's packages."""
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
     finished = first_cell(tmp_path, ROOT)
@@ -124,7 +124,7 @@ PLACES = "import chapters, companion, lib; print(*(module.__file__ for module in
 
 
 def small_clone(root):
-    """Make a folder that looks like a clone of this book, with stand-ins for all but the cell's own module."""
+    """Make a folder like a clone of this book, with empty packages except the one that the cell imports."""
     for name in ("chapters", "lib"):
         (root / name).mkdir(parents=True)
         (root / name / "__init__.py").touch()
@@ -140,9 +140,9 @@ def places(root):
 
 
 @EITHER
-@pytest.mark.parametrize("installed", [False, True], ids=["nowhere else", "also elsewhere"])
+@pytest.mark.parametrize("installed", [False, True], ids=["only here", "also elsewhere"])
 def test_in_a_clone_its_own_packages_are_used(tmp_path, cell, installed):
-    """Even if another copy is installed; pip is not there to be asked. Run again, the cell adds nothing."""
+    """Even if another copy is installed; there is no pip. A second run of the cell adds no path."""
     root = small_clone(tmp_path / "clone")
     copies = [small_clone(tmp_path / "other")] if installed else []
     then = f"before = len(sys.path)\n{cell}\nassert len(sys.path) == before\n{PLACES}"
@@ -152,7 +152,7 @@ def test_in_a_clone_its_own_packages_are_used(tmp_path, cell, installed):
 
 @EITHER
 @pytest.mark.parametrize("name", ["lib.py", "chapters/__init__.py"])
-def test_in_a_clone_nothing_beside_the_notebook_hides_its_packages(tmp_path, cell, name):
+def test_in_a_clone_no_file_next_to_the_notebook_hides_its_packages(tmp_path, cell, name):
     root = small_clone(tmp_path / "clone")
     (root / "book" / name).parent.mkdir(exist_ok=True)
     (root / "book" / name).touch()
@@ -162,7 +162,7 @@ def test_in_a_clone_nothing_beside_the_notebook_hides_its_packages(tmp_path, cel
 
 @EITHER
 def test_at_the_root_of_a_clone_nothing_changes(tmp_path, cell):
-    """There kernels of the tool and of papermill start, even if the folder of the clone is itself called `book`."""
+    """Kernels of the tool and of papermill start there, even if the folder of the clone is called `book`."""
     root, other = small_clone(tmp_path / "book"), small_clone(tmp_path / "other")
     then = f"assert {str(tmp_path)!r} not in sys.path\n{PLACES}"
     assert first_cell(root, other, then=then, cell=cell).stdout == places(root)
@@ -171,15 +171,15 @@ def test_at_the_root_of_a_clone_nothing_changes(tmp_path, cell):
 @pytest.mark.parametrize(
     "missing", ["_config.yml", "pyproject.toml", "lib/__init__.py", "chapters/__init__.py", "companion/__init__.py"]
 )
-def test_a_folder_that_lacks_a_part_is_no_clone(tmp_path, missing):
-    """Its packages are not taken for the book."""
+def test_a_folder_without_all_parts_is_not_a_clone(tmp_path, missing):
+    """Its packages are not imported."""
     root, other = small_clone(tmp_path / "clone"), small_clone(tmp_path / "other")
     (root / missing).unlink()
     assert first_cell(root / "book", other, then=PLACES, cell=UNSET).stdout == places(other)
     assert first_cell(root / "book", cell=UNSET).stderr.startswith("This book is not installed here")
 
 
-def test_a_folder_of_another_name_is_not_the_book_of_a_clone(tmp_path):
+def test_only_the_folder_of_notebooks_uses_the_packages_of_its_clone(tmp_path):
     root, other = small_clone(tmp_path / "clone"), small_clone(tmp_path / "other")
     (root / "notes").mkdir()
     assert first_cell(root / "notes", other, then=PLACES, cell=UNSET).stdout == places(other)
@@ -188,7 +188,7 @@ def test_a_folder_of_another_name_is_not_the_book_of_a_clone(tmp_path):
 @EITHER
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_kernel_that_loaded_another_copy_is_stopped(tmp_path, cell, name):
-    """It would compute with one copy what the notebook of another says."""
+    """It would run the notebook of one copy with the code of another."""
     root, other = small_clone(tmp_path / "clone"), small_clone(tmp_path / "other")
     finished = first_cell(root / "book", other, cell=f"import {name}\n{cell}", then="print('below')")
     assert finished.returncode == 1
@@ -198,8 +198,8 @@ def test_a_kernel_that_loaded_another_copy_is_stopped(tmp_path, cell, name):
 
 
 @pytest.mark.parametrize("name", ["companion/__init__.py", "companion.py"])
-def test_another_companion_is_not_taken_for_it(tmp_path, name):
-    """Nor does the traceback of an import say so."""
+def test_another_package_called_companion_is_named(tmp_path, name):
+    """Without the traceback of an import."""
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
     finished = first_cell(tmp_path, ROOT)
@@ -208,21 +208,21 @@ def test_another_companion_is_not_taken_for_it(tmp_path, name):
     assert "beside the notebook, rename it" in finished.stderr
 
 
-def test_half_of_a_book_is_told(tmp_path):
-    """Chapters and machine are there, the library is not."""
+def test_missing_package_of_a_book_is_named(tmp_path):
+    """`chapters` and `companion` are installed, `lib` is not."""
     for name in ("chapters", "companion"):
         (tmp_path / name).symlink_to(ROOT / name)
     assert "The package `lib` is not installed" in first_cell(tmp_path).stderr
 
 
-def test_a_notebook_shows_the_sentence_alone():
-    """Jupyter asks an error how it wants to be shown."""
+def test_a_notebook_shows_a_user_error_without_traceback():
+    """IPython calls a method of the exception."""
     assert UserError("Restart the kernel.")._render_traceback_() == ["Restart the kernel."]
 
 
 @pytest.fixture
 def kernel(tmp_path, monkeypatch):
-    """A kernel that has loaded a book of one module, `shelf.page`, which needs numpy."""
+    """Import a book of one module, `shelf.page`, which needs numpy; return the path of the module."""
     (tmp_path / "shelf").mkdir()
     (tmp_path / "shelf/__init__.py").touch()
     page = tmp_path / "shelf/page.py"
@@ -230,7 +230,7 @@ def kernel(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(bootstrap, "_files", {})
     monkeypatch.setattr(bootstrap, "_versions", {})
-    monkeypatch.setattr(bootstrap.metadata, "requires", lambda _: ['numpy>=2; extra == "notebook"', "not-there"])
+    monkeypatch.setattr(bootstrap.metadata, "requires", lambda _: ['numpy>=2; extra == "notebook"', "not-installed"])
     importlib.invalidate_caches()
     importlib.import_module("shelf.page")
     return page
@@ -240,17 +240,17 @@ def look_around(**options):
     bootstrap.look_around(["shelf"], "a-book", **options)
 
 
-def test_a_kernel_that_loaded_what_is_there_may_go_on(kernel):
+def test_an_unchanged_kernel_is_accepted(kernel):
     look_around()
     look_around(just_installed=True)
 
 
-def test_files_replaced_under_a_live_kernel_are_told(kernel):
-    """Until it is restarted, or has the old file back; a file that was not loaded may change."""
-    other = kernel.with_name("other.py")
-    other.write_text("words = 1\n")
+def test_replaced_file_that_the_kernel_has_loaded_is_named(kernel):
+    """Until the old file is restored; other files may change."""
+    unused = kernel.with_name("unused.py")
+    unused.write_text("words = 1\n")
     look_around()
-    other.write_text("words = 2\n")
+    unused.write_text("words = 2\n")
     look_around()
     kernel.write_text("words = 2\n")
     for _ in range(2):
@@ -260,8 +260,8 @@ def test_files_replaced_under_a_live_kernel_are_told(kernel):
     look_around()
 
 
-def test_versions_replaced_under_a_live_kernel_are_told(kernel, monkeypatch):
-    """Installed by the first cell itself, or by hand after it."""
+def test_replaced_version_that_the_kernel_has_loaded_is_named(kernel, monkeypatch):
+    """Whether the first cell or the user installed the new one."""
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(__version__="1.0"))
     monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "2.0"}.__getitem__)
     monkeypatch.setattr(bootstrap.metadata, "PackageNotFoundError", KeyError)
@@ -270,9 +270,9 @@ def test_versions_replaced_under_a_live_kernel_are_told(kernel, monkeypatch):
             look_around(just_installed=just_installed)
 
 
-def test_versions_are_those_that_the_kernel_began_with(kernel, monkeypatch):
-    """What a package says of itself need not be what it was installed as."""
-    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(__version__="of a checkout"))
+def test_versions_are_those_of_the_metadata(kernel, monkeypatch):
+    """`__version__` may differ from the installed version."""
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(__version__="checkout"))
     monkeypatch.setattr(bootstrap.metadata, "PackageNotFoundError", KeyError)
     monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "2.0"}.__getitem__)
     look_around()

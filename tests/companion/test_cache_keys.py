@@ -59,7 +59,7 @@ def reworded(clone):
     clone.replace(NOTEBOOK, "measures the", "is about the")
     clone.replace(NOTEBOOK, "# means of", "# averages of")
     clone.replace(FIGURE, "# the 99.9 %", "# a 99.9 %")
-    clone.replace(FIGURE, "A row a length", "Each length has a row")
+    clone.replace(FIGURE, "one row per length", "a row for each length")
 
 
 def recaptioned(clone):
@@ -158,7 +158,7 @@ def test_a_published_figure_is_independent_of_comments(fresh_clone, change):
 
 def test_a_stale_figure_that_was_computed_here_is_not_called_published(ran_clone):
     """Its sources differ from those of the computed figure, although they agree with the published one."""
-    ran_clone.replace(FIGURE, "these.mean()", "these.max()")
+    ran_clone.replace(FIGURE, "values.mean()", "values.max()")
     assert listed(ran_clone)["state"] == "stale"
 
 
@@ -210,13 +210,13 @@ EDITS = {
     "parameter of a task": (NOTEBOOK, "seed = 0", "seed = 1", EVERYTHING),
     "parameter of none": (NOTEBOOK, "repeats = 500", "repeats = 501", NUMBERS),
     "comment in the code": (FIGURE, "# the 99.9 %", "# a 99.9 %", SITE),
-    "docstring": (FIGURE, "A row a length", "Each length has a row", SITE),
+    "docstring": (FIGURE, "one row per length", "a row for each length", SITE),
     "caption": (FIGURE, "Points are means", "Points are averages", PICTURE),
     "alt text": (FIGURE, "Log-log plot", "Plot", PICTURE),
     "drawing": (FIGURE, 'fmt="o"', 'fmt="s"', PICTURE),
     "claim": (FIGURE, "expected=1.0", "expected=2.0", NUMBERS),
-    "wording of a claim": (FIGURE, "the ratio at the worst length", "the worst ratio", NUMBERS),
-    "numbers": (FIGURE, "these.mean()", "these.max()", NUMBERS),
+    "wording of a claim": (FIGURE, "the ratio where they differ most", "their ratio", NUMBERS),
+    "numbers": (FIGURE, "values.mean()", "values.max()", NUMBERS),
     "task": ("clone/toy/tasks.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
     "comment on a task": (
         "clone/toy/tasks.py",
@@ -232,7 +232,7 @@ EDITS = {
     "reference": ("book/references.bib", "2026", "2027", SITE),
     "README": ("README.md", "whose figures", "where figures", set()),
     "other profile": ("profiles/full.yml", "repeats: 5000", "repeats: 6000", set()),
-    "comment of the package": ("clone/__init__.py", "a folder a notebook", "one folder a notebook", SITE),
+    "comment of the package": ("clone/__init__.py", "one folder per notebook", "a folder for each notebook", SITE),
 }
 
 
@@ -274,7 +274,7 @@ def test_only_imported_modules_of_a_package_count(split_clone):
     split_clone.write("laws/falling.py", "def rate(): return 1\n")
     split_clone.write("laws/rising.py", "def more(): return 1\n")
     split_clone.replace(FIGURE, "import numpy as np\n", "import numpy as np\nfrom laws import rate\n")
-    split_clone.replace(FIGURE, "these.mean()", "rate() * these.mean()")
+    split_clone.replace(FIGURE, "values.mean()", "rate() * values.mean()")
     before = keys(split_clone.project)
     split_clone.replace("laws/rising.py", "1", "2")
     assert changed(split_clone.project, before) == SITE

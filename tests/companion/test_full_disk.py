@@ -1,4 +1,4 @@
-"""A disk that is full: a sentence, and nothing half-written; with room again, the same bytes."""
+"""On a full disk a command fails with a message and leaves no incomplete file; with space it continues."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ FIGURE = "toy_error"
 
 
 class Disk:
-    """Has room for so many more files, and counts those that are written; what a kernel does is not counted."""
+    """A disk with room for a number of files; it counts the files that are written, except those of a kernel."""
 
     def __init__(self, monkeypatch):
         self.room, self.written, self.counts = 0, 0, True
@@ -39,7 +39,7 @@ class Disk:
 
 @pytest.fixture
 def disk(ran, monkeypatch):
-    """The disk, and a kernel that leaves what it left in `ran`."""
+    """Return the disk; a stand-in for the kernel copies the results of `ran`."""
     disk = Disk(monkeypatch)
 
     def execute(project, notebook, changed, staging, *, environment, failed):
@@ -55,8 +55,8 @@ def disk(ran, monkeypatch):
     return disk
 
 
-def test_whatever_does_not_fit_is_told_and_nothing_is_half_written(ran, clone, disk, monkeypatch):
-    """At every file and folder in turn, until all fit."""
+def test_a_run_on_a_full_disk_fails_and_leaves_no_incomplete_file(ran, clone, disk, monkeypatch):
+    """The disk is full at each file and folder in turn, until all fit."""
     monkeypatch.chdir(clone.root)
     folder = clone.project.published / "toy"
     for room in range(100):
@@ -74,7 +74,7 @@ def test_whatever_does_not_fit_is_told_and_nothing_is_half_written(ran, clone, d
         assert clone.tree(place) == ran.tree(place)
 
 
-def test_a_file_that_does_not_fit_leaves_the_one_before(tmp_path, monkeypatch):
+def test_a_file_that_does_not_fit_leaves_its_previous_version(tmp_path, monkeypatch):
     path = tmp_path / "file"
     atomic.write_text(path, "before")
 
@@ -84,11 +84,11 @@ def test_a_file_that_does_not_fit_leaves_the_one_before(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="full"):
         atomic.write_text(path, "after")
-    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
     assert path.read_text() == "before"
 
 
-# Of a file system in memory: too little for a run, for a run and half of the site, for all.
+# Sizes of a file system in memory: too small for a run; enough for a run but not for the site; enough for all.
 SIZES = ("32k", "9m", "300m")
 FILL = """
 mount -t tmpfs -o size=32k none _build || exit
@@ -100,17 +100,19 @@ done
 """
 
 
-def test_a_build_on_a_disk_that_fills_goes_on_where_there_is_room(clone, ran):
-    """A real disk, which only this process and its children see; whatever a library says of it, we say one sentence."""
+def test_a_build_on_a_full_disk_continues_when_there_is_space(clone, ran):
+    """A mounted file system becomes full; whatever exception a library raises, the command prints one message."""
     (clone.root / "_build").mkdir(exist_ok=True)
     script = FILL.format(sizes=" ".join(SIZES), python=sys.executable)
-    alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
-    finished = subprocess.run(alone, cwd=clone.root, env=clone.environment, capture_output=True, text=True, check=False)
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
+    finished = subprocess.run(
+        command, cwd=clone.root, env=clone.environment, capture_output=True, text=True, check=False
+    )
     if not (folder := clone.root.parent).joinpath("codes").exists():
-        pytest.skip(f"This machine lets nobody mount a disk of their own: {finished.stderr}")
-    said = [(folder / f"{size}.out").read_text() for size in SIZES]
-    assert (folder / "codes").read_text().split() == ["2", "2", "0"], said
-    for told in said[:-1]:
-        assert "No space is left on the disk" in told
-        assert "Traceback" not in told
+        pytest.skip(f"This machine does not allow users to mount a file system: {finished.stderr}")
+    outputs = [(folder / f"{size}.out").read_text() for size in SIZES]
+    assert (folder / "codes").read_text().split() == ["2", "2", "0"], outputs
+    for output in outputs[:-1]:
+        assert "No space is left on the disk" in output
+        assert "Traceback" not in output
     assert clone.tree("figures") == ran.tree("figures")

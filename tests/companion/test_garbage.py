@@ -1,4 +1,4 @@
-"""What is generated and unreadable is made again; what people write and nobody can read is named in a sentence."""
+"""Unreadable generated files are made again; unreadable source files are named in an error message."""
 
 import os
 import shutil
@@ -19,24 +19,24 @@ GARBAGE = {"no UTF-8": b"\xff\xfe\xfa", "a list": b"[1]", "a number": b"1", "cut
 
 
 @pytest.fixture
-def said(ran_clone, monkeypatch):
-    """What a command says in the clone, on one line, and its exit code."""
+def companion(ran_clone, monkeypatch):
+    """Return a function that runs a command in the clone and returns its output in one line and its exit code."""
     monkeypatch.chdir(ran_clone.root)
 
-    def say(*command):
+    def run(*command):
         result = CliRunner().invoke(app, command)
         assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
         return " ".join(result.output.split()), result.exit_code
 
-    return say
+    return run
 
 
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
-def test_stamp_that_nobody_can_read_is_none(ran_clone, said, content):
-    """The target is stale, and is built again."""
+def test_target_with_an_unreadable_stamp_is_stale(ran_clone, companion, content):
+    """The next build removes the stamp."""
     stamps = cache_keys.stamps(ran_clone.project, "laptop")
     stamps[Target("toy")].write_bytes(content)
-    output, code = said("list")
+    output, code = companion("list")
     assert code == 0
     assert "stale" in output
     cache_keys.discard_damaged(ran_clone.project, "laptop")
@@ -45,48 +45,48 @@ def test_stamp_that_nobody_can_read_is_none(ran_clone, said, content):
 
 
 @pytest.mark.parametrize("content", [*GARBAGE.values(), b'{"files": 3, "claims": []}', b'{"files": {}}'])
-def test_published_record_that_nobody_can_read_is_published_again(ran_clone, said, content):
-    """Whatever draws or builds next puts it right."""
+def test_unreadable_published_record_is_published_again(ran_clone, companion, content):
+    """A redrawing or a build replaces it."""
     before = ran_clone.tree("figures")
     (ran_clone.root / RECORD).write_bytes(content)
     assert store.faults(ran_clone.root / "figures/toy", "toy_error") == ["toy_error.json is not a record"]
-    assert said("list")[1] == 0
-    output, code = said("redraw", "toy/toy_error")
+    assert companion("list")[1] == 0
+    output, code = companion("redraw", "toy/toy_error")
     assert code == 0, output
     assert ran_clone.tree("figures") == before
 
 
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
-def test_published_record_is_named_where_nothing_else_tells_the_numbers(ran_clone, said, content):
-    """In a fresh clone the published table is drawn, and the record says what its columns are."""
+def test_unreadable_published_record_in_a_fresh_clone_is_named(ran_clone, companion, content):
+    """A fresh clone draws the published table, whose columns only the record describes."""
     shutil.rmtree(ran_clone.project.generated)
     (ran_clone.root / RECORD).write_bytes(content)
-    output, code = said("redraw", "toy/toy_error")
+    output, code = companion("redraw", "toy/toy_error")
     assert code == 2
     assert f"{RECORD} is not the record of a figure. Restore it, or run its notebook" in output
 
 
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
-def test_built_record_that_nobody_can_read_is_told_stale(ran_clone, said, content):
-    """The figure is drawn again, from its table."""
+def test_figure_with_an_unreadable_built_record_is_to_be_redrawn(ran_clone, companion, content):
+    """`companion list` reports the state `redraw`."""
     (ran_clone.project.build("laptop").figures / "toy/toy_error.json").write_bytes(content)
-    output, code = said("list")
+    output, code = companion("list")
     assert code == 0
     assert "redraw" in output
 
 
 @pytest.mark.parametrize("content", [*GARBAGE.values(), b'{"seconds": 1}'])
-def test_provenance_that_nobody_can_read_is_none(ran_clone, said, content):
-    """It is volatile: the next run writes it anew."""
+def test_unreadable_provenance_is_ignored(ran_clone, companion, content):
+    """The next run replaces it."""
     path = ran_clone.project.build("laptop").provenance / "toy.json"
     assert provenance.read(path)
     path.write_bytes(content)
     assert provenance.read(path) is None
-    assert said("list")[1] == 0
+    assert companion("list")[1] == 0
 
 
-def test_generated_garbage_is_rebuilt_to_the_byte(ran_clone):
-    """All of it at once, by one build."""
+def test_one_build_replaces_all_unreadable_files(ran_clone):
+    """Its results have the same bytes as before."""
     build, before = ran_clone.project.build("laptop"), ran_clone.tree("figures", "_build/laptop/figures")
     cache_keys.stamps(ran_clone.project, "laptop")[Target("toy")].write_bytes(b"\xff")
     (build.figures / "toy/toy_error.json").write_text("[]")
@@ -118,19 +118,19 @@ TRACKED = {
     "notebook that is a list": ("book/toy.ipynb", b"[]", "toy.ipynb is not a notebook"),
     "notebook, no UTF-8": ("book/toy.ipynb", b"\xff", "toy.ipynb is not a notebook"),
     "notebook, cut off": ("book/toy.ipynb", b'{"cells": [{"cell_type": "code"}]}', "toy.ipynb is not a notebook"),
-    "lock that is not there": ("requirements.lock", None, "There is no"),
+    "missing lock": ("requirements.lock", None, "There is no"),
 }
 
 
 @pytest.mark.parametrize(("path", "content", "words"), TRACKED.values(), ids=TRACKED)
-def test_what_people_write_and_nobody_can_read_is_named(ran_clone, said, path, content, words):
-    """In a sentence with exit code 2, before anything runs; nothing published is touched."""
+def test_unreadable_source_file_is_named(ran_clone, companion, path, content, words):
+    """Before anything runs, with exit code 2; the published figures stay."""
     before = ran_clone.tree("figures")
     if content is None:
         (ran_clone.root / path).unlink()
     else:
         (ran_clone.root / path).write_bytes(content)
-    output, code = said("build")
+    output, code = companion("build")
     assert code == 2
     assert words in output
     assert os.path.basename(path) in output
@@ -138,12 +138,12 @@ def test_what_people_write_and_nobody_can_read_is_named(ran_clone, said, path, c
 
 
 def test_nested_aliases_on_the_command_line_are_refused():
-    """As in a profile; an alias or two is welcome."""
+    """As in a profile; a few aliases are accepted."""
     with pytest.raises(UserError, match="more than 100,000 values"):
         yaml.parse_yaml(BOMB, "here")
     assert yaml.parse_yaml("{a: &x [1, 2], b: *x}", "here") == {"a": [1, 2], "b": [1, 2]}
 
 
-def test_file_that_is_not_there_is_named(tmp_path):
+def test_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match="cannot be read: No such file or directory"):
         yaml.read_yaml(tmp_path / "index.yml")

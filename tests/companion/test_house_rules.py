@@ -172,7 +172,7 @@ def leave(path, text="x"):
 
 OLD = "clone/toy/figures/old.py"
 FIGURE, PARAMETERS = "clone/toy/figures/toy_error.py", "clone/toy/parameters.py"
-SEED = '    seed: Annotated[int, Field(ge=0, description="Every random number follows from it.")]\n'
+SEED = "    seed: companion.Seed\n"
 OLD_FIGURE = dedent("""
     \"\"\"A caption.
 

@@ -1,4 +1,4 @@
-"""Kills at random moments lose nothing. More of them: `KILLS=50 pytest tests/companion/test_kills.py`."""
+"""A build that is killed at a random moment loses no result; `KILLS` sets the number of kills."""
 
 import os
 import random
@@ -20,10 +20,10 @@ FIGURE = "toy_error"
 
 @pytest.fixture(scope="module")
 def killed(pristine, ran, tmp_path_factory):
-    """A clone in which builds were killed: the command alone, or all that works for it; then one that was not.
+    """Return a clone in which several builds were killed, and then one build ended.
 
-    What the command alone leaves behind goes on while the next build begins. Results are forgotten before each, so that
-    there is something to build.
+    Either the command alone is killed, so that its child processes continue while the next build begins, or all its
+    processes are. The stamps are removed before each build, so that there is something to build.
     """
     clone, moments = pristine.copy_to(tmp_path_factory.mktemp("killed") / "clone"), random.Random(5)
     clone.faults, build = [], clone.project.build("laptop")
@@ -37,10 +37,10 @@ def killed(pristine, ran, tmp_path_factory):
         )
         time.sleep(moments.uniform(0.1, 1.6) * min(ran.seconds, 15))
         with suppress(psutil.NoSuchProcess):
-            working = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-            for one in moments.choice([working, working[:1]]):
+            processes = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+            for process_to_kill in moments.choice([processes, processes[:1]]):
                 with suppress(psutil.NoSuchProcess):
-                    one.send_signal(signal.SIGKILL)
+                    process_to_kill.send_signal(signal.SIGKILL)
         process.wait()
         folder = clone.project.published / "toy"
         names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
@@ -52,17 +52,17 @@ def killed(pristine, ran, tmp_path_factory):
     return clone
 
 
-def test_figures_are_whole_after_each(killed):
+def test_published_figures_are_complete_after_each_kill(killed):
     assert killed.faults == []
 
 
-def test_the_next_build_ends_well(killed):
-    """With nothing to unlock; what the others had half done is gone."""
+def test_the_next_build_succeeds(killed):
+    """It needs no unlocking, and it removes the staging folders of the killed builds."""
     assert killed.finished.returncode == 0, killed.finished.stdout + killed.finished.stderr
     assert list(killed.project.build("laptop").staging.iterdir()) == []
 
 
-def test_its_bytes_are_those_of_a_build_that_nobody_killed(ran, killed):
+def test_its_results_equal_those_of_an_undisturbed_build(ran, killed):
     for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         assert ran.tree(folder)
         assert killed.tree(folder) == ran.tree(folder)

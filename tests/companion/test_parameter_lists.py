@@ -1,4 +1,4 @@
-"""Lists of parameters are checked by one rule, whatever they list."""
+"""Validators of lists: `each_once` and `different`."""
 
 from typing import Annotated
 
@@ -10,18 +10,18 @@ from companion.project.parameters import different, each_once
 
 
 class Toy(Parameters):
-    """Two lengths at least, and shapes in the order they are given."""
+    """Parameters with two lists: at least two lengths, and shapes in the order in which they are given."""
 
-    lengths: Annotated[list[int], AfterValidator(each_once(2, "a line goes through them"))]
+    lengths: Annotated[list[int], AfterValidator(each_once(2, "a line is fitted to them"))]
     shapes: Annotated[list[str], AfterValidator(different("each is a panel"))] = Field(["square", "circle"])
 
 
-def test_a_list_has_each_value_once_and_in_order():
+def test_each_once_sorts_a_list_and_removes_repeated_values():
     assert Toy(lengths=[3, 1, 3]).lengths == [1, 3]
 
 
 def test_too_few_different_values_are_refused_with_the_reason():
-    with pytest.raises(ValidationError, match="at least 2 different values, because a line goes through them"):
+    with pytest.raises(ValidationError, match="at least 2 different values, because a line is fitted to them"):
         Toy(lengths=[3, 3])
 
 

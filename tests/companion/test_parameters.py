@@ -1,4 +1,4 @@
-"""Parameters are checked by name, type and range before any kernel starts, wherever they come from."""
+"""Parameters are checked by name, type and range before a kernel starts, whether from cell, profile or option."""
 
 import json
 import subprocess
@@ -19,25 +19,25 @@ from companion.project.parameters import check, check_profiles, parameters_of, p
 from companion.project.provenance import RECORDED
 
 ROOT = Path(__file__).resolve().parents[2]
-SEED_MEANS = "Every random number follows from it."
+SEED_MEANS = "Seed of all random numbers."
 
-# what is wrong, as it is typed; what the answer must say
+# wrong assignments; the words that the error must contain
 WRONG = {
     "misspelt": ("sede: 1", ["'sede'", "Did you mean 'seed'?", "Known: lengths, repeats, seed."]),
     "True for an integer": ("seed: True", ["`seed`", "integer", "Got True", SEED_MEANS]),
     "quoted integer": ('seed: "1"', ["`seed`", "integer", "Got '1'", SEED_MEANS]),
-    "fraction for an integer": ("repeats: 1.5", ["`repeats`", "integer", "Got 1.5", "Independent averages"]),
-    "string for a list": ("lengths: ten", ["`lengths`", "list", "Got 'ten'", "How many numbers are averaged, L."]),
-    "wrong entry of a list": ("lengths: [10, ten]", ["`lengths[1]`", "integer", "How many numbers are averaged, L."]),
+    "fraction for an integer": ("repeats: 1.5", ["`repeats`", "integer", "Got 1.5", "Number of independent means"]),
+    "string for a list": ("lengths: ten", ["`lengths`", "list", "Got 'ten'", "Numbers of terms in a mean, L."]),
+    "wrong entry of a list": ("lengths: [10, ten]", ["`lengths[1]`", "integer", "Numbers of terms in a mean, L."]),
     "below the range": ("seed: -1", ["`seed`", "greater than or equal to 0", "Got -1", SEED_MEANS]),
-    "empty list": ("lengths: []", ["`lengths`", "at least 1 item", "How many numbers are averaged, L."]),
+    "empty list": ("lengths: []", ["`lengths`", "at least 1 item", "Numbers of terms in a mean, L."]),
     "infinite": ("repeats: .inf", ["`repeats`", "Got inf"]),
 }
 
 
 @pytest.fixture
 def toy(clone, monkeypatch):
-    """The clone as the working folder, and a runner that would be noticed."""
+    """Return the clone, as the current folder; a test fails if it starts a kernel."""
     monkeypatch.chdir(clone.root)
     monkeypatch.setattr(execution, "_execute", lambda *_, **__: pytest.fail("a kernel would have been started"))
     return clone
@@ -49,7 +49,7 @@ def invoke(*arguments):
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_parameter_on_the_command_line_is_refused(toy, case):
-    """Exit code 2, the rule and the meaning said, nothing written."""
+    """Exit code 2; the message has the rule and the meaning; nothing is written."""
     (assignment, words), before = WRONG[case], toy.tree()
     result = invoke("run", "toy", "-p", assignment.replace(": ", "=", 1))
     assert result.exit_code == 2, result.output
@@ -60,7 +60,7 @@ def test_wrong_parameter_on_the_command_line_is_refused(toy, case):
 @pytest.mark.parametrize("command", [("run", "toy"), ("build",)], ids=lambda command: command[0])
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_parameter_in_a_profile_is_refused(toy, case, command):
-    """The same for a profile file, by `run` and by `build`."""
+    """`run` and `build` refuse it in the same way."""
     assignment, words = WRONG[case]
     (toy.root / "profiles/smoke.yml").write_text(f"toy:\n  {assignment}\n", encoding="utf-8")
     before = toy.tree()
@@ -84,7 +84,7 @@ def test_wrong_parameter_in_a_profile_is_refused(toy, case, command):
     ids=" ".join,
 )
 def test_unknown_name_is_refused(toy, arguments, words):
-    """Exit code 2, the right names suggested, nothing written."""
+    """Exit code 2; the message suggests the right name; nothing is written."""
     before = toy.tree()
     result = invoke(*arguments)
     assert result.exit_code == 2, result.output
@@ -92,8 +92,8 @@ def test_unknown_name_is_refused(toy, arguments, words):
     assert toy.tree() == before
 
 
-def test_refusal_ends_the_process_with_2(clone):
-    """The real command, in a process of its own: exit code 2 and a sentence, no traceback, no `_build`."""
+def test_refusal_has_exit_code_2_and_no_traceback(clone):
+    """In a separate process; no folder `_build` is made."""
     before = clone.tree()
     finished = clone.companion("run", "toy", "-p", "seed=True")
     assert finished.returncode == 2
@@ -104,7 +104,7 @@ def test_refusal_ends_the_process_with_2(clone):
 
 @pytest.mark.parametrize("content", ["tooy:\n  seed: 1\n", "tooy:\n"])
 def test_profile_of_an_unknown_notebook_is_refused(toy, content):
-    """A profile that overrides a notebook that is not there stops every build."""
+    """The error suggests the name of an existing notebook."""
     (toy.root / "profiles/full.yml").write_text(content, encoding="utf-8")
     with pytest.raises(UserError, match=r"profiles/full.yml.*'tooy'.*Did you mean 'toy'"):
         check_profiles(toy.project)
@@ -112,7 +112,7 @@ def test_profile_of_an_unknown_notebook_is_refused(toy, content):
 
 @pytest.mark.parametrize("content", ["- toy\n", "toy: 1\n", "toy: [seed\n", "3\n"])
 def test_profile_that_is_not_a_mapping_is_refused(toy, content):
-    """Every other shape of a profile is a mistake, not a traceback."""
+    """Any other content of a profile is a user error."""
     (toy.root / "profiles/smoke.yml").write_text(content, encoding="utf-8")
     with pytest.raises(UserError, match=r"profiles/smoke.yml"):
         check_profiles(toy.project)
@@ -133,7 +133,7 @@ class Parameters(companion.Parameters):
 
 @pytest.fixture
 def rate(toy):
-    """toy with one parameter, a float; what it comes to with what else was said."""
+    """Give toy one parameter, a float; return a function that resolves and checks it."""
     toy.write("clone/toy/parameters.py", RATE)
     toy.rewrite_cell("# parameters", "# parameters\nrate = 0.5\n")
     notebook = Notebook.named(toy.project, "toy")
@@ -144,8 +144,8 @@ def rate(toy):
     return read
 
 
-def test_a_seed_is_a_type_that_chapters_share():
-    """Whole and not negative; a chapter may give it another meaning, which keeps type and range."""
+def test_seed_is_a_non_negative_integer():
+    """A chapter may give it another meaning, which keeps its type and range."""
 
     class Drawn(companion.Parameters):
         seed: companion.Seed
@@ -167,7 +167,7 @@ def test_scientific_notation_is_a_float_in_a_profile(rate, toy):
 
 
 def test_scientific_notation_is_a_float_on_the_command_line(rate):
-    """`-p rate=1e-3` is the number."""
+    """`-p rate=1e-3` is a number too."""
     assert rate(overrides=dict([parse_assignment("rate=1e-3")])) == {"rate": 0.001}
 
 
@@ -176,8 +176,7 @@ def test_whole_number_is_a_float(rate):
     assert rate(overrides={"rate": 2}) == {"rate": 2.0}
 
 
-def test_command_line_wins_over_profile_over_cell(toy):
-    """The order of the three origins."""
+def test_command_line_overrides_profile_and_profile_overrides_cell(toy):
     (toy.root / "profiles/smoke.yml").write_text("toy: {seed: 1, repeats: 50}\n", encoding="utf-8")
     values = resolve(toy.project, Notebook.named(toy.project, "toy"), "smoke", {"seed": 2})
     assert values == {"seed": 2, "lengths": [10, 100, 1000], "repeats": 50}
@@ -198,22 +197,22 @@ def test_command_line_wins_over_profile_over_cell(toy):
         "seed =\n",
     ],
 )
-def test_parameters_cell_is_one_plain_value_a_line(clone, source):
-    """What papermill would read wrongly, or a profile could not write, is refused."""
+def test_parameters_cell_with_anything_but_plain_assignments_is_refused(clone, source):
+    """papermill would misread it, or a profile could not override it."""
     clone.rewrite_cell("# parameters", source)
     with pytest.raises(UserError, match=r"toy\.ipynb"):
         _ = Notebook.named(clone.project, "toy").defaults
 
 
 def test_value_over_several_lines_is_read(clone):
-    """A long list may be broken."""
+    """A long list may be split over lines."""
     clone.rewrite_cell("# parameters", "seed = -1\nlengths = [\n    10,\n    100,\n]\nrepeats = 500\n")
     assert Notebook.named(clone.project, "toy").defaults == {"seed": -1, "lengths": [10, 100], "repeats": 500}
 
 
 @pytest.mark.parametrize(("other", "count"), [([], 0), (["parameters"], 2)])
-def test_parameters_tag_stands_once(clone, other, count):
-    """Without the tag papermill silently keeps the notebook's own values."""
+def test_exactly_one_cell_has_the_parameters_tag(clone, other, count):
+    """Without the tag, papermill silently keeps the notebook's values."""
     clone.rewrite_cell("# parameters", "# parameters\nseed = 0\n", tags=other)
     clone.rewrite_cell("# setup", "x = 1\n", tags=other)
     with pytest.raises(UserError, match=rf"exactly one cell tagged `parameters`.*It has {count}"):
@@ -227,8 +226,8 @@ def test_parameters_tag_stands_once(clone, other, count):
         ("seed = 0\nlengths = [10]\nrepeats = 5\ntau = 1\n", r"unknown to the chapter: \['tau'\]"),
     ],
 )
-def test_cell_and_class_name_the_same_parameters(toy, source, words):
-    """A parameter in one place only is refused, and named."""
+def test_cell_and_class_must_have_the_same_parameters(toy, source, words):
+    """The error names a parameter that only one of them has."""
     toy.rewrite_cell("# parameters", source)
     notebook = Notebook.named(toy.project, "toy")
     with pytest.raises(UserError, match=words):
@@ -238,10 +237,10 @@ def test_cell_and_class_name_the_same_parameters(toy, source, words):
 @pytest.mark.parametrize(
     "text",
     [None, "", "Parameters = 1\n", "class Parameters: ...\n", "from pydantic import BaseModel as Parameters\n"],
-    ids=["no file", "empty", "no class", "of nobody", "of pydantic"],
+    ids=["no file", "empty", "no class", "another base class", "pydantic"],
 )
 def test_chapter_without_parameters_is_refused(toy, text):
-    """The answer says which class is missing, and where."""
+    """The error names the missing class and its module."""
     toy.write("clone/toy/parameters.py", text) if text is not None else drop(toy, "clone/toy/parameters.py")
     notebook = Notebook.named(toy.project, "toy")
     with pytest.raises(UserError, match=r"class `Parameters\(companion\.Parameters\)` in clone/toy/parameters\.py"):
@@ -252,15 +251,15 @@ def drop(clone, path):
     (clone.root / path).unlink()
 
 
-def test_package_that_parameters_miss_is_not_taken_for_them(toy):
-    """What the file imports in vain is said as Python says it."""
-    toy.write("clone/toy/parameters.py", "import limb_of_nobody\n")
-    with pytest.raises(ModuleNotFoundError, match="limb_of_nobody"):
+def test_failed_import_in_the_parameters_module_is_not_hidden(toy):
+    """Python's error names the missing package."""
+    toy.write("clone/toy/parameters.py", "import missing_package\n")
+    with pytest.raises(ModuleNotFoundError, match="missing_package"):
         parameters_of(toy.project, "toy")
 
 
-def test_rule_about_several_parameters_is_told_as_it_is(toy):
-    """It has no single parameter whose meaning could be said."""
+def test_message_of_a_rule_about_several_parameters_is_shown(toy):
+    """It belongs to no single parameter, so no meaning is shown."""
     rule = (
         "\n\n    @model_validator(mode='after')\n    def _both(self):\n        raise ValueError('too much of both')\n"
     )
@@ -271,15 +270,14 @@ def test_rule_about_several_parameters_is_told_as_it_is(toy):
         check(toy.project, notebook, notebook.defaults)
 
 
-def test_file_that_is_no_notebook_is_refused(clone):
-    """A broken file is named."""
+def test_invalid_notebook_is_refused(clone):
     clone.project.notebook("toy").write_text(json.dumps({}), encoding="utf-8")
     with pytest.raises(UserError, match=r"toy\.ipynb is not a notebook"):
         _ = Notebook.named(clone.project, "toy").cells
 
 
 class Wave(companion.Parameters):
-    """What a chapter might take."""
+    """Parameters as a chapter might define them."""
 
     seed: Annotated[int, Field(ge=0)]
     lengths: Annotated[list[int], Field(min_length=1)]
@@ -310,21 +308,21 @@ GOOD = {"seed": 1, "lengths": [16, 64], "step": 1e-3}
     ],
     ids=str,
 )
-def test_parameters_refuse_what_their_class_does_not_say(change, names):
-    """Nothing is converted, nothing unknown passes."""
+def test_parameters_of_another_type_range_or_name_are_refused(change, names):
+    """No value is converted."""
     with pytest.raises(ValidationError, match=names):
         Wave(**{**GOOD, **change})
 
 
 @pytest.mark.parametrize("missing", GOOD)
-def test_parameters_have_no_default_of_their_own(missing):
-    """Defaults stand in the notebook."""
+def test_class_has_no_defaults(missing):
+    """Default values are in the notebook."""
     with pytest.raises(ValidationError, match=rf"{missing}\n.*required"):
         Wave(**{name: value for name, value in GOOD.items() if name != missing})
 
 
-def test_parameters_do_not_change_later():
-    """What was checked is what is computed with, and recorded; a whole number may stand for a real one."""
+def test_parameters_are_immutable():
+    """The checked values are those computed with and recorded; an integer is accepted for a float."""
     parameters = Wave(**{**GOOD, "step": 1})
     assert parameters.model_dump() == {**GOOD, "step": 1.0}
     with pytest.raises(ValidationError, match="frozen"):
@@ -332,7 +330,7 @@ def test_parameters_do_not_change_later():
 
 
 @pytest.mark.parametrize(
-    ("typed", "says"),
+    ("typed", "words"),
     [
         (("run", "toy", "-p", "seed", "1"), "papermill takes two. Write -p seed=1."),
         (("run", "-p", "seed", "1", "toy"), "Write -p seed=1."),
@@ -343,17 +341,17 @@ def test_parameters_do_not_change_later():
         (("run", "toy", "measures"), "`companion run` takes one notebook. Got toy measures."),
     ],
 )
-def test_other_ways_to_give_parameters_are_answered(toy, typed, says):
-    """Papermill's spelling with the right one; a name given twice with both values. Nothing starts."""
+def test_misspelt_assignment_is_refused(toy, typed, words):
+    """The error shows the right form for papermill's, and both values of a repeated name. Nothing starts."""
     before = toy.tree()
     result = invoke(*typed)
     assert result.exit_code == 2, result.output
-    assert says in result.output
+    assert words in result.output
     assert toy.tree() == before
 
 
 def test_parameters_of_a_notebook_are_listed(toy):
-    """Each with its default, meaning and range, and what profiles set; nothing runs, and that is said."""
+    """Each with its default, meaning, range and values in profiles; nothing runs, and the list says so."""
     toy.write("profiles/smoke.yml", "toy: {repeats: 321}\n")
     result = invoke("run", "toy", "--parameters")
     assert result.exit_code == 0, result.output
@@ -369,18 +367,18 @@ def test_parameters_of_a_notebook_are_listed(toy):
     assert not toy.project.generated.exists()
 
 
-def test_time_of_each_profile_is_listed(toy):
-    """As it was recorded when the notebook ran last."""
+def test_run_time_in_each_profile_is_listed(toy):
+    """That of the last run."""
     for profile, seconds in (("laptop", 215.4), ("smoke", 9.0)):
         path = toy.project.build(profile).provenance / "toy.json"
         path.parent.mkdir(parents=True)
         recorded = dict.fromkeys(RECORDED) | {"seconds": seconds, "cores": 2}
         path.write_text(json.dumps(recorded), encoding="utf-8")
-    said = invoke("run", "toy", "--parameters").output
-    assert "Last run: laptop 215 s on 2 cores, smoke 9 s on 2 cores.\n" in said
+    output = invoke("run", "toy", "--parameters").output
+    assert "Last run: laptop 215 s on 2 cores, smoke 9 s on 2 cores.\n" in output
 
 
-ANSWERED = """
+RUN_AND_PRINT_MODULES = """
 import json, sys
 from companion.__main__ import main
 sys.argv = ["companion", *sys.argv[1:]]
@@ -401,12 +399,12 @@ except SystemExit as end:
     ],
     ids=["listed", "unknown", "out of range", "no such notebook"],
 )
-def test_parameters_are_answered_without_anything_slow(arguments, code, words):
-    """Of the real book: neither its science nor what draws and runs is imported."""
-    command = [sys.executable, "-c", ANSWERED, *arguments]
+def test_parameters_are_checked_without_slow_imports(arguments, code, words):
+    """In the real book, neither its library nor the packages that draw and run are imported."""
+    command = [sys.executable, "-c", RUN_AND_PRINT_MODULES, *arguments]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    found, *modules = json.loads(run.stdout.splitlines()[-1])
-    assert found == code, run.stderr
+    exit_code, *modules = json.loads(run.stdout.splitlines()[-1])
+    assert exit_code == code, run.stderr
     assert words in run.stdout + run.stderr
     assert "chapters.gaussian_limit.parameters" in modules or "seed" not in words
     assert {"jax", "numpy", "pandas", "matplotlib", "papermill", "lib", "sphinx"}.isdisjoint(modules)

@@ -42,7 +42,7 @@ def test_snakemake_builds_the_whole_book_by_default(clone):
 EDITS = {
     "parameter": ((NOTEBOOK, "repeats = 500", "repeats = 501"), "run", "parameter repeats (500 → 501)"),
     "cells": ((NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats"), "run", "code in its cells"),
-    "sources": ((FIGURE, "these.mean()", "these.max()"), "run", "code of clone/toy/figures/toy_error.py"),
+    "sources": ((FIGURE, "values.mean()", "values.max()"), "run", "code of clone/toy/figures/toy_error.py"),
     "lock": (("requirements.lock", "# Pin", "numpy==2.4\n# Pin"), "run", "version of numpy"),
     "caption": ((FIGURE, "Points are means", "Points are averages"), "draw", "its `draw`, its caption or the style"),
 }

@@ -102,7 +102,7 @@ def test_one_command_writes_the_definition_and_every_copy(private):
     assert f"(https://mybinder.org/v2/gh/{NEW}/main?urlpath=lab/tree/book/toy.ipynb)\n" in readme
     assert f"(https://colab.research.google.com/github/{NEW}/blob/main/book/toy.ipynb)\n" in readme
     assert url("other--body/code") in readme
-    assert "No file changed" in private.companion("set-url").stdout
+    assert "Changed: no file" in private.companion("set-url").stdout
 
 
 def test_another_address_leaves_nothing_of_the_first(public):
@@ -122,7 +122,7 @@ def test_unset_restores_every_byte(private, arguments):
     assert {name for name in before if before[name] != between[name]} == set(FILES)
     finished = private.companion("set-url", *arguments)
     assert finished.returncode == 0
-    assert "No address is set. " in finished.stdout
+    assert "Address: none\n" in finished.stdout
     assert private.tree() == before
     assert private.companion("set-url", url(OLD)).returncode == 0
     assert private.tree() == between
@@ -189,7 +189,8 @@ def test_bootstrap_installs_this_book(public):
     assert f'"clone @ git+{url(OLD)}"' in source
     public.replace("pyproject.toml", 'name = "clone"', 'name = "a-paper"')
     assert '"a-paper @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])
-    public.replace("pyproject.toml", "\n# What", "\n[project.optional-dependencies]\nnotebook = []\n\n# What")
+    heading = "[tool.hatch.build.targets.wheel]\n"
+    public.replace("pyproject.toml", heading, f"[project.optional-dependencies]\nnotebook = []\n\n{heading}")
     assert '"a-paper[notebook] @ git+' in "".join(repository.bootstrap_cell(public.project)["source"])
 
 

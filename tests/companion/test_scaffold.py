@@ -1,4 +1,4 @@
-"""`companion new --book`: a whole book of one notebook, in a new folder, under the folder's name."""
+"""`companion new --book` creates a book of one notebook, named after its folder."""
 
 import re
 import shutil
@@ -18,10 +18,10 @@ from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 
 ANOTHER = Path(__file__).with_name("another_paper")
-# What pip does without isolation: it asks the backend that the book names for a wheel.
+# pip without build isolation: call a function of the build backend of the book.
 BUILD = "import importlib, sys; getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(sys.argv[3])"
-# Print the file of a package that is installed in a folder, and what the machine reads in its table.
-FOUND = """\
+# Print the path of a package that is installed in a folder, and the name in its table.
+IMPORT = """\
 import importlib, site, sys
 site.addsitedir(sys.argv[1])
 package = importlib.import_module(sys.argv[2])
@@ -34,8 +34,8 @@ def invoke(*arguments):
     return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}).invoke(cli.app, list(arguments))
 
 
-def test_new_book_is_laid_out_where_one_asks(tmp_path, forgotten):
-    """All that a book needs; it is said which files were written, and what to type."""
+def test_new_book_is_complete(tmp_path, forgotten):
+    """The output lists the files and a command to run."""
     folder = tmp_path / "deep" / "random-walks"
     result = invoke("new", "--book", str(folder))
     assert result.exit_code == 0, result.output
@@ -46,8 +46,8 @@ def test_new_book_is_laid_out_where_one_asks(tmp_path, forgotten):
     assert forgotten(Project(folder)) == []
 
 
-def test_book_bears_the_name_of_its_folder(tmp_path):
-    """As a package, as a distribution and in words; no mark of the template is left."""
+def test_book_is_named_after_its_folder(tmp_path):
+    """Its package, distribution and title are; no placeholder of the template is left."""
     folder = tmp_path / "Random walks"
     scaffold.create_book(folder)
     assert Project(folder).settings == Settings(
@@ -55,20 +55,20 @@ def test_book_bears_the_name_of_its_folder(tmp_path):
     )
     assert Project(folder).metadata["name"] == "random_walks"
     assert (folder / "README.md").read_text().startswith("# Random walks\n")
-    marks = re.compile(r"\$\{?(package|words|name|chapters|figure|dashes|imports)\b")
-    assert [path for path in folder.rglob("*") if path.is_file() and marks.search(path.read_text())] == []
+    placeholders = re.compile(r"\$\{?(package|words|name|chapters|figure|dashes|imports)\b")
+    assert [path for path in folder.rglob("*") if path.is_file() and placeholders.search(path.read_text())] == []
 
 
-def test_book_has_one_notebook_by_name(tmp_path):
-    """The first figure, if nobody says otherwise."""
+def test_book_has_one_notebook(tmp_path):
+    """It is called `first_figure` by default."""
     scaffold.create_book(tmp_path / "one")
     scaffold.create_book(tmp_path / "two", "how_far")
     assert Project(tmp_path / "one").notebooks() == ["first_figure"]
     assert Notebook.named(Project(tmp_path / "two"), "how_far").figures == ["how_far_error"]
 
 
-def test_book_in_the_working_folder(tmp_path, monkeypatch):
-    """A dot has a name too."""
+def test_book_in_the_current_folder(tmp_path, monkeypatch):
+    """`--book .` uses the name of the current folder."""
     (tmp_path / "walks").mkdir()
     monkeypatch.chdir(tmp_path / "walks")
     assert invoke("new", "--book", ".").exit_code == 0
@@ -76,34 +76,34 @@ def test_book_in_the_working_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["build_editable", "build_wheel"])
-@pytest.mark.parametrize("laid_out", [True, False], ids=["laid out", "another paper"])
-def test_book_can_be_installed(tmp_path, kind, laid_out):
-    """`pip install -e .` lets a notebook in any folder import it; so does a wheel, which carries the book's table."""
+@pytest.mark.parametrize("created", [True, False], ids=["new book", "another paper"])
+def test_book_can_be_installed(tmp_path, kind, created):
+    """After `pip install -e .`, or from a wheel, a notebook in any folder imports it and finds its settings."""
     root = tmp_path / "random_walks"
-    if laid_out:
+    if created:
         scaffold.create_book(root)
     else:
         shutil.copytree(ANOTHER, root, ignore=shutil.ignore_patterns("_build", "figures", "__pycache__"))
     project = Project(root)
     backend = tomllib.loads((root / "pyproject.toml").read_text())["build-system"]["build-backend"]
-    asked = [sys.executable, "-c", BUILD, backend, kind, str(tmp_path)]
-    subprocess.run(asked, cwd=root, check=True, capture_output=True)
+    command = [sys.executable, "-c", BUILD, backend, kind, str(tmp_path)]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     installed, elsewhere = tmp_path / "installed", tmp_path / "elsewhere"
     shutil.unpack_archive(wheel, installed, "zip")
     elsewhere.mkdir()
     chapters, home = project.settings.chapters, root if kind == "build_editable" else installed
-    asked = [sys.executable, "-c", FOUND, str(installed), chapters]
-    found = subprocess.run(asked, cwd=elsewhere, check=False, capture_output=True, text=True)
-    assert found.stdout.splitlines() == [str(home / chapters / "__init__.py"), chapters], found.stderr
+    command = [sys.executable, "-c", IMPORT, str(installed), chapters]
+    finished = subprocess.run(command, cwd=elsewhere, check=False, capture_output=True, text=True)
+    assert finished.stdout.splitlines() == [str(home / chapters / "__init__.py"), chapters], finished.stderr
     if kind == "build_wheel":
         assert {path.parent.name for path in installed.glob("*/__init__.py")} == set(project.settings.science)
 
 
-def test_folder_that_holds_something_is_refused(tmp_path):
-    """And left as it was."""
+def test_folder_with_a_file_is_refused(tmp_path):
+    """And left unchanged."""
     (tmp_path / "walks").mkdir()
-    (tmp_path / "walks/notes.md").write_text("mine")
+    (tmp_path / "walks/notes.md").write_text("notes")
     result = invoke("new", "--book", str(tmp_path / "walks"))
     assert result.exit_code == 2
     assert "is not empty. A book is created in a new or empty folder" in result.output
@@ -111,16 +111,16 @@ def test_folder_that_holds_something_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["2nd paper", "class", "__", "book", "figures", "profiles", "companion"])
-def test_folder_whose_name_is_no_package_is_refused(tmp_path, name):
-    """Nor one that is a room of every book, or this machine; nothing is written."""
+def test_folder_with_an_invalid_package_name_is_refused(tmp_path, name):
+    """So is one with the name of another folder of every book, or of this package; nothing is written."""
     with pytest.raises(UserError):
         scaffold.create_book(tmp_path / name)
     assert list(tmp_path.rglob("*")) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["walks", "--book", "there"]], ids=["neither", "both"])
-def test_either_a_notebook_or_a_book(tmp_path, monkeypatch, arguments):
-    """The answer shows both."""
+@pytest.mark.parametrize("arguments", [[], ["walks", "--book", "folder"]], ids=["neither", "both"])
+def test_command_needs_either_a_notebook_or_a_book(tmp_path, monkeypatch, arguments):
+    """The error shows both forms."""
     monkeypatch.chdir(tmp_path)
     result = invoke("new", *arguments)
     assert result.exit_code == 2
@@ -129,8 +129,8 @@ def test_either_a_notebook_or_a_book(tmp_path, monkeypatch, arguments):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_second_notebook_stands_before_the_reference_pages(clone, monkeypatch):
-    """In the last part of the contents that is not those; the first one stays."""
+def test_second_notebook_is_listed_before_the_reference_pages(clone, monkeypatch):
+    """In the last part of the contents that is not the reference part."""
     monkeypatch.chdir(clone.root)
     assert invoke("new", "second_toy").exit_code == 0
     rows = re.findall(r"- file: (\S+)", (clone.root / "_toc.yml").read_text())

@@ -1,4 +1,4 @@
-"""`companion serve`: the port, the browser, and sites that are not to be shown. On loopback, ended by the test."""
+"""`companion serve`: the port, the browser, and incomplete sites. The tests stop the server."""
 
 import functools
 import re
@@ -19,7 +19,7 @@ from companion.io.errors import UserError
 
 @pytest.fixture
 def served(clone):
-    """A clone with a site, as if it had been built."""
+    """Return a clone with a site, as after a build."""
     site = clone.project.site("laptop")
     site.mkdir(parents=True)
     (site / "index.html").write_text("<title>Front</title>", encoding="utf-8")
@@ -30,55 +30,55 @@ def served(clone):
 
 @pytest.fixture
 def taken():
-    """A port at which somebody else listens."""
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        yield other.getsockname()[1]
+    """Return a port that another server uses."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
 
 
-def until_ended(clone, *arguments):
-    """What a server says first, up to its address, and what it answers there; then Ctrl-C."""
-    # where the tests run in the background, their children would ignore Ctrl-C
-    heeding = {"preexec_fn": functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)}
+def served_until_ctrl_c(clone, *arguments):
+    """Start a server; yield the lines of its output with the address last, its port and its page; then press Ctrl-C."""
+    # child processes of tests that run in the background would ignore Ctrl-C
+    signals = {"preexec_fn": functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)}
     command = [sys.executable, "-m", "companion", "serve", *arguments]
-    options = {"cwd": clone.root, "env": clone.environment, "stdout": subprocess.PIPE, "text": True, **heeding}
+    options = {"cwd": clone.root, "env": clone.environment, "stdout": subprocess.PIPE, "text": True, **signals}
     with subprocess.Popen(command, **options) as server:
         try:
-            said, found = [], None
-            while not found:
-                said.append(server.stdout.readline().strip())
-                assert said[-1], said
-                found = re.match(r"http://127\.0\.0\.1:(\d+)/", said[-1])
-            with urllib.request.urlopen(found[0], timeout=20) as answer:
-                page = answer.read().decode()
-            yield said, int(found[1]), page
+            lines, url = [], None
+            while not url:
+                lines.append(server.stdout.readline().strip())
+                assert lines[-1], lines
+                url = re.match(r"http://127\.0\.0\.1:(\d+)/", lines[-1])
+            with urllib.request.urlopen(url[0], timeout=20) as response:
+                page = response.read().decode()
+            yield lines, int(url[1]), page
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=20) == 0
         finally:
             server.kill()
 
 
-def test_taken_port_gives_way_to_the_next(served, taken):
-    """And it is said."""
-    for said, port, page in until_ended(served, "--port", str(taken)):
-        assert said[0] == f"Port {taken} is taken."
+def test_next_port_is_used_if_one_is_taken(served, taken):
+    """The output mentions the taken port."""
+    for lines, port, page in served_until_ctrl_c(served, "--port", str(taken)):
+        assert lines[0] == f"Port {taken} is taken."
         assert port > taken
         assert page == "<title>Front</title>"
 
 
-def test_ports_that_are_all_taken_are_named(served, taken, monkeypatch):
-    """With what to type instead."""
+def test_error_names_the_ports_that_are_all_taken(served, taken, monkeypatch):
+    """And a command that works."""
     monkeypatch.setattr(serve, "PORTS_TRIED", 1)
     with pytest.raises(UserError, match=f"Ports {taken} to {taken} are taken.*--port 0"):
         serve.listening(served.project.site("laptop"), taken)
 
 
-def test_browser_is_opened_if_asked(served, tmp_path):
-    """At the address that is served; a stand-in writes it down, and asks for the page as a browser does."""
+def test_option_open_opens_the_browser(served, tmp_path):
+    """At the address of the server; a stand-in for the browser loads the page and writes its address to a file."""
     note = tmp_path / "opened"
     program = "import sys, urllib.request as u; open(sys.argv[2], 'w').write(u.urlopen(sys.argv[1]).url)"
     served.environment["BROWSER"] = f"{sys.executable} -c {shlex.quote(program)} %s {note}"
-    for _, port, _ in until_ended(served, "--port", "0", "--open"):
-        for _ in range(1200):  # a minute, where it takes a second
+    for _, port, _ in served_until_ctrl_c(served, "--port", "0", "--open"):
+        for _ in range(1200):  # at most a minute; it takes about a second
             if note.is_file() and note.read_text():
                 break
             time.sleep(0.05)
@@ -86,8 +86,8 @@ def test_browser_is_opened_if_asked(served, tmp_path):
 
 
 @pytest.mark.parametrize("lost", ["page", "stamp"])
-def test_site_that_is_not_whole_is_not_shown(served, lost):
-    """None was built, or the last attempt failed; which, is said, and what to type."""
+def test_incomplete_site_is_not_served(served, lost):
+    """The error says whether no site was built or the last build failed, and what to type."""
     if lost == "page":
         (served.project.site("laptop") / "index.html").unlink()
     else:

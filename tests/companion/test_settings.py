@@ -1,4 +1,4 @@
-"""What the machine knows of a book is its `[tool.companion]` table, in the checkout and in the wheel alike."""
+"""The settings of a book are its table `[tool.companion]`, in a checkout and in a wheel."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ report = ["numpy"]
 
 @pytest.fixture
 def table(tmp_path):
-    """Write a pyproject.toml; its settings."""
+    """Return a function that writes a pyproject.toml and returns its settings."""
 
     def read(text):
         (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
@@ -34,7 +34,7 @@ def table(tmp_path):
 
 
 def test_table_is_read(table):
-    """The chapters are part of the science, named or not, and stand there once."""
+    """`science` contains the chapters package exactly once, whether the table lists it or not."""
     settings = table(FULL)
     assert settings == Settings(
         chapters="episodes",
@@ -68,14 +68,14 @@ def test_table_is_read(table):
         *("no figures", "a number for a figure", "no hours", "hours as text"),
     ],
 )
-def test_wrong_table_is_told_in_a_sentence(table, text, words):
-    """Which file, which entry, what it should be."""
+def test_wrong_table_is_an_error(table, text, words):
+    """The message names the file, the entry and the rule."""
     with pytest.raises(UserError, match=r"pyproject\.toml.*" + words):
         table(text)
 
 
 def test_edited_table_is_read_again(table, tmp_path):
-    """Within one process, too."""
+    """Within one process."""
     assert table(FULL).chapters == "episodes"
     path = tmp_path / "pyproject.toml"
     path.write_text(FULL.replace('chapters = "episodes"', 'chapters = "chapters"'), encoding="utf-8")
@@ -83,8 +83,8 @@ def test_edited_table_is_read_again(table, tmp_path):
     assert Settings.read(path).chapters == "chapters"
 
 
-def test_table_is_recognised_by_its_head(tmp_path):
-    """A file that only speaks of it has none."""
+def test_table_is_recognised_by_its_header(tmp_path):
+    """A comment with the name of the table is not one."""
     path = tmp_path / "pyproject.toml"
     assert not has_table(path)
     path.write_text("# see [tool.companion]\n")
@@ -94,7 +94,7 @@ def test_table_is_recognised_by_its_head(tmp_path):
 
 
 def test_a_book_is_where_both_files_are(tmp_path, monkeypatch):
-    """`_config.yml` and a table; from a folder below the nearest such folder is found."""
+    """The root of a book is the nearest parent folder with `_config.yml` and a table."""
     (tmp_path / "a/b/c").mkdir(parents=True)
     for folder in ("a", "a/b"):
         (tmp_path / folder / "_config.yml").touch()
@@ -105,7 +105,7 @@ def test_a_book_is_where_both_files_are(tmp_path, monkeypatch):
 
 @pytest.fixture
 def episodes(tmp_path, monkeypatch):
-    """A book's chapters package, imported; its folder."""
+    """Import a chapters package and return its folder."""
     package = tmp_path / "somewhere/episodes"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(
@@ -118,35 +118,34 @@ def episodes(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("place", ["..", "."], ids=["checkout", "wheel"])
 def test_notebook_finds_the_table_of_its_book(episodes, place):
-    """Beside the package, or in it."""
+    """It is next to the package or in it."""
     (episodes / place / "pyproject.toml").write_text(FULL)
     assert Settings.of_package("episodes").chapters == "episodes"
 
 
-def test_checkout_comes_before_wheel(episodes):
-    """An editable install has both, and people edit the one."""
+def test_table_next_to_the_package_has_priority(episodes):
+    """An editable install has both; users edit this one."""
     (episodes / "pyproject.toml").write_text(FULL.replace('["numpy"]', '["scipy"]'))
     (episodes / "../pyproject.toml").write_text(FULL)
     assert Settings.of_package("episodes").report == ("numpy",)
 
 
-def test_package_of_no_book_is_named(episodes):
-    """And the place where a table was looked for; a neighbour's pyproject.toml is none."""
+def test_package_without_a_table_is_an_error(episodes):
+    """The message names the package and its folder; a pyproject.toml without the table does not count."""
     (episodes / "../pyproject.toml").write_text("[project]\n")
     with pytest.raises(UserError, match=r"`episodes` stands in .*somewhere.*\[tool\.companion\]"):
         Settings.of_package("episodes")
 
 
-def test_context_is_opened_and_the_device_described(episodes, table):
-    """By the functions the table names; whatever the second says becomes text."""
+def test_functions_of_the_table_are_called(episodes, table):
+    """`context` is called; the result of `device` becomes text."""
     settings = table(FULL)
     settings.open_context()
     assert sys.modules["episodes"].opened == [1]
     assert settings.device_in_words() == "17"
 
 
-def test_a_book_may_need_neither(table):
-    """Then nothing is called, and nothing said."""
+def test_context_and_device_are_optional(table):
     settings = table('[tool.companion]\nchapters = "episodes"\n')
     settings.open_context()
     assert settings.device_in_words() is None

@@ -1,4 +1,4 @@
-"""The environment, the lock, the wheel, the command line: what a newcomer meets before the first figure."""
+"""The environment, the lock, the wheel and the command line."""
 
 import ast
 import importlib.util
@@ -37,18 +37,18 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def bounds(requirements):
-    """Name to version bounds, both in their normal form."""
+    """Return version bounds by normalised name."""
     parsed = map(Requirement, requirements)
     return {canonicalize_name(requirement.name): requirement.specifier for requirement in parsed}
 
 
 NAME = PYPROJECT["project"]["name"]
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
-ASKED = [*PYPROJECT["project"]["dependencies"], *(one for extra in EXTRAS.values() for one in extra)]
-# an extra may build on another
-NEEDED = bounds(one for one in ASKED if Requirement(one).name != NAME)
-# What is imported under a name of its own, or comes with something that is asked for.
-BROUGHT_BY = {
+REQUIRED = [*PYPROJECT["project"]["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
+# without extras that include another extra
+NEEDED = bounds(line for line in REQUIRED if Requirement(line).name != NAME)
+# Packages that are imported under another name than their distribution's, or that a required package needs.
+INSTALLED_WITH = {
     "PIL": "matplotlib",
     "annotated_types": "pydantic",
     "bs4": "beautifulsoup4",
@@ -65,47 +65,46 @@ BROUGHT_BY = {
     "sphinx": "jupyter_book",
     "traitlets": "papermill",
 }
-# Where scripts for runs of hours stand, which need a clone.
-MADE_BY_HAND = "data"
+# The folder of scripts for long runs, which need a clone.
+DATA_FOLDER = "data"
 PACKAGES = {"lib", "companion", "chapters"}
-# What a chapter reads where it is installed, and does without where it is not.
+# The weights that one chapter reads if they are installed.
 WEIGHTS = re.findall(r"^\S+==\S+$", (ROOT / "requirements-weights.in").read_text(encoding="utf-8"), re.MULTILINE)
 DIRECT = NEEDED | bounds(PYPROJECT["dependency-groups"]["dev"])
 
 
 @pytest.fixture(scope="module")
 def conda():
-    """What environment.yml asks of conda and, within, of pip."""
+    """Return the requirements that environment.yml gives to conda and to pip."""
     environment = YAML(typ="safe", pure=True).load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     own = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
     (through_pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
     return own, through_pip
 
 
-def test_conda_environment_is_the_project(conda):
-    """The same packages in the same bounds, whether conda or pip brings them."""
+def test_conda_environment_has_the_requirements_of_the_project(conda):
+    """The same packages with the same bounds, whether conda or pip installs them."""
     own, through_pip = conda
-    asked = bounds([entry for entry in [*own, *through_pip] if not entry.startswith(("python", "pip", "-e"))])
-    assert asked == NEEDED
+    required = bounds([entry for entry in [*own, *through_pip] if not entry.startswith(("python", "pip", "-e"))])
+    assert required == NEEDED
 
 
 def test_conda_environment_installs_the_clone(conda):
-    """Last, and editable."""
+    """As the last requirement, and editable."""
     own, through_pip = conda
     assert "pip" in own
     assert through_pip[-1] == "-e ."
 
 
-def test_conda_python_is_the_project_python(conda):
-    """The same bounds."""
+def test_conda_python_has_the_bounds_of_the_project(conda):
     (python,) = [entry for entry in conda[0] if entry.startswith("python")]
     assert SpecifierSet(python.removeprefix("python")) == SpecifierSet(PYPROJECT["project"]["requires-python"])
 
 
 def test_binder_installs_the_lock_and_the_clone():
-    """What was tested, then the clone as the Makefile installs it, with a Python that the project takes."""
-    asked = (ROOT / "binder/requirements.txt").read_text(encoding="utf-8").splitlines()
-    (lock,) = [line.removeprefix("-r ") for line in asked if not line.startswith("#")]
+    """The lock, then the clone as in the Makefile, with a supported Python."""
+    lines = (ROOT / "binder/requirements.txt").read_text(encoding="utf-8").splitlines()
+    (lock,) = [line.removeprefix("-r ") for line in lines if not line.startswith("#")]
     assert (ROOT / "binder" / lock).resolve() == ROOT / "requirements.lock"
     post_build = ROOT / "binder/postBuild"
     assert os.access(post_build, os.X_OK)
@@ -117,7 +116,7 @@ def test_binder_installs_the_lock_and_the_clone():
 
 @pytest.fixture(scope="module")
 def lock():
-    """Every locked requirement: the requirement itself, and its hashes."""
+    """Return all locked requirements with their hashes."""
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [
         line.split(" #")[0].split() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")
@@ -131,13 +130,12 @@ def lock():
     ]
 
 
-def test_lock_names_no_host():
-    """Whoever installs from it says where from."""
+def test_lock_contains_no_url():
     assert "://" not in (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
 def test_weights_are_installed_after_the_lock_and_may_be_missing():
-    """By hash, without what they depend on, never built here; a failure is a sentence."""
+    """With hashes, without dependencies and never built here; a failure prints a message."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (line,) = [line for line in makefile.splitlines() if "-r requirements-weights.lock" in line]
     assert {"--no-deps", "--require-hashes", "--only-binary"} <= set(line.split())
@@ -148,8 +146,8 @@ def test_weights_are_installed_after_the_lock_and_may_be_missing():
     assert "$(VENV)/.installed: requirements.lock requirements-weights.lock pyproject.toml" in makefile
 
 
-def test_weights_lock_pins_what_is_asked_for_and_names_no_host():
-    """Every file by its sha256."""
+def test_weights_lock_pins_the_weights_and_contains_no_url():
+    """Every file has its sha256."""
     text = (ROOT / "requirements-weights.lock").read_text(encoding="utf-8")
     assert re.findall(r"^(\S+==\S+) \\$", text, re.MULTILINE) == WEIGHTS
     assert "://" not in text
@@ -157,7 +155,7 @@ def test_weights_lock_pins_what_is_asked_for_and_names_no_host():
 
 
 def test_every_locked_requirement_is_pinned_and_hashed(lock):
-    """One version, at least one sha256."""
+    """One version and at least one sha256."""
     assert len(lock) > 100
     for requirement, hashes in lock:
         (specifier,) = requirement.specifier
@@ -167,7 +165,7 @@ def test_every_locked_requirement_is_pinned_and_hashed(lock):
 
 
 def test_lock_pins_every_direct_dependency_within_its_bounds(lock):
-    """Of the package, of the book and of the tests."""
+    """Of the library, the book and the tests."""
     for name, allowed in DIRECT.items():
         pins = [
             specifier.version
@@ -176,7 +174,7 @@ def test_lock_pins_every_direct_dependency_within_its_bounds(lock):
             for specifier in requirement.specifier
         ]
         assert pins, f"{name} is not locked: run `make lock`"
-        assert [pin for pin in pins if pin not in allowed] == [], f"{name} is locked out of its bounds {allowed}"
+        assert [pin for pin in pins if pin not in allowed] == [], f"the lock pins {name} outside its bounds {allowed}"
 
 
 def _imported(node):
@@ -187,7 +185,7 @@ def _imported(node):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The names of all files in a wheel built from a copy of the repository."""
+    """Build a wheel from a copy of the repository; return the names of its files."""
     folder = tmp_path_factory.mktemp("wheel")
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
@@ -205,7 +203,7 @@ def wheel(tmp_path_factory):
 
 
 def test_wheel_contains_all_code(wheel):
-    """Every module and every file of data, and what `companion new` copies, hidden files too."""
+    """Every module and data file, and the templates of `companion new`, including hidden files."""
     code = {
         path.relative_to(ROOT).as_posix()
         for package in PACKAGES
@@ -220,29 +218,29 @@ def test_wheel_contains_all_code(wheel):
 
 
 def test_wheel_contains_nothing_else(wheel):
-    """No tests, no figures: only the packages, what `companion verify` runs, the book's settings and the metadata."""
+    """Only the packages, the book that `companion verify` runs, its settings and the metadata; no tests or figures."""
     own = {path for path in wheel if ".dist-info/" not in path}
     assert {path.split("/")[0] for path in own} == PACKAGES
-    other = {path for path in own if not (ROOT / path).exists()}
-    assert {path for path in other if not path.startswith("chapters/project/")} == {"chapters/pyproject.toml"}
+    added = {path for path in own if not (ROOT / path).exists()}
+    assert {path for path in added if not path.startswith("chapters/project/")} == {"chapters/pyproject.toml"}
 
 
-def test_wheel_knows_the_settings_of_its_book(wheel):
-    """A notebook that runs from it finds them in the chapters package."""
+def test_wheel_contains_the_settings_of_its_book(wheel):
+    """A notebook that runs from the wheel reads them from the chapters package."""
     assert f"{Project(ROOT).settings.chapters}/pyproject.toml" in wheel
 
 
-def test_lowest_versions_are_the_bounds_of_what_a_notebook_needs():
-    """Which `.ci/wheel.py lowest` installs, each of them; every night, it and the newest are tried."""
+def test_lowest_versions_are_the_lower_bounds_of_the_requirements():
+    """`.ci/wheel.py lowest` installs them; the nightly workflow tests the lowest and the newest versions."""
     spec = importlib.util.spec_from_file_location("wheel", ROOT / ".ci/wheel.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     pins = bounds(script.lowest())
-    asked = bounds([*PYPROJECT["project"]["dependencies"], *EXTRAS["notebook"]])
-    assert pins.keys() == asked.keys()
+    required = bounds([*PYPROJECT["project"]["dependencies"], *EXTRAS["notebook"]])
+    assert pins.keys() == required.keys()
     for name, pin in pins.items():
-        (version,) = [one.version for one in pin]
-        assert f">={version}" in str(asked[name]), name
+        (version,) = [specifier.version for specifier in pin]
+        assert f">={version}" in str(required[name]), name
     nightly = YAML(typ="safe", pure=True).load((ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8"))
     job = nightly["jobs"]["wheel"]
     assert job["strategy"]["matrix"]["versions"] == ["lowest", "newest"]
@@ -252,13 +250,13 @@ def test_lowest_versions_are_the_bounds_of_what_a_notebook_needs():
 
 
 def test_both_commands_run_every_night_with_every_python_of_the_readme():
-    """CI runs them with 3.11; the nightly workflow with the others, and it fails if the build changes the checkout."""
+    """CI uses Python 3.11, the nightly workflow the others; it fails if the build changes the checkout."""
     sentence = re.search(r"They need Python ([\d., or]+) with", (ROOT / "README.md").read_text(encoding="utf-8"))
-    named = re.findall(r"3\.\d+", sentence[1])
-    assert all(version in SpecifierSet(PYPROJECT["project"]["requires-python"]) for version in named)
+    versions = re.findall(r"3\.\d+", sentence[1])
+    assert all(version in SpecifierSet(PYPROJECT["project"]["requires-python"]) for version in versions)
     nightly = YAML(typ="safe", pure=True).load((ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8"))
     job = nightly["jobs"]["pythons"]
-    assert ["3.11", *job["strategy"]["matrix"]["python"]] == named
+    assert ["3.11", *job["strategy"]["matrix"]["python"]] == versions
     assert job["env"] == {"PYTHON": "python${{ matrix.python }}"}
     commands = [step["run"] for step in job["steps"] if "run" in step]
     assert commands[0] == 'make PYTHON="$PYTHON" book'
@@ -267,40 +265,40 @@ def test_both_commands_run_every_night_with_every_python_of_the_readme():
 
 
 @pytest.mark.parametrize("package", sorted(PACKAGES))
-def test_packages_import_only_what_is_asked_for(package):
-    """`lib` what it needs itself, chapters and what notebooks ask of the machine what the extra `notebook` adds."""
+def test_packages_import_only_their_requirements(package):
+    """`lib` those without an extra, chapters also the extra `notebook`, `companion` all."""
     extras = {"lib": [], "chapters": ["notebook"], "companion": ["notebook", "book", "pdf"]}[package]
-    asked = bounds([*PYPROJECT["project"]["dependencies"], *(one for extra in extras for one in EXTRAS[extra])])
-    asked |= bounds(WEIGHTS if package == "chapters" else [])
-    modules = {name.replace("-", "_") for name in asked} | PACKAGES | set(sys.stdlib_module_names)
+    required = bounds([*PYPROJECT["project"]["dependencies"], *(line for extra in extras for line in EXTRAS[extra])])
+    required |= bounds(WEIGHTS if package == "chapters" else [])
+    modules = {name.replace("-", "_") for name in required} | PACKAGES | set(sys.stdlib_module_names)
     imported = {
         name.partition(".")[0]
         for path in (ROOT / package).rglob("*.py")
-        if path.parent.name != MADE_BY_HAND
+        if path.parent.name != DATA_FOLDER
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         for name in _imported(node)
     }
-    assert {name for name in imported if BROUGHT_BY.get(name, name) not in modules} == set()
+    assert {name for name in imported if INSTALLED_WITH.get(name, name) not in modules} == set()
 
 
-def test_wheel_carries_its_book(wheel):
-    """All that `companion verify` needs where there is no clone, and nothing that was generated."""
+def test_wheel_contains_its_book(wheel):
+    """Everything that `companion verify` needs without a clone, and no generated file."""
     project = Project(ROOT)
-    named = {"_config.yml", "_toc.yml", "requirements.lock", "book/references.bib", "profiles/smoke.yml"}
-    needed = named | {f"book/{name}.ipynb" for name in project.notebooks()}
-    carried = {path.removeprefix("chapters/project/") for path in wheel if path.startswith("chapters/project/")}
-    assert needed <= carried
-    assert {path for path in carried if not (ROOT / path).is_file()} == set()
+    files = {"_config.yml", "_toc.yml", "requirements.lock", "book/references.bib", "profiles/smoke.yml"}
+    needed = files | {f"book/{name}.ipynb" for name in project.notebooks()}
+    contained = {path.removeprefix("chapters/project/") for path in wheel if path.startswith("chapters/project/")}
+    assert needed <= contained
+    assert {path for path in contained if not (ROOT / path).is_file()} == set()
 
 
 def test_lib_is_tracked():
-    """The stock Python .gitignore ignores `lib/`."""
+    """GitHub's template of a Python .gitignore ignores `lib/`."""
     ignored = subprocess.run(["git", "check-ignore", "lib/measures.py"], cwd=ROOT, check=False, capture_output=True)
     assert ignored.returncode == 1
 
 
-def test_what_the_readme_lets_papermill_write_is_ignored():
-    """So that its own lines leave `git status` clean; what `companion` leaves, test_transcripts.py looks at."""
+def test_output_of_papermill_in_the_readme_is_ignored_by_git():
+    """The commands of the README leave `git status` clean; test_transcripts.py checks those of `companion`."""
     written = re.findall(r"papermill book/\S+ (\S+\.ipynb)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert written
     for path in [*written, f"{SCRATCH}/"]:
@@ -309,12 +307,12 @@ def test_what_the_readme_lets_papermill_write_is_ignored():
 
 
 def test_public_address_is_the_same_everywhere():
-    """Where a tool needs it spelled out, it is copied by `companion set-url`."""
+    """`companion set-url` copies it to the files that need it."""
     assert repository.differing(Project(ROOT)) == []
 
 
-def test_profiles_are_right():
-    """Every profile names notebooks that are, and values their chapters take."""
+def test_profiles_are_valid():
+    """Each overrides existing notebooks with valid values."""
     project = Project(ROOT)
     assert {"laptop", "smoke", "full"} <= set(project.profile_names())
     check_profiles(project)
@@ -325,28 +323,29 @@ def test_profiles_are_right():
 
 
 def invoke(*arguments):
+    """Run `companion` in this process."""
     return CliRunner(env={"COLUMNS": "160", "NO_COLOR": "1", "TERM": "dumb"}).invoke(cli.app, list(arguments))
 
 
-# As long as a name may be, in words.
+# A name of the greatest length.
 LONGEST = "longest_name_that_one_may_give"
 
 
-def test_new_lays_out_what_is_needed(forgotten, clone, monkeypatch):
-    """Beside another notebook, in every room; and it says which files it touched."""
+def test_new_creates_all_parts_of_a_notebook(forgotten, clone, monkeypatch):
+    """Next to an existing notebook; the output lists the files that changed."""
     monkeypatch.chdir(clone.root)
     before = clone.tree()
     result = invoke("new", "second_toy")
     assert result.exit_code == 0, result.output
     assert forgotten(clone.project) == []
     after = clone.tree()
-    touched = {path for path in after if after[path] != before.get(path)}
-    assert touched == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
+    changed = {path for path in after if after[path] != before.get(path)}
+    assert changed == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
     assert "companion run second_toy" in result.output
 
 
-def test_new_notebook_is_left_alone_by_the_commit_hook(clone):
-    """nbstripout, as pre-commit calls it, changes nothing."""
+def test_commit_hook_does_not_change_a_new_notebook(clone):
+    """nbstripout runs with the options of pre-commit."""
     config = YAML(typ="safe", pure=True).load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     hooks = {hook["id"]: hook for repository in config["repos"] for hook in repository["hooks"]}
     _, *options = hooks["nbstripout"]["entry"].split()
@@ -358,8 +357,8 @@ def test_new_notebook_is_left_alone_by_the_commit_hook(clone):
 
 
 @pytest.mark.parametrize("package", ["clone", "zebras", LONGEST])
-def test_new_writes_what_ruff_accepts(tmp_path, package):
-    """Layout and rules of this repository, before a word was changed, however the chapters package is called."""
+def test_new_book_passes_ruff(tmp_path, package):
+    """With the rules of this repository, for any name of the chapters package."""
     create_book(tmp_path / package, LONGEST[::-1])
     files = [package, f"book/{LONGEST[::-1]}.ipynb"]
     rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml")]
@@ -374,8 +373,8 @@ def test_new_writes_what_ruff_accepts(tmp_path, package):
 
 
 @pytest.mark.parametrize("name", ["a", "second_toy", LONGEST])
-def test_new_leaves_a_tree_that_lints(clone, monkeypatch, name):
-    """All of it, by the rules of this repository: what was written, and what was written into."""
+def test_book_with_a_new_notebook_passes_ruff(clone, monkeypatch, name):
+    """With the rules of this repository."""
     monkeypatch.chdir(clone.root)
     assert invoke("new", name).exit_code == 0
     rules = ["--no-cache", "--config", str(ROOT / "pyproject.toml"), "."]
@@ -384,8 +383,8 @@ def test_new_leaves_a_tree_that_lints(clone, monkeypatch, name):
         assert finished.returncode == 0, finished.stdout
 
 
-def test_new_refuses_names_that_would_not_lint(clone, monkeypatch):
-    """One letter more than the longest; nothing is written."""
+def test_new_refuses_names_that_make_lines_too_long(clone, monkeypatch):
+    """A name with one letter more than the longest; nothing is written."""
     assert len(LONGEST) == LONGEST_NAME
     monkeypatch.chdir(clone.root)
     before = clone.tree()
@@ -398,8 +397,8 @@ def test_new_refuses_names_that_would_not_lint(clone, monkeypatch):
 @pytest.mark.parametrize(
     "name", ["Upper", "two words", "2nd", "dash-ed", "_hidden", "trailing_", "a__b", "", "../x", "é"]
 )
-def test_new_refuses_what_is_no_name(clone, monkeypatch, name):
-    """Exit code 2, the rule, nothing written."""
+def test_new_refuses_invalid_names(clone, monkeypatch, name):
+    """Exit code 2; the message has the rule; nothing is written."""
     monkeypatch.chdir(clone.root)
     before = clone.tree()
     result = invoke("new", name)
@@ -409,8 +408,8 @@ def test_new_refuses_what_is_no_name(clone, monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", ["toy", "references", "claims", "book", "clone", "class", "lambda"])
-def test_new_refuses_what_is_taken(clone, monkeypatch, name):
-    """By a notebook, a page, the build's own target, the chapters package or the language."""
+def test_new_refuses_names_in_use(clone, monkeypatch, name):
+    """Names of a notebook, a page, a build target, the chapters package, and keywords of Python."""
     monkeypatch.chdir(clone.root)
     before = clone.tree()
     result = invoke("new", name)
@@ -478,7 +477,33 @@ def test_help_of_a_command_begins_with_one_sentence(name):
     assert invoke(name, "-h").exit_code == 0
 
 
-# Imports these with stand-ins for libraries that are not there: what is None cannot be imported.
+def documented_commands():
+    """Return the words of every `companion` command that a tracked file mentions, as a line of code or in backticks."""
+    patterns = ["*.md", "*.txt", "*.ipynb", "*.py", "*.smk", "*.yml", "*.toml", "Snakefile", "Makefile"]
+    listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, check=True, capture_output=True, text=True)
+    line = re.compile(r"(?:^\s*(?:\.venv/bin/|\$\(BIN\)/)?|`)companion ([a-z][^`#\n]*)", re.MULTILINE)
+    return {
+        (path, *command.split())
+        for path in listed.stdout.splitlines()
+        if path != "CHANGELOG.md" and (ROOT / path).is_file()
+        for command in line.findall((ROOT / path).read_text(encoding="utf-8"))
+    }
+
+
+def test_documented_commands_and_options_exist():
+    """In the README, pages, docstrings, messages and the Makefile; the changelog has old names too."""
+    commands = documented_commands()
+    assert {"README.md", "CONTRIBUTING.md", "Makefile", "companion/build/workflow.smk"} <= {
+        path for path, *_ in commands
+    }
+    for path, name, *words in commands:
+        assert name in COMMANDS, f"{path}: companion {name}"
+        known = {option for parameter in COMMANDS[name].params for option in parameter.opts} | {"-h", "--help"}
+        used = {word for word in words if re.match(r"--?[a-z]", word)}
+        assert used <= known, f"{path}: companion {name} {' '.join(words)}"
+
+
+# Run {then} without the libraries {lacking}: a module that is None in sys.modules cannot be imported.
 LACKING = "import sys; sys.modules.update(dict.fromkeys({lacking!r})); {then}"
 
 
@@ -487,8 +512,8 @@ def import_lacking(lacking, then):
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
 
 
-def test_command_line_says_what_it_lacks():
-    """To those who installed the library alone."""
+def test_command_line_names_a_missing_library():
+    """For users who installed the package without extras."""
     finished = import_lacking(["typer"], "from companion.__main__ import main; main()")
     assert finished.returncode == 1
     assert finished.stderr.startswith("The command line needs typer, which is not installed.")
@@ -496,37 +521,37 @@ def test_command_line_says_what_it_lacks():
 
 
 @pytest.mark.parametrize("name", ["begin", "Column"])
-def test_a_lazy_import_says_what_it_lacks(name):
-    """Its own cause, not that there is no such name."""
+def test_a_lazy_import_names_a_missing_library(name):
+    """The error does not say that `companion` has no such name."""
     finished = import_lacking(["pandas"], f"from companion import {name}")
     last = finished.stderr.splitlines()[-1]
     assert last.startswith(f"ModuleNotFoundError: `companion.{name}` needs pandas, which is not installed.")
     assert "extra `notebook`" in last
 
 
-def test_a_lazy_import_that_fails_says_why(monkeypatch):
-    """Also where Python would take the cause for a name that is not there: two libraries that do not fit together."""
+def test_a_lazy_import_that_fails_gives_the_reason(monkeypatch):
+    """Also for an AttributeError of incompatible libraries, which Python would report as a missing name."""
 
-    def unfit(_):
+    def fail(_):
         raise AttributeError("module 'numpy' has no attribute 'long'")
 
-    monkeypatch.setattr(companion, "import_module", unfit)
+    monkeypatch.setattr(companion, "import_module", fail)
     with pytest.raises(
         ImportError, match=r"companion\.authoring\.publish could not be imported: module 'numpy' has no"
     ):
         companion.begin  # noqa: B018
 
 
-def test_a_name_that_is_not_there_is_no_import_that_failed():
+def test_an_unknown_name_is_an_attribute_error():
     assert not hasattr(companion, "publish")
 
 
-# What Python brings on every system but Windows.
+# Modules of the standard library that Windows lacks.
 NOT_ON_WINDOWS = ["fcntl", "grp", "pwd", "resource", "termios"]
 
 
 def test_importing_needs_nothing_that_windows_lacks():
-    """Neither the library nor any module of the machine; whether they work there was not tried."""
+    """Every module of `lib` and `companion` can be imported without them; their functions were not tried on Windows."""
     names = "[m.name for m in pkgutil.walk_packages(companion.__path__, 'companion.')]"
     then = f"import importlib, pkgutil, companion, lib; print(len([importlib.import_module(name) for name in {names}]))"
     finished = import_lacking(NOT_ON_WINDOWS, then)
@@ -534,8 +559,8 @@ def test_importing_needs_nothing_that_windows_lacks():
     assert int(finished.stdout) > 40
 
 
-def test_jupyterlab_shows_boxes():
-    """The locked JupyterLab takes the locked MyST extension; `jupyter labextension list` says so."""
+def test_jupyterlab_renders_theorem_boxes():
+    """`jupyter labextension list` shows that the locked JupyterLab accepts the locked MyST extension."""
     command = [sys.executable, "-m", "jupyterlab.labextensions", "list"]
     finished = subprocess.run(command, check=False, capture_output=True, text=True)
     assert re.search(r"jupyterlab-myst v\S+ enabled OK", plain(finished.stdout + finished.stderr))
@@ -549,23 +574,23 @@ def test_help_of_a_command_names_its_options(command):
 
 
 def test_no_command_shows_the_help():
-    """Typed alone, `companion` says what it can do."""
+    """`companion` without a command prints the help."""
     assert "Usage:" in plain(invoke().output)
 
 
 def test_version_is_that_of_the_checkout():
-    """With its name and its place, because there may be several."""
-    said = invoke("--version")
-    assert said.exit_code == 0
+    """With its name and path, because there may be several checkouts."""
+    result = invoke("--version")
+    assert result.exit_code == 0
     project = PYPROJECT["project"]
-    assert said.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT})"
+    assert result.output.replace("\n", "") == f"{project['name']} {project['version']} ({ROOT})"
 
 
 SHELL = "import sys; sys.argv = ['companion']; from companion.__main__ import main; main()"
 
 
 @pytest.mark.parametrize(
-    ("typed", "offered"),
+    ("typed", "completions"),
     [
         ("companion ser", {"serve"}),
         ("companion run t", {"toy"}),
@@ -573,45 +598,44 @@ SHELL = "import sys; sys.argv = ['companion']; from companion.__main__ import ma
         ("companion list --profile ", {"laptop", "smoke", "full"}),
     ],
 )
-def test_shell_completes_commands_and_names(clone, typed, offered):
+def test_shell_completes_commands_and_names(clone, typed, completions):
     """As `companion --install-completion` sets it up."""
     clone.environment |= {
         "_COMPANION_COMPLETE": "complete_bash",
         "COMP_WORDS": typed,
         "COMP_CWORD": str(len(typed.split(" ")) - 1),
     }
-    assert set(clone.python("-c", SHELL).stdout.split()) == offered
+    assert set(clone.python("-c", SHELL).stdout.split()) == completions
 
 
 def test_shell_completes_nothing_outside_a_book(monkeypatch):
-    """And shows no fault in the middle of a line."""
+    """And shows no error."""
 
-    def nowhere():
+    def fail():
         raise UserError("no book")
 
-    monkeypatch.setattr(Project, "here", nowhere)
+    monkeypatch.setattr(Project, "here", fail)
     assert terminal.completer(Project.notebooks)("") == []
 
 
-def test_outside_a_clone_the_installed_one_is_found(tmp_path, monkeypatch):
-    """An editable install remembers where it is."""
+def test_outside_a_clone_the_installed_one_is_used(tmp_path, monkeypatch):
+    """That of the editable install."""
     monkeypatch.chdir(tmp_path)
     assert Project.here().root == ROOT
 
 
-def test_from_within_the_clone_its_root_is_found(clone, monkeypatch):
-    """As git does."""
+def test_root_of_a_clone_is_found_from_a_subfolder(clone, monkeypatch):
     monkeypatch.chdir(clone.root / "clone" / "toy")
     assert Project.here().root == clone.root
 
 
 @pytest.mark.parametrize("name", ["slurm", "kubernetes"])
-def test_profiles_of_clusters_hold_only_options(name):
-    """Of Snakemake or, by their names, of the plugins they are for; they resume, and send again what was ended."""
+def test_profiles_of_clusters_have_only_valid_options(name):
+    """Options of Snakemake or of the plugin; the profiles resume and resubmit failed jobs."""
     profile = YAML(typ="safe", pure=True).load((ROOT / f"profiles/{name}/config.yaml").read_text(encoding="utf-8"))
     assert profile["executor"] == name
     assert profile["retries"] >= 1
     assert profile["rerun-incomplete"] is True
-    said = subprocess.run([sys.executable, "-m", "snakemake", "--help"], check=True, capture_output=True, text=True)
-    options = set(re.findall(r"--([a-z-]+)", said.stdout))
+    finished = subprocess.run([sys.executable, "-m", "snakemake", "--help"], check=True, capture_output=True, text=True)
+    options = set(re.findall(r"--([a-z-]+)", finished.stdout))
     assert {key for key in profile if key not in options and not key.startswith(f"{name}-")} == set()

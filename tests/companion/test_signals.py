@@ -1,6 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGKILL: what was begun ends, and leaves nothing behind but what had ended.
+"""Ctrl-C, SIGTERM and SIGKILL end a command with its child processes; only finished results remain.
 
-No test waits for a computation that is to be stopped: it would take ten minutes.
+The computation that the tests stop would take ten minutes.
 """
 
 import os
@@ -18,7 +18,7 @@ import pytest
 from companion.build import execution, fork_server
 from companion.io import processes, signals
 
-FOREVER = """# means, for ever
+FOREVER = """# means, after ten minutes
 import os
 import time
 from pathlib import Path
@@ -32,7 +32,7 @@ publish(toy_error, toy_error.simulate(p.lengths, p.repeats, seed=p.seed))
 
 @pytest.fixture
 def endless(clone):
-    """A clone whose notebook does not end, and a folder of temporary files of its own, with a short name."""
+    """Return a clone whose notebook runs for ten minutes, with its own temporary folder (of a short name)."""
     clone.rewrite_cell("# means", FOREVER)
     folder = Path(tempfile.mkdtemp(prefix="stop-", dir="/tmp"))
     clone.environment["TMPDIR"] = str(folder)
@@ -42,6 +42,7 @@ def endless(clone):
 
 
 def begin(clone, *arguments: str) -> subprocess.Popen[str]:
+    """Start a command in the clone."""
     return subprocess.Popen(
         [sys.executable, "-m", "companion", *arguments],
         cwd=clone.root,
@@ -54,15 +55,15 @@ def begin(clone, *arguments: str) -> subprocess.Popen[str]:
 
 
 def wait_for(condition, process=None):
-    """Until `condition` gives something true, while `process` works."""
-    while not (found := condition()):
+    """Wait until `condition` returns a true value and return it; fail if `process` ends before."""
+    while not (value := condition()):
         assert process is None or process.poll() is None, process.communicate()
         time.sleep(0.05)
-    return found
+    return value
 
 
 def kernel_of(clone, process) -> int:
-    """The process that computes, when it does."""
+    """Wait until the kernel computes; return its process id."""
     text = wait_for(lambda: (clone.root / "began").is_file() and (clone.root / "began").read_text(), process)
     return int(text)
 
@@ -78,40 +79,40 @@ def is_gone(pid: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_ends_with_its_kernel(endless, number):
-    """With a sentence, and what a shell says of the signal; its folders are gone."""
+    """With a message and the exit code that a shell gives to the signal; its temporary folders are removed."""
     process = begin(endless, "run", "toy")
     kernel = kernel_of(endless, process)
     process.send_signal(number)
-    said, complained = process.communicate()
+    output, errors = process.communicate()
     assert process.returncode == 128 + number
-    assert signals.SENTENCE in complained
-    assert "Traceback" not in said + complained
+    assert signals.SENTENCE in errors
+    assert "Traceback" not in output + errors
     wait_for(lambda: is_gone(kernel))
     assert not (endless.root / "ended").exists()
     assert list(endless.temporary.iterdir()) == []
     assert list(endless.project.build("laptop").staging.iterdir()) == []
 
 
-# What is there at moments of the first seconds of a run, one after the other: imports, staging, sockets, a kernel.
+# Moments of the first seconds of a run, with conditions that recognise them.
 MOMENTS = {
-    "imports": lambda clone, said: True,
-    "said to run": lambda clone, said: said,
-    "staging": lambda clone, said: any(clone.project.build("laptop").staging.glob("*")),
-    "sockets": lambda clone, said: any(clone.temporary.glob(f"{execution.SOCKETS}*")),
-    "kernel": lambda clone, said: any(clone.temporary.glob(f"{execution.SOCKETS}*/kernel.json")),
+    "imports": lambda clone, line: True,
+    "first output": lambda clone, line: line,
+    "staging": lambda clone, line: any(clone.project.build("laptop").staging.glob("*")),
+    "sockets": lambda clone, line: any(clone.temporary.glob(f"{execution.SOCKETS}*")),
+    "kernel": lambda clone, line: any(clone.temporary.glob(f"{execution.SOCKETS}*/kernel.json")),
 }
 
 
-# The command, which says when it begins to import what is slow.
-TELLING = """
+# Run the command and print a line before its slow imports.
+ANNOUNCED_RUN = """
 import sys
 
-class Telling:
+class Announcement:
     def find_spec(name, *_):
         if name == "companion.cli":
             print("importing")
 
-sys.meta_path.insert(0, Telling)
+sys.meta_path.insert(0, Announcement)
 sys.argv = ["companion", "run", "toy"]
 from companion.__main__ import main
 main()
@@ -119,10 +120,9 @@ main()
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_ctrl_c_in_the_first_seconds_ends_at_once(endless, moment):
-    """Whatever is being imported or started."""
+def test_ctrl_c_in_the_first_seconds_ends_a_run_at_once(endless, moment):
     process = subprocess.Popen(
-        [sys.executable, "-u", "-c", TELLING],
+        [sys.executable, "-u", "-c", ANNOUNCED_RUN],
         cwd=endless.root,
         env=endless.environment,
         stdout=subprocess.PIPE,
@@ -130,29 +130,29 @@ def test_ctrl_c_in_the_first_seconds_ends_at_once(endless, moment):
         text=True,
     )
     assert process.stdout.readline() == "importing\n"
-    said = process.stdout.readline() if moment == "said to run" else ""
-    wait_for(lambda: MOMENTS[moment](endless, said), process)
+    line = process.stdout.readline() if moment == "first output" else ""
+    wait_for(lambda: MOMENTS[moment](endless, line), process)
     process.send_signal(signal.SIGINT)
-    said, complained = process.communicate()
-    assert process.returncode == 130, complained
-    assert "Traceback" not in said + complained
-    assert signals.SENTENCE in complained
+    output, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert "Traceback" not in output + errors
+    assert signals.SENTENCE in errors
     assert not (endless.root / "ended").exists()
     assert list(endless.temporary.iterdir()) == []
 
 
-def test_a_build_ends_with_all_that_works_for_it(endless):
+def test_a_build_ends_with_all_its_processes(endless):
     """Snakemake, the run that it started, and the kernel."""
     process = begin(endless, "build", "--target", "figures")
     kernel = kernel_of(endless, process)
-    working = [*descendants(process.pid), kernel]
-    assert len(working) > 3
+    pids = [*descendants(process.pid), kernel]
+    assert len(pids) > 3
     process.terminate()
-    said, complained = process.communicate()
+    output, errors = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
-    assert signals.SENTENCE in complained
-    assert "Traceback" not in said + complained
-    wait_for(lambda: all(map(is_gone, working)))
+    assert signals.SENTENCE in errors
+    assert "Traceback" not in output + errors
+    wait_for(lambda: all(map(is_gone, pids)))
     assert list(endless.temporary.glob(f"{execution.SOCKETS}*")) == []
     assert list(endless.project.build("laptop").staging.iterdir()) == []
 
@@ -161,10 +161,10 @@ def descendants(pid: int) -> list[int]:
     return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 
-def test_what_a_killed_run_left_is_gone_after_the_next(endless):
-    """Its sockets, and what it had half done; one of one's own too. What is at work is left alone."""
-    at_work = begin(endless, "run", "toy", "-p", "seed=2")
-    kernel_of(endless, at_work)
+def test_the_next_run_removes_what_a_killed_run_left(endless):
+    """It removes sockets and staging folders, also of custom runs, and keeps those of a run that is active."""
+    active = begin(endless, "run", "toy", "-p", "seed=2")
+    kernel_of(endless, active)
     (endless.root / "began").unlink()
     killed = begin(endless, "run", "toy", "-p", "seed=1")
     kernel_of(endless, killed)
@@ -177,13 +177,13 @@ def test_what_a_killed_run_left_is_gone_after_the_next(endless):
     )
     finished = endless.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
-    assert at_work.poll() is None
+    assert active.poll() is None
     for kind, before in (("sockets", sockets), ("staging", staging)):
         left = set(folders(endless, kind))
         assert len(left) == 1
         assert left < before
-    processes.end([at_work])
-    at_work.communicate()
+    processes.end([active])
+    active.communicate()
     assert folders(endless, "sockets") == folders(endless, "staging") == []
 
 
@@ -193,8 +193,7 @@ def folders(clone, kind: str) -> list[Path]:
     return [path for path in clone.project.generated.rglob(".staging/*") if path.is_dir()]
 
 
-def test_a_sweep_that_is_stopped_ends_its_runs(endless):
-    """And begins no other."""
+def test_a_stopped_sweep_ends_its_runs_and_starts_no_other(endless):
     process = begin(endless, "sweep", "toy", "-p", "seed=1:5", "--cores", "1")
     kernel = kernel_of(endless, process)
     (endless.root / "began").unlink()
@@ -206,16 +205,15 @@ def test_a_sweep_that_is_stopped_ends_its_runs(endless):
     assert len(list(endless.project.runs.iterdir())) == 1
 
 
-def test_a_process_that_will_not_end_is_killed(monkeypatch):
-    """With its children, also where their parent ended at once."""
+def test_a_process_that_ignores_sigterm_is_killed(monkeypatch):
+    """So are children that ignore it, also if their parent has ended."""
     monkeypatch.setattr(processes, "GRACE", 0.5)
-    deaf = (
-        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
-    )
-    parent = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {deaf!r}]); time.sleep(600)"
+    ignore = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    child = f"{ignore}; print('ignoring', flush=True); time.sleep(600)"
+    parent = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(600)"
     with processes.started([sys.executable, "-c", parent], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "deaf\n"
+        assert process.stdout.readline() == "ignoring\n"
         children = descendants(process.pid)
     assert process.poll() == -signal.SIGTERM
     wait_for(lambda: all(map(is_gone, children)))
@@ -227,48 +225,49 @@ def test_a_process_that_will_not_end_is_killed(monkeypatch):
 
 @pytest.fixture
 def building(endless):
-    """A build of two notebooks, of which one does not end in its forked kernel, and the processes that work for it."""
+    """Start a build of two notebooks, one of which runs for ten minutes; yield it, that kernel, all processes."""
     if not fork_server.can_be():
-        pytest.skip("forked on Linux only")
+        pytest.skip("kernels are forked on Linux only")
     assert endless.companion("new", "second").returncode == 0
     endless.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["json"]\n')
     process = begin(endless, "build", "--target", "figures")
     kernel = kernel_of(endless, process)
-    working = [*psutil.Process(process.pid).children(recursive=True)]
-    assert kernel in [one.pid for one in working]
-    yield process, kernel, working
-    for one in working:
-        if one.is_running():
-            one.kill()
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert kernel in [child.pid for child in children]
+    yield process, kernel, children
+    for child in children:
+        if child.is_running():
+            child.kill()
     process.kill()
     process.communicate()
 
 
-def one_that(working: list[psutil.Process], *words: str) -> psutil.Process:
-    return next(one for one in working if one.is_running() and all(word in one.cmdline() for word in words))
+def with_words(candidates: list[psutil.Process], *words: str) -> psutil.Process:
+    """Return the running process whose command line has all `words`."""
+    running = (process for process in candidates if process.is_running())
+    return next(process for process in running if all(word in process.cmdline() for word in words))
 
 
-def test_a_kernel_ends_with_the_run_that_asked_for_it(building):
-    """Killed, so that it can tell nobody."""
-    _, kernel, working = building
-    one_that(working, "-m", "run", "toy").kill()
+def test_a_kernel_ends_with_its_run(building):
+    """The run is killed, so that it cannot end the kernel itself."""
+    _, kernel, children = building
+    with_words(children, "-m", "run", "toy").kill()
     wait_for(lambda: is_gone(kernel))
 
 
-def test_a_kernel_ends_with_its_nursery(building):
-    """The run says that its kernel died."""
-    process, kernel, working = building
-    one_that(working, "-P").kill()
+def test_a_run_reports_that_its_kernel_died_with_the_fork_server(building):
+    process, kernel, children = building
+    with_words(children, "-P").kill()
     os.kill(kernel, signal.SIGKILL)
-    said, _ = process.communicate()
+    output, _ = process.communicate()
     assert process.returncode == 2
-    assert "its kernel died" in said
+    assert "its kernel died" in output
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_the_nursery_ends_with_the_build(building, number):
-    process, _, working = building
+def test_the_fork_server_ends_with_the_build(building, number):
+    process, _, children = building
     process.send_signal(number)
-    nursed = one_that(working, "-P")
+    server = with_words(children, "-P")
     process.wait()
-    wait_for(lambda: is_gone(nursed.pid))
+    wait_for(lambda: is_gone(server.pid))

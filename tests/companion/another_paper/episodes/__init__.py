@@ -4,10 +4,10 @@ import numpy as np
 
 
 def quiet() -> None:
-    """What every computation here runs in."""
+    """Set the context of every computation of this book."""
     np.seterr(all="raise")
 
 
 def device() -> str:
-    """What computes, in words."""
+    """Return the name of the computing device."""
     return "NumPy"

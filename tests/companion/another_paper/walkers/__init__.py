@@ -1,3 +1,3 @@
-"""The science of this book: walkers on the line."""
+"""The library of this book: random walks on the line."""
 
 from walkers.line import ends as ends

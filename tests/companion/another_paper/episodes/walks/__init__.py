@@ -1,1 +1,1 @@
-"""How far random walks go, and how often they are back."""
+"""The distance of random walks, and how often they return."""

@@ -1,4 +1,4 @@
-"""What `walks` can be rerun with."""
+"""Parameters of the notebook `walks`."""
 
 from typing import Annotated
 
@@ -8,11 +8,11 @@ import companion
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the default values are in the notebook."""
 
-    seed: Annotated[int, Field(ge=0, description="Every random number follows from it.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
     steps: Annotated[
-        list[Annotated[int, Field(ge=2, multiple_of=2)]], Field(min_length=1, description="Steps a walk, even numbers.")
+        list[Annotated[int, Field(ge=2, multiple_of=2)]], Field(min_length=1, description="Even numbers of steps.")
     ]
-    walkers: Annotated[int, Field(ge=10, description="Independent walkers of each number of steps.")]
-    quantile: Annotated[float, Field(gt=0.0, description="Standard errors that the worst comparison may deviate by.")]
+    walkers: Annotated[int, Field(ge=10, description="Number of independent walkers for each number of steps.")]
+    quantile: Annotated[float, Field(gt=0.0, description="Tolerance of the largest deviation, in standard errors.")]

@@ -1,4 +1,4 @@
-"""The walks of this chapter, which both figures look at."""
+"""The walks that both figures of this chapter show."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,11 +7,11 @@ import numpy as np
 from companion.authoring.tasks import gather
 from episodes.walks.tasks import tasks
 
-# By number of steps: where the walkers are at the end.
+# The final positions of the walkers, by number of steps.
 Ends = Mapping[int, np.ndarray]
 
 
 def walk(steps: Sequence[int], walkers: int, *, seed: int) -> Ends:
-    """Walks of every number of steps."""
+    """Return the final positions of the walkers for every number of steps."""
     values = gather(tasks(seed=seed, steps=steps, walkers=walkers))
     return {n: value["ends"] for n, value in zip(steps, values, strict=True)}

@@ -14,7 +14,7 @@ from episodes.walks.paths import Ends
 
 
 def numbers(ends: Ends) -> Numbers:
-    """A row a number of steps."""
+    """Return one row per number of steps."""
     shares = [np.mean(these == 0) for these in ends.values()]
     sizes = [len(these) for these in ends.values()]
     table = pd.DataFrame({"steps": list(ends), "share": shares, "law": [np.sqrt(2 / (np.pi * n)) for n in ends]})
@@ -29,7 +29,7 @@ def numbers(ends: Ends) -> Numbers:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Points, and the limit."""
+    """Draw the points and the limit."""
     figure, axes = plt.subplots(figsize=(7, 4))
     axes.plot(table["steps"], table["share"], "o")
     axes.plot(table["steps"], table["law"], color=ink(), linestyle="--")

@@ -16,13 +16,13 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import ink
 from episodes.walks.paths import Ends
 
-# The sheet and the points; no number depends on them.
+# Size of the figure and colour of the points; no number depends on them.
 SIZE = (7, 4)
 COLOUR = "C0"
 
 
 def numbers(ends: Ends, quantile: float) -> Numbers:
-    """A row a number of steps, and the tracked law."""
+    """Return one row per number of steps, with the tracked formula, and the claim."""
     law = pd.read_csv(Path(__file__).parent / "data" / "laws.csv").set_index("law")["exponent"]["diffusion"]
     rows = [
         {
@@ -60,7 +60,7 @@ def _claim(table: pd.DataFrame, quantile: float) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Points with bars, and the law."""
+    """Draw the points with error bars and the line."""
     figure, axes = plt.subplots(figsize=SIZE)
     axes.errorbar(table["steps"], table["mean_square"], yerr=2 * table["std_error"], fmt="o", color=COLOUR)
     axes.plot(table["steps"], table["law"], color=ink(), linestyle="--")
