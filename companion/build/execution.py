@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from companion.analysis import dependencies, import_recorder
-from companion.authoring.tasks import FOLDER
 from companion.build import cache_keys, fork_server, publication_policy, task_cache
 from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
 from companion.figures import store
@@ -175,6 +174,8 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
         environment = {OUT: str(staging), PROFILE: spec.profile, CACHE: str(project.cache)}
         # the cached results of tasks are those of the profile's own parameters
         if not spec.parameters and (tasks := task_cache.folder(project, run)):
+            from companion.authoring.tasks import FOLDER  # imports NumPy
+
             environment[FOLDER] = str(tasks)
         if spec.figure:
             notebook = _leave_only(notebook, spec.figure, staging)

@@ -8,13 +8,16 @@ import inspect
 import io
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from companion.authoring.tasks import Tasks
 from companion.build import cache_keys
 from companion.build.run_spec import CheckedRun, RunSpec
 from companion.io import atomic
 from companion.io.errors import UserError, did_you_mean
 from companion.project.paths import CACHE, Project
+
+if TYPE_CHECKING:
+    from companion.authoring.tasks import Tasks
 
 
 def folder(project: Project, run: CheckedRun) -> Path | None:
@@ -58,6 +61,6 @@ def compute(project: Project, spec: RunSpec, task: str) -> Path:
     return results / f"{task}.npz"
 
 
-def _tasks(project: Project, run: CheckedRun) -> Tasks:
+def _tasks(project: Project, run: CheckedRun) -> "Tasks":
     listed = project.import_module(f"{project.settings.chapters}.{run.spec.notebook}.tasks").tasks
     return listed(**{parameter: run.values[parameter] for parameter in inspect.signature(listed).parameters})

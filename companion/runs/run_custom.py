@@ -10,7 +10,6 @@ from companion.figures.record import ClaimRecord
 from companion.io import atomic
 from companion.io.errors import ClaimsFailed
 from companion.project.paths import Project
-from companion.runs import report
 from companion.runs.custom_runs import Run
 
 
@@ -20,6 +19,8 @@ def run_custom(project: Project, spec: RunSpec) -> RunResult:
     The page is written even if the result is fresh, because the published figures may have changed.
     """
     result = execution.run(project, spec)
+    from companion.runs import report  # imports pandas, and a wrong parameter should be reported at once
+
     build = result.build
     waiting = f"{spec.notebook}: waiting for another process that runs it"
     with atomic.locked(build.locks / spec.notebook, waiting):

@@ -55,7 +55,7 @@ def test_the_record_has_profile_steps_functions_and_sources(ran):
     """The sources are those of the science, not of `companion`."""
     record = store.read_record(ran.project.published / "toy", FIGURE)
     assert record.profile == "laptop"
-    assert list(record.sources) == ["clone/toy/parameters.py", CODE]
+    assert list(record.sources) == [CODE, "clone/toy/parameters.py"]
     assert list(record.steps[-2:]) == [
         "errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)",
         "publish(toy_error, errors)",
