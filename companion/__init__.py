@@ -1,6 +1,6 @@
-"""The publishing machine: parameters checked, notebooks run, figures published with their data and claims.
+"""Publish executable books: check parameters, run notebooks, publish figures with their data and claims.
 
-A table of contents; what is heavy is imported when it is asked for, so that the command line answers at once.
+The names below are the public API of chapters. A name is imported on first use, so that the command line starts fast.
 """
 
 from importlib import import_module
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from companion.project.parameters import Seed as Seed
     from companion.runs.rerun import rerun as rerun
 
-_HOMES = {
+_MODULES = {
     "Alternative": "figures.schema",
     "Claim": "figures.schema",
     "Column": "figures.schema",
@@ -35,17 +35,25 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = f"companion.{_HOMES[name]}"
+    module = f"companion.{_MODULES[name]}"
     try:
-        return getattr(import_module(home), name)
+        return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(without(error.name, f"`companion.{name}`", "notebook"), name=error.name) from error
-    except AttributeError as error:  # which `from companion import …` would take for a name that is not there
-        raise ImportError(f"{home} could not be imported: {error}") from error
+        raise ModuleNotFoundError(
+            missing_library(error.name, f"`companion.{name}`", "notebook"), name=error.name
+        ) from error
+    except AttributeError as error:  # `from companion import …` would report a missing name instead
+        raise ImportError(f"{module} could not be imported: {error}") from error
 
 
-def without(missing: str | None, what: str, extra: str) -> str:
-    """Return the message about a library that is not installed, with the extra that installs it."""
-    return f"{what} needs {missing}, which is not installed. The distribution asks for it with its extra `{extra}`."
+def missing_library(library: str | None, user: str, extra: str) -> str:
+    """Return the error message for a library that is not installed.
+
+    Args:
+      library: the import name of the library.
+      user: what needs the library.
+      extra: the extra of this distribution that installs the library.
+    """
+    return f"{user} needs {library}, which is not installed. The distribution installs it with its extra `{extra}`."

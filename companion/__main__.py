@@ -2,7 +2,7 @@
 
 import sys
 
-from companion import without
+from companion import missing_library
 from companion.io import signals
 
 
@@ -13,11 +13,11 @@ def main() -> None:
         try:
             from companion.cli import app
         except ModuleNotFoundError as error:
-            sys.exit(without(error.name, "The command line", "book"))
+            sys.exit(missing_library(error.name, "The command line", "book"))
         app()
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt as stopped:
         print(signals.SENTENCE, file=sys.stderr)
-        sys.exit(signals.exit_code(stop))
+        sys.exit(signals.exit_code(stopped))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def test_every_picture_has_a_headline():
 def test_drawing_code_imports_no_science(name, figure):
     """The code that draws a figure imports neither `lib` nor JAX, SciPy or equinox."""
     library = dependencies.Library.at(ROOT, ["lib", "chapters"])
-    parts = library._closure([PROJECT.figure_module(name, figure)], "picture", machine=())
+    parts = library._closure([PROJECT.figure_module(name, figure)], "picture", own_modules=())
     for path, part in parts:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         tree.body = dependencies._statements(tree, part)
@@ -195,6 +195,7 @@ PUBLIC = {
     "lib.finite_prompt": "participation score_error mean_output output_error sample_output rate_exponent "
     "quadrature_error",
     "lib.flow": "gradient_flow",
+    "lib.mixtures": "denoising_bayes_risk denoising_linear_risk discriminant_bayes_risk mixture_quadrature_error",
     "lib.icl": "LinearRegression block_attention",
     "lib.single_location": "Spiked Max Overlaps bayes_risk attention_risk best_risk replica bayes_optimal_risk softmax "
     "linear erf softplus sigmoid relu exp hardmax",

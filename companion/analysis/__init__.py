@@ -1,1 +1,1 @@
-"""What sources depend on, their fingerprints, and the index of public names."""
+"""Static analysis of sources: dependencies and their digests, locked versions, the index of public names."""

@@ -1,9 +1,9 @@
-"""Which sources numbers and pictures come from, found by reading imports, and their digests.
+"""Find the sources that numbers and pictures depend on, by reading imports, and compute their digests.
 
-Only what can change a result counts: comments, docstrings and blank lines do not. A figure file is read as two parts:
-what `draw` needs is the picture's, everything else the numbers'. Re-exporting `__init__` files are looked through, not
-followed: `from lib import attend` leads to `lib/attention.py` and to nothing else. An import of a whole package, `from
-lib import icl`, counts everything that the package imports.
+A digest covers the code that can change a result: comments, docstrings and blank lines are left out. A figure module
+has two parts: the code that `draw` needs belongs to the picture, all other code to the numbers. An `__init__` file that
+re-exports names is not a dependency itself: `from lib import attend` leads to `lib/attention.py` only. An import of a
+whole package, `from lib import icl`, leads to everything that the package imports.
 """
 
 import ast
@@ -21,110 +21,133 @@ from companion.io.errors import UserError
 
 Part = Literal["numbers", "picture", "whole"]
 
-# The modules of this package that can change the result of a task, a number, or a picture.
-OF_TASKS = ("companion.authoring.tasks",)
-OF_NUMBERS = (
+# The modules of this package on which every task, all numbers and every picture depend.
+TASK_MODULES = ("companion.authoring.tasks",)
+NUMBERS_MODULES = (
     "companion.figures.table_io",
     "companion.authoring.tasks",
     "companion.authoring.publish",
     "companion.figures.schema",
     "companion.figures.record",
 )
-OF_PICTURES = ("companion.figures.rendering", "companion.figures.style")
+PICTURE_MODULES = ("companion.figures.rendering", "companion.figures.style")
 MACHINE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
 class Library:
-    """The packages whose sources decide results, each with the folder that holds it."""
+    """The packages whose sources decide results, each with its parent folder."""
 
     places: tuple[tuple[str, Path], ...]
 
     @classmethod
     def at(cls, root: Path, packages: Iterable[str]) -> "Library":
-        """The packages of a checkout. Raises a `UserError` if one is not there."""
+        """Return the packages of a checkout. Raise a `UserError` if one is missing."""
         for package in packages:
             if not (root / package).is_dir():
                 raise UserError(
-                    f"[tool.companion] of {root / 'pyproject.toml'} names the package {package!r}, and there is no "
+                    f"[tool.companion] of {root / 'pyproject.toml'} names the package {package!r}, but there is no "
                     f"folder {root / package}."
                 )
         return cls((*((package, root) for package in packages), (MACHINE.name, MACHINE.parent)))
 
     @classmethod
     def installed(cls, packages: Iterable[str]) -> "Library":
-        """The packages as Python would import them here."""
+        """Return the packages that Python imports in this environment."""
         return cls((*((package, _home(package)) for package in packages), (MACHINE.name, MACHINE.parent)))
 
-    def numbers_digests(self, modules: Iterable[str], machine: Sequence[str] = OF_NUMBERS) -> dict[str, str]:
-        """For every source file that numbers computed by way of `modules` come from, the digest of its part.
+    def numbers_digests(self, modules: Iterable[str], own_modules: Sequence[str] = NUMBERS_MODULES) -> dict[str, str]:
+        """Return the digests of the sources that decide the numbers of a notebook, by file name.
 
-        `machine` lists the files of this package that count.
+        Args:
+          modules: the modules that the notebook imports.
+          own_modules: the modules of this package that count as sources.
         """
-        return self._digests(self._closure([*modules, *machine], "numbers", machine))
+        return self._digests(self._closure([*modules, *own_modules], "numbers", own_modules))
 
     def picture_digest(self, figure: str) -> str:
-        """Return the digest of everything that draws `figure`, a module.
+        """Return the digest of the sources that draw a figure, given the name of its module.
 
-        Its `draw`, its docstring, their imports, the style.
+        The sources are `draw`, its imports, the docstring and the style.
         """
-        parts = self._digests(self._closure([figure, *OF_PICTURES], "picture", machine=OF_PICTURES))
+        parts = self._digests(self._closure([figure, *PICTURE_MODULES], "picture", own_modules=PICTURE_MODULES))
         text = ast.get_docstring(_tree(self._file(figure))) or ""
         return digest("\n".join([*(f"{name} {value}" for name, value in parts.items()), text]).encode())[:16]
 
     def files(self, names: Iterable[str]) -> list[str]:
-        """The source files behind modules or functions, this package's left out, as paths below their packages."""
-        found = self._closure(names, "whole", machine=())
-        return sorted({self._name(path) for path, _ in found if not path.is_relative_to(MACHINE)})
+        """Return the source files that modules or functions depend on, without those of this package, sorted."""
+        closure = self._closure(names, "whole", own_modules=())
+        return sorted({self._name(path) for path, _ in closure if not path.is_relative_to(MACHINE)})
 
     def shown(self, figure: str, functions: Sequence[str]) -> list[str]:
-        """What a reader is shown as the code of `figure`: the chapter's shared functions behind it, then its own.
+        """Return the functions and classes that the site shows as the code of a figure.
 
-        `functions` are those that the notebook calls. Both as dotted names, in the order of their files.
+        Args:
+          figure: the figure module.
+          functions: the functions that the notebook calls for it.
+
+        Returns:
+          Dotted names: first those of the chapter that several figures may share, then those of the figure module.
         """
-        return [f"{module}.{name}" for module, name in self._in_order(self._behind(figure, functions)[0], figure)]
+        return [
+            f"{module}.{name}" for module, name in self._in_order(self._names_reached(figure, functions)[0], figure)
+        ]
 
     def named(self, figure: str, functions: Sequence[str]) -> set[str]:
-        """What that code takes from elsewhere, as it was imported: `lib.attend`, and whatever is below a module."""
-        return {f"{module}.{name}" for module, name in self._behind(figure, functions)[1]}
+        """Return the names from outside the chapter that the code of a figure uses, such as `lib.attend`.
 
-    def _behind(self, figure: str, functions: Sequence[str]) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-        """The chapter's own names that the code of a figure leads to, by module, and those of others it names."""
+        The arguments are those of `shown`.
+        """
+        return {f"{module}.{name}" for module, name in self._names_reached(figure, functions)[1]}
+
+    def _names_reached(
+        self, figure: str, functions: Sequence[str]
+    ) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+        """Return the names that the code of a figure reaches, with their modules: inside and outside its chapter."""
         chapter = figure.rpartition(".")[0]
-        seen: set[tuple[str, str]] = set()
-        beyond: set[tuple[str, str]] = set()
-        pending = [(figure, own) for own in ("simulate", "numbers", "draw")]
+        inside: set[tuple[str, str]] = set()
+        outside: set[tuple[str, str]] = set()
+        pending = [(figure, name) for name in ("simulate", "numbers", "draw")]
         pending += [tuple(name.rpartition(".")[::2]) for name in functions]
         while pending:
             module, name = pending.pop()
             if not module.startswith(chapter):
-                beyond.add((module, name))
+                outside.add((module, name))
                 continue
-            if (module, name) in seen or (path := self._find(module)) is None:
+            if (module, name) in inside or (path := self._find(module)) is None:
                 continue
             tree = _tree(path)
             if name not in _bindings(tree):
                 continue
-            seen.add((module, name))
-            pending += [(module, other) for other in _uses(tree, name)]
+            inside.add((module, name))
+            pending += [(module, used) for used in _uses(tree, name)]
             pending += _used_elsewhere(tree, name)
-        return seen, beyond
+        return inside, outside
 
-    def _in_order(self, seen: set[tuple[str, str]], figure: str) -> list[tuple[str, str]]:
-        def place(found: tuple[str, str]) -> tuple[bool, str, int]:
-            module, name = found
+    def _in_order(self, names: set[tuple[str, str]], figure: str) -> list[tuple[str, str]]:
+        """Return the functions and classes among `names`, sorted by module and line, those of the figure last."""
+
+        def position(definition: tuple[str, str]) -> tuple[bool, str, int]:
+            module, name = definition
             return module == figure, module, _bindings(_tree(self._file(module)))[name].lineno
 
-        shown = [found for found in seen if self._is_definition(*found) and not found[0].endswith(".parameters")]
-        return sorted(shown, key=place)
+        definitions = [
+            (module, name)
+            for module, name in names
+            if self._is_definition(module, name) and not module.endswith(".parameters")
+        ]
+        return sorted(definitions, key=position)
 
     def _is_definition(self, module: str, name: str) -> bool:
         node = _bindings(_tree(self._file(module)))[name]
         return isinstance(node, ast.FunctionDef | ast.ClassDef)
 
-    def _closure(self, names: Iterable[str], part: Part, machine: Sequence[str]) -> list[tuple[Path, Part]]:
-        """Files and which part of each, reached from `names`; of this package those in `machine`, not followed."""
-        machinery = {self._file(module) for module in machine}
+    def _closure(self, names: Iterable[str], part: Part, own_modules: Sequence[str]) -> list[tuple[Path, Part]]:
+        """Return the files reached from `names`, each with the part of it that counts.
+
+        The modules `own_modules` of this package count, but their imports are not followed; its other modules do not.
+        """
+        own_files = {self._file(module) for module in own_modules}
         seen: dict[Path, Part] = {}
         pending = [path for name in names for path in self._of_dotted(name)]
         while pending:
@@ -132,16 +155,16 @@ class Library:
             if path in seen:
                 continue
             if path.is_relative_to(MACHINE):
-                if path in machinery:
+                if path in own_files:
                     seen[path] = "whole"
                 continue
             seen[path] = part if _is_figure(_tree(path)) else "whole"
             pending.extend(self._imports(path, seen[path]))
         return sorted(seen.items())
 
-    def _digests(self, found: list[tuple[Path, Part]]) -> dict[str, str]:
-        # by name: the folders of this machine must not matter
-        return dict(sorted((self._name(path), _part_digest(_tree(path), path, part)) for path, part in found))
+    def _digests(self, closure: list[tuple[Path, Part]]) -> dict[str, str]:
+        # keyed by name, so that the digests do not depend on the folder of the checkout
+        return dict(sorted((self._name(path), _part_digest(_tree(path), path, part)) for path, part in closure))
 
     def _imports(self, path: Path, part: Part) -> Iterator[Path]:
         for node in _import_statements(_tree(path), part):
@@ -157,15 +180,15 @@ class Library:
                         yield from self._files_of(module or "", alias.name)
 
     def _of_dotted(self, name: str) -> Iterator[Path]:
-        """`a.b` as a module, else as the name b of module a."""
+        """Yield the files of `a.b`, read as a module or else as the name `b` of module `a`."""
         if self._find(name) is not None:
             yield from self._files_of(name, None)
         else:
-            module, _, own = name.rpartition(".")
-            yield from self._files_of(module, own)
+            module, _, attribute = name.rpartition(".")
+            yield from self._files_of(module, attribute)
 
     def _files_of(self, module: str, name: str | None) -> Iterator[Path]:
-        """The files that `import module`, or `from module import name`, takes its content from."""
+        """Yield the files that define what `import module`, or `from module import name`, imports."""
         place = self._place(module)
         if place is None:
             return
@@ -195,8 +218,8 @@ class Library:
         place = self._place(module)
         if place is None:
             return None
-        found = (place.with_suffix(".py"), place / "__init__.py")
-        return next((path for path in found if path.is_file()), None)
+        candidates = (place.with_suffix(".py"), place / "__init__.py")
+        return next((path for path in candidates if path.is_file()), None)
 
     def _file(self, module: str) -> Path:
         path = self._find(module)
@@ -212,43 +235,49 @@ class Library:
 
 
 def digest(content: bytes) -> str:
-    """sha256, in hexadecimal."""
+    """Return the SHA-256 of `content`, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def tree(path: Path) -> ast.Module:
-    """The program in a file, read once as long as the file stays as it is."""
+    """Return the syntax tree of a file; it is cached until the file changes."""
     return _tree(path)
 
 
 def imported_names(program: ast.Module) -> dict[str, str]:
-    """What names that a file imports mean, as dotted names."""
+    """Return the dotted names of the names that a program imports with `from ... import ...`."""
     return _imported(program)
 
 
 def own_names(program: ast.Module) -> set[str]:
-    """The functions and classes that a file defines, and the values that it gives names to."""
+    """Return the top-level names that a program defines: functions, classes and values."""
     imports = {
         alias for node in program.body for alias in _bound(node) if isinstance(node, ast.Import | ast.ImportFrom)
     }
     return set(_bindings(program)) - imports
 
 
-def same_code(one: Path, other: Path, part: Part) -> bool:
-    """Return whether two versions of a source are the same code: `part` of a figure's file, or all of another file."""
-    if one.read_bytes() == other.read_bytes():
+def same_code(old: Path, new: Path, part: Part) -> bool:
+    """Return whether two versions of a source have the same code.
+
+    Args:
+      old: one version.
+      new: the other version.
+      part: the part of a figure module to compare; other modules are compared as a whole.
+    """
+    if old.read_bytes() == new.read_bytes():
         return True
-    trees = [_tree(path) for path in (one, other)]
+    trees = [_tree(path) for path in (old, new)]
     parts = [part if _is_figure(tree) else "whole" for tree in trees]
-    if _part_digest(trees[0], one, parts[0]) != _part_digest(trees[1], other, parts[1]):
+    if _part_digest(trees[0], old, parts[0]) != _part_digest(trees[1], new, parts[1]):
         return False
     return part == "numbers" or ast.get_docstring(trees[0]) == ast.get_docstring(trees[1])
 
 
 def plain_code(source: str, keep: Sequence[ast.stmt] | None = None) -> str:
-    """Python without comments, docstrings and blank lines; of the statements only those to `keep`.
+    """Return a source without comments, docstrings and blank lines; only the statements `keep`, by default all.
 
-    Positions decide, not `ast.unparse`, whose spelling differs between versions of Python.
+    The function cuts lines by position. `ast.unparse` would not do: its output differs between versions of Python.
     """
     return _of_lines(_cleaned(source, ast.parse(source)), keep)
 
@@ -260,11 +289,11 @@ def _home(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations))).resolve().parent
 
 
-# Trees are read anew when their file changes, so what follows from one is remembered with it.
+# A changed file has a new tree, so results that depend on a tree only can be cached.
 @cache
 def _part_digest(tree: ast.Module, path: Path, part: Part) -> str:
-    kept = None if part == "whole" else _statements(tree, part)
-    return digest(_of_lines(_cleaned_file(tree, path), kept).encode())[:16]
+    statements = None if part == "whole" else _statements(tree, part)
+    return digest(_of_lines(_cleaned_file(tree, path), statements).encode())[:16]
 
 
 @cache
@@ -284,17 +313,17 @@ def _is_figure(tree: ast.Module) -> bool:
 
 @cache
 def _statements(tree: ast.Module, part: Part) -> list[ast.stmt]:
-    """The top-level statements of one part of a file; a figure's parts share what both need."""
+    """Return the top-level statements of one part of a file; the two parts of a figure module may overlap."""
     if part == "whole":
         return tree.body
     always = [node for node in tree.body if not list(_bound(node))]
     roots = ["draw"] if part == "picture" else _public(tree) - {"draw"}
-    kept = _reached(tree, {*roots, *_mentioned(tree, always)})
-    return [node for node in tree.body if node in always or kept & set(_bound(node))]
+    reached = _reached(tree, {*roots, *_mentioned(tree, always)})
+    return [node for node in tree.body if node in always or reached & set(_bound(node))]
 
 
 def _public(tree: ast.Module) -> set[str]:
-    """The functions and classes of a file that others may use, so that a notebook's steps may."""
+    """Return the public functions and classes of a file, which the cells of a notebook may call."""
     definitions = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     return {node.name for node in definitions if not node.name.startswith("_")}
 
@@ -312,26 +341,26 @@ def _reached(tree: ast.Module, names: Iterable[str]) -> set[str]:
 
 @cache
 def _used_elsewhere(tree: ast.Module, name: str) -> list[tuple[str, str]]:
-    """Names of other modules that the definition of `name` uses, by way of the imports of its file."""
-    imported, found = _imported(tree), []
+    """Return the names from other modules, with their modules, that the definition of `name` uses."""
+    imported, used = _imported(tree), []
     for node in ast.walk(_bindings(tree)[name]):
         match node:
             case ast.Attribute(value=ast.Name(id=alias), attr=attribute) if alias in imported:
-                found.append((imported[alias], attribute))
+                used.append((imported[alias], attribute))
             case ast.Name(id=alias) if alias in imported:
-                module, _, own = imported[alias].rpartition(".")
-                found.append((module, own))
-    return found
+                module, _, attribute = imported[alias].rpartition(".")
+                used.append((module, attribute))
+    return used
 
 
 @cache
 def _uses(tree: ast.Module, name: str) -> list[str]:
-    """The top-level names of a file that the definition of `name` mentions."""
+    """Return the top-level names of a file that the definition of `name` mentions, sorted."""
     return sorted(_mentioned(tree, [node for node in tree.body if name in _bound(node)]) - {name})
 
 
 def _mentioned(tree: ast.Module, nodes: Iterable[ast.AST]) -> set[str]:
-    """The top-level names of a file that some of its statements mention."""
+    """Return the top-level names of a file that `nodes` mention."""
     names = {leaf.id for node in nodes for leaf in ast.walk(node) if isinstance(leaf, ast.Name)}
     return names & set(_bindings(tree))
 
@@ -356,11 +385,11 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 
 @cache
 def _imported(tree: ast.Module) -> dict[str, str]:
-    found = {}
+    imported = {}
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            imported |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return imported
 
 
 def _first_line(node: ast.stmt) -> int:
@@ -372,26 +401,26 @@ Position = tuple[int, int]
 
 
 def _cleaned(source: str, tree: ast.Module) -> list[str | None]:
-    """Return the lines of a source without comments and docstrings; None for a line of which nothing is left."""
+    """Return the lines of a source without comments and docstrings; a line that becomes empty is None."""
     lines = source.split("\n")
     nodes = list(ast.walk(tree))
     strings = [node for node in nodes if _is_string(node)]
     docstrings = list(_docstrings(nodes, lines))
-    # lines that end inside a string, where spaces and blank lines are content
+    # lines that end inside a string, in which spaces and blank lines are content
     verbatim = {line for node in strings for line in range(node.lineno, node.end_lineno or node.lineno)}
     verbatim -= {line for (first, _), (last, _) in docstrings for line in range(first, last)}
     for start, end in sorted([*_comments(source, strings), *docstrings], reverse=True):
         _cut(lines, start, end)
-    left = ((line if number in verbatim else line.rstrip(), number) for number, line in enumerate(lines, 1))
-    return [line if line or number in verbatim else None for line, number in left]
+    stripped = ((line if number in verbatim else line.rstrip(), number) for number, line in enumerate(lines, 1))
+    return [line if line or number in verbatim else None for line, number in stripped]
 
 
 def _of_lines(cleaned: Sequence[str | None], keep: Sequence[ast.stmt] | None) -> str:
-    """The lines of the statements to keep, by default all."""
-    kept = range(1, len(cleaned) + 1)
+    """Return the text of the lines of the statements `keep`, by default of all lines."""
+    numbers = range(1, len(cleaned) + 1)
     if keep is not None:
-        kept = sorted({number for node in keep for number in range(_first_line(node), (node.end_lineno or 0) + 1)})
-    return "\n".join(line for number in kept if (line := cleaned[number - 1]) is not None)
+        numbers = sorted({number for node in keep for number in range(_first_line(node), (node.end_lineno or 0) + 1)})
+    return "\n".join(line for number in numbers if (line := cleaned[number - 1]) is not None)
 
 
 def _is_string(node: ast.AST) -> TypeGuard[ast.JoinedStr | ast.Constant]:
@@ -399,26 +428,26 @@ def _is_string(node: ast.AST) -> TypeGuard[ast.JoinedStr | ast.Constant]:
 
 
 def _comments(source: str, strings: Iterable[ast.AST]) -> Iterator[tuple[Position, Position]]:
-    """Each from its # to the end of the line.
+    """Yield the start and the end of each comment.
 
-    Token by token, which takes ten times as long, only where a # stands between the ends of a string.
+    A source is tokenized, which takes ten times as long, only if a `#` is inside a string.
     """
     lines = source.split("\n")
-    found = {number: line.index("#") for number, line in enumerate(lines, 1) if "#" in line}
-    if found and any(_may_hold(node, lines, found) for node in strings):
+    hashes = {number: line.index("#") for number, line in enumerate(lines, 1) if "#" in line}
+    if hashes and any(_contains_hash(node, lines, hashes) for node in strings):
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
                 yield token.start, token.end
     else:
-        yield from (((number, column), (number, len(lines[number - 1]))) for number, column in found.items())
+        yield from (((number, column), (number, len(lines[number - 1]))) for number, column in hashes.items())
 
 
-def _may_hold(node: Any, lines: list[str], found: Mapping[int, int]) -> bool:
-    """Whether one of the places `found`, columns by line, is where this string stands."""
+def _contains_hash(node: Any, lines: list[str], hashes: Mapping[int, int]) -> bool:
+    """Return whether a string contains the first `#` of a line; `hashes` gives their columns by line."""
     start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-    inside = (number for number in range(start[0], end[0] + 1) if number in found)
+    inside = (number for number in range(start[0], end[0] + 1) if number in hashes)
     first, end = _in_characters(lines, *start), _in_characters(lines, *end)
-    return any(first <= (number, found[number]) < end for number in inside)
+    return any(first <= (number, hashes[number]) < end for number in inside)
 
 
 def _docstrings(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[Position, Position]]:
@@ -432,7 +461,7 @@ def _docstrings(nodes: Iterable[ast.AST], lines: list[str]) -> Iterator[tuple[Po
 
 
 def _in_characters(lines: list[str], line: int, offset: int) -> Position:
-    """ast counts bytes, tokenize characters."""
+    """Return a position of `ast`, which counts bytes, in characters, as `tokenize` counts."""
     return line, len(lines[line - 1].encode()[:offset].decode())
 
 

@@ -1,7 +1,7 @@
-"""Copies of the book's modules as a kernel imports them.
+"""Copy the book's modules as a kernel imports them.
 
-A source that is edited before a kernel imports it, and put back after, leaves its numbers and no other trace. This is
-an extension of IPython, which the runner loads into its kernels before anything of the book.
+A source may be edited before a kernel imports it and restored afterwards. The copies show which version computed the
+numbers. This module is an IPython extension, which the runner loads into a kernel before any module of the book.
 """
 
 import os
@@ -22,7 +22,7 @@ FOLDER = "imported"
 
 
 class ImportRecorder(MetaPathFinder):
-    """Finds nothing itself; of each module that is found below `root` it leaves a copy in `folder`, as below `root`."""
+    """An import hook that copies every imported module below `root` to `folder`; it finds no module itself."""
 
     def __init__(self, root: Path, folder: Path):
         self.root, self.folder = root, folder
@@ -30,21 +30,21 @@ class ImportRecorder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None, so that others find the module."""
-        found = PathFinder.find_spec(fullname, path, target)
-        if found is not None and found.has_location and found.origin and found.origin.endswith(".py"):
-            source = Path(found.origin)
-            ours = source.is_relative_to(self.root) and not source.is_relative_to(sys.prefix)
-            if ours and self.folder.parent.is_dir():  # else the runner was killed, and the next one has cleaned up
-                kept = self.folder / source.relative_to(self.root)
-                with suppress(OSError):  # whoever imports the module will say so
-                    kept.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(source, kept)
+        """Copy the source of the module, and return None so that the next finder imports it."""
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.has_location and spec.origin and spec.origin.endswith(".py"):
+            source = Path(spec.origin)
+            in_book = source.is_relative_to(self.root) and not source.is_relative_to(sys.prefix)
+            if in_book and self.folder.parent.is_dir():  # a killed runner's folder may have been removed
+                copy = self.folder / source.relative_to(self.root)
+                with suppress(OSError):  # an unreadable source raises its own error on import
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source, copy)
         return None
 
 
 def load_ipython_extension(_shell: Any) -> None:
-    """Keep what is imported from here on where the runner asked for results; traces of programs are kept, too."""
+    """Install the import hook if a runner started this kernel, and run the garbage collector less often."""
     startup.collect_seldom()
     if out := os.environ.get(OUT):
         sys.meta_path.insert(0, ImportRecorder(Path.cwd(), Path(out) / FOLDER))

@@ -1,8 +1,8 @@
-"""Versions of packages as a lock file pins them: those that compute, and those that draw.
+"""Read the versions of the packages that can change a number or a picture from a lock file.
 
 A lock file written by `uv pip compile` or `pip-compile` names under each package the packages that need it (`# via`).
-From these notes follows which locked packages a computation can reach. A new version of any other package, for
-example of a documentation tool, leaves every number as it is.
+These notes determine the locked packages that a computation can reach. A new version of any other package, for example
+of a documentation tool, changes no number.
 """
 
 import re
@@ -39,7 +39,7 @@ def locked_versions(lock: Path, roots: Iterable[str]) -> dict[str, str]:
 
 @cache
 def _read(lock: Path, _modified: int) -> tuple[dict[str, str], dict[str, set[str]]]:
-    """The pinned versions, and for each package the packages under its `# via`."""
+    """Return the pinned versions by package, and for each package the packages under its `# via`."""
     versions: dict[str, str] = {}
     needed_by: dict[str, set[str]] = {}
     name = None

@@ -13,13 +13,13 @@ from companion.io.atomic import replacing
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The arrays of one computation in one file. `run` identifies the computation: the file of another is refused."""
+    """The arrays of one computation in a file; `run` identifies the computation."""
 
     path: Path
     run: str
 
     def load(self, start: Sequence[npt.ArrayLike]) -> Sequence[npt.ArrayLike]:
-        """Return the arrays saved last, bit by bit, or `start` if there are none.
+        """Return the arrays that were saved last, unchanged, or `start` if there is no file.
 
         Raises:
           ValueError: if the file belongs to another run, or its arrays have other shapes or types than `start`.
@@ -29,20 +29,20 @@ class Checkpoint:
         with np.load(self.path) as file:
             run = str(file["run"])
             arrays = [file[f"arr_{i}"] for i in range(len(file.files) - 1)]
-        if run != self.run or _looks(arrays) != _looks(start):
+        if run != self.run or _shapes_and_types(arrays) != _shapes_and_types(start):
             raise ValueError(
-                f"`{self.path}` is the checkpoint of another run: remove it, or give this run another file. "
-                f"It is of {run!r}, this is {self.run!r}."
+                f"`{self.path}` is the checkpoint of another run, {run!r}, not of {self.run!r}. Remove it, or give "
+                "this run another file."
             )
         return arrays
 
     def save(self, arrays: Sequence[npt.ArrayLike]) -> None:
-        """Replace the file atomically: after a kill or a loss of power it is complete, old or new."""
+        """Replace the file atomically: after a kill or a power failure it contains either the old or the new arrays."""
         with replacing(self.path) as file:
             np.savez(file, *map(np.asarray, arrays), run=np.asarray(self.run))
             file.flush()
             os.fsync(file.fileno())
 
 
-def _looks(arrays: Sequence[npt.ArrayLike]) -> list[tuple[tuple[int, ...], np.dtype]]:
+def _shapes_and_types(arrays: Sequence[npt.ArrayLike]) -> list[tuple[tuple[int, ...], np.dtype]]:
     return [(array.shape, array.dtype) for array in map(np.asarray, arrays)]

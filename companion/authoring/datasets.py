@@ -63,15 +63,26 @@ def make(script: str, description: str | None, tables: Mapping[str, Callable[[],
 def in_parts(
     notebook: str, name: str, parts: Sequence[Any], compute: Callable[[Any], np.ndarray], size: int
 ) -> np.ndarray:
-    """Return the results of all parts, shape (parts, size). A killed run resumes where it stopped."""
-    place = Project.here().generated / "checkpoints" / f"{notebook}-{name}.npz"
-    checkpoint = Checkpoint(place, f"{name}, {len(parts)} parts: {parts!r}")
-    done, kept = map(np.array, checkpoint.load([np.zeros(len(parts), bool), np.full((len(parts), size), np.nan)]))
+    """Compute a long table part by part; a killed run resumes where it stopped.
+
+    Args:
+      notebook: the notebook of the dataset, which names the checkpoint.
+      name: the table.
+      parts: the arguments of `compute`, which identify the computation.
+      compute: returns the result of one part, shape (size,).
+      size: number of values per part.
+
+    Returns:
+      The results of all parts, shape (parts, size).
+    """
+    path = Project.here().generated / "checkpoints" / f"{notebook}-{name}.npz"
+    checkpoint = Checkpoint(path, f"{name}, {len(parts)} parts: {parts!r}")
+    done, results = map(np.array, checkpoint.load([np.zeros(len(parts), bool), np.full((len(parts), size), np.nan)]))
     for i, part in enumerate(track(parts, description=name)):
         if not done[i]:
-            kept[i], done[i] = compute(part), True
-            checkpoint.save([done, kept])
-    return kept
+            results[i], done[i] = compute(part), True
+            checkpoint.save([done, results])
+    return results
 
 
 def origin_of(project: Project) -> dict[str, Any]:
@@ -101,7 +112,7 @@ def keep(folder: Path, name: str, result: Result, origin: Mapping[str, Any]) -> 
 
 
 def faults(folder: Path) -> list[str]:
-    """Return one sentence per fault of the tables below `folder`: no record, other bytes, other columns."""
+    """Return one sentence per fault of the tables below `folder`: a missing record, changed bytes or columns."""
     return [sentence for path in sorted(folder.rglob(f"*{DATA}")) for sentence in _faults(path, folder)]
 
 
@@ -110,10 +121,10 @@ def _faults(path: Path, folder: Path) -> list[str]:
     if not path.with_suffix(RECORD).is_file():
         return [f"{name} has no record"]
     record = json.loads(path.with_suffix(RECORD).read_text(encoding="utf-8"))
-    found = []
+    sentences = []
     if record.get("sha256") != digest(path.read_bytes()):
-        found.append(f"{name} does not match the checksum in its record")
+        sentences.append(f"{name} does not match the checksum in its record")
     if list(record.get("columns", ())) != path.read_text(encoding="utf-8").partition("\n")[0].split(","):
-        found.append(f"the columns of {name} differ from those in its record")
+        sentences.append(f"the columns of {name} differ from those in its record")
     missing = [part for part in ("table", "parameters", "command", "made", "machine", "versions") if part not in record]
-    return found + [f"the record of {name} lacks `{part}`" for part in missing]
+    return sentences + [f"the record of {name} lacks `{part}`" for part in missing]

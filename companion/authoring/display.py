@@ -1,6 +1,6 @@
-"""How a published figure is displayed in a notebook.
+"""Display a published figure in a notebook.
 
-Nothing here is a source of numbers: a change of this module reruns no notebook.
+This module is not a source of numbers: a change of it reruns no notebook.
 """
 
 import base64
@@ -17,7 +17,7 @@ from companion.project.paths import MIME
 
 
 class Published:
-    """A published figure as Jupyter shows it: the picture and the verdict on each claim."""
+    """The displayed output of a published figure: the picture and the verdict on each claim."""
 
     def __init__(self, folder: Path, record: FigureRecord):
         self.folder, self.record = folder, record
@@ -50,8 +50,8 @@ class Published:
 
 
 def to_webp(png: bytes) -> bytes:
-    """Return the same pixels as lossless WebP, which is a quarter smaller."""
-    from PIL import Image  # comes with matplotlib, and takes long to import
+    """Return a PNG as lossless WebP, which is a quarter smaller."""
+    from PIL import Image  # installed with matplotlib; slow to import
 
     picture = io.BytesIO()
     Image.open(io.BytesIO(png)).convert("RGB").save(picture, "WEBP", lossless=True, quality=50, method=2)

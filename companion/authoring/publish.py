@@ -1,7 +1,8 @@
-"""`begin` and `publish`: the first line of a notebook, and the last line of every cell that shows something.
+"""The functions of notebooks: `begin` in the first cell, `publish` at the end of every cell that shows a figure.
 
-Run by the builder, `publish` writes the figure's five files where the builder said. Run by hand, it shows the figure
-inline, writes the same files to `figures-scratch/`, and shows a failed claim as a cross instead of stopping.
+In a build, `publish` writes the five files of a figure to the build's folder. In a notebook that a user runs by hand,
+it shows the figure inline and writes the same files to `figures-scratch/`; a failed claim is shown as a cross and does
+not stop the notebook.
 """
 
 import json
@@ -30,22 +31,29 @@ P = TypeVar("P", bound=Parameters)
 
 
 def begin(parameters: type[P], namespace: Mapping[str, Any]) -> tuple[P, "Publisher"]:
-    """The values of the parameters cell, checked, and the function that publishes the notebook's figures.
+    """Check the values of the parameters cell and open the book's context, such as double precision.
 
-    `namespace` is the notebook's `globals()`. The book's context, such as double precision, holds from here on. Raises
-    `ValueError`, naming each parameter, its rule and its meaning, if a value is missing or not allowed.
+    Args:
+      parameters: the class `Parameters` of the chapter.
+      namespace: the notebook's `globals()`.
+
+    Returns:
+      The parameters, and the function that publishes the notebook's figures.
+
+    Raises:
+      ValueError: if a value is missing or not allowed; the message gives each parameter, its rule and its meaning.
     """
     package, _, notebook = parameters.__module__.removesuffix(".parameters").partition(".")
     settings = Settings.of_package(package)
     if missing := [name for name in parameters.model_fields if name not in namespace]:
         raise ValueError(
-            f"The parameters cell of {notebook!r} must give a value to every parameter: run it first. "
+            f"The parameters cell of {notebook!r} must give a value to every parameter. Run it first. "
             f"Missing: {', '.join(missing)}."
         )
     if shadowed := [name for name in parameters.model_fields if isinstance(namespace[name], ModuleType)]:
         raise ValueError(
-            f"An import after the parameters cell of {notebook!r} has taken the name of a parameter: "
-            f"{', '.join(shadowed)}. Give the module another name."
+            f"An import after the parameters cell of {notebook!r} must not use the name of a parameter. "
+            f"Got {', '.join(shadowed)}. Give the module another name."
         )
     try:
         values = parameters.model_validate({name: namespace[name] for name in parameters.model_fields})
@@ -56,22 +64,31 @@ def begin(parameters: type[P], namespace: Mapping[str, Any]) -> tuple[P, "Publis
 
 
 class Publisher:
-    """What `begin` hands out as `publish`."""
+    """The function `publish` of a notebook, which `begin` returns."""
 
     def __init__(self, notebook: str, parameters: Parameters, settings: Settings, namespace: Mapping[str, Any]):
         self.notebook, self.parameters, self.settings = notebook, parameters, settings
         self._namespace = namespace
 
     def __call__(self, figure: ModuleType, *outputs: Any, **named: Any) -> Published:
-        """Publish `figure`, a file of the chapter, with `figure.numbers(*outputs, **named)` as its table and claims."""
-        made = self._numbers(figure, outputs, named)
+        """Publish a figure of the chapter.
+
+        Args:
+          figure: the figure module.
+          outputs: the positional arguments of `figure.numbers`, which returns the table and the claims.
+          named: the keyword arguments of `figure.numbers`.
+
+        Returns:
+          The figure, which Jupyter displays.
+        """
+        numbers = self._numbers(figure, outputs, named)
         name = figure.__name__.rpartition(".")[2]
         out = os.environ.get(OUT)
         folder = (Path(out) / "figures" if out else Path(SCRATCH)) / self.notebook
-        frame, kinds = table_io.plain(made.table.frame, where=figure.__name__)
+        frame, kinds = table_io.plain(numbers.table.frame, where=figure.__name__)
         library = dependencies.Library.installed(self.settings.science)
         cells = [cell for cell in self._namespace.get("In", []) if isinstance(cell, str)]
-        taken = slicing.behind(cells, name, self.settings.science)
+        steps = slicing.steps_of(cells, name, self.settings.science)
         values = self.parameters.model_dump(mode="json")
         run = RunRecord(
             schema_version=SCHEMA_VERSION,
@@ -80,31 +97,32 @@ class Publisher:
             profile=os.environ.get(PROFILE, "by hand"),
             parameters=values,
             seed=values.get("seed"),
-            columns={key: ColumnRecord.of(column, kinds[key]) for key, column in made.table.columns.items()},
-            claims=tuple(ClaimRecord.of(claim) for claim in made.claims),
-            steps=tuple(taken.lines),
-            functions=tuple(library.shown(figure.__name__, taken.functions)),
-            sources=tuple(library.files([figure.__name__, *taken.functions])),
+            columns={key: ColumnRecord.of(column, kinds[key]) for key, column in numbers.table.columns.items()},
+            claims=tuple(ClaimRecord.of(claim) for claim in numbers.claims),
+            steps=tuple(steps.lines),
+            functions=tuple(library.shown(figure.__name__, steps.functions)),
+            sources=tuple(library.files([figure.__name__, *steps.functions])),
         )
         if out:
-            self._leave_to_runner(Path(out), run, frame)
+            self._write_unrounded(Path(out), run, frame)
         mathtext_cache.parse_once()
         return Published(folder, rendering.write_set(folder, figure, frame, run, library))
 
     def _numbers(self, figure: ModuleType, outputs: tuple, named: dict[str, Any]) -> Numbers:
         if not isinstance(figure, ModuleType) or not all(hasattr(figure, part) for part in ("numbers", "draw")):
             raise TypeError(
-                "`publish(FIGURE, …)` takes a figure file, a module with `numbers` and `draw`, then what its `numbers` "
-                f"takes. Got {figure!r}."
+                "`publish(FIGURE, …)` needs a figure module (with `numbers` and `draw`), then the arguments of its "
+                f"`numbers`. Got {figure!r}."
             )
-        made = figure.numbers(*outputs, **named)
-        if not isinstance(made, Numbers):
-            raise TypeError(f"`{figure.__name__}.numbers` must return `Numbers(table, claims)`. Got {type(made)}.")
-        return made
+        numbers = figure.numbers(*outputs, **named)
+        if not isinstance(numbers, Numbers):
+            raise TypeError(f"`{figure.__name__}.numbers` must return `Numbers(table, claims)`. Got {type(numbers)}.")
+        return numbers
 
-    def _leave_to_runner(self, out: Path, run: RunRecord, frame: pd.DataFrame) -> None:
+    def _write_unrounded(self, out: Path, run: RunRecord, frame: pd.DataFrame) -> None:
+        """Write the unrounded table, its record and the device to the folder of the build."""
         if not out.is_dir():
-            raise FileNotFoundError(f"`{out}` is gone, and with it whoever asked for these results.")
+            raise FileNotFoundError(f"The folder `{out}` no longer exists: the build that started this kernel ended.")
         tables = out / "tables" / self.notebook
         tables.mkdir(parents=True, exist_ok=True)
         table_io.write_csv(frame, tables / f"{run.figure}{store.DATA}", table_io.EXACT_DIGITS)

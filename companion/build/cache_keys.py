@@ -79,7 +79,7 @@ def task_key(project: Project, name: str, resolved: Mapping[str, Any]) -> str | 
         {
             "parameters": {parameter: resolved[parameter] for parameter in _keywords(path, "tasks")},
             "sources": _library(project).numbers_digests(
-                [f"{project.settings.chapters}.{name}.tasks"], dependencies.OF_TASKS
+                [f"{project.settings.chapters}.{name}.tasks"], dependencies.TASK_MODULES
             ),
             **_material(project, name),
         }
@@ -260,7 +260,7 @@ def _material(project: Project, name: str) -> Content:
     Files of `data/` that only describe or make the data (.md, .py) do not count.
     """
     context = project.settings.context
-    sources = _library(project).numbers_digests([context.replace(":", ".")], machine=()) if context else {}
+    sources = _library(project).numbers_digests([context.replace(":", ".")], own_modules=()) if context else {}
     data = {
         path: digest for path, digest in tree_digests(project.data(name)).items() if not path.endswith((".md", ".py"))
     }

@@ -84,10 +84,10 @@ def _reproduces(tables: Path, built: Path, published: Path, figure: str) -> bool
     old, new = store.read_record(published, figure), store.read_record(built, figure)
     if old.without_numbers() != new.without_numbers() or not all(map(_same_bounds, old.claims, new.claims)):
         return False
-    from companion.figures.tolerances import moved  # pandas takes a second to import, and most calls end above
+    from companion.figures.tolerances import moved_columns  # pandas takes a second to import, and most calls end above
 
     table = f"{figure}{store.DATA}"
-    return not moved(published / table, tables / table, new.columns)
+    return not moved_columns(published / table, tables / table, new.columns)
 
 
 def _same_bounds(old: ClaimRecord, new: ClaimRecord) -> bool:
@@ -152,7 +152,7 @@ def departures(project: Project, name: str, figure: str) -> list[str]:
     departed = {
         "it has different parameters": record.parameters != resolve(project, notebook, DEFAULT_PROFILE),
         "the statements that lead to it differ": list(record.steps)
-        != slicing.behind(notebook.code, figure, project.settings.science).lines,
+        != slicing.steps_of(notebook.code, figure, project.settings.science).lines,
         DRAWN_BY_OTHER_CODE: record.picture != drawn_by,
     }
     return [departure for departure, is_so in departed.items() if is_so]

@@ -30,11 +30,11 @@ def set_url(
 
         companion set-url https://github.com/ACCOUNT/REPOSITORY
     """
-    from companion.project.repository import public_address, spread
+    from companion.project.repository import public_address, write_copies
 
     if url and unset:
         raise UserError("Give either an address or `--unset`, not both.")
     project = Project.here()
-    changed = spread(project, "" if unset else url)
+    changed = write_copies(project, "" if unset else url)
     console.print(f"Address: {public_address(project) or 'none'}", soft_wrap=True)
     console.print(f"Changed: {', '.join(changed) or 'no file'}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Two builds side by side: the numbers and the claims of each figure, to the last digit that both have."""
+"""Compare the numbers and the claims of two builds, to the last digit that both have."""
 
 import csv
 from itertools import zip_longest
@@ -10,20 +10,20 @@ from companion.io.errors import UserError
 
 
 def differences(old: Path, new: Path) -> dict[str, str | None]:
-    """Return the first difference of every `notebook/figure` in either build, None where there is none.
+    """Return the first difference of each figure of two builds, None for equal figures, by `notebook/figure`.
 
-    A build is a folder with `tables/`, the unrounded numbers, and `figures/`, or a folder of published figures, with
-    which only rounded numbers are compared.
+    A build is a folder with `tables/` (unrounded numbers) and `figures/`, or a folder of published figures. If one of
+    the two has no unrounded numbers, the rounded numbers are compared.
     """
     exact = all((build / "tables").is_dir() for build in (old, new))
-    one, other = _figures(old, exact), _figures(new, exact)
-    found: dict[str, str | None] = {}
-    for name in sorted(one.keys() | other.keys()):
-        if name not in one or name not in other:
-            found[name] = f"only in {old if name in one else new}"
+    old_figures, new_figures = _figures(old, exact), _figures(new, exact)
+    first_differences: dict[str, str | None] = {}
+    for name in sorted(old_figures.keys() | new_figures.keys()):
+        if name not in old_figures or name not in new_figures:
+            first_differences[name] = f"only in {old if name in old_figures else new}"
         else:
-            found[name] = _first_difference(one[name], other[name])
-    return found
+            first_differences[name] = _first_difference(old_figures[name], new_figures[name])
+    return first_differences
 
 
 def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
@@ -32,17 +32,17 @@ def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
     tables = build / "tables" if exact else figures
     records = sorted(figures.glob(f"*/*{store.RECORD}")) if figures.is_dir() else []
     if not records:
-        raise UserError(f"{build} holds no figures: a build is a folder such as _build/laptop, or figures/.")
-    found: dict[str, tuple[Path, Path]] = {}
+        raise UserError(f"{build} contains no figures. Name a build, such as _build/laptop, or figures/.")
+    paths: dict[str, tuple[Path, Path]] = {}
     for path in records:
         notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)
-        found[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{store.DATA}", path
-    return found
+        paths[f"{notebook}/{figure}"] = tables / notebook / f"{figure}{store.DATA}", path
+    return paths
 
 
 def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | None:
-    with old[0].open(newline="", encoding="utf-8") as one, new[0].open(newline="", encoding="utf-8") as other:
-        difference = _in_tables(list(csv.reader(one)), list(csv.reader(other)))
+    with old[0].open(newline="", encoding="utf-8") as old_file, new[0].open(newline="", encoding="utf-8") as new_file:
+        difference = _in_tables(list(csv.reader(old_file)), list(csv.reader(new_file)))
     return difference or _in_claims(_claims(old[1]), _claims(new[1]))
 
 
@@ -52,25 +52,25 @@ def _claims(record: Path) -> dict[str, ClaimRecord]:
 
 
 def _in_tables(old: list[list[str]], new: list[list[str]]) -> str | None:
-    (names, *rows), (other_names, *other_rows) = old, new
-    for index, (name, other) in enumerate(zip_longest(names, other_names), 1):
-        if name != other:
-            return f"column {index}: {name!r} and {other!r}"
-    if len(rows) != len(other_rows):
-        return f"{len(rows)} rows and {len(other_rows)}"
-    for number, (row, other_row) in enumerate(zip(rows, other_rows, strict=True), 1):
-        for name, value, other in zip(names, row, other_row, strict=True):
-            if not _same(value, other):
-                return f"row {number}, column {name!r}: {value} and {other}"
+    (old_names, *old_rows), (new_names, *new_rows) = old, new
+    for index, (old_name, new_name) in enumerate(zip_longest(old_names, new_names), 1):
+        if old_name != new_name:
+            return f"column {index}: {old_name!r} and {new_name!r}"
+    if len(old_rows) != len(new_rows):
+        return f"{len(old_rows)} rows and {len(new_rows)}"
+    for number, (old_row, new_row) in enumerate(zip(old_rows, new_rows, strict=True), 1):
+        for name, old_value, new_value in zip(old_names, old_row, new_row, strict=True):
+            if not _same(old_value, new_value):
+                return f"row {number}, column {name!r}: {old_value} and {new_value}"
     return None
 
 
-def _same(value: str, other: str) -> bool:
-    """The same text, or two spellings of the same number."""
-    if value == other:
+def _same(old: str, new: str) -> bool:
+    """Return whether two texts are equal, or spell the same number."""
+    if old == new:
         return True
     try:
-        return float(value) == float(other)
+        return float(old) == float(new)
     except ValueError:
         return False
 
@@ -78,9 +78,9 @@ def _same(value: str, other: str) -> bool:
 def _in_claims(old: dict[str, ClaimRecord], new: dict[str, ClaimRecord]) -> str | None:
     for name in dict.fromkeys([*old, *new]):
         if name not in old or name not in new:
-            return f"claim {name!r} is only in the {'old' if name in old else 'new'} one"
-        for part, value, other in old[name].differences(new[name]):
-            return f"claim {name!r}, {part}: {value!r} and {other!r}"
+            return f"claim {name!r} is only in the {'old' if name in old else 'new'} record"
+        for part, old_value, new_value in old[name].differences(new[name]):
+            return f"claim {name!r}, {part}: {old_value!r} and {new_value!r}"
     if list(old) != list(new):
         return f"order of claims: {list(old)} and {list(new)}"
     return None

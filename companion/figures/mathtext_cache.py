@@ -1,30 +1,33 @@
-"""Formulas in pictures are parsed once a process, which saves a third of the time that drawing takes.
+"""Parse every formula in pictures once per process, which saves a third of the drawing time.
 
-Matplotlib keeps what it parsed with a renderer, fifty formulas each, and every file of every figure has its own
-renderer. The look of a formula depends on the key of its cache, not on the renderer.
+Matplotlib caches fifty parsed formulas per renderer, and every file of every figure has a new renderer. The look of a
+formula depends on the key of the cache, not on the renderer.
 """
 
 from functools import lru_cache
 from typing import Any
 
-# Formulas, tick labels too, times sizes and resolutions, of all figures of a chapter.
-KEPT = 4096
+# Size of the cache: formulas and tick labels of all figures of a chapter, times sizes and resolutions.
+CACHE_SIZE = 4096
 _OUTPUTS = {"vector": "path", "raster": "agg"}
 
 
 def parse_once() -> None:
-    """From now on, renderers share what was parsed. Does nothing the second time, nor where matplotlib is another."""
+    """Let all renderers share one cache. A second call, or a version of Matplotlib without this cache, changes nothing.
+
+    The function replaces a private method of Matplotlib's parser.
+    """
     from matplotlib.mathtext import MathTextParser
 
     parse = getattr(getattr(MathTextParser, "_parse_cached", None), "__wrapped__", None)
     if parse is None:
         return
 
-    @lru_cache(KEPT)
-    def parsed(output: str, *asked: Any) -> Any:
-        return parse(MathTextParser(_OUTPUTS[output]), *asked)  # pyright: ignore
+    @lru_cache(CACHE_SIZE)
+    def parsed(output: str, *arguments: Any) -> Any:
+        return parse(MathTextParser(_OUTPUTS[output]), *arguments)  # pyright: ignore
 
-    def shared(parser: Any, *asked: Any) -> Any:
-        return parsed(parser._output_type, *asked)
+    def shared(parser: Any, *arguments: Any) -> Any:
+        return parsed(parser._output_type, *arguments)
 
     MathTextParser._parse_cached = shared  # pyright: ignore

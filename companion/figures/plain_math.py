@@ -1,7 +1,7 @@
-"""Claims and numbers as people read them: powers of ten, exponents, indices and variables of a plain sentence.
+"""Format claims and numbers for readers: powers of ten, exponents, indices and variables in a plain sentence.
 
-A claim is text, not markup: every sign of it is shown as it is written. What `^`, `_` and single letters mean in a
-formula is set as mathematics is, whether the reader is a page of the site or that of a run.
+A claim is text without markup. Exponents (`^`), indices (`_`) and single letters are set as mathematics, on the site
+and in the report of a custom run; every other character is shown as it is.
 """
 
 import html
@@ -19,24 +19,24 @@ TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
 _LETTER = "A-Za-zα-ωΑ-Ω"
 _GROUP = r"\{(?P<%s_braces>[^{}]*)\}|\((?P<%s_brackets>(?:[^()]|\([^()]*\))*)\)"
 FORMULA = re.compile(
-    # an exponent, after what it belongs to: L^{-1/2}, e^(ν²), L^β(H), 10^12
+    # an exponent after its base: L^{-1/2}, e^(ν²), L^β(H), 10^12
     rf"(?<=[\w)\]|])\^(?:{_GROUP % ('up', 'up')}|(?P<up_plain>[{_LETTER}]\([^()]*\)|[-−]?\w+))"
-    # an index of one sign, on a letter that does not end a word of a program: q_k, ∇_V, ∇_{U}, R_∞
+    # an index of one character, on a letter that does not end a name in code: q_k, ∇_V, ∇_{U}, R_∞
     rf"|(?<![a-z_0-9])(?P<base>[{_LETTER}∇])_(?:\{{(?P<down_braces>[^{{}}]*)\}}|(?P<down_plain>[{_LETTER}0-9∞](?![a-z_])))"
-    # one letter alone is a variable, but for the words `a` and `A`, `I`, and the E of an expectation
+    # a single letter is a variable, except the words `a`, `A` and `I`, and the E of an expectation
     rf"|(?<![{_LETTER}0-9_.'’-])(?P<variable>[b-zB-DF-HJ-Zα-ωΑ-Ω]|[aA](?=\s*[=<>≤≥≠√^*+/]))(?![{_LETTER}0-9_'’]|[-.][{_LETTER}0-9])"
-    # and so are products of letters, told by a Greek one or by their case: VΓUz, sξ, uI, Vm
+    # a product of variables, recognised by a Greek letter or by upper and lower case: VΓUz, sξ, uI, Vm
     rf"|(?<![{_LETTER}0-9_])(?P<product>(?=[A-Za-z]{{0,4}}[α-ωΑ-Ω])[{_LETTER}]{{2,5}}|[a-z][A-Z]|[A-Z][mz])"
     rf"(?![{_LETTER}0-9_])"
 )
 FORMULAS = re.compile(r"(\$[^$]+\$)")
-# A role with a title, or with its target alone.
+# A role with a title and a target, or with a target only.
 ROLE = re.compile(r"\{[\w:+-]+\}`(?:([^`<]+?)\s*<[^`>]*>|([^`]*))`")
 EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])")
 
 
 def number(value: float | None) -> str:
-    """A number as text for readers: `9.4×10⁻¹⁶`. Four digits are enough on a page, two of what is tiny or huge."""
+    """Return a number as text for readers, such as `9.4×10⁻¹⁶`: four digits, or two with a power of ten."""
     if value is None:
         return "—"
     if not math.isfinite(value):
@@ -50,7 +50,7 @@ def number(value: float | None) -> str:
 
 
 def bound(claim: ClaimRecord) -> str:
-    """Return in words where a claim would begin to fail."""
+    """Return in words from which value on a claim fails."""
     expected, tolerance = claim.expected, claim.tolerance
     fails = "would fail" if claim.holds else "fails"
     match claim.relation:
@@ -64,13 +64,13 @@ def bound(claim: ClaimRecord) -> str:
             return f"{fails} beyond ±{number(tolerance)}"
 
 
-def pieces(text: str) -> Iterator[tuple[Kind, str]]:
-    """`text` cut where it is set differently; together they say what it says, but for `^`, `_` and their braces."""
+def split_formulas(text: str) -> Iterator[tuple[Kind, str]]:
+    """Split `text` into parts that are set alike; yield the kind and the text of each, without `^`, `_`, braces."""
     end = 0
-    for found in FORMULA.finditer(text):
-        yield "text", text[end : found.start()]
-        end = found.end()
-        parts = found.groupdict()
+    for match in FORMULA.finditer(text):
+        yield "text", text[end : match.start()]
+        end = match.end()
+        parts = match.groupdict()
         up = next((parts[part] for part in ("up_braces", "up_brackets", "up_plain") if parts[part] is not None), None)
         if up is not None:
             yield "superscript", up.replace("-", "−")
@@ -78,20 +78,20 @@ def pieces(text: str) -> Iterator[tuple[Kind, str]]:
             yield ("variable" if parts["base"] != "∇" else "text"), parts["base"]
             yield "subscript", parts["down_braces"] if parts["down_braces"] is not None else parts["down_plain"]
         else:
-            yield "variable", found[0]
+            yield "variable", match[0]
     yield "text", text[end:]
 
 
 def as_html(text: str) -> str:
-    """The same as HTML, every other sign escaped."""
+    """Return `text` as HTML, with its formulas set and every other character escaped."""
     return "".join(
         f"<{TAGS[kind]}>{html.escape(part)}</{TAGS[kind]}>" if kind in TAGS else html.escape(part)
-        for kind, part in pieces(text)
+        for kind, part in split_formulas(text)
     )
 
 
 def caption_as_html(caption: str) -> str:
-    """A caption, which is MyST, on a page without scripts: formulas as MathML, roles by what they name."""
+    """Return a caption in MyST as HTML for a page without scripts: formulas as MathML, roles as their text."""
     return "".join(
         _formula(part[1:-1]) if part.startswith("$") and len(part) > 1 else _words(part)
         for part in FORMULAS.split(caption)
@@ -99,12 +99,12 @@ def caption_as_html(caption: str) -> str:
 
 
 def _formula(tex: str) -> str:
-    try:  # it comes with Sphinx, which assembles the site and which a run does not need
+    try:  # docutils is installed with Sphinx, which builds the site and which a run does not need
         from docutils.utils.math import MathError
         from docutils.utils.math.latex2mathml import tex2mathml
     except ImportError:
         return f"<code>{html.escape(tex)}</code>"
-    # `\frac12` is TeX, and not what docutils reads
+    # docutils cannot read `\frac12`
     tex = re.sub(r"\\frac(\d)(\d)", r"\\frac{\1}{\2}", tex)
     try:
         return re.sub(r"\n\s*", "", tex2mathml(tex, as_block=False))

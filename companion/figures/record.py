@@ -1,7 +1,7 @@
-"""The record of a published figure: the only place that knows the keys of its JSON.
+"""The record of a published figure. No other module spells out the keys of its JSON.
 
 `FigureRecord` is the content of `figures/<notebook>/<figure>.json`; `docs/figure-record.md` explains it for other
-tools. Measured numbers have six significant digits; JSON holds infinite numbers and NaN as the texts `inf`, `-inf` and
+tools. Measured numbers have six significant digits; infinite numbers and NaN are stored as the texts `inf`, `-inf` and
 `nan`. `companion.figures.store` reads and writes the files.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer, WithJsonSchema
 
-if TYPE_CHECKING:  # pandas, which `schema` imports, takes a second
+if TYPE_CHECKING:  # `schema` imports pandas, which takes a second
     from companion.figures.schema import Claim, Column
 
 SIGNIFICANT_DIGITS = 6
@@ -155,7 +155,7 @@ class ClaimRecord(_Part):
         return in_tolerances(self.relation, self.expected, self.tolerance, measured)
 
     def without_numbers(self) -> "ClaimRecord":
-        """Return the claim with every number that is computed, and may differ between machines, set to zero."""
+        """Return the claim without its computed numbers, which may differ between machines."""
         alternative = self.alternative and self.alternative.model_copy(update={"measured": 0.0})
         numbers = dict.fromkeys(("measured", "expected", "tolerance"), 0.0)
         rest = {"std_error": None, "successes": None, "holds": True, "catches_alternative": alternative and True}
@@ -163,7 +163,7 @@ class ClaimRecord(_Part):
 
     @property
     def is_broken(self) -> bool:
-        """Whether the claim fails, or would hold for its alternative, too."""
+        """Whether the claim fails, or would also hold for its alternative."""
         return not self.holds or self.catches_alternative is False
 
 
@@ -203,7 +203,7 @@ class ColumnRecord(_Part):
 
 
 class RunRecord(_Part):
-    """What the run of a notebook knows of a figure: everything except the docstring's texts and the files."""
+    """The part of a record that the run of a notebook provides: everything except caption, alt text and files."""
 
     schema_version: Literal[1] = Field(description="Version of this schema.")
     figure: str = Field(description="Name of the figure, and of its module.")
@@ -233,7 +233,7 @@ class FigureRecord(RunRecord):
         return cls(**known, caption=caption, alt=alt, picture=picture, files=files)
 
     def without_numbers(self) -> "FigureRecord":
-        """Return the record without checksums, its claims without computed numbers."""
+        """Return the record without checksums and without the computed numbers of its claims."""
         claims = tuple(claim.without_numbers() for claim in self.claims)
         return self.model_copy(update={"claims": claims, "files": {}})
 
@@ -242,7 +242,11 @@ Record = TypeVar("Record", bound=RunRecord)
 
 
 def parse(text: str, kind: type[Record]) -> Record:
-    """Return the record in a JSON text, which may have the form before version 1. Raise `ValueError` otherwise."""
+    """Return the record in a JSON text, of the current schema or of the form before version 1.
+
+    Raises:
+      ValueError: if the text is not a record.
+    """
     content: JsonValue = json.loads(text)
     if isinstance(content, dict) and "schema_version" not in content:
         text = json.dumps(_converted(content))
@@ -255,7 +259,7 @@ def dump(record: RunRecord) -> dict[str, JsonValue]:
 
 
 def is_current(text: str) -> bool:
-    """Return whether a JSON text, which `parse` accepts, has the form that `dump` writes today."""
+    """Return whether a JSON text, which `parse` accepts, has the current version of the schema."""
     return json.loads(text).get("schema_version") == SCHEMA_VERSION
 
 
@@ -270,9 +274,9 @@ def _json(part: BaseModel) -> Any:
 
 
 def _converted(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a record of the form before version 1 in the form of version 1.
+    """Convert a record from before version 1 to version 1.
 
-    Claims had no reason, no counts, and called the theory of the alternative `says`.
+    Claims had no reason and no counts, and the key of an alternative's theory was `says`.
     """
     try:
         claims = [{**claim, "alternative": _renamed(claim["alternative"])} for claim in content["claims"]]

@@ -1,4 +1,4 @@
-"""Drawing one figure: its file's `draw` in both themes, its file's docstring as caption and alt text."""
+"""Draw one figure: call the `draw` of its module in both themes, and read caption and alt text from its docstring."""
 
 # pandas has no complete types.
 # pyright: reportMissingTypeStubs=false
@@ -19,14 +19,14 @@ from companion.figures import store, table_io
 from companion.figures.record import SIGNIFICANT_DIGITS, FigureRecord, RunRecord
 from companion.figures.style import Theme, style
 
-# Colours of a PNG: a quarter of the bytes, without a visible difference.
+# Number of colours of a PNG: a quarter of the bytes, without a visible difference.
 COLOURS = 64
-# Of an SVG: where its lengths stand, in points but for glyphs, and what of them is below a hundredth.
+# Attributes of an SVG that contain lengths, in points except for glyphs; `DIGITS` are numbers with too many decimals.
 PLACES = re.compile(rb' (?:d|points|x|y|width|height)="[^"]*"|translate\([^)]*\)')
 USES = re.compile(rb'(href="#|url\(#)([^")]+)')
-# What says who drew a picture, and in words what its letters are.
+# Comments (the text of drawn letters), metadata (the program and the date) and document type.
 SAID = re.compile(rb"\s*(?:<!--.*?-->|<metadata>.*?</metadata>|<!DOCTYPE[^>]*>)", re.DOTALL)
-# Marks of one look in a row, of which the first says it; all of its parts can be told once, for a group.
+# A row of marks with the same style, which can be written once, for a group.
 MARK = rb'<use href="#\w+"(?: (?:x|y|transform)="[^"]*")* style="%b"/>\n'
 LOOK = rb"(?:(?:fill|stroke)(?:-[a-z]+)?:[^;\"]*;?)+"
 ROW = re.compile(MARK % rb"(%b)" % LOOK + rb"(?:" + MARK % rb"\1" + rb")+")
@@ -35,9 +35,14 @@ FORMATS: dict[Theme, tuple[str, ...]] = {"light": ("svg", "png"), "dark": ("svg"
 
 
 def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRecord, library: Library) -> FigureRecord:
-    """Write the five files of `figure` to `folder`: pictures and data of `table`, then the record, which is returned.
+    """Write the five files of a figure, and return its record.
 
-    `run` is the part of the record that the run provides: parameters, columns, claims, steps.
+    Args:
+      folder: where to write the files.
+      figure: the figure module.
+      table: the unrounded numbers.
+      run: the part of the record that the run provides: parameters, columns, claims, steps.
+      library: the packages whose sources decide the picture.
     """
     name = figure.__name__.rpartition(".")[2]
     caption, alt = caption_and_alt(figure)
@@ -57,7 +62,7 @@ def write_set(folder: Path, figure: ModuleType, table: pd.DataFrame, run: RunRec
 
 
 def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
-    """The contents of the picture files, by ending, the same bytes for the same table."""
+    """Return the contents of the picture files by ending; the same table gives the same bytes."""
     files: dict[str, bytes] = {}
     for theme, formats in FORMATS.items():
         with style(theme):
@@ -73,7 +78,11 @@ def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
 
 
 def caption_and_alt(figure: ModuleType) -> tuple[str, str]:
-    """The two texts of a figure file's docstring. Raises if either is missing: a figure needs both to be published."""
+    """Return the caption and the alternative text in the docstring of a figure module.
+
+    Raises:
+      ValueError: if either is missing.
+    """
     paragraphs = [paragraph.strip() for paragraph in (inspect.getdoc(figure) or "").split("\n\n")]
     alts = [paragraph for paragraph in paragraphs if paragraph.startswith("Alt:")]
     captions = [paragraph for paragraph in paragraphs if paragraph and not paragraph.startswith("Alt:")]
@@ -87,8 +96,8 @@ def caption_and_alt(figure: ModuleType) -> tuple[str, str]:
 
 
 def fewer_colours(picture: bytes) -> bytes:
-    """A PNG with `COLOURS` colours."""
-    from PIL import Image  # comes with matplotlib, and takes long to import
+    """Return a PNG reduced to `COLOURS` colours."""
+    from PIL import Image  # installed with matplotlib; slow to import
 
     lighter = io.BytesIO()
     found = Image.open(io.BytesIO(picture)).convert("RGB")
@@ -97,10 +106,11 @@ def fewer_colours(picture: bytes) -> bytes:
 
 
 def fewer_digits(picture: bytes) -> bytes:
-    """An SVG in a third less of bytes, the same to the eye.
+    """Return an SVG that looks the same and has a third fewer bytes.
 
-    Lengths to a hundredth of a point; short names for what is used again, in the order of use, none for what is not;
-    the look of marks in a row once; links as SVG 2 has them; no comments, and no blanks that mean nothing.
+    Lengths are rounded to a hundredth of a point. Elements that are used again get short names in the order of use;
+    other names are removed. The style of a row of equal marks is written once. Links are written as in SVG 2. Comments
+    and insignificant white space are removed.
     """
 
     def shorter(number: re.Match[bytes]) -> bytes:

@@ -117,7 +117,8 @@ class Table:
                 )
             if column.std_error is not None and column.moves_with is not None:
                 raise ValueError(
-                    f"Column {name!r} has a standard error of its own, or moves with another column: not both."
+                    f"`Column(...)` of {name!r} must not have both `std_error` and `moves_with`: a column with a "
+                    "standard error is compared by itself."
                 )
 
 
@@ -207,14 +208,14 @@ class Claim:
     def __post_init__(self):
         for name, text in (("id", self.id), ("statement", self.statement), ("source", self.source)):
             if not text.strip():
-                raise ValueError(f"`Claim({name}=...)` must not be empty: a reader asks for it. Claim: {self!r}.")
+                raise ValueError(f"`Claim({name}=...)` must not be empty, because the site shows it. Got {self!r}.")
         if self.reason is not None and not self.reason.strip():
-            raise ValueError(f"`because` must not be empty: it says why this bound was chosen. Claim: {self!r}.")
+            raise ValueError(f"`because` must not be empty: it is the reason for the bound. Got {self!r}.")
         counts = self.successes, self.trials
         if None not in counts and not 0 <= int(self.successes or 0) <= int(self.trials or 0):
             raise ValueError(f"`successes` must be between 0 and `trials`. Got {self.successes} of {self.trials}.")
         if (self.successes is None) != (self.trials is None):
-            raise ValueError(f"`successes` and `trials` belong together. Got {self.successes} of {self.trials}.")
+            raise ValueError(f"`successes` and `trials` need each other. Got {self.successes} of {self.trials}.")
         for name, value in (("measured", self.measured), ("expected", self.expected), ("tolerance", self.tolerance)):
             object.__setattr__(self, name, float(value))
         for name, count in (("comparisons", self.comparisons), ("successes", self.successes), ("trials", self.trials)):

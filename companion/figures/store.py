@@ -1,4 +1,7 @@
-"""The five files of a published figure. The JSON record, which is written last, holds the checksums of the others."""
+"""Read and write the five files of a published figure.
+
+The JSON record, which is written last, contains the checksums of the other four files.
+"""
 
 from pathlib import Path
 
@@ -12,16 +15,17 @@ PICTURES = (".svg", ".dark.svg", ".png")
 DATA = ".csv"
 RECORD = ".json"
 SUFFIXES = (*PICTURES, DATA, RECORD)
+# Largest size of a published file, in bytes.
 LARGEST = 300_000
 
 
 def names_in(folder: Path) -> list[str]:
-    """The figures that have any file in `folder`."""
+    """Return the names of the figures with at least one file in `folder`, sorted."""
     return sorted({path.name.split(".")[0] for path in folder.glob("*") if path.name.endswith(SUFFIXES)})
 
 
 def files(folder: Path, figure: str) -> list[Path]:
-    """Its five files."""
+    """Return the paths of the five files of a figure."""
     return [folder / f"{figure}{suffix}" for suffix in SUFFIXES]
 
 
@@ -31,7 +35,7 @@ def read_record(folder: Path, figure: str) -> FigureRecord:
 
 
 def read_run_record(folder: Path, figure: str) -> RunRecord:
-    """Return what a run recorded of a figure next to its unrounded table. Raise a `UserError` if it is not a record."""
+    """Return the record that a run wrote next to the unrounded table. Raise a `UserError` if it is not a record."""
     return _read(folder / f"{figure}{RECORD}", RunRecord)
 
 
@@ -41,7 +45,7 @@ def write_record(folder: Path, record: RunRecord) -> None:
 
 
 def has_current_form(folder: Path, figure: str) -> bool:
-    """Return whether the record of a figure, which can be read, is written in today's version of the schema."""
+    """Return whether the record of a figure, which `read_record` accepts, has the current version of the schema."""
     return records.is_current((folder / f"{figure}{RECORD}").read_text(encoding="utf-8"))
 
 
@@ -55,7 +59,7 @@ def _read(path: Path, kind: type[Record]) -> Record:
 
 
 def digests(folder: Path, figure: str) -> dict[str, str]:
-    """The sha256 of each file but the record, which holds them."""
+    """Return the SHA-256 of each file of a figure except the record, by ending."""
     return {suffix: digest((folder / f"{figure}{suffix}").read_bytes()) for suffix in SUFFIXES[:-1]}
 
 
@@ -64,13 +68,13 @@ def require_small(folder: Path, figure: str) -> None:
     for path in files(folder, figure):
         if (size := path.stat().st_size) > LARGEST:
             raise UserError(
-                f"{path.name} has {size:,} bytes, over the {LARGEST:,} a published file may have: rasterise dense "
+                f"{path.name} has {size:,} bytes; a published file may have at most {LARGEST:,}. Rasterise dense "
                 "artists (`rasterized=True`) or thin the table, and run its notebook again."
             )
 
 
 def faults(folder: Path, figure: str) -> list[str]:
-    """Why the five files of `figure` are not one set; empty when they are."""
+    """Return the reasons why the five files of a figure do not belong together; none if they do."""
     missing = [suffix for suffix in SUFFIXES if not (folder / f"{figure}{suffix}").is_file()]
     if missing:
         return [f"{figure}{suffix} is missing" for suffix in missing]
@@ -79,7 +83,7 @@ def faults(folder: Path, figure: str) -> list[str]:
     except UserError:
         return [f"{figure}{RECORD} is not a record"]
     return [
-        f"{figure}{suffix} is not the file its record names"
+        f"{figure}{suffix} does not match the checksum in its record"
         for suffix in SUFFIXES[:-1]
         if expected.get(suffix) != digest((folder / f"{figure}{suffix}").read_bytes())
     ]

@@ -1,4 +1,4 @@
-"""How every picture looks: one light and one dark sheet, one colour-blind-safe palette, one way to draw a law."""
+"""The style of all pictures: light and dark theme, a colour-blind-safe palette, helpers for axes and legends."""
 
 # matplotlib's types are incomplete.
 # pyright: reportUnknownMemberType=false
@@ -19,7 +19,7 @@ from matplotlib.typing import LineStyleType
 
 Theme = Literal["light", "dark"]
 
-# Okabe & Ito's colours, safe for the common colour blindnesses; the dark sheet lightens the two that vanish.
+# Okabe & Ito's colours, safe for the common colour blindnesses; the dark theme uses lighter variants.
 PALETTES = {
     "light": ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"],
     "dark": ["#4FA8DC", "#FF8A47", "#2FC79A", "#E39AC6", "#F2B632", "#8FD0F5"],
@@ -31,7 +31,7 @@ FAINT = {"light": "#d5d9de", "dark": "#3a3f45"}
 
 @contextmanager
 def style(theme: Theme) -> Generator[None]:
-    """Draw inside in `theme`. Global settings of matplotlib are restored on leaving."""
+    """Apply the settings of `theme` inside the block; the previous settings of matplotlib are restored on exit."""
     ink, paper, faint = INK[theme], PAPER[theme], FAINT[theme]
     settings: dict[Any, Any] = {
         **sns.axes_style("ticks"),
@@ -67,12 +67,12 @@ def style(theme: Theme) -> Generator[None]:
 
 
 def ink() -> str:
-    """The text colour of the sheet in use."""
+    """Return the text colour of the current theme."""
     return mpl.rcParams["text.color"]
 
 
 def sequence(n: int) -> list[tuple[float, float, float, float]]:
-    """`n` colours for an ordered quantity, readable on the sheet in use and in grey."""
+    """Return `n` colours for an ordered quantity, readable in the current theme and in greyscale."""
     dark = mpl.rcParams["axes.facecolor"] == PAPER["dark"]
     lightest, darkest = (0.92, 0.35) if dark else (0.78, 0.15)
     ramp = mpl.colormaps["viridis"]
@@ -85,48 +85,51 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def markers(n: int) -> list[str]:
-    """`n` markers, starting over where there are fewer."""
+    """Return `n` markers; they repeat after the last of `MARKERS`."""
     return [MARKERS[i % len(MARKERS)] for i in range(n)]
 
 
 def power_of_ten(number: float) -> str:
-    """`10^{4}` for a power of ten, the plain number otherwise; for mathematical text."""
+    """Return `10^{4}` for a power of ten, and the plain number otherwise; for mathematical text."""
     exponent = round(np.log10(number))
     return f"10^{{{exponent}}}" if number == 10.0**exponent else f"{number:g}"
 
 
 def headline(figure: Figure, message: str) -> None:
-    """What to see, in one line above all panels."""
+    """Write a message in one line above all panels."""
     figure.suptitle(message, x=0.01, ha="left", fontsize=12, fontweight="bold")
 
 
 def label(axes: Axes, x: float, y: float, text: str, colour: str, **look: Any) -> None:
-    """`text` beside the point of a curve, in the curve's colour; to its right, unless `look` says otherwise."""
+    """Write `text` next to a point of a curve, in the curve's colour.
+
+    The text is to the right of the point unless `look`, as in `axes.annotate`, moves it.
+    """
     look = {"xytext": (6, 0), "ha": "left", "va": "center", "fontsize": 11} | look
     axes.annotate(text, (x, y), textcoords="offset points", color=colour, annotation_clip=False, **look)
 
 
 def legend_line(linestyle: LineStyleType, linewidth: float = 2.0) -> Line2D:
-    """A line in ink, for a legend."""
+    """Return a line in the text colour, for a legend."""
     return Line2D([], [], color=ink(), linestyle=linestyle, linewidth=linewidth)
 
 
 def legend_point() -> Line2D:
-    """A point in ink, for a legend."""
+    """Return a point in the text colour, for a legend."""
     return Line2D([], [], color=ink(), marker="o", linestyle="", markersize=5.5)
 
 
 def few_decades(axes: Axes) -> None:
-    """Ticks at powers of ten only, not more than fit, on axes that are logarithmic."""
+    """Set the ticks of logarithmic axes to powers of ten, at most ten per axis."""
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(numticks=10))
         axis.set_minor_locator(NullLocator())
 
 
 def error_bars(axes: Axes, x: Any, y: Any, std_error: Any, *, linestyle: str = "", **look: Any) -> None:
-    """Simulated values with two of their standard errors, one kind of bar throughout; `look` as in `axes.plot`.
+    """Draw simulated values with error bars of two standard errors; `look` as in `axes.plot`.
 
-    Where `axes` is logarithmic already, a bar that would reach zero is drawn upwards only.
+    If the y axis is already logarithmic, a bar that would reach zero is drawn upwards only.
     """
     look = {"markersize": 5.5, "elinewidth": 1.5, "capsize": 2} | look
     up = 2 * np.asarray(std_error)
@@ -135,6 +138,6 @@ def error_bars(axes: Axes, x: Any, y: Any, std_error: Any, *, linestyle: str = "
 
 
 def legend_with(axes: Axes, lines: Mapping[str, Line2D], **where: Any) -> None:
-    """A legend of what was drawn with a label, then of `lines` by name; `where` as in `axes.legend`."""
+    """Draw a legend of the labelled artists, then of `lines` by name; `where` as in `axes.legend`."""
     handles, labels = axes.get_legend_handles_labels()
     axes.legend([*handles, *lines.values()], [*labels, *lines], **where)

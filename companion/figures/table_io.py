@@ -1,4 +1,4 @@
-"""The numbers of a figure on disk: how they are written, and how they are read again."""
+"""Write and read the table of a figure as CSV."""
 
 # pandas has no complete types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -17,9 +17,16 @@ EXACT_DIGITS = 17
 
 
 def plain(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, dict[str, Kind]]:
-    """`frame` as anyone reads it from its CSV at full precision, and the kind of each column.
+    """Return `frame` as it is read back from a CSV with full precision, and the kind of each column.
 
-    Pictures are drawn from this, at once or from the file later, so that both are the same to the byte.
+    Pictures are drawn from this table, so that a picture drawn from the file later has the same bytes.
+
+    Args:
+      frame: the table.
+      where: the origin of the table, for errors.
+
+    Raises:
+      TypeError: if a column contains other values than numbers, whole numbers, flags or text.
     """
     kinds: dict[str, Kind] = {str(name): _kind(column, f"{where}: column {name!r}") for name, column in frame.items()}
     text = frame.to_csv(index=False, float_format=f"%.{EXACT_DIGITS}g", lineterminator="\n")
@@ -27,7 +34,7 @@ def plain(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, dict[str, Kind
 
 
 def read_csv(path: Path, columns: Mapping[str, ColumnRecord]) -> pd.DataFrame:
-    """The table in `path`, exactly, its columns of the kinds that a figure's record gives them."""
+    """Return the table in `path` with every digit; the columns have the kinds in the figure's record."""
     return _parse(path, {name: column.kind for name, column in columns.items()})
 
 
@@ -67,5 +74,5 @@ def _parse(source: Any, kinds: Mapping[str, Kind]) -> pd.DataFrame:
 
 
 def write_csv(frame: pd.DataFrame, path: Path, digits: int) -> None:
-    """`frame` with `digits` significant digits, the same bytes for the same numbers."""
+    """Write `frame` with `digits` significant digits; the same numbers give the same bytes."""
     frame.to_csv(path, index=False, float_format=f"%.{digits}g", lineterminator="\n")

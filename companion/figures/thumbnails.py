@@ -1,4 +1,4 @@
-"""Thumbnails: the first panel of a figure, drawn for a small size and without text."""
+"""Draw thumbnails: the first panel of a figure, small and without text."""
 
 # matplotlib's types are incomplete.
 # pyright: reportUnknownMemberType=false
@@ -18,24 +18,31 @@ from companion.figures.style import Theme, style
 from companion.io import atomic
 from companion.project.paths import Project
 
-# In inches, and in pixels of a screen with two dots a pixel.
+# Size in inches, resolution, and size in CSS pixels on a screen with two device pixels per CSS pixel.
 WIDTH, HEIGHT, DPI = 3.4, 1.9, 200
 SIZE = (int(WIDTH * DPI / 2), int(HEIGHT * DPI / 2))
 
 
-def thumbnail(project: Project, profile: str, place: str, theme: Theme) -> bytes:
-    """The picture, PNG, of figure `place`, `notebook/figure`, drawn from its table unless that was done before."""
-    name, _, figure = place.partition("/")
+def thumbnail(project: Project, profile: str, target: str, theme: Theme) -> bytes:
+    """Return the thumbnail of a figure as PNG, drawn from its table or read from the cache.
+
+    Args:
+      project: the book.
+      profile: the profile of the site that shows the thumbnail.
+      target: the figure, as `notebook/figure`.
+      theme: light or dark.
+    """
+    name, _, figure = target.partition("/")
     folder = project.shown_figures(profile) / name
     record = folder / f"{figure}{store.RECORD}"
     key = dependencies.digest(record.read_bytes() + Path(__file__).read_bytes())[:16]
-    kept = project.cache / "thumbnails" / f"{figure}-{theme}-{key}.png"
-    if not kept.is_file():
-        atomic.write_bytes(kept, _drawn(project, folder, name, figure, theme))
-    return kept.read_bytes()
+    cached = project.cache / "thumbnails" / f"{figure}-{theme}-{key}.png"
+    if not cached.is_file():
+        atomic.write_bytes(cached, _draw(project, folder, name, figure, theme))
+    return cached.read_bytes()
 
 
-def _drawn(project: Project, folder: Path, name: str, figure: str, theme: Theme) -> bytes:
+def _draw(project: Project, folder: Path, name: str, figure: str, theme: Theme) -> bytes:
     module = project.import_module(project.figure_module(name, figure))
     table = table_io.read_csv(folder / f"{figure}{store.DATA}", store.read_record(folder, figure).columns)
     with style(theme):
@@ -52,28 +59,28 @@ def _drawn(project: Project, folder: Path, name: str, figure: str, theme: Theme)
 def _shrink(picture: Figure) -> None:
     """Keep only the first panel, with thicker lines and without text."""
     panels = [axes for axes in picture.axes if axes.axison and axes.has_data()]
-    kept = panels[0]
+    panel = panels[0]
     for axes in picture.axes:
-        if axes is not kept:
+        if axes is not panel:
             axes.remove()
     for text in [*picture.texts, *picture.legends]:
         text.remove()
     if picture._suptitle is not None:  # pyright: ignore
         picture.suptitle("")
-    _without_words(kept)
+    _remove_text(panel)
     picture.set_layout_engine("none")
     picture.set_size_inches(WIDTH, HEIGHT)
-    if kept.get_aspect() != "auto":  # a plane stays a plane, and shows more of itself
-        kept.set_aspect("equal", adjustable="datalim")
-    kept.set_position((0.03, 0.05, 0.94, 0.9))
+    if panel.get_aspect() != "auto":  # a panel with equal scales keeps them, and shows a larger range
+        panel.set_aspect("equal", adjustable="datalim")
+    panel.set_position((0.03, 0.05, 0.94, 0.9))
 
 
-def _without_words(axes: Axes) -> None:
+def _remove_text(axes: Axes) -> None:
     if legend := axes.get_legend():
         legend.remove()
     for text in list(axes.texts):
         text.remove()
-    for place in ("left", "center", "right"):
-        axes.set_title("", loc=place)
+    for location in ("left", "center", "right"):
+        axes.set_title("", loc=location)
     axes.set(xlabel="", ylabel="")
     axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False, labelright=False, labeltop=False)

@@ -45,7 +45,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def dump_json(value: Any) -> str:
-    """Return `value` as JSON in the form of all our files: indented, strict, keys in the given order, final newline."""
+    """Return `value` as JSON: indented, without NaN and infinities, keys in the given order, final newline."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -88,7 +88,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(first: Path, second: Path) -> bool:
     """Exchange two folders in one system call; return False where the system has no such call.
 
     Raises:
@@ -98,18 +98,18 @@ def _exchange(one: Path, other: Path) -> bool:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    done = renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
-    if not done and ctypes.get_errno() == errno.EXDEV:
-        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(one), None, str(other))
-    return done
+    exchanged = renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0
+    if not exchanged and ctypes.get_errno() == errno.EXDEV:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(first), None, str(second))
+    return exchanged
 
 
 def _replace_one_by_one(new: Path, target: Path) -> None:
-    arriving = sorted(new.iterdir(), key=lambda path: (path.suffix == ".json", path.name))
-    leaving = {path.name for path in target.iterdir()} - {path.name for path in arriving}
-    for name in sorted(leaving, key=lambda name: not name.endswith(".json")):
+    added = sorted(new.iterdir(), key=lambda path: (path.suffix == ".json", path.name))
+    removed = {path.name for path in target.iterdir()} - {path.name for path in added}
+    for name in sorted(removed, key=lambda name: not name.endswith(".json")):
         (target / name).unlink()
-    for path in arriving:
+    for path in added:
         os.replace(path, target / path.name)
 
 
@@ -168,15 +168,15 @@ def announced(path: Path) -> Iterator[None]:
 
 
 def alive(folder: Path) -> list[str]:
-    """Return the names of the files in `folder` that running processes keep there by `announced`."""
-    found = []
+    """Return the names of the files in `folder` that running processes hold with `announced`."""
+    names = []
     for path in sorted(folder.glob("*")) if folder.is_dir() else []:
         try:
             os.kill(json.loads(path.read_text(encoding="utf-8"))["pid"], 0)
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        found.append(path.name)
-    return found
+        names.append(path.name)
+    return names
 
 
 @contextmanager
@@ -205,8 +205,8 @@ def remove_staging_folders(parent: Path, prefix: str) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder, also while a dying kernel still writes into it: the folder is renamed before it is removed."""
-    gone = path if path.name.startswith(".") else path.with_name(f".{path.name}")
+    """Remove a folder, even if a terminating kernel still writes into it: rename the folder, then remove it."""
+    renamed = path if path.name.startswith(".") else path.with_name(f".{path.name}")
     with suppress(OSError):
-        path.rename(gone)
-    shutil.rmtree(gone, ignore_errors=True)
+        path.rename(renamed)
+    shutil.rmtree(renamed, ignore_errors=True)

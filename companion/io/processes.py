@@ -27,13 +27,13 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
 
 def end(processes: Sequence[subprocess.Popen[str]]) -> None:
     """Terminate these group leaders with their groups: SIGTERM first, SIGKILL after `GRACE` seconds."""
-    working = [process for process in processes if process.poll() is None]
-    for process in working:
+    running = [process for process in processes if process.poll() is None]
+    for process in running:
         _signal(process, signal.SIGTERM)
     deadline = time.monotonic() + GRACE
-    while time.monotonic() < deadline and any(map(_is_at_work, working)):
+    while time.monotonic() < deadline and any(map(_is_running, running)):
         time.sleep(0.02)
-    for process in working:
+    for process in running:
         _signal(process, signal.SIGKILL)
         process.wait()
 
@@ -43,7 +43,7 @@ def _signal(process: subprocess.Popen[str], number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _is_at_work(process: subprocess.Popen[str]) -> bool:
+def _is_running(process: subprocess.Popen[str]) -> bool:
     """Return whether any process of the group still runs."""
     process.poll()
     try:

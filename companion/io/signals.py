@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 SENTENCE = "Stopped. Finished work is kept; run the same command to continue."
-# Seconds after which a stopped command is ended, whatever it is doing.
+# Seconds after which a stopped command exits, even if it is still cleaning up.
 PATIENCE = 10.0
 
 _actions: list[Callable[[], Any]] = []
@@ -48,11 +48,11 @@ def _stop(number: int, _frame: FrameType | None) -> None:
     def end(*_: Any) -> None:
         os._exit(128 + number)
 
-    for other in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(other, end)
-    last = threading.Timer(PATIENCE, end)
-    last.daemon = True
-    last.start()
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, end)
+    deadline = threading.Timer(PATIENCE, end)
+    deadline.daemon = True
+    deadline.start()
     for action in list(_actions):
         action()
     raise Stopped(number)

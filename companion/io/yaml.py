@@ -10,7 +10,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from companion.io.errors import UserError
 
-# Most values of a file after its aliases are expanded: nine lines of nested aliases expand to 10^9 values.
+# Largest number of values in a file after its aliases are expanded: nine lines of nested aliases expand to 10^9 values.
 MOST_VALUES = 100_000
 
 
@@ -44,8 +44,8 @@ def _parsed(text: str, origin: str) -> Any:
         content = YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f"{origin}, line {mark.line + 1}" if mark else origin
-        raise UserError(f"{place}: not YAML, {error.problem or error.context}.") from error
+        location = f"{origin}, line {mark.line + 1}" if mark else origin
+        raise UserError(f"{location}: not YAML, {error.problem or error.context}.") from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{origin}: not YAML, {error}.") from error
     _require_few(content, origin)
@@ -54,13 +54,13 @@ def _parsed(text: str, origin: str) -> Any:
 
 def _require_few(content: Any, origin: str) -> None:
     """Raise a `UserError` if nested aliases expand to more than `MOST_VALUES` values."""
-    pending, found = [content], 0
+    pending, count = [content], 0
     while pending:
         value = pending.pop()
-        found += 1
-        if found + len(pending) > MOST_VALUES:
+        count += 1
+        if count + len(pending) > MOST_VALUES:
             raise UserError(
-                f"{origin} holds more than {MOST_VALUES:,} values once its aliases (`*name`) are written out. Write "
+                f"{origin} has more than {MOST_VALUES:,} values after its aliases (`*name`) are expanded. Write "
                 "plain values instead."
             )
         if isinstance(value, dict):

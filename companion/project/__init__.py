@@ -1,1 +1,1 @@
-"""A book on disk: paths, configuration, notebooks, parameters, statements."""
+"""Read a book from disk: paths, configuration, notebooks, parameters, statements."""

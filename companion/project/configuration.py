@@ -24,20 +24,20 @@ Texts = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class Settings(BaseModel):
-    """The table of one book. Functions are named as `module:function`."""
+    """The table `[tool.companion]` of one book. An entry names a function as `module:function`."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     chapters: str = Field(description="the package with one folder per notebook")
-    science: Texts = Field((), description="the packages whose sources decide numbers; the chapters are added")
+    science: Texts = Field((), description="the packages whose sources decide numbers, besides the chapters")
     context: str | None = Field(None, description="a function that is called once before anything is computed")
-    device: str | None = Field(None, description="a function that returns in words what computes")
+    device: str | None = Field(None, description="a function that returns the name of the computing device")
     report: Texts = Field((), description="the distributions whose versions are recorded with every run")
     statements: str | None = Field(None, description="the file that lists the statements of the papers")
-    hours_a_step: float = Field(24.0, gt=0, description="the hours after which a cell is taken to hang, and ended")
+    hours_a_step: float = Field(24.0, gt=0, description="the hours after which a cell counts as hanging and is stopped")
     live: dict[str, str] = Field(
         default_factory=dict,
-        description="for `notebook/figure`, the interactive figure, of a chapter with scripts, that is shown there",
+        description="for a `notebook/figure`, the interactive figure that its page also shows",
     )
     api: Texts = Field((), description="the packages or modules whose public names `{companion-api}` must explain")
     preload: Texts = Field((), description="packages that a build of several notebooks imports once for all kernels")
@@ -53,14 +53,20 @@ class Settings(BaseModel):
 
     @classmethod
     def of_package(cls, package: str) -> "Settings":
-        """The table of the book whose chapters are `package`, imported already: from its checkout, else its wheel."""
+        """Return the table of the book whose chapters are the imported package `package`.
+
+        The table is read from the book's checkout, or, if the book was installed from a wheel, from the wheel's copy.
+
+        Raises:
+          UserError: if neither file exists.
+        """
         folder = Path(str(sys.modules[package].__file__)).parent
-        for place in (folder.parent / FILE, folder / FILE):
-            if has_table(place):
-                return cls.read(place)
+        for path in (folder.parent / FILE, folder / FILE):
+            if has_table(path):
+                return cls.read(path)
         raise UserError(
-            f"The package `{package}` stands in {folder.parent}, and neither there nor in it is a {FILE} with a table "
-            f"{TABLE}, which says what the book's notebooks need."
+            f"The package `{package}` has no table {TABLE}, which configures a book: there is no {FILE} with this "
+            f"table in {folder.parent} or {folder}."
         )
 
     def open_context(self) -> None:
@@ -74,12 +80,12 @@ class Settings(BaseModel):
 
 
 def has_table(path: Path) -> bool:
-    """Whether `path` is a file with a `[tool.companion]` table."""
+    """Return whether `path` is a file with a `[tool.companion]` table."""
     return path.is_file() and TABLE in path.read_text(encoding="utf-8").splitlines()
 
 
 def function(name: str) -> Callable[[], Any]:
-    """The function that `module:function` names."""
+    """Import and return the function that `module:function` names."""
     module, _, attribute = name.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
@@ -89,7 +95,7 @@ def _read(path: Path, _modified: int) -> Settings:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))["tool"]["companion"]
     except (tomllib.TOMLDecodeError, KeyError) as error:
-        raise UserError(f"{path} needs a table {TABLE} that says what the book is made of ({error!r}).") from error
+        raise UserError(f"{path} needs a table {TABLE}, which configures the book. Got {error!r}.") from error
     try:
         settings = Settings.model_validate(table)
     except ValidationError as error:
@@ -98,8 +104,8 @@ def _read(path: Path, _modified: int) -> Settings:
 
 
 def _explain(error: ValidationError) -> str:
-    """Return a sentence about an entry that is unknown, else about the first wrong one: its name, what it must be."""
-    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    """Return a sentence about the first unknown entry, or about the first wrong value if all entries are known."""
+    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         return f"{TABLE} has no entry {name!r}. {did_you_mean(name, Settings.model_fields)}"

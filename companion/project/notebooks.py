@@ -1,4 +1,4 @@
-"""Notebooks read without a kernel: parameters, code cells, figures, title."""
+"""Read notebooks without a kernel: parameters, code cells, figures, title."""
 
 import ast
 import json
@@ -35,12 +35,12 @@ class Notebook:
 
     @cached_property
     def cells(self) -> list[dict[str, Any]]:
-        """All cells, each source as one string."""
+        """The cells, each with its source as one string."""
         try:
             cells = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
             return [{**cell, "source": "".join(cell["source"])} for cell in cells]
         except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{self.path} is not a notebook: {error!r}.") from error
+            raise UserError(f"{self.path} is not a notebook: {error!r}. Restore it.") from error
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Notebook:
         if len(tagged) != 1:
             raise UserError(
                 f"{self.path.name} needs exactly one cell tagged `{PARAMETERS_TAG}`, because papermill silently keeps "
-                f"the notebook's own values otherwise. It has {len(tagged)}."
+                f"the notebook's own values otherwise. Got {len(tagged)}."
             )
         values: dict[str, Any] = {}
         last_line = 0
@@ -60,7 +60,7 @@ class Notebook:
                     values[name] = self._literal(name, value)
                 case _:
                     raise UserError(
-                        f"The parameters cell of {self.path.name} holds one `name = value` per line. "
+                        f"The parameters cell of {self.path.name} must contain one `name = value` per line. "
                         f"Got `{ast.unparse(statement)}`."
                     )
         return values
@@ -82,33 +82,33 @@ class Notebook:
 
     @cached_property
     def code(self) -> list[str]:
-        """The sources of the code cells, without the parameters cell and the bootstrap cell."""
+        """The sources of the code cells, except the parameters cell and the bootstrap cell."""
         return [cell["source"] for cell in self.cells if _computes(cell)]
 
     @cached_property
     def figures(self) -> list[str]:
         """The figures that the notebook publishes, in the order of its `publish(FIGURE, …)` calls."""
         try:
-            return slicing.published(self.code)
+            return slicing.published_figures(self.code)
         except SyntaxError as error:
             raise UserError(f"A cell of {self.path.name} is not plain Python: {error}.") from error
 
     def require_figure(self, figure: str) -> None:
-        """Raise a `UserError` that lists the notebook's figures if `figure` is none of them."""
+        """Raise a `UserError` that lists the notebook's figures if `figure` is not one of them."""
         if figure not in self.figures:
             raise UserError(f"Notebook {self.name!r} has no figure {figure!r}. {did_you_mean(figure, self.figures)}")
 
     def only(self, figure: str) -> dict[str, Any]:
-        """Return the notebook as JSON with all prose, but only the code that leads to `figure`."""
+        """Return the JSON content of the notebook with all prose but only the code that leads to `figure`."""
         self.require_figure(figure)
-        kept = iter(slicing.only(self.code, figure))
-        cells = [{**cell, "source": next(kept)} if _computes(cell) else cell for cell in self.cells]
-        whole = json.loads(self.path.read_text(encoding="utf-8"))
-        return {**whole, "cells": [cell for cell in cells if cell["cell_type"] != "code" or cell["source"]]}
+        sources = iter(slicing.reduced_cells(self.code, figure))
+        cells = [{**cell, "source": next(sources)} if _computes(cell) else cell for cell in self.cells]
+        content = json.loads(self.path.read_text(encoding="utf-8"))
+        return {**content, "cells": [cell for cell in cells if cell["cell_type"] != "code" or cell["source"]]}
 
     @cached_property
     def title(self) -> str:
-        """The first heading."""
+        """The first heading of the notebook."""
         for cell in self.cells:
             if cell["cell_type"] == "markdown" and cell["source"].startswith("# "):
                 return cell["source"].splitlines()[0][2:].strip()
@@ -117,5 +117,5 @@ class Notebook:
 
 def _computes(cell: dict[str, Any]) -> bool:
     """Return whether a cell computes: it is code, and neither the parameters cell nor the bootstrap cell."""
-    aside = {PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG}
-    return cell["cell_type"] == "code" and not aside & set(cell["metadata"].get("tags", []))
+    special = {PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG}
+    return cell["cell_type"] == "code" and not special & set(cell["metadata"].get("tags", []))

@@ -1,4 +1,4 @@
-"""Parameters of notebooks, checked before a kernel starts.
+"""Resolve and check the parameters of notebooks before a kernel starts.
 
 Defaults come from the notebook's parameters cell; overrides come from `profiles/*.yml` and the command line. Names,
 types, ranges and meanings come from the class `Parameters` of the chapter, whose module imports nothing slow.
@@ -17,7 +17,7 @@ from companion.io.yaml import parse_yaml, read_yaml
 from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
-# A parameter that chapters share; `Annotated[Seed, Field(description=...)]` gives it another meaning.
+# The type of the parameter `seed` in all chapters; `Annotated[Seed, Field(description=...)]` changes its meaning.
 Seed = Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
 
 
@@ -28,19 +28,27 @@ class Parameters(BaseModel):
 
 
 def each_once(at_least: int, because: str) -> Callable[[list], list]:
-    """Return a validator (for `AfterValidator`) that sorts a list and needs `at_least` different values."""
+    """Return a validator that removes repeated values from a list and sorts it; use it in `AfterValidator`.
+
+    Args:
+      at_least: smallest allowed number of different values.
+      because: the reason, which completes the sentence of the error message.
+    """
 
     def check_list(values: list) -> list:
-        once = sorted(set(values))
-        if len(once) < at_least:
+        unique = sorted(set(values))
+        if len(unique) < at_least:
             raise ValueError(f"needs at least {at_least} different values, because {because}")
-        return once
+        return unique
 
     return check_list
 
 
 def different(because: str) -> Callable[[list], list]:
-    """Return a validator (for `AfterValidator`) that refuses repeated values and keeps the order of a list."""
+    """Return a validator that refuses a list with repeated values and keeps its order; use it in `AfterValidator`.
+
+    `because` is the reason, which completes the sentence of the error message.
+    """
 
     def check_list(values: list) -> list:
         if len(set(values)) < len(values):
@@ -53,9 +61,13 @@ def different(because: str) -> Callable[[list], list]:
 def resolve(
     project: Project, notebook: Notebook, profile: str, overrides: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the defaults with the overrides of `profile` and then `overrides`; names are checked, types are not.
+    """Return the parameters of a notebook: its defaults, overridden by `profile` and then by `overrides`.
 
-    The function imports no chapter, so that every command can call it for all notebooks.
+    Names are checked, types are not. The function imports no chapter, so that every command can call it for all
+    notebooks.
+
+    Raises:
+      UserError: if the profile or a parameter does not exist, or a value cannot be stored as JSON.
     """
     project.require_profile(profile)
     values = dict(notebook.defaults)
@@ -102,30 +114,31 @@ def check(project: Project, notebook: Notebook, values: Mapping[str, Any]) -> Pa
 
 def parameters_of(project: Project, name: str) -> type[Parameters]:
     """Return the class `Parameters` of chapter `name`."""
-    place = f"{project.settings.chapters}.{name}.parameters"
-    missing = f"Notebook {name!r} needs a class `Parameters(companion.Parameters)` in {place.replace('.', '/')}.py."
+    module_name = f"{project.settings.chapters}.{name}.parameters"
+    file = f"{module_name.replace('.', '/')}.py"
+    message = f"Notebook {name!r} needs a class `Parameters(companion.Parameters)` in {file}."
     try:
-        module = project.import_module(place)
+        module = project.import_module(module_name)
     except ModuleNotFoundError as error:
-        if not place.startswith(str(error.name)):
+        if not module_name.startswith(str(error.name)):
             raise
-        raise UserError(missing) from error
+        raise UserError(message) from error
     model = getattr(module, "Parameters", None)
     if not (isinstance(model, type) and issubclass(model, Parameters)):
-        raise UserError(missing)
+        raise UserError(message)
     return model
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """Return name and value of `name=value`; the value is read as YAML 1.2, in which `1e-3` is a number."""
+    """Return the name and the value of `name=value`; the value is read as YAML 1.2, in which `1e-3` is a number."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise UserError(f"A parameter is given as name=value, for example -p seed=1. Got {text!r}.")
+        raise UserError(f"A parameter must have the form name=value, for example -p seed=1. Got {text!r}.")
     return name.strip(), parse_yaml(value, f"The value {value!r} of parameter {name!r}")
 
 
 def given_once(assignments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the assignments as a mapping; raise a `UserError` if a name is given twice."""
+    """Return the assignments as a mapping. Raise a `UserError` if a name is repeated."""
     values: dict[str, Any] = {}
     for name, value in assignments:
         if name in values:
@@ -138,8 +151,8 @@ def require_one_word(assignments: Sequence[str], words: Sequence[str]) -> None:
     """Raise a `UserError` for papermill's spelling `-p seed 1`; `words` are the other words of the command line."""
     names = [text for text in assignments if "=" not in text]
     if names and words:
-        right = " ".join(f"-p {name}={value}" for name, value in zip(names, words, strict=False))
-        raise UserError(f"A parameter is given as one word, name=value; papermill takes two. Write {right}.")
+        corrected = " ".join(f"-p {name}={value}" for name, value in zip(names, words, strict=False))
+        raise UserError(f"A parameter is one word, name=value; only papermill takes two. Write {corrected}.")
 
 
 def check_profiles(project: Project) -> None:
@@ -157,35 +170,33 @@ def _profile(project: Project, profile: str) -> dict[str, Any]:
         return {}
     content = read_yaml(project.profiles / f"{profile}.yml") or {}
     if not isinstance(content, dict) or not all(isinstance(value, dict | None) for value in content.values()):
-        raise UserError(f"profiles/{profile}.yml maps each notebook to its overrides, as in `name: {{seed: 1}}`.")
+        raise UserError(f"profiles/{profile}.yml must map notebooks to overrides, as in `name: {{seed: 1}}`.")
     for name in (name for names in (content, *content.values()) for name in names or {}):
         if not isinstance(name, str):
-            raise UserError(
-                f"profiles/{profile}.yml: {name!r} is the name of no notebook and of no parameter. Names are text."
-            )
+            raise UserError(f"profiles/{profile}.yml: the name of a notebook or parameter must be text. Got {name!r}.")
     return content
 
 
 def explain(notebook: str, model: type[BaseModel], error: ValidationError) -> str:
-    """Return why `model` refused values, one sentence per parameter."""
+    """Return why `model` refused the values of a notebook's parameters, one sentence per parameter."""
     sentences = []
     for problem in error.errors():
-        if not problem["loc"]:  # a rule about several at once
+        if not problem["loc"]:  # a rule about several parameters
             sentences.append(f"{problem['msg'][0].upper()}{problem['msg'][1:]}.")
             continue
         name = str(problem["loc"][0])
-        where = name + "".join(f"[{step}]" for step in problem["loc"][1:])
+        element = name + "".join(f"[{step}]" for step in problem["loc"][1:])
         meaning = model.model_fields[name].description if name in model.model_fields else None
         sentences.append(
-            f"`{where}`: {problem['msg'][0].lower()}{problem['msg'][1:]}. Got {problem['input']!r}."
+            f"`{element}`: {problem['msg'][0].lower()}{problem['msg'][1:]}. Got {problem['input']!r}."
             + (f" It means: {meaning}" if meaning else "")
         )
     return f"Invalid parameters of {notebook!r}.\n  " + "\n  ".join(sentences)
 
 
 def rule(field: FieldInfo) -> str:
-    """Return type and range of a parameter in words."""
-    many = getattr(field.annotation, "__origin__", None) is list
+    """Return the type and the range of a parameter in words."""
+    is_list = getattr(field.annotation, "__origin__", None) is list
     words = [_type(field.annotation)]
     for constraint in field.metadata:
         match constraint:
@@ -198,9 +209,9 @@ def rule(field: FieldInfo) -> str:
             case annotated_types.Lt(lt=bound):
                 words.append(f"< {bound}")
             case annotated_types.MinLen(min_length=least):
-                words.append(f"{least} or more of them" if many else f"{least} characters or more")
+                words.append(f"{least} or more of them" if is_list else f"{least} characters or more")
             case annotated_types.MaxLen(max_length=most):
-                words.append(f"{most} of them at most" if many else f"{most} characters at most")
+                words.append(f"{most} of them at most" if is_list else f"{most} characters at most")
     return ", ".join(words)
 
 

@@ -1,4 +1,4 @@
-"""What is volatile about a run: when, where, on what, with which versions. Shown on the site, never tracked."""
+"""Provenance of a run: date, duration, machine, versions and commit. The site shows it; it is never tracked."""
 
 import datetime
 import importlib.metadata
@@ -14,12 +14,20 @@ from companion.io.atomic import dump_json, write_text
 from companion.project.configuration import FILE
 from companion.project.paths import Project
 
-# What a provenance says.
+# The entries of a provenance file.
 RECORDED = {"started", "seconds", "device", "cores", "platform", "python", "versions", "git"}
 
 
 def record(project: Project, path: Path, *, started: datetime.datetime, seconds: float, device: str | None) -> None:
-    """Write the provenance of a run that began at `started` and took `seconds`."""
+    """Write the provenance of a run to `path`.
+
+    Args:
+      project: the book.
+      path: the JSON file to write.
+      started: when the run began.
+      seconds: how long it took.
+      device: the name of the computing device, if the book names one.
+    """
     write_text(
         path,
         dump_json(
@@ -36,7 +44,7 @@ def record(project: Project, path: Path, *, started: datetime.datetime, seconds:
 
 
 def software(project: Project) -> dict[str, Any]:
-    """What computes: versions of Python and of the packages that the book reports, and the state of the checkout."""
+    """Return the versions of Python and of the packages that the book reports, and the commit of the checkout."""
     return {
         "python": platform.python_version(),
         "versions": {package: importlib.metadata.version(package) for package in project.settings.report},
@@ -45,29 +53,29 @@ def software(project: Project) -> dict[str, Any]:
 
 
 def version() -> str:
-    """The distribution that this package belongs to, its version, and where it is: `NAME 0.1.0 (/a/folder)`."""
-    place = Path(__file__).resolve().parents[2]
-    if (place / FILE).is_file():  # a checkout, whatever was installed from it
-        project = tomllib.loads((place / FILE).read_text(encoding="utf-8"))["project"]
-        return f"{project['name']} {project['version']} ({place})"
+    """Return name, version and folder of the distribution with this package, as `NAME 0.1.0 (/a/folder)`."""
+    folder = Path(__file__).resolve().parents[2]
+    if (folder / FILE).is_file():  # a checkout, whose version may differ from the installed metadata
+        project = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))["project"]
+        return f"{project['name']} {project['version']} ({folder})"
     name = importlib.metadata.packages_distributions()["companion"][0]
-    return f"{name} {importlib.metadata.version(name)} ({place})"
+    return f"{name} {importlib.metadata.version(name)} ({folder})"
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """A recorded provenance, or None where nothing was run here, or nothing readable is left of it."""
+    """Return the provenance in `path`, or None if the file is missing or incomplete."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and set(found) >= RECORDED else None
+    return content if isinstance(content, dict) and set(content) >= RECORDED else None
 
 
 def _git(root: Path) -> dict[str, Any] | None:
-    def ask(*question: str) -> str:
-        return subprocess.run(["git", *question], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
 
     try:
-        return {"commit": ask("rev-parse", "HEAD"), "modified": bool(ask("status", "--porcelain"))}
+        return {"commit": git("rev-parse", "HEAD"), "modified": bool(git("status", "--porcelain"))}
     except (OSError, subprocess.CalledProcessError):
         return None

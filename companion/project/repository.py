@@ -1,7 +1,7 @@
-"""The repository's public address: defined in `_config.yml`, copied to wherever a tool needs it spelled out.
+"""The public URL of the repository: defined in `_config.yml` and copied to the files that need it spelled out.
 
-While the address is unset, the definition is empty and no file names an account, not even a placeholder's, because an
-account of that name may exist, and a notebook would install its code.
+While the URL is unset, the definition is empty and no file names an account. A placeholder would be unsafe: an account
+of that name may exist, and a notebook would install its code.
 """
 
 import json
@@ -17,8 +17,8 @@ from companion.project.configuration import FILE
 from companion.project.notebooks import BOOTSTRAP_TAG
 from companion.project.paths import MARK, Project, relative
 
-# Plain Python, and an error is one sentence: `SystemExit` has no traceback in a notebook. The clone comes first because
-# a notebook belongs to the code of the clone that holds it; `look_around` then compares the loaded modules.
+# Plain Python. An error is one sentence: `SystemExit` has no traceback in a notebook. The clone comes first because a
+# notebook belongs to the code of the clone that contains it; `look_around` then compares the loaded modules.
 BOOTSTRAP = """\
 # bootstrap: find this book's packages, in the clone that holds this notebook or among the installed packages
 import importlib.util
@@ -46,30 +46,33 @@ INSTALL = """\
     if installed.returncode:
         raise SystemExit(f"pip could not install this book, and nothing below can run. It says:\\n{installed.stderr}")
     importlib.invalidate_caches()"""
-# While the address is unset, the cell has no code that installs anything.
+# While the URL is unset, the cell has no code that installs anything.
 REFUSE = """\
     raise SystemExit(
         "This book is not installed here, and it has no public address yet to install it from. "
         "Open the notebook in a clone of the book, in the folder `{book}`, or run `pip install -e .` in a clone."
     )"""
-# The extra of a book that asks for what its notebooks need, where it has one.
+# The extra of a book that installs the requirements of its notebooks, if the book has one.
 NOTEBOOK = "notebook"
 FORM = "https://github.com/<account>/<repository>"
 _URL = r"https://github\.com/[\w.-]+/[\w.-]+"
 _DEFINITION = r'(?m)^(repository:[ \t]*\n(?:[ \t]+.*\n|[ \t]*#.*\n|\n)*?[ \t]+url:)[ \t]*(?:""|\'\'|[^\s#]*)'
-# The line of a README, a comment, below which the badges are.
+# The comment line of a README above the badges.
 _BADGES_BELOW = r"(?m)^(<!-- `companion set-url` .*-->\n)"
 _BADGE = r"\[!\[(?:Binder|Open In Colab)\]\([^)]*\)\]\([^)]*\)\n"
 
 
 def public_address(project: Project) -> str | None:
-    """Return `repository: url:` of `_config.yml`, the one definition; None while it is empty."""
+    """Return the public URL of the repository, `repository: url:` of `_config.yml`, or None while it is unset."""
     url = (read_yaml(project.root / MARK).get("repository") or {}).get("url")
     return _checked(str(url)) if url else None
 
 
 def site_address(project: Project) -> str | None:
-    """Where GitHub Pages serves the site, or what `html: baseurl:` says; None while the address is not known."""
+    """Return the URL of the site, or None while it is unknown.
+
+    It is `html: baseurl:` of `_config.yml`, if set, and else the GitHub Pages URL of the repository.
+    """
     if base := (read_yaml(project.root / MARK).get("html") or {}).get("baseurl"):
         return base.rstrip("/") + "/"
     if not (url := public_address(project)):
@@ -78,18 +81,20 @@ def site_address(project: Project) -> str | None:
     return f"https://{owner.lower()}.github.io/{name}/"
 
 
-def spread(project: Project, url: str | None = None) -> list[str]:
-    """Write the address to every copy and return the files that changed.
+def write_copies(project: Project, url: str | None = None) -> list[str]:
+    """Write the public URL to every file that repeats it, and return the files that changed.
 
-    A `url` becomes the definition first; an empty one unsets it, and every copy is then as it was before it was set.
+    Args:
+      project: the book.
+      url: a new URL, which is written to `_config.yml` first; an empty text unsets the URL and restores the files.
     """
     if url is not None:
         _define(project.root / MARK, _checked(url.rstrip("/").removesuffix(".git")) if url else "")
     return [relative(path, project.root) for path, rewrite in _copies(project) if _rewrite(path, rewrite)]
 
 
-def differing(project: Project) -> list[str]:
-    """The copies that do not say what `_config.yml` says."""
+def outdated_copies(project: Project) -> list[str]:
+    """Return the files whose copy of the public URL differs from `_config.yml`."""
     return [
         relative(path, project.root)
         for path, rewrite in _copies(project)
@@ -98,7 +103,7 @@ def differing(project: Project) -> list[str]:
 
 
 def bootstrap_cell(project: Project) -> dict:
-    """The hidden cell that every notebook has, the same in all."""
+    """Return the hidden first code cell of every notebook of the book."""
     name, url = project.metadata["name"], public_address(project)
     extra = f"[{NOTEBOOK}]" if NOTEBOOK in project.metadata.get("optional-dependencies", {}) else ""
     otherwise = (
@@ -128,7 +133,7 @@ def bootstrap_cell(project: Project) -> dict:
 
 def _checked(url: str) -> str:
     if not re.fullmatch(_URL, url):
-        raise UserError(f"The address looks like {FORM}. Got {url!r}.")
+        raise UserError(f"The URL must have the form {FORM}. Got {url!r}.")
     return url
 
 
@@ -138,31 +143,29 @@ def _account_and_name(url: str) -> str:
 
 def _define(path: Path, url: str) -> None:
     value = url or '""'
-    text, count = re.subn(_DEFINITION, lambda found: f"{found[1]} {value}", path.read_text(encoding="utf-8"))
+    text, count = re.subn(_DEFINITION, lambda match: f"{match[1]} {value}", path.read_text(encoding="utf-8"))
     if count != 1:
-        raise UserError(
-            f'{path} needs the lines `repository:` and below it, indented, `url: ""`: the address is there.'
-        )
+        raise UserError(f'{path} needs a line `repository:` and below it an indented line `url: ""` for the URL.')
     write_text(path, text)
 
 
 def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
-    """The files that repeat the address, each with the function that makes its text say what the definition says."""
+    """Return the files that repeat the public URL, each with the function that updates its text."""
     url = public_address(project)
 
     def in_citation(text: str) -> str:
         line = f'repository-code: "{url}"\n' if url else ""
         text = re.sub(r"(?m)^repository-code:.*\n", "", text)
-        return re.sub(r"(?m)^cff-version:.*\n", lambda found: found[0] + line, text)
+        return re.sub(r"(?m)^cff-version:.*\n", lambda match: match[0] + line, text)
 
     def in_project(text: str) -> str:
         line = f'Repository = "{url}"\n' if url else ""
         table = r"(?m)^(\[project\.urls\].*\n)((?:(?!\[).*\n)*)"
-        return re.sub(table, lambda found: found[1] + line + re.sub(r"(?m)^Repository *=.*\n", "", found[2]), text)
+        return re.sub(table, lambda match: match[1] + line + re.sub(r"(?m)^Repository *=.*\n", "", match[2]), text)
 
     def in_readme(text: str) -> str:
         badges = _badges(project, url) if url else ""
-        return re.sub(rf"{_BADGES_BELOW}(?:{_BADGE})*", lambda found: found[1] + badges, text)
+        return re.sub(rf"{_BADGES_BELOW}(?:{_BADGE})*", lambda match: match[1] + badges, text)
 
     def in_notebook(text: str) -> str:
         notebook = json.loads(text)
@@ -178,23 +181,23 @@ def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
 
 
 def _badges(project: Project, url: str) -> str:
-    """Return the lines of a README that open the first notebook at the services that `launch_buttons:` names."""
+    """Return the badges of a README, which open the first notebook in the services that `launch_buttons:` names."""
     configuration = read_yaml(project.root / MARK)
     services, branch = configuration.get("launch_buttons") or {}, configuration["repository"].get("branch", "main")
     badges = ""
     for notebook in project.notebooks()[:1]:
-        path, place = relative(project.notebook(notebook), project.root), _account_and_name(url)
+        path, repository = relative(project.notebook(notebook), project.root), _account_and_name(url)
         if binder := services.get("binderhub_url"):
-            target = f"{binder}/v2/gh/{place}/{branch}?urlpath=lab/tree/{path}"
+            target = f"{binder}/v2/gh/{repository}/{branch}?urlpath=lab/tree/{path}"
             badges += f"[![Binder]({binder}/badge_logo.svg)]({target})\n"
         if colab := services.get("colab_url"):
-            target = f"{colab}/github/{place}/blob/{branch}/{path}"
+            target = f"{colab}/github/{repository}/blob/{branch}/{path}"
             badges += f"[![Open In Colab]({colab}/assets/colab-badge.svg)]({target})\n"
     return badges
 
 
 def dump_notebook(notebook: Mapping[str, Any]) -> str:
-    """The one way notebook sources are written here, which is also nbstripout's."""
+    """Return a notebook as JSON text, in the form that nbstripout writes."""
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 

@@ -25,47 +25,50 @@ def parse(source: str) -> ast.Module:
     return ast.parse(without_magics(source))
 
 
-def published(cells: Sequence[str]) -> list[str]:
+def published_figures(cells: Sequence[str]) -> list[str]:
     """Return the figures that the cells publish, in order: the first arguments of `publish(FIGURE, …)`."""
-    found = (_figure(node) for cell in cells if PUBLISH in cell for node in ast.walk(parse(cell)))
-    return [name for name in found if name]
+    figures = (_figure(node) for cell in cells if PUBLISH in cell for node in ast.walk(parse(cell)))
+    return [figure for figure in figures if figure]
 
 
 def modules(cells: Sequence[str]) -> list[str]:
-    """Return all imports of the cells as dotted names; `from a import b` gives `a.b`, a module or a name."""
+    """Return all imports of the cells as dotted names, sorted; `from a import b` gives `a.b`."""
     return sorted(set(_imports([node for cell in cells for node in ast.walk(parse(cell))]).values()))
 
 
-def behind(cells: Sequence[str], figure: str, packages: Sequence[str]) -> Steps:
-    """Return the statements that lead to the last `publish(figure, …)`, and the functions of `packages` they name."""
-    statements = [statement for cell in cells for statement in _tolerant(cell)]
+def steps_of(cells: Sequence[str], figure: str, packages: Sequence[str]) -> Steps:
+    """Return the statements that lead to the last `publish(figure, …)`, and the functions of `packages` they use.
+
+    Without such a call, both lists are empty. Cells that are not Python are ignored.
+    """
+    statements = [statement for cell in cells for statement in _statements(cell)]
     imported = _imports(statements)
     last = max((i for i, node in enumerate(statements) if figure in map(_figure, ast.walk(node))), default=None)
     if last is None:
         return Steps([], [])
-    kept, needed = [statements[last]], set(_names(statements[last]))
+    steps, needed = [statements[last]], set(_names(statements[last]))
     for statement in reversed(statements[:last]):
         if needed & (bound := set(_bound(statement))):
-            if not isinstance(statement, ast.AugAssign):  # an augmented assignment keeps the earlier value
+            if not isinstance(statement, ast.AugAssign):  # an augmented assignment reads the earlier value
                 needed -= bound
             needed |= set(_names(statement))
-            kept.append(statement)
-    kept.reverse()
-    functions = [name for statement in kept for name in _functions(statement, imported)]
-    own = [name for name in dict.fromkeys(functions) if name.split(".")[0] in packages]
-    return Steps([ast.unparse(statement) for statement in kept], own)
+            steps.append(statement)
+    steps.reverse()
+    used = dict.fromkeys(name for statement in steps for name in _functions(statement, imported))
+    functions = [name for name in used if name.split(".")[0] in packages]
+    return Steps([ast.unparse(statement) for statement in steps], functions)
 
 
-def only(cells: Sequence[str], figure: str) -> list[str]:
-    """Return the cells reduced to what `figure` needs; a cell of which nothing is left is an empty string.
+def reduced_cells(cells: Sequence[str], figure: str) -> list[str]:
+    """Return the cells reduced to the code that `figure` needs; a cell without such code becomes an empty string.
 
-    Removed are assignments that do not lead to the last `publish(figure, …)`, statements that publish other figures,
-    and everything after it. Imports and calls for their effect stay, with everything they need.
+    The function removes assignments that do not lead to the last `publish(figure, …)`, statements that publish other
+    figures, and all later statements. It keeps imports and calls for their effect, with everything they need.
     """
-    places = [(cell, node) for cell, source in enumerate(cells) for node in parse(source).body]
-    last = max(i for i, (_, node) in enumerate(places) if figure in map(_figure, ast.walk(node)))
-    kept, needed = {last}, {PUBLISH, *_names(places[last][1])}
-    for i, (_, node) in reversed(list(enumerate(places[:last]))):
+    statements = [(cell, node) for cell, source in enumerate(cells) for node in parse(source).body]
+    last = max(i for i, (_, node) in enumerate(statements) if figure in map(_figure, ast.walk(node)))
+    kept, needed = {last}, {PUBLISH, *_names(statements[last][1])}
+    for i, (_, node) in reversed(list(enumerate(statements[:last]))):
         bound = set(_bound(node))
         if (bound and not needed & bound) or any(map(_figure, ast.walk(node))):
             continue
@@ -74,19 +77,20 @@ def only(cells: Sequence[str], figure: str) -> list[str]:
         needed |= set(_names(node))
         kept.add(i)
     lines: list[dict[bool, set[int]]] = [{True: set(), False: set()} for _ in cells]
-    for i, (cell, node) in enumerate(places):
+    for i, (cell, node) in enumerate(statements):
         lines[cell][i in kept] |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return [
-        _without(source, found[False] - found[True]) if found[True] else ""
-        for source, found in zip(cells, lines, strict=True)
+        _without_lines(source, of_cell[False] - of_cell[True]) if of_cell[True] else ""
+        for source, of_cell in zip(cells, lines, strict=True)
     ]
 
 
-def _without(source: str, lines: set[int]) -> str:
+def _without_lines(source: str, lines: set[int]) -> str:
     return "\n".join(line for number, line in enumerate(source.splitlines(), 1) if number not in lines)
 
 
-def _tolerant(cell: str) -> list[ast.stmt]:
+def _statements(cell: str) -> list[ast.stmt]:
+    """Return the statements of a cell, none if it is not Python."""
     try:
         return parse(cell).body
     except SyntaxError:  # an unfinished cell that a user typed into the notebook
@@ -129,7 +133,7 @@ def _names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _functions(statement: ast.stmt, imported: dict[str, str]) -> Iterator[str]:
-    """Yield the dotted names of all imported functions that the statement calls or names, in order of the text."""
+    """Yield the dotted names of the imported functions that the statement mentions, in the order of the text."""
     attributes = {id(node.value) for node in ast.walk(statement) if isinstance(node, ast.Attribute)}
     for node in ast.walk(statement):
         match node:

@@ -1,4 +1,4 @@
-"""The theorem boxes of a book, read from its pages and notebooks as people edit them."""
+"""Read the theorem boxes of a book from the sources of its pages and notebooks."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LABEL = re.compile(r"^:label: ([a-z0-9-]+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Box:
-    """A definition, lemma, theorem, … that can be linked to."""
+    """A theorem box with a label: a definition, lemma, theorem, …"""
 
     label: str
     kind: str
@@ -22,26 +22,26 @@ class Box:
     text: str
 
     def cites(self, paper: str) -> bool:
-        """Whether title or text cites the paper."""
+        """Return whether the title or the text cites the paper."""
         return re.search(rf"\{{cite:?\w*\}}`[^`]*\b{paper}\b|\[{paper}\b", f"{self.title}\n{self.text}") is not None
 
 
 def boxes(project: Project) -> list[Box]:
-    """All that have a label, in the order of the book: notebooks first, then pages."""
+    """Return the boxes with a label, those of notebooks first, in the order of the book."""
     pages = [*(project.notebook(name) for name in project.notebooks()), *sorted(project.book.glob("*.md"))]
-    return [box for page in pages for box in _in(page.stem, prose(page))]
+    return [box for page in pages for box in _boxes_in(page.stem, prose(page))]
 
 
-def _in(page: str, text: str) -> list[Box]:
-    found = []
+def _boxes_in(page: str, text: str) -> list[Box]:
+    labelled = []
     for _, kind, title, body in BOX.findall(text):
         if label := LABEL.search(body):
-            found.append(Box(label[1], kind, title.strip(), page, body))
-    return found
+            labelled.append(Box(label[1], kind, title.strip(), page, body))
+    return labelled
 
 
 def prose(path: Path) -> str:
-    """The prose of a page or a notebook."""
+    """Return the Markdown text of a page or a notebook."""
     if path.suffix != ".ipynb":
         return path.read_text(encoding="utf-8")
     cells = Notebook(path).cells

@@ -24,7 +24,7 @@ from companion.build import execution
 from companion.build.publication_policy import bounds_moved, distance
 from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.figures import rendering, store, table_io
-from companion.figures.image_comparison import unlike
+from companion.figures.image_comparison import visible_difference
 from companion.figures.record import SIGNIFICANT_DIGITS, ClaimRecord, ColumnRecord, FigureRecord
 from companion.figures.tolerances import movement
 from companion.io import processes
@@ -176,7 +176,7 @@ class Verification:
                 frame = table_io.read_csv(published / files[1], record.columns)
                 module = project.import_module(project.figure_module(name, figure))
                 redrawn = rendering.pictures(module, frame)
-            if fault := unlike((published / files[0]).read_bytes(), redrawn[suffix], suffix):
+            if fault := visible_difference((published / files[0]).read_bytes(), redrawn[suffix], suffix):
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")
 
 

@@ -1,1 +1,1 @@
-"""Jupyter Book, executed notebooks, the PDF, and the Sphinx extension."""
+"""Build the site: Jupyter Book, executed notebooks, the PDF, and the Sphinx extension."""

@@ -1,6 +1,6 @@
-"""Assembling the site: Jupyter Book, strict, on top of executed notebooks and published figures.
+"""Build the site with Jupyter Book, with warnings as errors.
 
-Or of published figures alone, where nothing was run.
+The pages show the executed notebooks of a profile, or, if nothing was run, the published figures.
 """
 
 import errno
@@ -21,15 +21,18 @@ from companion.site import notebook_pages
 QUICKLY = "from companion.io import startup; startup.leave_out_grammars(); startup.collect_seldom()"
 JUPYTER_BOOK = (sys.executable, "-c", f"{QUICKLY}; from jupyter_book.cli.main import main; main()")
 STRICT = ("-W", "-n", "--keep-going")
-# Bytes. With less, it is the disk that ended Sphinx, whatever its last words are.
+# With fewer free bytes, a failure of Sphinx is reported as a full disk, whatever its log contains.
 FULL = 2**20
 
 
 def build_site(project: Project, profile: str) -> Path:
-    """Build the pages of `profile` with every warning an error; the folder of the site.
+    """Build the pages of `profile` and return the folder of the site.
 
-    After a build that did not end well, killed or refused, every page is read and written anew: Sphinx trusts what it
-    finds, a search index of which half was written, pages already read that it warned of.
+    After a build that failed or was killed, all pages are read and written again. Otherwise Sphinx would reuse an
+    incomplete search index and would not repeat the warnings about pages that it has already read.
+
+    Raises:
+      UserError: if Sphinx warns; the message contains the warnings.
     """
     build = project.build(profile)
     content = cache_keys.made_of(project, Site.BUILT, profile)
@@ -37,13 +40,16 @@ def build_site(project: Project, profile: str) -> Path:
     for name in project.notebooks():
         if (build.executed / f"{name}.ipynb").is_file():
             notebook_pages.weave(project, name, profile)
-        else:  # Sphinx names those that were not run
+        else:  # the extension warns of a notebook that was not run
             (build.notebooks / f"{name}.ipynb").unlink(missing_ok=True)
     return _assemble(project, profile, Site.BUILT, content)
 
 
 def build_published_site(project: Project) -> Path:
-    """The same from the notebooks as they are stored and the published figures: nothing was run, nothing need be."""
+    """Build the pages from the sources of the notebooks and the published figures, without a run.
+
+    The function returns the folder of the site, and raises the errors of `build_site`.
+    """
     content = cache_keys.made_of(project, Site.PUBLISHED, DEFAULT_PROFILE)
     _forget(project.build(DEFAULT_PROFILE))
     for name in project.notebooks():
@@ -52,10 +58,10 @@ def build_published_site(project: Project) -> Path:
 
 
 def is_built(project: Project, profile: str) -> bool:
-    """Whether there is a site, and the last attempt at one ended well. It may be out of date."""
+    """Return whether the site of `profile` exists and its last build succeeded. It may be out of date."""
     build = project.build(profile)
-    ended = any(cache_keys.stamps_in(build, target) for target in Site)
-    return ended and (project.site(profile) / "index.html").is_file()
+    succeeded = any(cache_keys.stamps_in(build, target) for target in Site)
+    return succeeded and (project.site(profile) / "index.html").is_file()
 
 
 def _forget(build: Build) -> None:
@@ -64,7 +70,7 @@ def _forget(build: Build) -> None:
 
 
 def _assemble(project: Project, profile: str, target: Site, content: dict[str, Any]) -> Path:
-    """Run Jupyter Book on the woven notebooks, and leave the stamp of `target`, which is made of `content`."""
+    """Run Jupyter Book on the woven notebooks, and write the stamp file of `target` with the key of `content`."""
     project.require_configuration()
     build, site = project.build(profile), project.site(profile)
     log = build.folder / "book.log"

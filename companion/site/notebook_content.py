@@ -1,4 +1,4 @@
-"""The JSON of a notebook, as far as the site reads and changes it."""
+"""The parts of a notebook's JSON that the site reads and changes."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from companion.project.paths import MIME
 
 
 class Output(TypedDict):
-    """An output of a code cell; `data` holds its forms by MIME type."""
+    """An output of a code cell; `data` contains its representations by MIME type."""
 
     output_type: str
     data: NotRequired[dict[str, JsonValue]]
@@ -48,12 +48,12 @@ def read(path: Path) -> Content:
 
 def tags(cell: Cell) -> list[str]:
     """Return the tags of a cell."""
-    found = cell["metadata"].get("tags")
-    return [tag for tag in found if isinstance(tag, str)] if isinstance(found, list) else []
+    values = cell["metadata"].get("tags")
+    return [tag for tag in values if isinstance(tag, str)] if isinstance(values, list) else []
 
 
 def figure_shown(output: Output) -> str | None:
-    """Return `notebook/figure` if the output shows a published figure."""
-    shown = output.get("data", {}).get(MIME)
-    figure = shown.get("figure") if isinstance(shown, dict) else None
+    """Return the `notebook/figure` that an output shows, or None if it shows no published figure."""
+    reference = output.get("data", {}).get(MIME)
+    figure = reference.get("figure") if isinstance(reference, dict) else None
     return figure if isinstance(figure, str) else None

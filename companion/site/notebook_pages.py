@@ -1,7 +1,7 @@
-"""Executed notebooks for readers: the prose as it is now, the outputs of the last run, the pictures of today.
+"""Weave the notebooks that readers see: current prose, outputs of the last run, current pictures.
 
-Where nothing was run, the published figures can stand for the outputs.
-They contain no names of machines or folders.
+If nothing was run, the published figures take the place of the outputs. The woven notebooks contain no names of users,
+machines or folders.
 """
 
 import sys
@@ -24,18 +24,21 @@ from companion.site.notebook_content import Cell, Content, Output
 
 
 def weave(project: Project, name: str, profile: str) -> Path:
-    """Write the woven copy of notebook `name` where readers find it; nothing is written if nothing changed.
+    """Weave the source of a notebook with the outputs of its last run, and return the path of the result.
 
-    Raises a `UserError` if the notebook's code is not that which gave the outputs.
+    An unchanged file is not written again.
+
+    Raises:
+      UserError: if the code of the notebook has changed since the run.
     """
     build = project.build(profile)
-    today, last = Notebook.named(project, name), Notebook(build.executed / f"{name}.ipynb")
-    if plain_cells(today) != plain_cells(last):
+    current, last = Notebook.named(project, name), Notebook(build.executed / f"{name}.ipynb")
+    if plain_cells(current) != plain_cells(last):
         raise UserError(
-            f"{name} has other code than when it was run in profile {profile!r}. Run `companion run {name} --profile "
+            f"The code of {name} has changed since its run in profile {profile!r}. Run `companion run {name} --profile "
             f"{profile}` first."
         )
-    source, executed = (notebook_content.read(notebook.path) for notebook in (today, last))
+    source, executed = (notebook_content.read(notebook.path) for notebook in (current, last))
     figures = project.shown_figures(profile)
     woven: Content = {
         **executed,
@@ -46,16 +49,19 @@ def weave(project: Project, name: str, profile: str) -> Path:
 
 
 def weave_published(project: Project, name: str) -> Path:
-    """The same without a run: each published figure in the cell that publishes it, nothing under the others.
+    """Weave the source of a notebook with its published figures, and return the path of the result.
 
-    Raises a `UserError` if one is not whole, or known to be of another notebook than today's.
+    A cell that publishes a figure shows it; the other cells have no outputs.
+
+    Raises:
+      UserError: if a published figure is damaged or does not belong to the current notebook.
     """
     notebook = Notebook.named(project, name)
     sentences: list[str] = []
     for figure in notebook.figures:
         if faults := publication_policy.departures(project, name, figure):
-            enough = faults == [publication_policy.DRAWN_BY_OTHER_CODE]
-            command = f"companion redraw {name}/{figure}" if enough else f"companion run {name}"
+            only_redraw = faults == [publication_policy.DRAWN_BY_OTHER_CODE]
+            command = f"companion redraw {name}/{figure}" if only_redraw else f"companion run {name}"
             sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
     if sentences:
         raise UserError("\n".join(sentences))
@@ -65,13 +71,13 @@ def weave_published(project: Project, name: str) -> Path:
 
 
 def _with_figure(cell: Cell, name: str) -> Cell:
-    """The cell as if it had been run; a notebook shows what the last line of a cell comes to."""
+    """Return a cell with the output of its last `publish`, the only one that a notebook shows."""
     if cell["cell_type"] != "code":
         return cell
-    shown = slicing.published(["".join(cell["source"])])[-1:]
+    figures = slicing.published_figures(["".join(cell["source"])])[-1:]
     outputs: list[Output] = [
-        {"output_type": "execute_result", "metadata": {}, "execution_count": None, "data": {MIME: {"figure": place}}}
-        for place in (f"{name}/{figure}" for figure in shown)
+        {"output_type": "execute_result", "metadata": {}, "execution_count": None, "data": {MIME: {"figure": target}}}
+        for target in (f"{name}/{figure}" for figure in figures)
     ]
     return {**cell, "outputs": outputs}
 
@@ -84,25 +90,25 @@ def _write(target: Path, woven: Content) -> Path:
 
 
 def _cells(source: list[Cell], executed: list[Cell]) -> list[Cell]:
-    """The cells of `source`; those of code with what they gave, step by step."""
-    ran = [cell for cell in executed if cell["cell_type"] == "code"]
-    ran_steps = iter([cell for cell in ran if _tag(cell) is None])
-    others = {_tag(cell): cell for cell in ran if _tag(cell)}
+    """Return the cells of `source`, with the outputs of the corresponding cells of `executed`."""
+    code = [cell for cell in executed if cell["cell_type"] == "code"]
+    steps = iter([cell for cell in code if _tag(cell) is None])
+    tagged = {_tag(cell): cell for cell in code if _tag(cell)}
     cells: list[Cell] = []
     for cell in source:
         if cell["cell_type"] != "code":
             cells.append(cell)
             continue
-        gave = others.get(_tag(cell)) if _tag(cell) else next(ran_steps)
-        outputs = gave.get("outputs", []) if gave else []
-        cells.append({**cell, "outputs": outputs, "execution_count": gave.get("execution_count") if gave else None})
-        if _tag(cell) == PARAMETERS_TAG and INJECTED_TAG in others:
-            cells.append(others[INJECTED_TAG])
+        ran = tagged.get(_tag(cell)) if _tag(cell) else next(steps)
+        outputs = ran.get("outputs", []) if ran else []
+        cells.append({**cell, "outputs": outputs, "execution_count": ran.get("execution_count") if ran else None})
+        if _tag(cell) == PARAMETERS_TAG and INJECTED_TAG in tagged:
+            cells.append(tagged[INJECTED_TAG])
     return cells
 
 
 def _tag(cell: Cell) -> str | None:
-    """What the cell is, if it is no step of the computation."""
+    """Return the tag of a code cell that is not a step of the computation, or None for a step."""
     tags = notebook_content.tags(cell)
     return next((tag for tag in (PARAMETERS_TAG, INJECTED_TAG, BOOTSTRAP_TAG) if tag in tags), None)
 
@@ -114,30 +120,30 @@ def _refreshed(cell: Cell, project: Project, figures: Path) -> Cell:
 
 
 def _shown(output: Output, project: Project, figures: Path) -> Output:
-    """A published output with the picture and the claims as they are in `figures`; any other without folders."""
-    place = notebook_content.figure_shown(output)
-    if place is None:
+    """Return an output with the current picture and claims of its figure, or without names of folders."""
+    target = notebook_content.figure_shown(output)
+    if target is None:
         return cast("Output", _without_folders(cast("JsonValue", output), project))
-    from companion.authoring.publish import Published  # matplotlib takes a second to import
+    from companion.authoring.publish import Published  # imports matplotlib, which takes a second
 
-    notebook, _, figure = place.partition("/")
-    if store.faults(figures / notebook, figure):  # the site says which, and is not built
+    notebook, _, figure = target.partition("/")
+    if store.faults(figures / notebook, figure):  # the figure directive reports the faults
         return output
     record = store.read_record(figures / notebook, figure)
     return {**output, "data": dict(Published(figures / notebook, record).bundle())}
 
 
 def _without_folders(output: JsonValue, project: Project) -> JsonValue:
-    """The same, its texts naming no folder above the book, above the environment, or of a person."""
+    """Return an output whose texts do not contain the paths of the book, the environment and the home folder."""
     match output:
         case str():
-            for folder, instead in ((project.root, ""), (Path(sys.prefix), ""), (Path.home(), "~/")):
-                output = output.replace(f"{folder}/", instead)
+            for folder, replacement in ((project.root, ""), (Path(sys.prefix), ""), (Path.home(), "~/")):
+                output = output.replace(f"{folder}/", replacement)
             return output
         case list():
             return [_without_folders(part, project) for part in output]
         case dict():
-            # in the letters that pictures are made of, a short name could stand by chance
+            # the base64 text of a picture could contain a short path by chance
             return {
                 kind: part if kind.startswith("image/") else _without_folders(part, project)
                 for kind, part in output.items()

@@ -1,7 +1,7 @@
-"""The book as one PDF: the pages of the built site, one after another, set for paper and printed by Chromium.
+"""Print the built site as one PDF: one page after another, with a style for paper, by Chromium.
 
-Folds are open. What only a screen can use is left out: buttons, pictures for dark screens, and, under figures, code,
-data, parameters and origin, which the site and the repository have. Links lead to places in the same file.
+Folds are open. The PDF leaves out elements for screens (buttons, dark pictures) and, under figures, code, data,
+parameters and origin, which are on the site. Links lead to places in the same file.
 """
 
 import html
@@ -30,12 +30,12 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-# What a screen shows and paper does not.
+# Elements that only a screen can use.
 SCREEN_ONLY = (
     "script, style, noscript, button, input, "
     ".companion-filter, .companion-live, .headerlink, .only-dark, .toctree-wrapper"
 )
-# Pictures decoded, formulas typeset, and those wider than their column made smaller.
+# Wait until pictures are decoded and formulas typeset, and shrink formulas that are wider than their column.
 READY = """async () => {
     await Promise.all([...document.images].map((image) => image.decode()));
     await window.MathJax?.startup?.promise;
@@ -46,24 +46,24 @@ READY = """async () => {
         if (width > room) formula.style.fontSize = `${Math.floor(99 * room / width)}%`;
     }
 }"""
-# What a reader of the paper would not see all of, with the page of the book where it is.
+# Return the elements that the paper would clip, each with its page of the book.
 CLIPPED = """() => {
     const page = document.querySelector('main').getBoundingClientRect();
-    const clipped = (one) => {
-        const box = one.getBoundingClientRect();
-        const scrolls = one.clientWidth && one.scrollWidth > one.clientWidth + 1;
+    const clipped = (element) => {
+        const box = element.getBoundingClientRect();
+        const scrolls = element.clientWidth && element.scrollWidth > element.clientWidth + 1;
         return scrolls || box.right > page.right + 1 || box.left < page.left - 1;
     };
-    return [...document.querySelectorAll('pre, img, table, mjx-container')].filter(clipped).map((one) => {
-        const begins = (one.alt ?? one.textContent).trim().slice(0, 60);
-        return `${one.closest('section.page')?.id}: ${one.tagName.toLowerCase()} ${begins}`;
+    return [...document.querySelectorAll('pre, img, table, mjx-container')].filter(clipped).map((element) => {
+        const start = (element.alt ?? element.textContent).trim().slice(0, 60);
+        return `${element.closest('section.page')?.id}: ${element.tagName.toLowerCase()} ${start}`;
     });
 }"""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the book: its name, what stands on it, and the part of the book that begins with it, if one does."""
+    """A page of the book: its name, its content, and the title of the part that starts with it, else empty."""
 
     name: str
     article: Tag
@@ -71,7 +71,7 @@ class Page:
 
     @property
     def title(self) -> str:
-        """Its first heading."""
+        """The first heading of the page."""
         heading = self.article.find("h1")
         return " ".join(heading.get_text().split()) if heading else self.name
 
@@ -79,7 +79,8 @@ class Page:
 def print_book(project: Project, profile: str) -> Path:
     """Print the built site of `profile` and return the path of the PDF.
 
-    Raise a `UserError` if something does not fit the paper.
+    Raises:
+      UserError: if an element does not fit the paper.
     """
     target = pdf_of(project, profile)
     pages = read_pages(project, profile)
@@ -88,13 +89,13 @@ def print_book(project: Project, profile: str) -> Path:
     atomic.write_text(source, assemble(project, profile, pages))
     with opened(source) as tab:
         if clipped := tab.evaluate(CLIPPED):
-            raise UserError("\n".join(["This does not fit the width of the paper:", *clipped]))
-        for final in (False, True):  # the second time with the numbers of the pages in the contents
+            raise UserError("\n".join(["These elements are wider than the paper:", *clipped]))
+        for final in (False, True):  # the first PDF gives the page numbers for the contents of the second
             tab.pdf(path=hidden, prefer_css_page_size=True, print_background=True, outline=final, tagged=final)
             tab.evaluate(
                 "numbers => Object.entries(numbers).forEach(([name, number]) => {"
                 "document.querySelector(`[data-number-of='${name}']`).textContent = number })",
-                numbers(hidden, [page.name for page in pages]),
+                page_numbers(hidden, [page.name for page in pages]),
             )
     os.replace(hidden, target)
     return target
@@ -105,16 +106,16 @@ def pdf_of(project: Project, profile: str) -> Path:
     return project.build(profile).folder / f"{project.metadata['name']}.pdf"
 
 
-def numbers(pdf: Path, names: list[str]) -> dict[str, int]:
-    """On which page of the paper each page of the book begins."""
+def page_numbers(pdf: Path, names: list[str]) -> dict[str, int]:
+    """Return the number of the PDF page on which each page of the book starts, by its name."""
     reader = PdfReader(pdf)
-    places = reader.named_destinations
-    return {name: (reader.get_destination_page_number(places[f"/{name}"]) or 0) + 1 for name in names}
+    destinations = reader.named_destinations
+    return {name: (reader.get_destination_page_number(destinations[f"/{name}"]) or 0) + 1 for name in names}
 
 
 @contextmanager
 def opened(source: Path) -> Generator[Tab]:
-    """What will be printed, in a browser, laid out as on paper and at rest."""
+    """Open an HTML file in a browser with the layout of paper, and yield the tab when the page is complete."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=FLAGS)
         tab = browser.new_page(color_scheme="light")
@@ -127,24 +128,24 @@ def opened(source: Path) -> Generator[Tab]:
 
 
 def find_browser() -> str:
-    """$CHROMIUM, or one on the PATH."""
+    """Return the path of Chromium: $CHROMIUM, or a browser on the PATH. Raise a `UserError` if there is none."""
     for name in [os.environ.get("CHROMIUM"), *BROWSERS]:
-        if name and (found := shutil.which(name)):
-            return found
-    raise UserError("A PDF is printed by Chromium, and there is none: install it, or set CHROMIUM=/path/to/it.")
+        if name and (path := shutil.which(name)):
+            return path
+    raise UserError("A PDF needs Chromium, which is not installed. Install it, or set CHROMIUM=/path/to/it.")
 
 
 def read_pages(project: Project, profile: str) -> list[Page]:
-    """The pages of the table of contents, in its order, as the site has them, without what paper cannot do."""
+    """Return the pages of the site in the order of the table of contents, prepared for paper."""
     site = project.site(profile)
     contents = read_yaml(project.root / "_toc.yml")
-    named = [("", contents["root"])] + [
-        ("" if place else part.get("caption", ""), file)
+    files = [("", contents["root"])] + [
+        ("" if index else part.get("caption", ""), file)
         for part in contents.get("parts", [contents])
-        for place, file in enumerate(_files(part))
+        for index, file in enumerate(_files(part))
     ]
     pages: list[Page] = []
-    for part, file in named:
+    for part, file in files:
         soup = BeautifulSoup((site / f"{file}.html").read_text(encoding="utf-8"), "html.parser")
         article = soup.select_one("article")
         assert article is not None, file
@@ -160,12 +161,12 @@ def _files(part: dict[str, Any]) -> Iterator[str]:
 
 
 def assemble(project: Project, profile: str, pages: list[Page]) -> str:
-    """All pages as one, which needs nothing but the files of the site."""
+    """Return all pages as one HTML document, which needs only files of the site."""
     site, address = project.site(profile), site_address(project)
-    anchors = {f"{page.name}.{one['id']}" for page in pages for one in page.article.select("[id]")}
+    anchors = {f"{page.name}.{element['id']}" for page in pages for element in page.article.select("[id]")}
     anchors |= {page.name for page in pages}
     for page in pages:
-        _link(page, anchors, address and f"{address}{project.book.name}/")
+        _rewrite_links(page, anchors, address and f"{address}{project.book.name}/")
     configuration = read_yaml(project.root / MARK)
     running = "@page leaf-{} {{ @top-left {{ content: {}; }} }}"
     return Template((TEMPLATES / "book.html.txt").read_text(encoding="utf-8")).substitute(
@@ -198,9 +199,9 @@ def _section(place: int, page: Page) -> str:
 
 
 def _for_paper(article: Tag, folder: Path) -> None:
-    """Leave out what paper cannot do, unfold the rest, and name files by their place on the disk."""
-    for one in article.select(SCREEN_ONLY):
-        one.decompose()
+    """Remove the elements for screens, open the folds, and replace addresses of pictures by addresses of files."""
+    for element in article.select(SCREEN_ONLY):
+        element.decompose()
     for details in article.select("details.companion-details"):
         for tab in details.select(".sd-tab-content")[1:]:
             tab.decompose()
@@ -209,7 +210,7 @@ def _for_paper(article: Tag, folder: Path) -> None:
         if (summary := details.select_one("summary .sd-summary-text")) and summary.string:
             summary.string = summary.string.partition(" · ")[0]
     for summary in article.select("details.hide > summary"):
-        summary.decompose()  # the code begins with the same words
+        summary.decompose()  # the first line of the code is the same text
     for details in article.select("details"):
         details.name = "div"
         details["class"] = " ".join([*details.get_attribute_list("class"), "unfolded"])
@@ -222,19 +223,28 @@ def _for_paper(article: Tag, folder: Path) -> None:
         del image["loading"]
 
 
-def _link(page: Page, anchors: set[str], folder: str | None) -> None:
-    """Let links lead to places of the PDF, to the site if its address is known, to the world; else leave the words."""
+def _rewrite_links(page: Page, anchors: set[str], folder: str | None) -> None:
+    """Rewrite the links of a page, and make its ids unique in the PDF.
+
+    A link leads to an anchor of the PDF, or else to the site if its address is known. Links to other sites stay. Any
+    other link is replaced by its text.
+
+    Args:
+      page: the page, which is changed.
+      anchors: all anchors of the PDF.
+      folder: the address of the site's folder of pages, or None while it is unknown.
+    """
     for link in page.article.select("a[href]"):
         href = urlsplit(str(link["href"]))
         name = Path(href.path).stem if href.path.endswith(".html") else "" if href.path else page.name
-        place = f"{name}.{href.fragment}" if href.fragment else name
+        anchor = f"{name}.{href.fragment}" if href.fragment else name
         if href.scheme:
             continue
-        if place in anchors:
-            link["href"] = f"#{place}"
+        if anchor in anchors:
+            link["href"] = f"#{anchor}"
         elif folder:
             link["href"] = urljoin(folder, href.geturl())
         else:
             link.unwrap()
-    for one in page.article.select("[id]"):
-        one["id"] = f"{page.name}.{one['id']}"
+    for element in page.article.select("[id]"):
+        element["id"] = f"{page.name}.{element['id']}"

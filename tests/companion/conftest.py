@@ -237,7 +237,7 @@ def _missing(project: Project, name: str) -> Iterator[str]:
             yield f"Say what profile {profile} overrides: add an entry `{name}:` to profiles/{profile}.yml."
     if f"book/{name}" not in set(_rows(_yaml(project.root / "_toc.yml"))):
         yield f"Put it into the table of contents: add `- file: book/{name}` to _toc.yml."
-    if f"book/{name}.ipynb" in repository.differing(project):
+    if f"book/{name}.ipynb" in repository.outdated_copies(project):
         yield f"book/{name}.ipynb has not the bootstrap cell that all notebooks share: run `companion set-url`."
     yield from _too_thick(project, notebook)
 

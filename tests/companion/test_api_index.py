@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.analysis.api_index import Library, listed
+from companion.analysis.api_index import ApiIndex, documented_modules
 from companion.io.errors import UserError
 from companion.project.paths import Project
 
@@ -83,7 +83,7 @@ def library(tmp_path):
         for path, text in given.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text(textwrap.dedent(text).lstrip())
-        return Library(Project(tmp_path))
+        return ApiIndex(Project(tmp_path))
 
     return lay_out
 
@@ -121,11 +121,11 @@ def test_names_lead_where_they_are_explained(library):
     assert found.resolve("walkers.walk") == "walkers.steps.walk"
     assert found.importable(walk) == "from walkers import walk"
     assert found.importable(found.entries["walkers.steps.Step"]) == "from walkers.steps import Step"
-    assert found.meant_by("Step", walk) == "walkers.steps.Step"
-    assert found.meant_by("start", walk) is None
-    assert found.meant_by("walk", found.modules["walkers.steps"]) == "walkers.steps.walk"
+    assert found.resolve_word("Step", walk) == "walkers.steps.Step"
+    assert found.resolve_word("start", walk) is None
+    assert found.resolve_word("walk", found.modules["walkers.steps"]) == "walkers.steps.walk"
     # of another library, whatever else has that name
-    assert found.meant_by("ClassVar", walk) is None
+    assert found.resolve_word("ClassVar", walk) is None
     assert found.inner_users["walkers.steps.Step"] == ["walkers.steps.Long", "walkers.steps.walk"]
     assert found.page_of("walkers.steps.walk") == "api"
 
@@ -134,10 +134,10 @@ def test_modules_on_no_page_are_told(library):
     """By their names; what has no public name, or is hidden, is nothing to explain."""
     more = {"walkers/loose.py": "def lose(): ...\n", "walkers/_own.py": "def own(): ...\n", "walkers/empty.py": ""}
     (fault,) = library(**{"walkers/steps.py": STEPS, **more}).faults()
-    assert "walkers.loose is explained on no page" in fault
+    assert "walkers.loose is documented on no page" in fault
     page = "```{companion-api} walkers.steps walkers.loose\n```\n```{companion-api} walkers.steps\n```\n"
     (fault,) = library(**{"walkers/steps.py": STEPS, **more, "book/api.md": page}).faults()
-    assert "walkers.steps is explained more than once" in fault
+    assert "walkers.steps is documented more than once" in fault
 
 
 def test_module_that_is_not_there_is_told(library):
@@ -150,15 +150,15 @@ def test_a_book_without_such_pages_has_no_library(library):
     """And nothing is wrong with it, if its table asks for none."""
     found = library(**{"book/api.md": "# Nothing\n"})
     assert found.entries == {}
-    assert listed(found.project) == {}
+    assert documented_modules(found.project) == {}
 
 
 @pytest.fixture(scope="module")
-def own() -> Library:
-    return Library(Project(ROOT))
+def own() -> ApiIndex:
+    return ApiIndex(Project(ROOT))
 
 
-def test_every_public_name_of_the_library_is_explained_once(own: Library):
+def test_every_public_name_of_the_library_is_explained_once(own: ApiIndex):
     """On some page, with words of its own where it is no value."""
     assert own.faults() == []
     explained = {name for name in own.exports.values() if name.startswith(("lib.", "companion."))}
@@ -175,7 +175,7 @@ def test_every_public_name_of_the_library_is_explained_once(own: Library):
         ("companion.figures.schema.Claim", "measures/the_tilt"),
     ],
 )
-def test_a_figure_is_listed_under_what_its_code_names(own: Library, name: str, figure: str):
+def test_a_figure_is_listed_under_what_its_code_names(own: ApiIndex, name: str, figure: str):
     """However the name was imported: from its file, from a table of contents, or by way of the package."""
     assert figure in own.users[name]
     assert name in own.used(*figure.split("/"))

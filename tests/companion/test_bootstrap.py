@@ -117,7 +117,7 @@ def test_file_that_hides_a_package_is_named(tmp_path, name):
     finished = first_cell(tmp_path, ROOT)
     assert finished.returncode == 1
     hidden = name.split("/")[0].removesuffix(".py")
-    assert f"Beside this notebook, `{hidden}` hides what its book has installed: rename it." in finished.stderr
+    assert f"Next to this notebook, `{hidden}` hides an installed package of its book. Rename it." in finished.stderr
 
 
 PLACES = "import chapters, companion, lib; print(*(module.__file__ for module in (chapters, companion, lib)))"
@@ -194,7 +194,7 @@ def test_a_kernel_that_loaded_another_copy_is_stopped(tmp_path, cell, name):
     assert finished.returncode == 1
     assert finished.stdout == ""
     assert f"This kernel has loaded the package `{name}` in {other / name}, " in finished.stderr
-    assert f"and this notebook needs the one in {root / name}. Restart the kernel" in finished.stderr
+    assert f"but this notebook needs the one in {root / name}. Restart the kernel" in finished.stderr
 
 
 @pytest.mark.parametrize("name", ["companion/__init__.py", "companion.py"])
@@ -254,7 +254,7 @@ def test_replaced_file_that_the_kernel_has_loaded_is_named(kernel):
     look_around()
     kernel.write_text("words = 2\n")
     for _ in range(2):
-        with pytest.raises(UserError, match=r"replaced since: shelf\.page\. Restart the kernel"):
+        with pytest.raises(UserError, match=r"replaced afterwards: shelf\.page\. Restart the kernel"):
             look_around()
     kernel.write_text("words = 1\n")
     look_around()
@@ -266,7 +266,7 @@ def test_replaced_version_that_the_kernel_has_loaded_is_named(kernel, monkeypatc
     monkeypatch.setattr(bootstrap.metadata, "version", {"numpy": "2.0"}.__getitem__)
     monkeypatch.setattr(bootstrap.metadata, "PackageNotFoundError", KeyError)
     for just_installed in (True, False):
-        with pytest.raises(UserError, match=r"replaced since: numpy 1\.0 \(now 2\.0\)\. Restart the kernel"):
+        with pytest.raises(UserError, match=r"replaced afterwards: numpy 1\.0 \(now 2\.0\)\. Restart the kernel"):
             look_around(just_installed=just_installed)
 
 

@@ -111,8 +111,8 @@ def test_spelling_of_what_is_no_number_counts(tmp_path, one, other):
 @pytest.mark.parametrize(
     ("claims", "difference"),
     [
-        ([], "claim 'toy-rate' is only in the old one"),
-        ([CLAIM, OTHER], "claim 'toy-other' is only in the new one"),
+        ([], "claim 'toy-rate' is only in the old record"),
+        ([CLAIM, OTHER], "claim 'toy-other' is only in the new record"),
         ([CLAIM | {"measured": 1.00001}], "claim 'toy-rate', measured: 1.0 and 1.00001"),
         ([CLAIM | {"holds": False}], "claim 'toy-rate', holds: True and False"),
         ([CLAIM | {"statement": "It stays."}], "claim 'toy-rate', statement: 'It falls.' and 'It stays.'"),
@@ -174,7 +174,7 @@ def test_published_figures_are_a_build_too(tmp_path):
 def test_folder_without_figures_is_no_build(tmp_path):
     """The answer says what is one."""
     build(tmp_path / "old")
-    with pytest.raises(UserError, match=r"nowhere holds no figures: a build is a folder such as _build/laptop"):
+    with pytest.raises(UserError, match=r"nowhere contains no figures\. Name a build, such as _build/laptop"):
         differences(tmp_path / "old", tmp_path / "nowhere")
 
 

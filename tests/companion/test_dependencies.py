@@ -362,8 +362,8 @@ def machine(tmp_path_factory, monkeypatch):
 
 @pytest.mark.parametrize(
     ("module", "changed"),
-    [(name, {"numbers"}) for name in dependencies.OF_NUMBERS]
-    + [(name, {"picture"}) for name in dependencies.OF_PICTURES]
+    [(name, {"numbers"}) for name in dependencies.NUMBERS_MODULES]
+    + [(name, {"picture"}) for name in dependencies.PICTURE_MODULES]
     + [("companion.cli.run", set()), ("companion.site.jupyter_book", set())],
 )
 def test_machine_decides_what_passes_through_it(parts, machine, module, changed):
@@ -422,5 +422,5 @@ def test_machine_is_a_source_of_all_numbers():
     library = dependencies.Library.at(ROOT, project.settings.science)
     for name in project.notebooks():
         found = set(library.numbers_digests(slicing.modules(Notebook.named(project, name).code)))
-        assert {f"{module.replace('.', '/')}.py" for module in dependencies.OF_NUMBERS} <= found
+        assert {f"{module.replace('.', '/')}.py" for module in dependencies.NUMBERS_MODULES} <= found
         assert [path for path in sorted(found) if not (ROOT / path).is_file()] == []

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from companion.figures.image_comparison import unlike
+from companion.figures.image_comparison import visible_difference
 from companion.figures.rendering import fewer_digits
 
 X = np.linspace(0, 1, 3001)
@@ -36,7 +36,7 @@ CURVE = np.sin(7 * X)
 )
 def test_drawings_of_one_table_are_alike(kind, same):
     """Whoever drew them: names of marks, the time, corners that were dropped, the last digit."""
-    assert unlike(drawing(kind, CURVE), drawing(kind, **same), f".{kind}") is None
+    assert visible_difference(drawing(kind, CURVE), drawing(kind, **same), f".{kind}") is None
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
@@ -51,16 +51,16 @@ def test_drawings_of_one_table_are_alike(kind, same):
     ],
 )
 def test_other_drawings_are_not(kind, other):
-    assert unlike(drawing(kind, CURVE), drawing(kind, **other), f".{kind}")
+    assert visible_difference(drawing(kind, CURVE), drawing(kind, **other), f".{kind}")
 
 
 @pytest.mark.parametrize("other", [{"y": CURVE, "mark": "s"}, {"y": CURVE + 1e-3}])
 def test_a_drawing_tells_what_pixels_do_not(other):
     """Marks of another form, and a curve an eighth of a point away."""
-    assert unlike(drawing("svg", CURVE), drawing("svg", **other), ".svg")
+    assert visible_difference(drawing("svg", CURVE), drawing("svg", **other), ".svg")
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
 @pytest.mark.parametrize("content", [b"", b"<svg", b"\x89PNG\r\n\x1a\n", b"text"])
 def test_what_is_no_picture_is_told(kind, content):
-    assert unlike(content, drawing(kind, CURVE), f".{kind}") == "it is no picture"
+    assert visible_difference(content, drawing(kind, CURVE), f".{kind}") == "it is not a picture"

@@ -158,7 +158,9 @@ def test_cell_that_only_installs_is_no_step(ran_clone, woven):
 def test_other_code_is_not_shown_with_outputs_it_did_not_give(ran_clone, woven, source):
     """The answer says what to run."""
     ran_clone.rewrite_cell("# means", source)
-    with pytest.raises(UserError, match=r"other code than when it was run .*`companion run toy --profile laptop`"):
+    with pytest.raises(
+        UserError, match=r"The code of toy has changed since its run .*`companion run toy --profile laptop`"
+    ):
         woven()
 
 

@@ -84,7 +84,9 @@ def test_folder_whose_name_is_not_utf8_is_refused_in_a_sentence(tmp_path, pristi
         finished = clone.companion(*command)
         assert finished.returncode == 2
         assert r"na\udcefve" in finished.stderr
-        assert "is not UTF-8, as records, notebooks and pages are. Rename it." in " ".join(finished.stderr.split())
+        assert "must be UTF-8, because records, notebooks and pages are UTF-8. Rename it." in " ".join(
+            finished.stderr.split()
+        )
         assert "Traceback" not in finished.stderr
 
 

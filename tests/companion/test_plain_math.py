@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from companion.figures.plain_math import as_html, bound, caption_as_html, number, pieces
+from companion.figures.plain_math import as_html, bound, caption_as_html, number, split_formulas
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Alternative, Claim
 
@@ -70,7 +70,7 @@ def test_formulas_of_a_sentence_are_set(text, set_as):
 
 
 def test_signs_that_mean_nothing_in_a_formula_stay_as_they_are():
-    assert "".join(part for _, part in pieces(ODD)) == ODD
+    assert "".join(part for _, part in split_formulas(ODD)) == ODD
     assert html.unescape(re.sub(r"</?(i|sup|sub)>", "", as_html(ODD))) == ODD
 
 

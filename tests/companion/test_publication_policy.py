@@ -360,7 +360,7 @@ def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
     desk.build("one", parameters={"seed": 1}, pixels=large)
     if file == "csv":
         write_set(desk.built, "one", csv=CSV + "10,2,0.1,9.5\n" * 30_000, parameters={"seed": 1})
-    with pytest.raises(UserError, match=f"one[.].*{file} has .* over the 300,000"):
+    with pytest.raises(UserError, match=f"one[.].*{file} has .* at most 300,000"):
         desk.publish()
     assert desk.bytes(desk.published) == before
 

@@ -45,7 +45,7 @@ def private(clone):
     for path, text in PUBLIC.items():
         clone.write(path, text)
     clone.replace("_config.yml", "\nexecute:\n", BUTTONS)
-    assert repository.differing(clone.project) == []
+    assert repository.outdated_copies(clone.project) == []
     return clone
 
 
@@ -58,7 +58,7 @@ def public(private):
 
 def test_every_copy_says_what_the_definition_says():
     """On the real repository: notebooks, README, pyproject.toml, CITATION.cff."""
-    assert repository.differing(Project(ROOT)) == []
+    assert repository.outdated_copies(Project(ROOT)) == []
 
 
 def test_while_the_address_is_unset_no_file_names_an_account_for_this_book():
@@ -94,7 +94,7 @@ def test_one_command_writes_the_definition_and_every_copy(private):
     """A second call changes nothing, and links to the code of others stay."""
     assert private.companion("set-url", url(NEW)).returncode == 0
     assert repository.public_address(private.project) == url(NEW)
-    assert repository.differing(private.project) == []
+    assert repository.outdated_copies(private.project) == []
     for name in FILES:
         assert NEW in (private.root / name).read_text(), name
     assert private.project.metadata["urls"] == {"Repository": url(NEW)}
@@ -135,12 +135,12 @@ def test_the_real_files_make_the_round_trip(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     project = Project(tmp_path)
-    repository.spread(project, "")
+    repository.write_copies(project, "")
     before = {name: (tmp_path / name).read_bytes() for name in names}
-    repository.spread(project, url(NEW))
+    repository.write_copies(project, url(NEW))
     for name in names:
         assert (NEW.encode() in (tmp_path / name).read_bytes()) == (name != "_toc.yml"), name
-    repository.spread(project, "")
+    repository.write_copies(project, "")
     assert {name: (tmp_path / name).read_bytes() for name in names} == before
 
 
@@ -158,7 +158,7 @@ def test_a_configuration_without_a_place_for_the_address_is_named(private):
     before = private.tree()
     finished = private.companion("set-url", url(OLD))
     assert finished.returncode == 2
-    assert "_config.yml needs the lines `repository:`" in " ".join(finished.stderr.split())
+    assert "_config.yml needs a line `repository:`" in " ".join(finished.stderr.split())
     assert private.tree() == before
 
 
@@ -166,20 +166,20 @@ def test_a_configuration_without_a_place_for_the_address_is_named(private):
 def test_a_copy_that_differs_is_named(public, name):
     path = public.root / name
     path.write_text(path.read_text().replace(OLD, "any--body/clone"))
-    assert repository.differing(public.project) == [name]
+    assert repository.outdated_copies(public.project) == [name]
 
 
 def test_files_that_a_book_has_not_are_no_copies(clone):
     """A new book has no citation."""
     for name in ("CITATION.cff", "README.md"):
         (clone.root / name).unlink(missing_ok=True)
-    assert repository.differing(clone.project) == []
+    assert repository.outdated_copies(clone.project) == []
 
 
 def test_a_notebook_without_its_bootstrap_cell_is_named(clone):
     path = clone.project.notebook("toy")
     path.write_text(path.read_text().replace('"bootstrap"\n', '"other"\n'))
-    assert repository.differing(clone.project) == ["book/toy.ipynb"]
+    assert repository.outdated_copies(clone.project) == ["book/toy.ipynb"]
 
 
 def test_bootstrap_installs_this_book(public):
@@ -197,8 +197,8 @@ def test_bootstrap_installs_this_book(public):
 @pytest.mark.parametrize("text", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
 def test_what_is_no_address_is_refused(clone, text):
     """As an argument, and where somebody wrote it into the definition."""
-    with pytest.raises(UserError, match=r"looks like https://github\.com/<account>/<repository>"):
-        repository.spread(clone.project, text)
+    with pytest.raises(UserError, match=r"must have the form https://github\.com/<account>/<repository>"):
+        repository.write_copies(clone.project, text)
     clone.replace("_config.yml", 'url: ""', f"url: {text}")
-    with pytest.raises(UserError, match=r"looks like https://github\.com/<account>/<repository>"):
+    with pytest.raises(UserError, match=r"must have the form https://github\.com/<account>/<repository>"):
         repository.public_address(clone.project)

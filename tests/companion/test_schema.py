@@ -117,7 +117,7 @@ def test_a_standard_error_is_a_column_too(role):
 
 def test_a_column_has_its_own_error_or_moves_with_another():
     """One that had both could excuse itself twice."""
-    with pytest.raises(ValueError, match=r"'x'.*not both"):
+    with pytest.raises(ValueError, match=r"'x'.* must not have both"):
         table(frame=TWO, columns={"x": Column("a", std_error="y", moves_with="y"), "y": Column("b")})
 
 
@@ -208,7 +208,7 @@ def test_a_frequency_has_its_counts():
         ({"within": nan}, r"must be at least 0\. Got nan"),
         ({"because": " "}, "`because` must not be empty"),
         ({"successes": 5, "trials": 4}, "between 0 and `trials`. Got 5 of 4"),
-        ({"successes": 5}, "belong together"),
+        ({"successes": 5}, "need each other"),
     ],
 )
 def test_wrong_arguments_of_a_claim_are_named(wrong, words):

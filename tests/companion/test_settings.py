@@ -133,7 +133,7 @@ def test_table_next_to_the_package_has_priority(episodes):
 def test_package_without_a_table_is_an_error(episodes):
     """The message names the package and its folder; a pyproject.toml without the table does not count."""
     (episodes / "../pyproject.toml").write_text("[project]\n")
-    with pytest.raises(UserError, match=r"`episodes` stands in .*somewhere.*\[tool\.companion\]"):
+    with pytest.raises(UserError, match=r"`episodes` has no table \[tool\.companion\].* in .*somewhere"):
         Settings.of_package("episodes")
 
 

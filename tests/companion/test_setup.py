@@ -307,8 +307,8 @@ def test_output_of_papermill_in_the_readme_is_ignored_by_git():
 
 
 def test_public_address_is_the_same_everywhere():
-    """`companion set-url` copies it to the files that need it."""
-    assert repository.differing(Project(ROOT)) == []
+    """Where a tool needs it spelled out, it is copied by `companion set-url`."""
+    assert repository.outdated_copies(Project(ROOT)) == []
 
 
 def test_profiles_are_valid():

@@ -21,8 +21,8 @@ CELLS = [
 
 def test_figures_are_the_first_arguments_of_publish():
     """In order, by their last name; what is published otherwise is no figure."""
-    assert slicing.published(CELLS) == ["line", "curve"]
-    assert slicing.published(["publish()", "publish('line')", "publish", "republish(line)"]) == []
+    assert slicing.published_figures(CELLS) == ["line", "curve"]
+    assert slicing.published_figures(["publish()", "publish('line')", "publish", "republish(line)"]) == []
 
 
 def test_everything_imported_is_a_dotted_name():
@@ -32,7 +32,7 @@ def test_everything_imported_is_a_dotted_name():
 
 def test_steps_are_those_that_lead_to_the_figure():
     """In order, without comments and without what leads elsewhere; functions of the book only, in order."""
-    found = slicing.behind(CELLS, "line", ["book"])
+    found = slicing.steps_of(CELLS, "line", ["book"])
     assert found.lines == [
         "p, publish = begin(Parameters, globals())",
         "keys = r.keys(p.seed)",
@@ -44,8 +44,8 @@ def test_steps_are_those_that_lead_to_the_figure():
 
 def test_functions_are_of_the_packages_asked_for():
     """Also one that is only named."""
-    assert "lib.lung.volume" in slicing.behind(CELLS, "curve", ["book", "lib"]).functions
-    assert "lib.lung.volume" not in slicing.behind(CELLS, "curve", ["book"]).functions
+    assert "lib.lung.volume" in slicing.steps_of(CELLS, "curve", ["book", "lib"]).functions
+    assert "lib.lung.volume" not in slicing.steps_of(CELLS, "curve", ["book"]).functions
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,28 @@ def test_functions_are_of_the_packages_asked_for():
 )
 def test_the_last_value_counts(cells, lines):
     """Of what is assigned again, and of a figure that is published again."""
-    assert slicing.behind(cells, "line", []).lines == lines
+    assert slicing.steps_of(cells, "line", []).lines == lines
 
 
 def test_figure_that_no_cell_publishes_has_no_steps():
     """As by hand, where there are no cells."""
-    assert slicing.behind([], "line", ["book"]) == slicing.Steps([], [])
-    assert slicing.behind(CELLS, "lines", ["book"]) == slicing.Steps([], [])
+    assert slicing.steps_of([], "line", ["book"]) == slicing.Steps([], [])
+    assert slicing.steps_of(CELLS, "lines", ["book"]) == slicing.Steps([], [])
 
 
 def test_what_somebody_typed_beside_is_passed_over():
     """A cell that is no Python hides no step."""
-    assert slicing.behind(["x = 1", "help me?", "publish(line, x)"], "line", []).lines == ["x = 1", "publish(line, x)"]
+    assert slicing.steps_of(["x = 1", "help me?", "publish(line, x)"], "line", []).lines == [
+        "x = 1",
+        "publish(line, x)",
+    ]
 
 
 def test_only_what_leads_to_a_figure_is_left():
     """Imports, magics and comments stay; a cell of which nothing is left is empty."""
     head, begun, runs, line, curve = CELLS
-    assert slicing.only(CELLS, "line") == [head, begun, runs.rsplit("\n", 1)[0], line, ""]
-    assert slicing.only(CELLS, "curve") == [
+    assert slicing.reduced_cells(CELLS, "line") == [head, begun, runs.rsplit("\n", 1)[0], line, ""]
+    assert slicing.reduced_cells(CELLS, "curve") == [
         head,
         begun.split("\n", 1)[0],
         "# long runs\nother = r.run(p.others)",
@@ -107,15 +110,15 @@ def test_only_what_leads_to_a_figure_is_left():
 )
 def test_what_a_figure_does_not_need_is_left_out(cells, left):
     """Assignments that lead elsewhere, other figures, and what comes later; a call for its effect is kept."""
-    assert slicing.only(cells, "line") == left
+    assert slicing.reduced_cells(cells, "line") == left
 
 
 @pytest.mark.parametrize("name", PROJECT.notebooks())
 def test_every_figure_of_the_book_can_be_run_alone(name):
     """What is left publishes it and nothing else, and leads to it by the same steps."""
     cells = Notebook.named(PROJECT, name).code
-    for figure in slicing.published(cells):
-        left = slicing.only(cells, figure)
-        assert slicing.published(left) == [figure]
-        assert slicing.behind(left, figure, ["chapters"]) == slicing.behind(cells, figure, ["chapters"])
+    for figure in slicing.published_figures(cells):
+        left = slicing.reduced_cells(cells, figure)
+        assert slicing.published_figures(left) == [figure]
+        assert slicing.steps_of(left, figure, ["chapters"]) == slicing.steps_of(cells, figure, ["chapters"])
         assert slicing.modules(left) == slicing.modules(cells)

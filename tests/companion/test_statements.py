@@ -93,10 +93,10 @@ def test_a_claim_that_cites_needs_a_row(project):
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("boxes: [recurence]", "names 'recurence' among its boxes, which does not exist. Did you mean 'recurrence'?"),
-        ("claims: [nothing]", "names 'nothing' among its claims"),
-        ("figures: [nothing]", "names 'nothing' among its figures"),
-        ("pages: [nothing]", "names 'nothing' among its pages"),
+        ("boxes: [recurence]", "lists 'recurence' in `boxes`, which does not exist. Did you mean 'recurrence'?"),
+        ("claims: [nothing]", "lists 'nothing' in `claims`"),
+        ("figures: [nothing]", "lists 'nothing' in `figures`"),
+        ("pages: [nothing]", "lists 'nothing' in `pages`"),
         ("remark: nothing", "is stated nowhere"),
         ("not_covered: too hard", None),
     ],
@@ -111,11 +111,11 @@ def test_a_row_names_what_exists_or_says_why_not(project, entry, said):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("read: [T], claims", "read: [X], claims", "there is no 'X'. Known: P, T"),
-        ("read: [T], claims", "read: [], claims", "is no list of statements"),
-        ("paper: W05, item: 3", "paper: V05, item: 3", "there is no 'V05'. Did you mean 'W05'?"),
+        ("read: [T], claims", "read: [X], claims", "'X' is unknown. Known: P, T"),
+        ("read: [T], claims", "read: [], claims", "is not an index of statements"),
+        ("paper: W05, item: 3", "paper: V05, item: 3", "'V05' is unknown. Did you mean 'W05'?"),
         ("item: 2", "item: 1", "more than one row for W05 1"),
-        ("kind: theorem", "sort: theorem", "is no list of statements"),
+        ("kind: theorem", "sort: theorem", "is not an index of statements"),
     ],
 )
 def test_a_wrong_list_is_told_in_a_sentence(project, old, new, said):

@@ -18,7 +18,7 @@ def moved(tmp_path):
         table_io.write_csv(pd.DataFrame(old), published, SIGNIFICANT_DIGITS)
         table_io.write_csv(pd.DataFrame(new), unrounded, table_io.EXACT_DIGITS)
         declared = {name: ColumnRecord.of(columns.get(name, Column("x")), "number") for name in new}
-        return tolerances.moved(published, unrounded, declared)
+        return tolerances.moved_columns(published, unrounded, declared)
 
     return compare
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from companion.figures.record import ColumnRecord
-from companion.figures.tolerances import moved, movement
+from companion.figures.tolerances import moved_columns, movement
 
 COLUMNS = {
     "law": ColumnRecord(meaning="", kind="text"),
@@ -40,7 +40,7 @@ def moves(tmp_path):
         paths = tmp_path / "old.csv", tmp_path / "new.csv"
         for path, text in zip(paths, (old, new), strict=True):
             path.write_text(text, encoding="utf-8")
-        return movement(*paths, columns), moved(*paths, columns)
+        return movement(*paths, columns), moved_columns(*paths, columns)
 
     return between
 
@@ -111,7 +111,7 @@ def test_first_column_says_what_a_row_is(moves):
     columns = {name: COLUMNS[name] for name in ("length", "error", "std_error")}
     old = "length,error,std_error\n10,0.5,0.02\n100,0.25,0.01\n"
     found, _ = moves(old, old.replace("100,", "128,"), columns)
-    assert found.other_rows == "its rows are others: length of row 2 is 128.0; published: 100.0"
+    assert found.other_rows == "its rows differ: length of row 2 is 128.0; published: 100.0"
 
 
 def test_table_without_rows_moves_nowhere(moves):

@@ -91,7 +91,7 @@ def test_a_number_changed_by_one_percent_is_detected(verified, figures, tmp_path
     multiply(figures / "walks" / TABLE, "mean_square", 1.01)
     finished = verified.copy_to(tmp_path / "clone").companion("verify", "--figures", str(figures))
     assert finished.returncode == 1
-    assert "spread.csv is not the file its record names" in finished.stdout
+    assert "spread.csv does not match the checksum in its record" in finished.stdout
     assert "1 of 2 figures are not reproduced" in finished.stdout
 
 
@@ -160,7 +160,7 @@ def test_a_swapped_picture_is_detected(figures, differences, suffix):
 def test_an_invalid_picture_is_detected(figures, differences):
     (figures / "walks" / PICTURE).write_text("<svg", encoding="utf-8")
     update_checksums(figures / "walks", "spread")
-    assert differences()["walks/spread: spread.svg"].published == "it is no picture"
+    assert differences()["walks/spread: spread.svg"].published == "it is not a picture"
 
 
 def test_other_colours_are_detected(figures, differences):

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page
 
-from companion.analysis.api_index import Library
+from companion.analysis.api_index import ApiIndex
 from companion.project.paths import Project
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
@@ -11,8 +11,8 @@ TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clie
 
 
 @pytest.fixture(scope="module")
-def library(project: Project) -> Library:
-    return Library(project)
+def library(project: Project) -> ApiIndex:
+    return ApiIndex(project)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def open_page(page: Page, address: str, name: str) -> None:
     page.goto(f"{address}/book/{name}.html", wait_until="domcontentloaded")
 
 
-def test_every_name_stands_once_with_its_signature(page: Page, address: str, library: Library):
+def test_every_name_stands_once_with_its_signature(page: Page, address: str, library: ApiIndex):
     """In the order of the files, as it is written, under its own anchor."""
     for name, modules in library.pages.items():
         open_page(page, address, name)
@@ -39,7 +39,7 @@ def test_every_name_stands_once_with_its_signature(page: Page, address: str, lib
         assert {full: text.rstrip("#").strip() for full, text in shown.items()} == wanted
 
 
-def test_a_name_leads_to_figures_and_back(page: Page, address: str, library: Library):
+def test_a_name_leads_to_figures_and_back(page: Page, address: str, library: ApiIndex):
     """From a function to a figure whose code names it, and from the code under that figure to the function."""
     full, figure = "lib.attention.linear_attend", "one_prompt"
     open_page(page, address, library.page_of(full))
@@ -51,7 +51,7 @@ def test_a_name_leads_to_figures_and_back(page: Page, address: str, library: Lib
     assert page.locator(f".companion-users a[href$='#{full}']").count() >= 1
 
 
-def test_a_docstring_cites_what_it_stands_on(page: Page, address: str, library: Library):
+def test_a_docstring_cites_what_it_stands_on(page: Page, address: str, library: ApiIndex):
     """The box of a lemma, and the work where there is no box."""
     open_page(page, address, library.page_of("lib.attention.attend"))
     entry = page.locator("dl:has(> dt[id='lib.attention.attend'])")
@@ -67,7 +67,7 @@ def test_search_finds_a_function(page: Page, address: str):
     assert any(link.endswith("lib_attention.html#lib.attention.stream_attend") for link in links)
 
 
-def test_long_signatures_wrap(page: Page, address: str, library: Library):
+def test_long_signatures_wrap(page: Page, address: str, library: ApiIndex):
     """On a phone nothing is wider than the screen."""
     page.set_viewport_size(PHONE)
     for name in library.pages:

@@ -112,7 +112,7 @@ def test_altered_data_fails(book: Project):
     path.write_text(path.read_text().replace("10,", "11,", 1))
     finished = companion(book, "site")
     assert finished.returncode == 2
-    assert "is not the file its record names" in finished.stderr
+    assert "does not match the checksum in its record" in finished.stderr
 
 
 def test_figure_without_alt_text_fails(book: Project):
@@ -230,7 +230,7 @@ def test_what_a_docstring_says_comes_out_as_it_is_written(book: Project):
     table.write_text(table.read_text().replace("science = []", f'science = []\napi = ["{book.settings.chapters}"]'))
     finished = companion(book, "site", "--published")
     assert finished.returncode != 0
-    assert f"The module {book.settings.chapters}.toy.toy_error is explained on no page" in finished.stderr
+    assert f"The module {book.settings.chapters}.toy.toy_error is documented on no page" in finished.stderr
 
 
 def test_a_book_whose_address_is_known_says_so(book: Project):
@@ -295,4 +295,4 @@ def test_other_code_than_was_run_fails(book: Project):
     path.write_text(path.read_text().replace("p.repeats, seed", "p.repeats + 1, seed"))
     finished = companion(book, "site")
     assert finished.returncode == 2
-    assert "has other code than when it was run" in finished.stderr
+    assert "has changed since its run" in finished.stderr

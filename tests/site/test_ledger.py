@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from companion.build.publication_policy import published_claims
-from companion.figures.plain_math import bound, number, pieces
+from companion.figures.plain_math import bound, number, split_formulas
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.site.sphinx.inline_text import ledger_anchor
@@ -57,7 +57,7 @@ def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
     rows = dict(ledger.locator(".companion-entry").evaluate_all("all => all.map(one => [one.id, one.textContent])"))
     for claim in claims:
         row = rows[ledger_anchor(claim.id)].replace("’", "'")
-        assert "".join(part for _, part in pieces(claim.statement)) in row
+        assert "".join(part for _, part in split_formulas(claim.statement)) in row
         assert f"{number(claim.measured)} measured; {bound(claim)}" in row
         assert not re.search(r"\de[-+]\d", row), "a power of ten is written as one"
 

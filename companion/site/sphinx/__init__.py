@@ -1,3 +1,3 @@
-"""The Sphinx extension of the book: executed copies behind clean sources, figures with all that belongs to them."""
+"""The Sphinx extension of a book: it shows woven notebooks, and figures with claims, code, data and provenance."""
 
 from companion.site.sphinx.extension import setup as setup

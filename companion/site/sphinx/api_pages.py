@@ -1,8 +1,7 @@
-"""`{companion-api} MODULE …`: what a library offers, from its docstrings, each name with the figures that use it.
+"""The directive `{companion-api} MODULE …`: reference of a library, each name with the figures that use it.
 
-Docstrings are plain text: every sign comes out as it is written, but that backticks mark code. A name in backticks or
-in a signature leads to where it is explained, a citation `[PAPER, Lemma 2.1]` to the box that states it or to the
-work, `book/page` to that page.
+Docstrings are plain text, in which backticks mark code. A name in backticks or in a signature links to its entry, a
+citation `[PAPER, Lemma 2.1]` to the box that states it or to the cited work, and `book/page` to that page.
 """
 
 # pygments has no types.
@@ -22,7 +21,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from companion.analysis.api_index import Entry, Library, Module
+from companion.analysis.api_index import ApiIndex, Entry, Module
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
 from companion.project.paths import Project, relative
@@ -33,13 +32,13 @@ from companion.site.sphinx.references import WORK
 from companion.site.sphinx.statement_index import statements_of
 
 logger = logging.getLogger(__name__)
-# More figures than these are folded; of what nearly all use, the number is said.
-FEW, NEARLY_ALL = 6, 0.5
-# In a docstring: code, a citation, a page.
+# Longer lists of figures are folded. If more than this fraction of all figures use a name, only the number is shown.
+FEW, MOST = 6, 0.5
+# Markup of a docstring: code, a citation, a page.
 MARKUP = re.compile(r"(`[^`]+`|\[[A-Z][A-Za-z]*\d+[a-z]?(?:, [^\]`]*)?\]|\bbook/\w+)")
 WORD = re.compile(r"[\w.]+")
 HIGHLIGHTER = PythonLexer(ensurenl=False)
-# What has a colour in a signature, by the kind that says which.
+# The tokens of a signature that have a colour, each with the token whose colour they get.
 COLOURED = {
     **dict.fromkeys((Keyword, Keyword.Constant, Name.Builtin.Pseudo, Operator.Word), Keyword),
     **dict.fromkeys((String.Double, String.Single, String.Affix), String),
@@ -48,37 +47,37 @@ COLOURED = {
 }
 
 
-def library_of(app: Sphinx) -> Library:
-    """The library that the book explains, read once a build."""
+def library_of(app: Sphinx) -> ApiIndex:
+    """Return the index of the library that the book documents; it is read once per build."""
     if not hasattr(app, "companion_library"):
-        app.companion_library = Library(app.config.companion_project)  # pyright: ignore
+        app.companion_library = ApiIndex(app.config.companion_project)  # pyright: ignore
     return app.companion_library  # pyright: ignore
 
 
 class ApiDirective(SphinxDirective):
-    """A section a module: what it says of itself, then its public names."""
+    """`{companion-api} MODULE …`: one section per module, with its docstring and its public names."""
 
     has_content = False
     optional_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        """The sections, or an error that fails a strict build."""
+        """Return the sections. An error fails a strict build."""
         try:
             library = library_of(self.env.app)
         except UserError as mistake:
             raise self.error(str(mistake)) from mistake
         if not self.arguments:
-            raise self.error("`{companion-api}` needs the names of modules, as `{companion-api} lib.a lib.b`.")
+            raise self.error("`{companion-api}` needs the names of modules, for example `{companion-api} lib.a lib.b`.")
         page = self.env.docname.rpartition("/")[2]
         unknown = [name for name in self.arguments[0].split() if name not in library.pages.get(page, ())]
         if unknown:
-            raise self.error(f"{unknown[0]!r} is not read from this page. {did_you_mean(unknown[0], library.modules)}")
+            raise self.error(f"There is no module {unknown[0]!r}. {did_you_mean(unknown[0], library.modules)}")
         self.note_sources(library)
         return [self._module(library, library.modules[name]) for name in self.arguments[0].split()]
 
-    def note_sources(self, library: Library) -> None:
-        """Return everything that this page depends on, so that Sphinx reads the page again when it changes."""
+    def note_sources(self, library: ApiIndex) -> None:
+        """Note all sources that this page depends on, so that Sphinx reads the page again when one changes."""
         project: Project = self.config.companion_project
         for module in library.modules.values():
             self.env.note_dependency(str(module.path))
@@ -95,25 +94,25 @@ class ApiDirective(SphinxDirective):
             return ""
         return f"{url}/blob/{read_yaml(project.root / '_config.yml')['repository'].get('branch', 'main')}"
 
-    def _module(self, library: Library, module: Module) -> nodes.Node:
+    def _module(self, library: ApiIndex, module: Module) -> nodes.Node:
         section = nodes.section(ids=[f"module-{module.name}"], names=[module.name])
         section += nodes.title("", "", nodes.literal("", module.name))
         section += docstring(self.env, library, module, module.doc)
         section += [self._entry(library, module, entry) for entry in module.entries]
         return section
 
-    def _entry(self, library: Library, module: Module, entry: Entry) -> nodes.Node:
+    def _entry(self, library: ApiIndex, module: Module, entry: Entry) -> nodes.Node:
         described, content = self._described(library, entry)
         content += docstring(self.env, library, entry, entry.doc)
         for member in entry.members:
-            inner, said = self._described(library, member)
-            said += docstring(self.env, library, member, member.doc)
-            content += inner
+            member_node, member_content = self._described(library, member)
+            member_content += docstring(self.env, library, member, member.doc)
+            content += member_node
         content += self._place(library, module, entry)
         content += self._users(library, entry)
         return described
 
-    def _described(self, library: Library, entry: Entry) -> tuple[addnodes.desc, addnodes.desc_content]:
+    def _described(self, library: ApiIndex, entry: Entry) -> tuple[addnodes.desc, addnodes.desc_content]:
         described = addnodes.desc(domain="py", objtype=entry.kind, desctype=entry.kind, classes=["py"])
         head = signature(ids=[entry.full], classes=["sig", "highlight"], permalink="." not in entry.name)
         if "." not in entry.name:  # members are not in the table of contents of the page
@@ -124,8 +123,8 @@ class ApiDirective(SphinxDirective):
         self.env.get_domain("py").note_object(entry.full, entry.kind, entry.full, location=head)  # pyright: ignore
         return described, content
 
-    def _place(self, library: Library, module: Module, entry: Entry) -> nodes.Node:
-        """How it is imported, and where it is written."""
+    def _place(self, library: ApiIndex, module: Module, entry: Entry) -> nodes.Node:
+        """Return the line with the import statement of an entry and the place of its source."""
         project: Project = self.config.companion_project
         line = nodes.paragraph("", "", nodes.literal("", library.importable(entry)), classes=["companion-source"])
         if not module.path.is_relative_to(project.root):
@@ -138,41 +137,41 @@ class ApiDirective(SphinxDirective):
             line += nodes.Text(f" · {path}, line {entry.first}")
         return line
 
-    def _users(self, library: Library, entry: Entry) -> Iterator[nodes.Node]:
-        """The figures whose code names it; without any, the names of the library that do."""
-        places = library.users.get(entry.full, [])
-        if len(places) > NEARLY_ALL * len(library.figures):
-            yield _said(f"Used in {len(places)} of {len(library.figures)} figures.")
-        elif len(places) > FEW:
+    def _users(self, library: ApiIndex, entry: Entry) -> Iterator[nodes.Node]:
+        """Yield the list of the figures that use an entry; if there are none, the entries that mention it."""
+        figures = library.users.get(entry.full, [])
+        if len(figures) > MOST * len(library.figures):
+            yield _users_line(f"Used in {len(figures)} of {len(library.figures)} figures.")
+        elif len(figures) > FEW:
             folded = details(classes=["companion-users"])
-            folded += [summary("", f"Used in {len(places)} figures"), _said("", self._figures(places))]
+            folded += [summary("", f"Used in {len(figures)} figures"), _users_line("", self._figures(figures))]
             yield folded
-        elif places:
-            yield _said("Used in ", self._figures(places))
+        elif figures:
+            yield _users_line("Used in ", self._figures(figures))
         elif users := library.inner_users.get(entry.full, []):
             links = [_to_name(self.env, library, full, full.rpartition(".")[2]) for full in users]
-            yield _said("Used by ", links)
+            yield _users_line("Used by ", links)
 
-    def _figures(self, places: list[str]) -> list[nodes.Node]:
-        return [_to_figure(self.env, place.partition("/")[2]) for place in places]
+    def _figures(self, figures: list[str]) -> list[nodes.Node]:
+        return [_to_figure(self.env, figure.partition("/")[2]) for figure in figures]
 
 
 class UsedDirective(SphinxDirective):
-    """`{companion-used} notebook/figure`: the names of the library that the figure's code uses, linked."""
+    """`{companion-used} notebook/figure`: links to the names of the library that the code of a figure uses."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """A line, or nothing where no page explains any."""
+        """Return a line of links, or nothing if no page documents a used name."""
         library = library_of(self.env.app)
         names = library.used(*self.arguments[0].split("/")) if library.modules else []
         own = [name for name in names if name.split(".")[0] in self.config.companion_project.settings.science]
         links = [_to_name(self.env, library, name, name.rpartition(".")[2]) for name in own]
-        return [_said("From the library: ", links)] if links else []
+        return [_users_line("From the library: ", links)] if links else []
 
 
-def docstring(env: Any, library: Library, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
-    """A docstring as nodes: paragraphs, lists of lines that begin with `- `, and what is indented as it stands."""
+def docstring(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
+    """Yield a docstring as nodes: paragraphs, lists of items that start with `- `, and indented text verbatim."""
     for block in re.split(r"\n\s*\n", text.strip("\n")):
         lines = block.splitlines()
         if not lines:
@@ -182,23 +181,23 @@ def docstring(env: Any, library: Library, of: Module | Entry, text: str) -> Iter
             yield nodes.literal_block(plain, plain, language="text", classes=["companion-verbatim"])
         elif lines[0].startswith("- "):
             items = re.split(r"(?:^|\n)- ", block)[1:]
-            found = [nodes.list_item("", nodes.paragraph("", "", *inline(env, library, of, item))) for item in items]
-            yield nodes.bullet_list("", *found)
+            paragraphs = [nodes.paragraph("", "", *inline(env, library, of, item)) for item in items]
+            yield nodes.bullet_list("", *[nodes.list_item("", paragraph) for paragraph in paragraphs])
         else:
             yield nodes.paragraph("", "", *inline(env, library, of, block))
 
 
-def inline(env: Any, library: Library, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
-    """A paragraph of a docstring: code, citations and pages, and every other sign as it is written."""
+def inline(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterator[nodes.Node]:
+    """Yield a paragraph of a docstring as nodes: code, citations and pages become links, other text stays."""
     project: Project = env.config.companion_project
-    for place, part in enumerate(MARKUP.split(" ".join(text.split()))):
+    for index, part in enumerate(MARKUP.split(" ".join(text.split()))):
         if not part:
             continue
-        if place % 2 == 0:
+        if index % 2 == 0:
             yield nodes.Text(part)
         elif part.startswith("`"):
             word = part[1:-1]
-            full = library.meant_by(word, of) if WORD.fullmatch(word) else None
+            full = library.resolve_word(word, of) if WORD.fullmatch(word) else None
             yield _to_name(env, library, full, word) if full else nodes.literal("", word)
         elif part.startswith("["):
             yield from _cited(env, part)
@@ -209,7 +208,7 @@ def inline(env: Any, library: Library, of: Module | Entry, text: str) -> Iterato
 
 
 def _cited(env: Any, citation: str) -> Iterator[nodes.Node]:
-    """`[PAPER, Lemma 2.1]` as a link to the box that states it, else to the work, else as it is written."""
+    """Yield `[PAPER, Lemma 2.1]` as a link to the box that states it, or else to the cited work, or else as text."""
     statements = statements_of(env.app)
     if statements and (box := statements.box_cited(citation)):
         yield nodes.Text("[")
@@ -218,25 +217,25 @@ def _cited(env: Any, citation: str) -> Iterator[nodes.Node]:
         return
     works = re.split(r"(\b[A-Z][A-Za-z]*\d+[a-z]?\b)", citation)
     known = env.get_domain("cite").bibdata.data.entries
-    for place, part in enumerate(works):
-        if place % 2 and part in known:
+    for index, part in enumerate(works):
+        if index % 2 and part in known:
             yield _link(env, part, refdomain="", reftype=WORK, reftarget=part)
         else:
             yield nodes.Text(part)
 
 
 def find_work(app: Sphinx, env: Any, node: Any, contnode: nodes.Element) -> nodes.Element | None:
-    """A link to a work in the list of references, when that has been read."""
+    """Resolve a link to a work in the list of references; return None for other links and unknown works."""
     if node["reftype"] != WORK:
         return None
-    cited = {one.key: one for one in env.get_domain("cite").citations}
-    if (found := cited.get(node["reftarget"])) is None:
+    citations = {citation.key: citation for citation in env.get_domain("cite").citations}
+    if (citation := citations.get(node["reftarget"])) is None:
         return None
-    return make_refnode(app.builder, node["refdoc"], found.bibliography_key.docname, found.citation_id, contnode)
+    return make_refnode(app.builder, node["refdoc"], citation.bibliography_key.docname, citation.citation_id, contnode)
 
 
-def tell_unexplained(app: Sphinx, env: Any) -> None:
-    """Warn of every module of the book's `api` that no page explains."""
+def warn_of_undocumented_modules(app: Sphinx, env: Any) -> None:
+    """Warn of every module of the book's `api` that is not documented on exactly one page."""
     try:
         for fault in library_of(app).faults() if app.config.companion_project.settings.api else []:
             logger.warning("%s", fault)
@@ -244,11 +243,11 @@ def tell_unexplained(app: Sphinx, env: Any) -> None:
         logger.warning("%s", mistake)
 
 
-def _highlighted(env: Any, library: Library, entry: Entry) -> Iterator[nodes.Node]:
-    """A signature in colours, its known names linked."""
+def _highlighted(env: Any, library: ApiIndex, entry: Entry) -> Iterator[nodes.Node]:
+    """Yield a signature in colours, with links for the names that the book documents."""
     own = entry.name.rpartition(".")[2]
     for kind, text in HIGHLIGHTER.get_tokens(entry.signature):
-        full = library.meant_by(text, entry) if kind is Token.Name and text != own else None
+        full = library.resolve_word(text, entry) if kind is Token.Name and text != own else None
         if full:
             yield _to_name(env, library, full, text, code=False)
         elif text == own:
@@ -259,11 +258,11 @@ def _highlighted(env: Any, library: Library, entry: Entry) -> Iterator[nodes.Nod
             yield nodes.Text(text)
 
 
-def _to_name(env: Any, library: Library, full: str, text: str, *, code: bool = True) -> nodes.Node:
+def _to_name(env: Any, library: ApiIndex, full: str, text: str, *, code: bool = True) -> nodes.Node:
     page = library.page_of(full)
-    here = env.docname.rpartition("/")[2]
+    current_page = env.docname.rpartition("/")[2]
     project: Project = env.config.companion_project
-    uri = "" if page == here else env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{page}")
+    uri = "" if page == current_page else env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{page}")
     link = nodes.reference("", "", refuri=f"{uri}#{full}", internal=True)
     link += nodes.literal("", text) if code else nodes.Text(text)
     return link
@@ -280,8 +279,8 @@ def _link(env: Any, text: str, **about: Any) -> nodes.Node:
     return link
 
 
-def _said(text: str, links: Iterable[nodes.Node] = ()) -> nodes.Node:
-    said = nodes.paragraph("", text, classes=["companion-users"])
-    for place, link in enumerate(links):
-        said += [nodes.Text(", "), link] if place else [link]
-    return said
+def _users_line(text: str, links: Iterable[nodes.Node] = ()) -> nodes.Node:
+    line = nodes.paragraph("", text, classes=["companion-users"])
+    for index, link in enumerate(links):
+        line += [nodes.Text(", "), link] if index else [link]
+    return line

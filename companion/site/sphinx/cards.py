@@ -26,7 +26,7 @@ class _OfAFigure(SphinxDirective):
     has_content = True
 
     def record(self) -> tuple[Path, FigureRecord]:
-        """The figure's folder and its record; an error that fails a strict build if it is not whole."""
+        """Return the folder and the record of the figure. A damaged figure is an error, which fails a strict build."""
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
         folder = project.shown_figures(self.config.companion_profile) / notebook
@@ -37,10 +37,10 @@ class _OfAFigure(SphinxDirective):
 
 
 class PictureDirective(_OfAFigure):
-    """`{companion-picture} notebook/figure`: a figure of a chapter on another page, with words for that page."""
+    """`{companion-picture} notebook/figure`: the picture of a chapter's figure on another page, with text below it."""
 
     def run(self) -> list[nodes.Node]:
-        """A figure without a number, which it has in its chapter."""
+        """Return the picture without a number, because the figure is numbered in its chapter."""
         folder, record = self.record()
         files = {
             theme: place_of(self.env.docname, f"{self.arguments[0]}{suffix}")
@@ -53,15 +53,15 @@ class PictureDirective(_OfAFigure):
 
 
 class CardDirective(_OfAFigure):
-    """`{companion-card} notebook/figure`: a small picture and the chapter's title, which lead there, and some words."""
+    """`{companion-card} notebook/figure`: a thumbnail and a title that link to a chapter, with text below them."""
 
     option_spec: ClassVar = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        """A block; what is drawn for it is drawn when all pages are written."""
+        """Return the card. Its thumbnail is drawn after all pages are written."""
         self.record()
-        wanted: dict[str, set[str]] = self.env.__dict__.setdefault("companion_thumbnails", {})
-        wanted.setdefault(self.env.docname, set()).add(self.arguments[0])
+        thumbnails_by_page: dict[str, set[str]] = self.env.__dict__.setdefault("companion_thumbnails", {})
+        thumbnails_by_page.setdefault(self.env.docname, set()).add(self.arguments[0])
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
         up = "../" * self.env.docname.count("/")
@@ -79,15 +79,15 @@ class CardDirective(_OfAFigure):
 
 
 def forget_cards(app: Sphinx, env: Any, docname: str) -> None:
-    """The page is gone, or about to be read again."""
+    """Forget the cards of a page that is removed or about to be read again."""
     env.__dict__.get("companion_thumbnails", {}).pop(docname, None)
 
 
 def draw_thumbnails(app: Sphinx, out: Path) -> None:
-    """The small pictures that cards ask for, in both themes."""
+    """Write the thumbnails of all cards, in both themes, to the site."""
     project: Project = app.config.companion_project
     pages: dict[str, set[str]] = app.env.__dict__.get("companion_thumbnails", {})
-    for place in sorted({place for places in pages.values() for place in places}):
+    for figure in sorted({figure for figures in pages.values() for figure in figures}):
         for theme in THEMES:
-            target = out / THUMBNAILS / f"{place.partition('/')[2]}-{theme}.png"
-            write_bytes(target, thumbnails.thumbnail(project, app.config.companion_profile, place, theme))
+            path = out / THUMBNAILS / f"{figure.partition('/')[2]}-{theme}.png"
+            write_bytes(path, thumbnails.thumbnail(project, app.config.companion_profile, figure, theme))

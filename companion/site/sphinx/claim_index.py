@@ -1,4 +1,7 @@
-"""The claims that this site shows: read once a build; and which page shows which, so that only those are read again."""
+"""Index of the claims on the site, and of the pages that show each claim.
+
+The claims are read once per build. When a claim changes, only the pages that show it are read again.
+"""
 
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -9,12 +12,12 @@ from companion.project.paths import Project
 
 # By identifier: the box of a claim, and its content.
 Known = dict[str, tuple[str | None, str]]
-# A page that shows all claims there are.
+# Marks a page that shows all claims.
 ALL = "*"
 
 
 def all_claims(app: Sphinx) -> list[PublishedClaim]:
-    """Every claim of the figures this site shows."""
+    """Return every claim of the figures on the site."""
     if not hasattr(app, "companion_claims"):
         project: Project = app.config.companion_project
         app.companion_claims = published_claims(project, app.config.companion_profile)  # pyright: ignore
@@ -22,34 +25,34 @@ def all_claims(app: Sphinx) -> list[PublishedClaim]:
 
 
 def note_shown(env: BuildEnvironment, shown: str) -> None:
-    """Remember what the page being read shows: a claim, by its id, those of a theorem box, by its label, or `ALL`."""
+    """Note what the current page shows: a claim (its id), the claims of a theorem box (its label), or `ALL`."""
     _shown(env).setdefault(env.docname, set()).add(shown)
 
 
 def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """The page is gone, or about to be read again."""
+    """Forget the claims of a page that is removed or about to be read again."""
     _shown(env).pop(docname, None)
 
 
 def pages_out_of_date(
     app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
 ) -> list[str]:
-    """The pages that show a claim which changed; all, if the list of statements did, whose marks are everywhere."""
+    """Return the pages that show a changed claim, or all pages if the index of statements changed."""
     project: Project = app.config.companion_project
-    listed = (
+    statements = (
         (project.root / project.settings.statements).read_text(encoding="utf-8") if project.settings.statements else ""
     )
-    now: Known = {claim.id: (claim.box, claim.model_dump_json()) for claim in all_claims(app)}
-    known_before: tuple[Known, str | None] = getattr(env, "companion_known_claims", ({}, None))
-    before, listed_before = known_before
-    env.companion_known_claims = (now, listed)  # pyright: ignore
-    known = env.found_docs - set(added)
-    if listed != listed_before:
-        return sorted(known)
-    stale = {name for name in {*now, *before} if now.get(name) != before.get(name)}
-    boxes = {claims[name][0] for name in stale for claims in (now, before) if name in claims}
-    looked_for = {*stale, *boxes, *({ALL} if stale else ())}
-    return sorted(page for page, shown in _shown(env).items() if shown & looked_for and page in known)
+    claims: Known = {claim.id: (claim.box, claim.model_dump_json()) for claim in all_claims(app)}
+    last_build: tuple[Known, str | None] = getattr(env, "companion_known_claims", ({}, None))
+    last_claims, last_statements = last_build
+    env.companion_known_claims = (claims, statements)  # pyright: ignore
+    known_pages = env.found_docs - set(added)
+    if statements != last_statements:
+        return sorted(known_pages)
+    stale = {name for name in {*claims, *last_claims} if claims.get(name) != last_claims.get(name)}
+    boxes = {version[name][0] for name in stale for version in (claims, last_claims) if name in version}
+    affected = {*stale, *boxes, *({ALL} if stale else ())}
+    return sorted(page for page, shown in _shown(env).items() if shown & affected and page in known_pages)
 
 
 def _shown(env: BuildEnvironment) -> dict[str, set[str]]:

@@ -1,4 +1,4 @@
-"""`{companion-table}`: a long CSV as short tables, the values of one column side by side.
+"""The directive `{companion-table}`: a long CSV as short tables, with the values of one column side by side.
 
     ```{companion-table} benchmarks.csv
     :of: what = Streaming attention
@@ -7,9 +7,10 @@
     :cell: {ratio} ({least} to {greatest})
     ```
 
-A table for each value of `what` that begins so, a row for each of the `rows`, a column for each value of `beside`.
-`takes in unit` is a quantity and the column of its unit. Without `across`, `joined` names the column whose values are
-listed where the `rows` are the same.
+The directive makes one table per value of the column `what` that starts with the given text, one row per combination of
+values of the columns in `rows`, and one column per value of the column `beside`. `takes in unit` is the quantity in the
+column `takes` with the unit in the column `unit`. Without `across`, `joined` names a column whose values are listed in
+one cell if they have the same `rows`.
 """
 
 import csv
@@ -24,18 +25,18 @@ from sphinx.util.docutils import SphinxDirective
 from companion.site.sphinx.inline_text import escaped, table
 
 Row = Mapping[str, str]
-# Of seconds, from the largest: how many of the unit's make one.
+# Prefixes of seconds, and how many of the prefixed unit are one second.
 PREFIXES = {"": 1.0, "m": 1e3, "µ": 1e6, "n": 1e9}
 
 
 class TableDirective(SphinxDirective):
-    """Tables of a CSV file, which is named as the page would link to it."""
+    """`{companion-table} FILE`: tables of a CSV file, whose path is relative to the page."""
 
     required_arguments = 1
     option_spec: ClassVar[Any] = dict.fromkeys(("of", "rows", "across", "cell", "joined"), directives.unchanged)
 
     def run(self) -> list[nodes.Node]:
-        """A table, with its value as a line above it, for each value of the column that `of` names."""
+        """Return one table per value of the column that `of` names, each below a line with its value."""
         _, path = self.env.relfn2path(self.arguments[0])
         self.env.note_dependency(path)
         with Path(path).open(encoding="utf-8", newline="") as file:
@@ -44,26 +45,29 @@ class TableDirective(SphinxDirective):
         tables: list[str] = []
         for value in dict.fromkeys(row[column] for row in rows) if column else [""]:
             if value.startswith(begins):
-                mine = [row for row in rows if not column or row[column] == value]
-                tables.append(table_of(mine, self.options, value))
+                selected = [row for row in rows if not column or row[column] == value]
+                tables.append(table_of(selected, self.options, value))
         if not tables:
-            raise self.error(f"{self.arguments[0]} has no {column} that begins with {begins!r}.")
+            raise self.error(f"{self.arguments[0]} has no {column} that starts with {begins!r}.")
         return self.parse_text_to_nodes("\n\n".join(tables))
 
 
 def table_of(rows: Sequence[Row], options: Mapping[str, str], title: str = "") -> str:
-    """The table of some rows, in MyST; above it stand its title and what is the same in all rows."""
+    """Return a table of some rows in MyST, below a line with its title and the values that all rows share.
+
+    `options` are those of the directive.
+    """
     names = [name.strip() for name in options["rows"].split(",")]
-    said = {name: [_shown(row, name) for row in rows] for name in names}
-    same = [name for name in names if len(set(said[name])) == 1 and len(rows) > 1]
-    shared = ", ".join(f"{_heading(name)} {said[name][0]}" for name in same)
+    texts = {name: [_shown(row, name) for row in rows] for name in names}
+    same = [name for name in names if len(set(texts[name])) == 1 and len(rows) > 1]
+    shared = ", ".join(f"{_heading(name)} {texts[name][0]}" for name in same)
     above = ": ".join(part for part in (f"**{escaped(title)}**" if title else "", shared) if part)
     names = [name for name in names if name not in same]
     across, joined = options.get("across"), options.get("joined")
     columns = list(dict.fromkeys(row[across] for row in rows)) if across else [joined] if joined else []
     lines: dict[tuple[str, ...], dict[str, str]] = {}
-    for place, row in enumerate(rows):
-        cells = lines.setdefault(tuple(said[name][place] for name in names), {})
+    for index, row in enumerate(rows):
+        cells = lines.setdefault(tuple(texts[name][index] for name in names), {})
         if across:
             cells[row[across]] = options["cell"].format_map({name: _number(row[name]) for name in row})
         elif joined:
@@ -74,18 +78,18 @@ def table_of(rows: Sequence[Row], options: Mapping[str, str], title: str = "") -
 
 
 def _heading(name: str) -> str:
-    """Of a column; of a quantity, without its unit."""
+    """Return the heading of a column; that of a quantity leaves out its unit."""
     return name.partition(" in ")[0]
 
 
 def _shown(row: Row, name: str) -> str:
-    """What a row says in a column, or of a quantity and its unit."""
+    """Return the text of a row in a column, or of a quantity with its unit."""
     quantity, _, unit = name.partition(" in ")
     return escaped(quantity_of(row[quantity], row[unit]) if unit else row[quantity])
 
 
 def quantity_of(value: str, unit: str) -> str:
-    """`1.17 ms` for 0.00117 s: seconds with the largest prefix that leaves one or more, other units with none."""
+    """Return a quantity as text, seconds with the largest prefix for which the number is at least one: `1.17 ms`."""
     number = float(value)
     prefix, factor = "", 1.0
     if unit == "s":
@@ -95,7 +99,7 @@ def quantity_of(value: str, unit: str) -> str:
 
 
 def _number(text: str) -> str:
-    """As it is read: thousands apart, no empty decimals; text that is no number as it is."""
+    """Return a number with separated thousands and without trailing zeros; another text is returned unchanged."""
     try:
         return f"{float(text):,.10g}"
     except ValueError:

@@ -1,4 +1,4 @@
-"""The files that the site offers, each once: the five of every figure, the schema of records, executed notebooks.
+"""Files that the site offers for download: those of every figure, the schema of records, executed notebooks.
 
 `figures/<notebook>/<figure>.csv`, `figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address
 in every build.
@@ -19,16 +19,16 @@ SCHEMA = "record.schema.json"
 
 
 def place_of(docname: str, file: str) -> str:
-    """A file of a figure, `notebook/figure.csv`, or an executed notebook, as the page `docname` links to it."""
+    """Return the link on page `docname` to a file of a figure, `notebook/figure.csv`, or to an executed notebook."""
     folder = NOTEBOOKS if file.endswith(".ipynb") else FIGURES
     return "../" * docname.count("/") + f"{folder}/{file}"
 
 
 class FileRole(SphinxRole):
-    """`` {companion-file}`notebook/figure.csv` ``: a link to the file; one to a notebook may say something else."""
+    """`` {companion-file}`notebook/figure.csv` `` or `` {companion-file}`title <NAME.ipynb>` ``: a link to a file."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """A link that is called like the file; a title in front of `<file>` is used instead."""
+        """Return the link. Its text is the title, or else the name of the file."""
         title, _, target = self.text.rpartition("<")
         file = target.rstrip(">")
         name = title.strip() or Path(file).name
@@ -37,7 +37,7 @@ class FileRole(SphinxRole):
 
 
 def copy_files(project: Project, profile: str, out: Path) -> None:
-    """Copy the files that `place_of` links to, and remove those that no figure has any more."""
+    """Copy the files that `place_of` links to, and remove files of figures that no longer exist."""
     wanted = {out / FIGURES / SCHEMA}
     write_text(out / FIGURES / SCHEMA, dump_json(record.json_schema()))
     for name in project.notebooks():

@@ -1,4 +1,4 @@
-"""The Sphinx extension: event handlers that select sources and copy files into the site."""
+"""The Sphinx extension: registers directives and roles, selects the sources of pages, and completes the site."""
 
 # Sphinx types its events incompletely.
 # pyright: reportUnknownMemberType=false
@@ -27,23 +27,24 @@ from companion.project.paths import DEFAULT_PROFILE, PROFILE, Project
 from companion.project.repository import site_address
 from companion.site import notebook_content
 from companion.site.notebook_content import Cell, Content, figure_shown
-from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, tell_unexplained
+from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
 from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
 from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
+from companion.site.sphinx.claim_roles import FORMS, ClaimRole
 from companion.site.sphinx.csv_tables import TableDirective
 from companion.site.sphinx.downloads import FileRole, copy_files
-from companion.site.sphinx.figure_directive import ClaimRole, FigureClaims, FigureDirective
+from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
 from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
-from companion.site.sphinx.link_previews import announce, describe, hide_dead_ends
+from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons, write_sitemap
 from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
-from companion.site.sphinx.page_scripts import copy_scripts, forget_lent, load_scripts, note_scripts
+from companion.site.sphinx.page_scripts import copy_scripts, forget_embedded, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
-from companion.site.sphinx.statement_index import StatementsDirective, mark_boxes, number_boxes, tell_faults
+from companion.site.sphinx.statement_index import StatementsDirective, mark_boxes, number_boxes, warn_of_faults
 
-# The style of what hangs under a figure, and the ledger's filter.
+# Style sheets and scripts of all pages.
 ASSETS = Path(__file__).with_name("assets")
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
-    """Register directive, role and events."""
+    """Register the directives, roles and event handlers."""
     register()
     add_nodes(app)
     app.add_directive("companion-api", ApiDirective)
@@ -66,45 +67,47 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_directive("companion-statements", StatementsDirective)
     app.add_directive("companion-table", TableDirective)
     app.add_directive("companion-used", UsedDirective)
-    app.add_role("claim", ClaimRole())
+    for name, form in FORMS.items():
+        app.add_role(name, ClaimRole(form))
     app.add_role("companion-file", FileRole())
     app.add_role("companion-number", FigureRole())
     app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)
-    # pages remember what rendered them: when the code here changes, Sphinx reads them all again
+    # the digests of this package are part of the environment: when the code changes, Sphinx reads all pages again
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
     app.add_css_file("companion.css")
     app.add_js_file("companion.js", loading_method="defer")
     app.add_js_file("previews.js", loading_method="defer")
     app.connect("config-inited", _choose_profile)
-    app.connect("config-inited", hide_dead_ends)
-    app.connect("config-inited", _leave_out_strangers, priority=950)  # once the table of contents is read
+    app.connect("config-inited", hide_repository_buttons)
+    app.connect("config-inited", _exclude_unlisted_pages, priority=950)  # after the table of contents is read
     app.connect("builder-inited", copy_scripts)
     app.connect("env-get-outdated", pages_out_of_date)
     app.connect("env-purge-doc", forget_page)
     app.connect("env-purge-doc", forget_cards)
-    app.connect("env-purge-doc", forget_lent)
+    app.connect("env-purge-doc", forget_embedded)
     app.connect("source-read", _read_executed_copy)
     app.connect("source-read", note_scripts)
     app.connect("doctree-read", mark_boxes)
     app.connect("doctree-read", link_theorems)
     app.connect("doctree-read", list_cited)
     app.connect("doctree-read", number_boxes)
-    app.connect("doctree-read", name_once)
-    app.connect("env-check-consistency", tell_faults)
-    app.connect("env-check-consistency", tell_unexplained)
+    app.connect("doctree-read", make_anchors_unique)
+    app.connect("env-check-consistency", warn_of_faults)
+    app.connect("env-check-consistency", warn_of_undocumented_modules)
     app.connect("missing-reference", find_work)
     app.connect("missing-reference", find_figure)
     app.connect("html-page-context", _mend_page)
-    app.connect("html-page-context", describe)
+    app.connect("html-page-context", add_metadata)
     app.connect("html-page-context", load_scripts)
-    app.connect("build-finished", _complete_site, priority=900)  # when the theme has left all that it leaves
+    app.connect("build-finished", _complete_site, priority=900)  # after the theme has written its files
     return {"parallel_read_safe": False, "parallel_write_safe": True}
 
 
-def _leave_out_strangers(app: Sphinx, config: Any) -> None:
-    """Pages that the table of contents does not name, as `only_build_toc_files` says.
+def _exclude_unlisted_pages(app: Sphinx, config: Any) -> None:
+    """Exclude the pages that are not in the table of contents, as the option `only_build_toc_files` demands.
 
-    The extension that reads it looks for them by a pattern that holds the book's folder, and a `[` there is one too.
+    The extension that implements the option searches with a pattern that contains the path of the book. It finds no
+    page if a character of the path, such as `[`, has a meaning in patterns.
     """
     if glob.escape(str(app.srcdir)) == str(app.srcdir):
         return
@@ -113,16 +116,16 @@ def _leave_out_strangers(app: Sphinx, config: Any) -> None:
         for suffix in config.source_suffix
         for page in glob.iglob(f"**/*{suffix}", root_dir=app.srcdir, recursive=True)
     }
-    named = config.external_site_map
-    strangers = [glob.escape(page) for page, name in pages.items() if page not in named and name not in named]
-    config.exclude_patterns = [*config.exclude_patterns, *strangers]
+    listed = config.external_site_map
+    unlisted = [glob.escape(page) for page, name in pages.items() if page not in listed and name not in listed]
+    config.exclude_patterns = [*config.exclude_patterns, *unlisted]
 
 
 def _choose_profile(app: Sphinx, config: Any) -> None:
     config.html_static_path = [*config.html_static_path, str(ASSETS)]
     config.companion_project = Project(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
-    # formulas are read by eye or by a screen reader as they stand; the menu of each can ask for stops at all of them
+    # formulas are not tab stops: screen readers read them in the text; the menu of a formula can change this
     keyboard = {"options": {"menuOptions": {"settings": {"inTabOrder": False}}}}
     config.mathjax3_config = {**keyboard, **(config.mathjax3_config or {})}
 
@@ -133,35 +136,35 @@ def _mend_page(
     if pagename == f"{app.config.companion_project.book.name}/{LEDGER}":
         app.add_js_file("ledger.js")
     if doctree is not None and not any(isinstance(node, (nodes.math, nodes.math_block)) for node in doctree.findall()):
-        # Sphinx gives the root of the book what any page below it needs
-        context["script_files"] = [script for script in context["script_files"] if not _typesets(script)]
+        # Sphinx adds MathJax to the front page if any page needs it
+        context["script_files"] = [script for script in context["script_files"] if not _is_mathjax(script)]
     if "body" in context:
-        # docutils calls the bibliography a list, whose children then would have to be list items, which they are not
+        # docutils marks the bibliography as a list, but its children are not list items
         context["body"] = context["body"].replace(
             '<div role="list" class="citation-list">', '<div class="citation-list">'
         )
 
 
-def _typesets(script: Any) -> bool:
+def _is_mathjax(script: Any) -> bool:
     return "mathjax" in f"{script.filename} {script.attributes.get('body', '')}".lower()
 
 
-def name_once(app: Sphinx, doctree: nodes.document) -> None:
-    """Every anchor of a page once: those sphinx-proof repeats are numbered, any other repetition is reported."""
+def make_anchors_unique(app: Sphinx, doctree: nodes.document) -> None:
+    """Number the anchors that sphinx-proof repeats on a page, and warn of any other repeated anchor."""
     seen: set[str] = set()
-    for place, element in enumerate(doctree.findall(nodes.Element)):
-        element["ids"] = [f"{anchor}-{place}" if anchor in REPEATED else anchor for anchor in element["ids"]]
+    for index, element in enumerate(doctree.findall(nodes.Element)):
+        element["ids"] = [f"{anchor}-{index}" if anchor in REPEATED else anchor for anchor in element["ids"]]
         for anchor in seen.intersection(element["ids"]):
             logger.warning(
-                "Two things on this page have the anchor %r, a heading and a theorem box perhaps: "
-                "a link to it finds only one. Give the box another `:label:`, or the heading other words.",
+                "Two elements on this page have the anchor %r, for example a heading and a theorem box: "
+                "a link to it finds only one. Give the box another `:label:`, or the heading another title.",
                 anchor, location=element,
             )  # fmt: skip
         seen.update(element["ids"])
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Give Sphinx the woven copy of a notebook, today's prose and the last run's outputs, in place of its source."""
+    """Replace the source of a notebook by its woven copy, with the outputs of the last run."""
     project, profile = app.config.companion_project, app.config.companion_profile
     folder, _, name = docname.rpartition("/")
     if folder != project.book.name or name not in project.notebooks():
@@ -178,7 +181,7 @@ def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def fold_code(notebook: Content) -> Content:
-    """The notebook with every code cell folded, under what its first line says that it does."""
+    """Return the notebook with every code cell folded; its first line, a comment, is the title of the fold."""
     return {**notebook, "cells": [_folded(cell) if cell["cell_type"] == "code" else cell for cell in notebook["cells"]]}
 
 
@@ -187,32 +190,32 @@ def _folded(cell: Cell) -> Cell:
     if BOOTSTRAP_TAG in tags:
         return cell
     first = "".join(cell["source"]).partition("\n")[0]
-    says = first.lstrip("# ").strip() if first.startswith("#") else "code"
+    summary = first.lstrip("# ").strip() if first.startswith("#") else "code"
     if INJECTED_TAG in tags:
-        says = "parameters of this run"
-    title = says[:1].upper() + says[1:]
+        summary = "parameters of this run"
+    title = summary[:1].upper() + summary[1:]
     prompts: JsonValue = {"code_prompt_show": title, "code_prompt_hide": title}
     return {**cell, "metadata": {**cell["metadata"], "tags": [*tags, "hide-input"], "mystnb": prompts}}
 
 
 def show_figures(notebook: Content) -> Content:
-    """The notebook with each published output replaced by the directive that shows the figure and its data."""
+    """Return the notebook with each published output replaced by a `{companion-figure}` directive."""
     cells: list[Cell] = []
     for cell in notebook["cells"]:
         outputs = cell.get("outputs", [])
-        shown = [figure for figure in map(figure_shown, outputs) if figure is not None]
-        if not shown:
+        figures = [figure for figure in map(figure_shown, outputs) if figure is not None]
+        if not figures:
             cells.append(cell)
             continue
         cells.append({**cell, "outputs": [output for output in outputs if figure_shown(output) is None]})
-        for index, figure in enumerate(shown):
+        for index, figure in enumerate(figures):
             directive = f"```{{companion-figure}} {figure}\n```"
             cells.append({"cell_type": "markdown", "id": f"{cell['id']}-{index}", "metadata": {}, "source": directive})
     return {**notebook, "cells": cells}
 
 
 def _complete_site(app: Sphinx, error: Exception | None) -> None:
-    """Give the site all that its pages ask for, MathJax too, so that none asks another host, and nothing else."""
+    """Copy all files that the pages need, MathJax included, so that no page needs another host; remove unused ones."""
     if error is not None or app.builder.format != "html":
         return
     out, project = Path(app.outdir), app.config.companion_project
@@ -228,12 +231,12 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, target)
-    announce(project, out)
+    write_sitemap(project, out)
     slim(out)
 
 
 def _not_found(project: Project) -> str:
-    """A page that needs no other file, because it is served at whatever address was asked for."""
+    """Return the page for unknown addresses, which needs no other file because it is served at any address."""
     address = site_address(project)
     front = f'<a href="{address}">the front page</a>' if address else "the front page"
     return Template((TEMPLATES / "404.html.txt").read_text(encoding="utf-8")).substitute(front=front)

@@ -1,4 +1,4 @@
-"""`{companion-figure}`: the picture, and under it what makes it checkable; `{claim}`: a measured number in prose."""
+"""The directive `{companion-figure}`: a picture with its details."""
 
 # pandas has no complete types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -9,19 +9,16 @@ from typing import Any
 
 import pandas as pd
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
 from companion.figures.plain_math import number
 from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord
-from companion.io.errors import did_you_mean
 from companion.project import provenance
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
-from companion.site.sphinx.claim_index import all_claims, note_shown
 from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import (
-    called,
     claim_anchor,
     code,
     escaped,
@@ -32,22 +29,23 @@ from companion.site.sphinx.inline_text import (
     table,
     typeset,
     verdict,
+    with_anchor,
     without_html,
 )
 from companion.site.sphinx.ledger import LEDGER
 from companion.site.sphinx.nodes import picture, size_of
-from companion.site.sphinx.page_scripts import carried_table, lent
+from companion.site.sphinx.page_scripts import embedded_figure, table_script
 
 ROWS_SHOWN = 5
 
 
 class FigureDirective(SphinxDirective):
-    """`{companion-figure} notebook/figure`: light and dark picture, caption, claims, code, data, parameters, origin."""
+    """`{companion-figure} notebook/figure`: picture, caption, claims, code, data, parameters and provenance."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """The nodes, or an error that fails a strict build."""
+        """Return the nodes. A damaged or incomplete figure is an error, which fails a strict build."""
         project: Project = self.config.companion_project
         shown = project.shown_figures(self.config.companion_profile)
         notebook, _, figure = self.arguments[0].partition("/")
@@ -62,8 +60,8 @@ class FigureDirective(SphinxDirective):
         for claim in record.claims:
             if not claim.source.strip():
                 raise self.error(f"Claim {claim.id!r} of figure {self.arguments[0]!r} needs a source.")
-        table = carried_table(project, self.env.docname, folder, figure)
-        live = lent(self, shown)
+        table = table_script(project, self.env.docname, folder, figure)
+        live = embedded_figure(self, shown)
         return [self._picture(folder, figure, record), *table, *live, *self._details(project, folder, figure, record)]
 
     def _picture(self, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
@@ -80,7 +78,7 @@ class FigureDirective(SphinxDirective):
         if rest:
             shown += nodes.legend("", *self.parse_text_to_nodes("\n\n".join(rest)))
         self.set_source_info(shown)
-        return called(self, shown, figure_anchor(figure))
+        return with_anchor(self, shown, figure_anchor(figure))
 
     def _details(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> list[nodes.Node]:
         held = sum(claim.holds for claim in record.claims)
@@ -149,12 +147,12 @@ Other values: `companion run {notebook} -p name=value`.
 
 
 class FigureClaims(SphinxDirective):
-    """`{companion-claims} notebook/figure`: what the figure claims, each under the anchor that prose links to."""
+    """`{companion-claims} notebook/figure`: the claims of a figure, each with an anchor."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """A paragraph a claim."""
+        """Return one container per claim."""
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
         record = store.read_record(project.shown_figures(self.config.companion_profile) / notebook, figure)
@@ -166,9 +164,9 @@ class FigureClaims(SphinxDirective):
         ledger = self.env.app.builder.get_relative_uri(
             self.env.docname, f"{self.config.companion_project.book.name}/{LEDGER}"
         )
-        said = nodes.container(classes=["companion-statement-of"])
-        said += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim.statement)))
-        said += nodes.paragraph(
+        container = nodes.container(classes=["companion-statement-of"])
+        container += nodes.paragraph("", f"{mark(claim)} ", nodes.strong("", "", *typeset(claim.statement)))
+        container += nodes.paragraph(
             "",
             "",
             nodes.strong("", number(claim.measured)),
@@ -178,21 +176,21 @@ class FigureClaims(SphinxDirective):
             nodes.reference("", "In the ledger", refuri=f"{ledger}#{ledger_anchor(claim.id)}", internal=True),
             nodes.Text("."),
         )
-        return called(self, said, claim_anchor(claim.id))
+        return with_anchor(self, container, claim_anchor(claim.id))
 
 
 def _code(project: Project, record: FigureRecord) -> str:
-    """The steps of the notebook, the chapter's shared functions behind them, the figure's own file without caption."""
+    """Return the code of a figure in MyST: steps of the notebook, shared functions of the chapter, figure module."""
     chapter = f"{project.settings.chapters}.{record.notebook}"
-    own = project.figure_module(record.notebook, record.figure)
-    shared = [name for name in record.functions if not name.startswith(f"{own}.")]
+    module = project.figure_module(record.notebook, record.figure)
+    shared = [name for name in record.functions if not name.startswith(f"{module}.")]
     steps = "\n".join(record.steps)
     return "\n".join(
         [
             f"In the notebook:\n```python\n{steps}\n```",
             *([f"Shared by figures of this chapter, in `{chapter.replace('.', '/')}/`:\n"] if shared else []),
             *map(_function, shared),
-            _file(project, own),
+            _file(project, module),
         ]
     )
 
@@ -204,7 +202,7 @@ def _function(path: str) -> str:
 
 
 def _file(project: Project, module: str) -> str:
-    """A figure's own file from below its docstring, which is the caption."""
+    """Return a figure module in MyST, without its docstring, which is the caption."""
     file = module.replace(".", "/") + ".py"
     first = ast.parse((project.root / file).read_text(encoding="utf-8")).body[1].lineno
     return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
@@ -245,24 +243,3 @@ def _origin(project: Project, profile: str, record: FigureRecord) -> str:
         f"`{commit['commit'][:12]}`{' with local changes' if commit['modified'] else ''}.\n\n"
         f"Versions: {versions}.\n\nMade from {sources}."
     )
-
-
-class ClaimRole(SphinxRole):
-    """`` {claim}`id` ``: the number the claim measured, with its verdict, linked to where it is stated."""
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """A link, or an error that fails a strict build."""
-        note_shown(self.env, self.text)
-        claims = {claim.id: claim for claim in all_claims(self.env.app)}
-        if self.text not in claims:
-            message = self.inliner.reporter.error(f"There is no claim {self.text!r}. {did_you_mean(self.text, claims)}")
-            return [nodes.problematic(self.rawtext, self.rawtext, refid=message)], [message]
-        claim = claims[self.text]
-        label = f"{number(claim.measured)} {mark(claim)}"
-        target = self.config.companion_project.book.name + "/" + claim.notebook
-        uri = f"{self._relative_uri(target)}#{claim_anchor(claim.id)}"
-        return [nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])], []
-
-    def _relative_uri(self, target: str) -> str:
-        builder = self.env.app.builder
-        return "" if target == self.env.docname else builder.get_relative_uri(self.env.docname, target)

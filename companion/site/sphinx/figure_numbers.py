@@ -1,6 +1,7 @@
-"""Links to figures by their numbers. Sphinx's own `{numref}` reads the whole page of the figure again for each.
+"""Links to figures by their numbers.
 
-So `{numref}` of a figure is resolved here, as it would be there; every other is left to Sphinx.
+Sphinx's `{numref}` reads the whole page of the figure again for each link. This module resolves `{numref}` of a figure
+with the same result; Sphinx resolves the others.
 """
 
 from typing import Any
@@ -14,29 +15,29 @@ from sphinx.util.nodes import make_refnode
 
 from companion.site.sphinx.inline_text import ANCHOR, figure_anchor
 
-# What such a link is called until all pages are read.
+# The type of such a link until it is resolved.
 FIGURE = "companion-figure"
 
 
 def figure_link(env: Any, figure: str, text: str = "Fig. %s") -> nodes.Node:
-    """A link to a figure of the book, `%s` in its text for the number."""
+    """Return a link to a figure of the book; `%s` in its text becomes the number."""
     about = {"refdomain": "", "reftype": FIGURE, "reftarget": figure_anchor(figure), "refwarn": True}
     return pending_xref("", nodes.inline("", text), refdoc=env.docname, **about)
 
 
 class FigureRole(SphinxRole):
-    """`` {companion-number}`figure` ``: the figure's number, which leads there."""
+    """`` {companion-number}`figure` ``: the number of a figure, as a link."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """A link that is resolved when all pages are read."""
+        """Return a link that is resolved when all pages are read."""
         return [figure_link(self.env, self.text)], []
 
 
 class NumberedRole(XRefRole):
-    """`` {numref}`fig-NAME` `` or `` {numref}`words %s <fig-NAME>` ``: the same, for whoever writes plain MyST."""
+    """`` {numref}`fig-NAME` `` or `` {numref}`words %s <fig-NAME>` ``: the number of a figure in plain MyST."""
 
     def create_xref_node(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Ours where the target is called like a figure of the book."""
+        """Return a link of this module if the target is a figure of the book, else Sphinx's."""
         if not self.target.startswith(ANCHOR):
             return super().create_xref_node()
         text = self.title if self.has_explicit_title else self.config.numfig_format["figure"]
@@ -44,7 +45,7 @@ class NumberedRole(XRefRole):
 
 
 def find_figure(app: Sphinx, env: Any, node: Any, contnode: nodes.Element) -> nodes.Element | None:
-    """Where the figure stands, and its number; None for what is no figure, of which Sphinx warns."""
+    """Resolve a link to a figure; return None if there is no such figure, of which Sphinx then warns."""
     if node["reftype"] != FIGURE:
         return None
     page, anchor = env.get_domain("std").anonlabels.get(node["reftarget"], ("", ""))

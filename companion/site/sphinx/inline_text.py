@@ -1,4 +1,4 @@
-"""Small pieces of pages that several directives write: claims as nodes, and text that is safe in MyST."""
+"""Helpers of several directives: claims as nodes, anchors, and text that is escaped for MyST."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from companion.figures.plain_math import bound, number, pieces
+from companion.figures.plain_math import bound, number, split_formulas
 from companion.figures.record import ClaimRecord
 
 SET_AS: dict[str, type[nodes.TextElement]] = {
@@ -16,26 +16,28 @@ SET_AS: dict[str, type[nodes.TextElement]] = {
     "superscript": nodes.superscript,
     "subscript": nodes.subscript,
 }
-# How the anchors of figures begin.
+# Prefix of the anchors of figures.
 ANCHOR = "fig-"
-# What MyST would read as markup within a line. A table's own bars are escaped by `table`.
+# Characters that are markup in a line of MyST. `table` escapes bars.
 MARKUP = re.compile(r"[\\`*_{}\[\]()#!<>$&~^]")
-# Parts of a caption that are markup: mathematics, and roles with what they are about.
+# Markup in a caption: mathematics, and roles with their content.
 CAPTION_MARKUP = re.compile(r"(\$[^$]+\$|`[^`]*`)")
 
 
 def mark(claim: ClaimRecord) -> str:
-    """The verdict, in one character."""
+    """Return the verdict on a claim as one character."""
     return "✓" if claim.holds else "✗"
 
 
 def typeset(text: str) -> list[nodes.Node]:
-    """A plain sentence as nodes, its formulas set, every other sign as it is written."""
-    return [SET_AS[kind]("", part) if kind in SET_AS else nodes.Text(part) for kind, part in pieces(text) if part]
+    """Return a plain sentence as nodes, with its formulas set as mathematics."""
+    return [
+        SET_AS[kind]("", part) if kind in SET_AS else nodes.Text(part) for kind, part in split_formulas(text) if part
+    ]
 
 
 def verdict(claim: ClaimRecord) -> str:
-    """What was measured, and where the claim would begin to fail."""
+    """Return in words the measured value of a claim and from which value on it fails."""
     return f"{number(claim.measured)} measured; {bound(claim)}"
 
 
@@ -45,17 +47,17 @@ def explanation(claim: ClaimRecord) -> list[nodes.Node]:
     if claim.reason is not None:
         what = "tolerance" if claim.relation == "=" else "bound"
         parts += [nodes.Text(f"Reason for the {what}: "), *typeset(claim.reason.rstrip(".")), nodes.Text(". ")]
-    if (other := claim.alternative) is not None:
-        distance = _distance(claim, other.measured)
-        last = nodes.Text(f", which gives {number(other.measured)}{distance}. ")
-        parts += [nodes.Text("Alternative: "), *typeset(other.theory.rstrip(".")), last]
+    if (alternative := claim.alternative) is not None:
+        distance = _distance(claim, alternative.measured)
+        value = nodes.Text(f", which gives {number(alternative.measured)}{distance}. ")
+        parts += [nodes.Text("Alternative: "), *typeset(alternative.theory.rstrip(".")), value]
     if claim.std_error is not None:
         parts.append(nodes.Text(f"The standard error is {number(claim.std_error)}. "))
     return parts
 
 
 def _distance(claim: ClaimRecord, measured: float) -> str:
-    """Return how far a value that the claim rejects is from what it accepts, in tolerances where it has any."""
+    """Return in words the distance of a rejected value in tolerances, or nothing if the claim has no tolerance."""
     tolerances = claim.in_tolerances(measured)
     if not (math.isfinite(tolerances) and math.isfinite(claim.tolerance)):
         return ""
@@ -64,46 +66,46 @@ def _distance(claim: ClaimRecord, measured: float) -> str:
 
 
 def escaped(text: str) -> str:
-    """`text` for MyST, so that it comes out as it is written."""
+    """Return `text` escaped for MyST."""
     return MARKUP.sub(lambda sign: f"\\{sign[0]}", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """`text` as code in MyST, whatever it holds."""
+    """Return `text` as inline code in MyST; it may contain backticks."""
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}"
 
 
 def without_html(caption: str) -> str:
-    """A caption for MyST: emphasis, mathematics and roles are markup, angle brackets and ampersands are not."""
+    """Return a caption for MyST, in which angle brackets and ampersands outside markup are escaped."""
     parts = CAPTION_MARKUP.split(caption)
-    return "".join(part if place % 2 else re.sub(r"[<>&]", r"\\\g<0>", part) for place, part in enumerate(parts))
+    return "".join(part if index % 2 else re.sub(r"[<>&]", r"\\\g<0>", part) for index, part in enumerate(parts))
 
 
 def claim_anchor(identifier: str) -> str:
-    """Where a claim is stated, on the page of its figure."""
+    """Return the anchor of a claim on the page of its figure."""
     return f"claim-{identifier}"
 
 
 def ledger_anchor(identifier: str) -> str:
-    """The row of a claim in the ledger."""
+    """Return the anchor of a claim in the ledger."""
     return f"ledger-{identifier}"
 
 
 def figure_anchor(figure: str) -> str:
-    """Where a figure stands, as pages link to it."""
+    """Return the anchor of a figure on its page."""
     return ANCHOR + figure.replace("_", "-")
 
 
-def called(directive: SphinxDirective, node: nodes.Element, anchor: str) -> nodes.Element:
-    """`node`, to be found under `anchor` from every page."""
+def with_anchor(directive: SphinxDirective, node: nodes.Element, anchor: str) -> nodes.Element:
+    """Register `anchor` for `node`, so that every page can link to it, and return the node."""
     directive.options["name"] = anchor
     directive.add_name(node)
     return node
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A MyST table."""
+    """Return a table in MyST."""
     lines = [list(header), ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -1,4 +1,4 @@
-"""The ledger: every claim of the book with its verdict, by chapter, linked to its figure and to its theorem."""
+"""The ledger: every claim of the book with its verdict, by chapter, with links to its figure and theorem box."""
 
 import html
 import re
@@ -18,20 +18,20 @@ from companion.project.theorem_blocks import boxes
 from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.inline_text import (
-    called,
     claim_anchor,
     explanation,
     ledger_anchor,
     mark,
     typeset,
     verdict,
+    with_anchor,
 )
 from companion.site.sphinx.nodes import details, summary
 from companion.site.sphinx.statement_index import read_hand, read_where, statements_of
 
 logger = logging.getLogger(__name__)
 LEDGER = "claims"
-# What a reader without scripts could not use is not shown to him.
+# The form is hidden (`pst-js-only`) if the browser runs no scripts.
 FILTER = """
 <form class="companion-filter pst-js-only" aria-label="Filter the claims" role="search">
 <label class="companion-words">Words <input type="search" name="words" autocomplete="off"></label>
@@ -54,7 +54,7 @@ class LedgerDirective(SphinxDirective):
     """`{companion-ledger}`: one fold per chapter with one line per claim, and a form that filters them."""
 
     def run(self) -> list[nodes.Node]:
-        """The form, then the claims in the order of the book."""
+        """Return the form, then the claims in the order of the book."""
         claims = all_claims(self.env.app)
         note_shown(self.env, ALL)
         known = theorem_labels(self.config.companion_project)
@@ -66,8 +66,8 @@ class LedgerDirective(SphinxDirective):
         options = "".join(f'<option value="{_slug(source)}">{html.escape(source)}</option>' for source in sources)
         read = READ if statements_of(self.env.app) else ""
         ledger = nodes.container(classes=["companion-ledger"])
-        for name, mine in groupby(claims, key=lambda claim: claim.notebook):
-            ledger += self._chapter(name, list(mine), known)
+        for name, claims_of_chapter in groupby(claims, key=lambda claim: claim.notebook):
+            ledger += self._chapter(name, list(claims_of_chapter), known)
         return [nodes.raw("", FILTER.format(sources=options, read=read), format="html"), ledger]
 
     def _chapter(self, name: str, claims: list[PublishedClaim], known: set[str]) -> nodes.Node:
@@ -77,16 +77,16 @@ class LedgerDirective(SphinxDirective):
         heading, _ = self.parse_inline(title)
         count = f"{held} of {len(claims)} hold"
         chapter += summary("", "", *heading, nodes.inline("", count, classes=["companion-count"]))
-        for figure, mine in groupby(claims, key=lambda claim: claim.figure):
-            place = nodes.paragraph(classes=["companion-shown-in"])
-            place += figure_link(self.env, figure)
-            chapter += place
-            chapter += [self._entry(claim, known) for claim in mine]
+        for figure, claims_of_figure in groupby(claims, key=lambda claim: claim.figure):
+            link = nodes.paragraph(classes=["companion-shown-in"])
+            link += figure_link(self.env, figure)
+            chapter += link
+            chapter += [self._entry(claim, known) for claim in claims_of_figure]
         return chapter
 
     def _entry(self, claim: PublishedClaim, known: set[str]) -> nodes.Node:
-        sorts = [f"verdict-{'holds' if claim.holds else 'fails'}", f"source-{_slug(_origin(claim))}"]
-        entry = details(classes=["companion-entry", *sorts, *read_hand(self.env.app, claim)])
+        classes = [f"verdict-{'holds' if claim.holds else 'fails'}", f"source-{_slug(_origin(claim))}"]
+        entry = details(classes=["companion-entry", *classes, *read_hand(self.env.app, claim)])
         entry += summary(
             "",
             f"{mark(claim)} ",
@@ -97,15 +97,15 @@ class LedgerDirective(SphinxDirective):
         text = nodes.paragraph("", "", *explanation(claim), nodes.Text("Source: "))
         text += self._source(claim, known)
         text += nodes.Text(".")
-        where, _ = self.parse_inline(read_where(self.env.app, claim))
-        place = self.env.app.builder.get_relative_uri(
+        origin, _ = self.parse_inline(read_where(self.env.app, claim))
+        page = self.env.app.builder.get_relative_uri(
             self.env.docname, f"{self.config.companion_project.book.name}/{claim.notebook}"
         )
-        stated = nodes.reference("", "stated there", refuri=f"{place}#{claim_anchor(claim.id)}", internal=True)
-        text += [*where, nodes.Text(" Shown in "), figure_link(self.env, claim.figure), nodes.Text(", "), stated]
+        link = nodes.reference("", "stated there", refuri=f"{page}#{claim_anchor(claim.id)}", internal=True)
+        text += [*origin, nodes.Text(" Shown in "), figure_link(self.env, claim.figure), nodes.Text(", "), link]
         text += nodes.Text(".")
         entry += text
-        return called(self, entry, ledger_anchor(claim.id))
+        return with_anchor(self, entry, ledger_anchor(claim.id))
 
     def _source(self, claim: PublishedClaim, known: set[str]) -> nodes.Node:
         """Return the citation of the claim, linked to the box that states it if there is one."""
@@ -127,24 +127,24 @@ def _slug(text: str) -> str:
 
 
 def theorem_labels(project: Project) -> set[str]:
-    """The labels of all theorem boxes, read from the sources."""
+    """Return the labels of all theorem boxes, read from the sources of the pages."""
     return {box.label for box in boxes(project)}
 
 
 def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
-    """Under each theorem box, link the claims that check it."""
+    """Add to each theorem box the links to the claims that check it."""
     claims = all_claims(app)
     for box in doctree.findall(nodes.Element):
         label = box.get("label") if isinstance(box, nodes.Admonition) else None
         if not label:
             continue
         note_shown(app.env, label)
-        mine = [claim for claim in claims if claim.box == label]
-        if not mine:
+        claims_of_box = [claim for claim in claims if claim.box == label]
+        if not claims_of_box:
             continue
         line = nodes.paragraph(classes=["companion-checked"])
         line += nodes.Text("Checked here: ")
-        for index, claim in enumerate(mine):
+        for index, claim in enumerate(claims_of_box):
             line += nodes.Text(", " if index else "")
             page = f"{app.config.companion_project.book.name}/{LEDGER}"
             uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{ledger_anchor(claim.id)}"

@@ -1,4 +1,4 @@
-"""What the site says to the world: descriptions for search engines and link previews, and links that lead somewhere."""
+"""Metadata of the pages for search engines and link previews, and the buttons that link to the repository."""
 
 import html
 from collections.abc import MutableMapping
@@ -12,38 +12,40 @@ from companion.project.paths import Project
 from companion.project.repository import public_address, site_address
 from companion.site.sphinx.nodes import picture
 
-# About as much as search engines show.
+# Largest length of a description, in characters; search engines show about as many.
 LONGEST = 200
 
 
-def hide_dead_ends(app: Sphinx, config: Any) -> None:
-    """Hide the buttons that lead to the repository while its address is unset."""
+def hide_repository_buttons(app: Sphinx, config: Any) -> None:
+    """Hide the buttons that link to the repository while its URL is unset."""
     if public_address(config.companion_project) is None:
-        dead: dict[str, Any] = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
-        config.html_theme_options = {**config.html_theme_options, **dead}
+        hidden: dict[str, Any] = {"repository_url": "", "use_repository_button": False, "launch_buttons": {}}
+        config.html_theme_options = {**config.html_theme_options, **hidden}
 
 
-def describe(app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: Any) -> None:
-    """Tell search engines and previews what the page is about, and where it is if that is known."""
+def add_metadata(
+    app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: Any
+) -> None:
+    """Add title, description and, if the address of the site is known, address and picture to the head of a page."""
     if doctree is None:
         return
-    said = {"og:type": "article", "og:site_name": app.config.project, "og:title": _plain(context["title"])}
-    if words := summary_of(doctree):
-        said |= {"description": words, "og:description": words}
+    metadata = {"og:type": "article", "og:site_name": app.config.project, "og:title": _plain(context["title"])}
+    if description := summary_of(doctree):
+        metadata |= {"description": description, "og:description": description}
     if address := site_address(app.config.companion_project):
-        said["og:url"] = f"{address}{pagename}.html"
-        for shown in doctree.findall(picture):
-            path = shown["light"].replace("../", "").removesuffix(".svg")
-            said |= {"og:image": f"{address}{path}.png", "og:image:alt": shown["alt"]}
+        metadata["og:url"] = f"{address}{pagename}.html"
+        for image in doctree.findall(picture):
+            path = image["light"].replace("../", "").removesuffix(".svg")
+            metadata |= {"og:image": f"{address}{path}.png", "og:image:alt": image["alt"]}
             break
     context["metatags"] = context.get("metatags", "") + "".join(
         f'\n<meta {"property" if name.startswith("og:") else "name"}="{name}" content="{html.escape(text)}">'
-        for name, text in said.items()
+        for name, text in metadata.items()
     )
 
 
 def summary_of(doctree: nodes.document) -> str:
-    """The first sentences of the first paragraph, those with formulas left out."""
+    """Return the first sentences of the first paragraph that has a sentence without formulas."""
     text = ""
     for paragraph in doctree.findall(nodes.paragraph):
         for sentence in " ".join(_words(paragraph).split()).split(". "):
@@ -63,22 +65,22 @@ def _words(node: nodes.Node) -> str:
 
 
 def _plain(title: str) -> str:
-    """A title without the marks that its heading has."""
+    """Return a title without HTML tags."""
     return html.unescape(
-        "".join(part.partition(">")[2] if place else part for place, part in enumerate(title.split("<")))
+        "".join(part.partition(">")[2] if index else part for index, part in enumerate(title.split("<")))
     )
 
 
-def announce(project: Project, out: Path) -> None:
-    """Leave a map of the site for search engines, which need whole addresses, if there is one."""
+def write_sitemap(project: Project, out: Path) -> None:
+    """Write the sitemap for search engines, or remove it while the address of the site is unknown."""
     target, address = out / "sitemap.xml", site_address(project)
     if address is None:
         target.unlink(missing_ok=True)
         return
     pages = sorted(path.relative_to(out).as_posix() for path in (out / project.book.name).glob("*.html"))
-    places = "".join(f"<url><loc>{html.escape(address + page)}</loc></url>\n" for page in pages)
+    entries = "".join(f"<url><loc>{html.escape(address + page)}</loc></url>\n" for page in pages)
     target.write_text(
         '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-        f"{places}</urlset>\n",
+        f"{entries}</urlset>\n",
         encoding="utf-8",
     )

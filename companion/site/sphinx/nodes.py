@@ -1,6 +1,6 @@
-"""Parts of a page for which docutils has no nodes: what folds, and a picture in two themes.
+"""Nodes that docutils lacks: folds, theorem boxes with a number of their paper, pictures in two themes, signatures.
 
-Each works in a browser without scripts; `companion.js` only adds to it.
+All work in a browser without scripts; `companion.js` adds convenience.
 """
 
 # Sphinx types `add_node` incompletely.
@@ -14,47 +14,47 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-# An SVG says its size, in points, in its first tag; a page leaves that much room before the picture is there.
+# The size in the first tag of an SVG, in points; a page reserves this space before the picture is loaded.
 SIZE = re.compile(
     r'<svg[^>]*?\bheight="([\d.]+)pt"[^>]*?\bwidth="([\d.]+)pt"|<svg[^>]*?\bviewBox="\S+ \S+ (\S+) (\S+)"'
 )
 
 
 class details(nodes.General, nodes.Element):
-    """What opens on a click; its first child is a `summary`."""
+    """A fold, which opens on a click; its first child is a `summary`."""
 
 
 class summary(nodes.General, nodes.TextElement):
-    """What is seen of it before."""
+    """The visible line of a closed fold."""
 
 
 class stated(nodes.Admonition, nodes.Element):
-    """A theorem box that has the number of the paper it is from, and none of this book."""
+    """A theorem box that is numbered as in its paper, not as in this book."""
 
 
 class picture(nodes.General, nodes.Element):
-    """A picture in a light and a dark version, `light` and `dark`, of which the browser fetches the one it shows.
+    """A picture in two versions, `light` and `dark`; the browser fetches the one that it shows.
 
-    A click opens that file, or, with scripts, the picture as large as the screen is. `within_link`: it is part of a
-    link to somewhere else.
+    A click opens the file, or, with scripts, enlarges the picture to the size of the screen. With `within_link`, the
+    picture is part of a link to another place.
     """
 
 
 class signature(addnodes.desc_signature):
-    """How a name of a library is used: written as it is, blanks and all; with `permalink`, a link to itself."""
+    """The signature of a name of a library, with its line breaks and indentation; `permalink` adds a link to it."""
 
 
 def size_of(path: Path) -> tuple[float, float] | None:
-    """Width and height of an SVG, in its own units."""
+    """Return the width and the height of an SVG, in its own units, or None if its first tag has no size."""
     with path.open(encoding="utf-8") as file:
-        found = SIZE.search(file.read(4000))
-    if found is None:
+        match = SIZE.search(file.read(4000))
+    if match is None:
         return None
-    return (float(found[2]), float(found[1])) if found[1] else (float(found[3]), float(found[4]))
+    return (float(match[2]), float(match[1])) if match[1] else (float(match[3]), float(match[4]))
 
 
 def add_nodes(app: Sphinx) -> None:
-    """Tell Sphinx how they are written; where there are no pages to fold, what folds is shown."""
+    """Register the nodes with their HTML."""
     app.add_node(details, html=(_open("details"), _close("details")))
     app.add_node(summary, html=(_open("summary"), _close("summary")))
     app.add_node(stated, html=(_open("div"), _close("div")))
@@ -93,10 +93,10 @@ def _leave(writer: Any, node: nodes.Element) -> None:
 def _visit_picture(writer: Any, node: nodes.Element) -> None:
     size = {"width": f"{node['size'][0]:.0f}", "height": f"{node['size'][1]:.0f}"} if node["size"] else {}
     within_link = node.get("within_link", False)
-    # the theme hides a caption that is beside a picture of the other theme, so both have a box of their own
+    # the theme hides a caption next to a picture of the other theme, so the two pictures are in a separate box
     writer.body.append("" if within_link else '<div class="companion-pictures">\n')
     for theme in ("light", "dark"):
-        # lazy, so that what the other theme hides is never asked for; the theme dims what is not called `dark-light`
+        # lazy: the hidden picture of the other theme is never fetched; the theme dims pictures without `dark-light`
         about = {"src": node[theme], "alt": node["alt"], "loading": "lazy", **size}
         if within_link:
             image = writer.emptytag(nodes.inline(), "img", "", CLASS=f"dark-light only-{theme}", **about)

@@ -1,4 +1,4 @@
-"""`{companion-notebooks}`: every notebook with its parameters, their meaning, and how long it takes."""
+"""The directive `{companion-notebooks}`: every notebook with its parameters, their meanings, and its run times."""
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
@@ -14,7 +14,7 @@ class NotebooksDirective(SphinxDirective):
     """One table per notebook, made from the parameters cell and the chapter's class `Parameters`."""
 
     def run(self) -> list[nodes.Node]:
-        """One fold-out a notebook."""
+        """Return one fold per notebook."""
         project: Project = self.config.companion_project
         return self.parse_text_to_nodes("\n".join(self._notebook(project, name) for name in project.notebooks()))
 

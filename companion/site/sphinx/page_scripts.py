@@ -1,11 +1,10 @@
-"""What a chapter brings for its own page: the scripts and styles in its folder `page`, which no other page loads.
+"""Scripts and styles of a chapter, from its folder `page`, for interactive figures.
 
-Such a page loads the table of each of its figures, as it is published, by a script that puts its text under the
-figure's name into `window.companionTables`: so it works where pages are opened from a disk, and pages that show the
-same figure share the file.
+Only the page of the chapter loads them. It also loads the published table of each of its figures, by a script that
+stores the text of the CSV under the figure's name in `window.companionTables`. This works for pages that are opened
+from a disk, and pages that show the same figure share the file.
 
-One of its figures may stand a second time, folded, under a figure of another chapter: the book's table `live` says
-where.
+The table `live` of the book's configuration embeds such a figure, folded, under a figure of another chapter.
 """
 
 import json
@@ -29,48 +28,48 @@ from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import figure_anchor
 from companion.site.sphinx.nodes import details, picture, size_of, summary
 
-# Below `_static` of the site, a folder a chapter.
+# The folder below `_static` of the site with one folder per chapter.
 PLACE = "chapters"
-# Below that, the tables of a chapter's figures.
+# The folder of a chapter with the tables of its figures.
 TABLES = "tables"
 
 
 def copy_scripts(app: Sphinx) -> None:
-    """Before pages are written, which name scripts by a digest of what is in the site."""
+    """Copy scripts, styles and tables to the site before the pages are written, which contain digests of them."""
     if app.builder.format != "html":
         return
-    project, place = app.config.companion_project, Path(app.outdir) / "_static" / PLACE
-    shutil.rmtree(place, ignore_errors=True)
+    project, scripts = app.config.companion_project, Path(app.outdir) / "_static" / PLACE
+    shutil.rmtree(scripts, ignore_errors=True)
     for name in project.notebooks():
         for path in project.page_files(name):
-            target = place / name / path.relative_to(project.page_folder(name))
+            target = scripts / name / path.relative_to(project.page_folder(name))
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
         folder = project.shown_figures(app.config.companion_profile) / name
         for figure in store.names_in(folder) if project.page_files(name) else ():
             if (folder / f"{figure}{store.DATA}").is_file():
-                write_text(place / name / TABLES / f"{figure}.js", _table(folder, figure))
+                write_text(scripts / name / TABLES / f"{figure}.js", _table(folder, figure))
 
 
 def load_scripts(
     app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: Any
 ) -> None:
-    """On the chapter's own page, and where a figure of it is shown, deferred: in the order of their names."""
+    """Load the scripts and styles of a chapter, by name, on its page and on pages that embed one of its figures."""
     project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")
     if folder != project.book.name or name not in project.notebooks():
         return
-    for chapter in [name, *sorted(_lent(app.env).get(pagename, ()))]:
+    for chapter in [name, *sorted(_embedded(app.env).get(pagename, ()))]:
         for path in project.page_files(chapter):
-            place = f"{PLACE}/{chapter}/{path.relative_to(project.page_folder(chapter)).as_posix()}"
+            file = f"{PLACE}/{chapter}/{path.relative_to(project.page_folder(chapter)).as_posix()}"
             if path.suffix == ".js":
-                app.add_js_file(place, loading_method="defer")
+                app.add_js_file(file, loading_method="defer")
             elif path.suffix == ".css":
-                app.add_css_file(place)
+                app.add_css_file(file)
 
 
 def note_scripts(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Write the page again when one of its scripts has changed."""
+    """Note the scripts of a page as dependencies, so that Sphinx writes the page again when one changes."""
     project: Project = app.config.companion_project
     folder, _, name = docname.rpartition("/")
     if folder == project.book.name and name in project.notebooks():
@@ -78,13 +77,13 @@ def note_scripts(app: Sphinx, docname: str, source: list[str]) -> None:
             app.env.note_dependency(str(path))
 
 
-def carried_table(project: Project, docname: str, folder: Path, figure: str) -> list[nodes.Node]:
-    """What loads the table of a figure for the scripts of its page, if its chapter brings any."""
+def table_script(project: Project, docname: str, folder: Path, figure: str) -> list[nodes.Node]:
+    """Return the element that loads the table of a figure, or nothing if its chapter has no scripts."""
     if not project.page_files(folder.name):
         return []
-    mark = digest(_table(folder, figure).encode())[:8]
-    place = "../" * docname.count("/") + f"_static/{PLACE}/{folder.name}/{TABLES}/{figure}.js?v={mark}"
-    return [nodes.raw("", f'<script defer src="{place}"></script>\n', format="html")]
+    version = digest(_table(folder, figure).encode())[:8]
+    uri = "../" * docname.count("/") + f"_static/{PLACE}/{folder.name}/{TABLES}/{figure}.js?v={version}"
+    return [nodes.raw("", f'<script defer src="{uri}"></script>\n', format="html")]
 
 
 def _table(folder: Path, figure: str) -> str:
@@ -92,50 +91,50 @@ def _table(folder: Path, figure: str) -> str:
     return f"(window.companionTables ??= {{}}).{figure} = {text};\n"
 
 
-def lent(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
-    """The figure that moves, if the book's settings want one under the figure that `directive` shows; folded.
+def embedded_figure(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
+    """Return the folded interactive figure that the book embeds under the figure of `directive`, if there is one.
 
-    Without scripts it is that figure's picture, and a link to where it stands.
+    Without scripts, it is the picture of this figure and a link to its page.
     """
     env, project = directive.env, directive.config.companion_project
     env.note_dependency(str(project.root / FILE))
-    moving = project.settings.live.get(directive.arguments[0])
-    if moving is None:
+    interactive = project.settings.live.get(directive.arguments[0])
+    if interactive is None:
         return []
-    chapter, _, figure = moving.partition("/")
+    chapter, _, figure = interactive.partition("/")
     if chapter not in project.notebooks() or not project.page_files(chapter):
-        meant = did_you_mean(chapter, project.notebooks())
-        raise directive.error(f"`live` in {FILE} wants {moving!r}, of a chapter without scripts. {meant}")
+        guess = did_you_mean(chapter, project.notebooks())
+        raise directive.error(f"`live` in {FILE} needs a chapter with scripts. Got {interactive!r}. {guess}")
     folder = shown / chapter
     for path in (folder / f"{figure}{store.DATA}", folder / f"{figure}.svg", *project.page_files(chapter)):
         env.note_dependency(str(path))
     if faults := store.faults(folder, figure):
-        raise directive.error(f"Figure {moving!r} cannot be shown: {'; '.join(faults)}.")
-    _lent(env).setdefault(env.docname, set()).add(chapter)
+        raise directive.error(f"Figure {interactive!r} cannot be shown: {'; '.join(faults)}.")
+    _embedded(env).setdefault(env.docname, set()).add(chapter)
     record = store.read_record(folder, figure)
     files = {
-        theme: place_of(env.docname, f"{moving}{suffix}")
+        theme: place_of(env.docname, f"{interactive}{suffix}")
         for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
     }
-    place = nodes.container(classes=["companion-live-place"], ids=[f"live-{figure.replace('_', '-')}"])
-    place += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
+    container = nodes.container(classes=["companion-live-place"], ids=[f"live-{figure.replace('_', '-')}"])
+    container += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
     page = env.app.builder.get_relative_uri(env.docname, f"{project.book.name}/{chapter}")
-    whole = nodes.paragraph("", "", *carried_table(project, env.docname, folder, figure))
-    whole += nodes.reference(
+    link = nodes.paragraph("", "", *table_script(project, env.docname, folder, figure))
+    link += nodes.reference(
         "", "What it shows, and its claims", refuri=f"{page}#{figure_anchor(figure)}", internal=True
     )
     folded = details(classes=["companion-live"])
-    folded += [summary("", "Move it yourself"), place, whole]
+    folded += [summary("", "Move it yourself"), container, link]
     return [folded]
 
 
-def forget_lent(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """The page is gone, or about to be read again."""
-    _lent(env).pop(docname, None)
+def forget_embedded(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    """Forget the embedded figures of a page that is removed or about to be read again."""
+    _embedded(env).pop(docname, None)
 
 
-def _lent(env: BuildEnvironment) -> dict[str, set[str]]:
-    """By page, the chapters whose scripts it needs though it is another's."""
+def _embedded(env: BuildEnvironment) -> dict[str, set[str]]:
+    """Return, by page, the other chapters whose scripts the page needs."""
     if not hasattr(env, "companion_lent"):
         env.companion_lent = {}  # pyright: ignore
     return env.companion_lent  # pyright: ignore

@@ -1,4 +1,4 @@
-"""References: one key a work everywhere, that of the bibliography; under every page the works that it cites, linked."""
+"""The style of the bibliography, and the list of cited works at the end of every page."""
 
 # pybtex has no types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -17,33 +17,33 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
 ARXIV, DOI = "https://arxiv.org/abs/", "https://doi.org/"
-# The page with the bibliography, as the ledger's is called `claims`.
+# The name of the page with the bibliography.
 PAGE = "references"
-# What a link to a work, from a docstring, is called until all pages are read.
+# The type of a link from a docstring to a work, until it is resolved.
 WORK = "companion-work"
 
 
 class Keys(BaseLabelStyle):
-    """A work is called by its key, as in claims and in code."""
+    """The label of a work is its key, as in claims and in code."""
 
     def format_labels(self, sorted_entries: list[Entry]) -> Any:
-        """The keys."""
+        """Return the keys of the works."""
         return (entry.key for entry in sorted_entries)
 
 
 class Linked(Style):
-    """A bibliography whose titles are written as the works write them, each with links to where it can be read."""
+    """A bibliography with unchanged titles and with links to each work."""
 
     default_label_style = Keys
     default_sorting_style = "author_year_title"
 
     def format_title(self, e: Entry, which_field: str, as_sentence: bool = True) -> Any:
-        """The title, in its own capitals."""
+        """Return the title with the capital letters of the bibliography."""
         title = field(which_field)
         return sentence[title] if as_sentence else title
 
     def format_web_refs(self, e: Entry) -> Any:
-        """Preprint, digital object identifier, and page, in that order."""
+        """Return the links to preprint, digital object identifier and page."""
         return sentence(capitalize=False, sep=" · ")[
             optional[href[join[ARXIV, field("eprint", raw=True)], join["arXiv:", field("eprint", raw=True)]]],
             optional[href[join[DOI, field("doi", raw=True)], join["doi:", field("doi", raw=True)]]],
@@ -52,12 +52,12 @@ class Linked(Style):
 
 
 def register() -> None:
-    """Let a book choose the style: `bibtex_default_style: companion`."""
+    """Register the style, which a book chooses by `bibtex_default_style: companion`."""
     register_plugin("pybtex.style.formatting", "companion", Linked)
 
 
 def list_cited(app: Sphinx, doctree: nodes.document) -> None:
-    """Under the page, the works it cites: key, authors, title, and where each can be read."""
+    """Append to a page the list of the works that it cites: key, authors, title and links."""
     project = app.config.companion_project
     if app.env.docname == f"{project.book.name}/{PAGE}":
         return
@@ -79,32 +79,32 @@ def list_cited(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _work(work: Entry) -> list[nodes.Node]:
-    said: dict[str, str] = dict(work.fields or {})
+    fields: dict[str, str] = dict(work.fields or {})
     families = [
         " ".join([*person.prelast_names, *person.last_names]) for person in (work.persons or {}).get("author", [])
     ]
-    people = f"{families[0]} et al." if len(families) > 3 else " and ".join(families[-2:])
+    authors = f"{families[0]} et al." if len(families) > 3 else " and ".join(families[-2:])
     if len(families) == 3:
-        people = f"{families[0]}, {people}"
-    places = [
-        (f"{name}{said[part]}", f"{base}{said[part]}")
+        authors = f"{families[0]}, {authors}"
+    addresses = [
+        (f"{name}{fields[part]}", f"{base}{fields[part]}")
         for part, name, base in (("eprint", "arXiv:", ARXIV), ("doi", "doi:", DOI))
-        if part in said
+        if part in fields
     ]
-    if "url" in said:
-        places.append((urlsplit(said["url"]).netloc, said["url"]))
+    if "url" in fields:
+        addresses.append((urlsplit(fields["url"]).netloc, fields["url"]))
     links: list[nodes.Node] = []
-    for name, place in places:
-        links += [nodes.Text(" · " if links else ". "), nodes.reference("", name, refuri=place)]
+    for name, address in addresses:
+        links += [nodes.Text(" · " if links else ". "), nodes.reference("", name, refuri=address)]
     return [
         nodes.strong("", f"[{work.key}]"),
-        nodes.Text(f" {_text(people)}, "),
-        nodes.emphasis("", _text(said.get("title", ""))),
-        nodes.Text(f" ({said['year']})" if "year" in said else ""),
+        nodes.Text(f" {_text(authors)}, "),
+        nodes.emphasis("", _text(fields.get("title", ""))),
+        nodes.Text(f" ({fields['year']})" if "year" in fields else ""),
         *links,
     ]
 
 
 def _text(latex: str) -> str:
-    """What LaTeX's accents and braces mean."""
+    """Return LaTeX text as plain text, with its accents and without braces."""
     return str(Text.from_latex(latex))

@@ -1,4 +1,4 @@
-"""The statement index: one entry per statement with the source that was read; boxes and the ledger show it too."""
+"""The statement index on the site: one entry per statement with the source that was read, also on boxes and claims."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from companion.site.sphinx.nodes import stated
 
 logger = logging.getLogger(__name__)
 SECOND_HAND = "second-hand"
-# The page with the directive, as the ledger's is called `claims`.
+# The name of the page with the directive.
 PAGE = "statements"
 
 
 def statements_of(app: Sphinx) -> Statements[PublishedClaim] | None:
-    """The book's statements with the claims that this site shows, read once a build."""
+    """Return the book's statements joined with the claims on the site, or None; they are read once per build."""
     if not hasattr(app, "companion_statements"):
         project: Project = app.config.companion_project
         try:
@@ -34,25 +34,25 @@ def statements_of(app: Sphinx) -> Statements[PublishedClaim] | None:
     return app.companion_statements  # pyright: ignore
 
 
-def tell_faults(app: Sphinx, env: Any) -> None:
-    """Warn of every row that names what does not exist, and of every box or claim without a row."""
+def warn_of_faults(app: Sphinx, env: Any) -> None:
+    """Warn of every row that names something unknown, and of every box or claim without a row."""
     statements = statements_of(app)
     for fault in statements.faults(app.config.companion_project) if statements else []:
         logger.warning("%s", fault)
 
 
 class StatementsDirective(SphinxDirective):
-    """`{companion-statements} PAPER`: its statements, each with its source, its boxes, figures, claims and gaps."""
+    """`{companion-statements} PAPER`: the statements of a paper with sources, boxes, figures, claims and gaps."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """A table of how many are checked, then the entries in the order of the list."""
+        """Return a table with the numbers of checked statements, then the entries in the order of the index."""
         statements, paper = statements_of(self.env.app), self.arguments[0]
         if statements is None:
             raise self.error("The book lists no statements: name the file as `statements` in [tool.companion].")
         if paper not in statements.index.papers:
-            raise self.error(f"No paper {paper!r} is listed. {did_you_mean(paper, statements.index.papers)}")
+            raise self.error(f"There is no paper {paper!r}. {did_you_mean(paper, statements.index.papers)}")
         note_shown(self.env, ALL)
         rows = [row for row in statements.index.statements if row.paper == paper]
         text = f"{escaped(statements.index.papers[paper].versions)}\n\n{_count(statements, rows)}\n"
@@ -65,9 +65,9 @@ class StatementsDirective(SphinxDirective):
 
 
 def _count(statements: Statements[PublishedClaim], rows: list[Statement]) -> str:
-    """How many statements there are of each sort."""
+    """Return a table in MyST with the number of statements of each kind."""
     index = statements.index
-    sorts = {
+    kinds = {
         "checked by a claim": [row for row in rows if statements.claims_of(row)],
         "stated without a claim": [
             row for row in rows if not statements.claims_of(row) and (row.pages or statements.boxes_of(row))
@@ -75,8 +75,8 @@ def _count(statements: Statements[PublishedClaim], rows: list[Statement]) -> str
         "not covered, or only in part": [row for row in rows if row.not_covered],
         "read second-hand only": [row for row in rows if index.second_hand(row)],
     }
-    links = [(name, len(those), _links(those)) for name, those in sorts.items()]
-    return table((f"of {len(rows)} statements", "how many", "which"), links)
+    lines = [(name, len(of_kind), _links(of_kind)) for name, of_kind in kinds.items()]
+    return table((f"of {len(rows)} statements", "how many", "which"), lines)
 
 
 def _links(rows: list[Statement]) -> str:
@@ -106,13 +106,13 @@ def _line(name: str, places: list[str]) -> str:
 
 
 def _origin(statements: Statements[PublishedClaim], row: Statement) -> str:
-    """Where a row was read; marked if that was nothing by the authors."""
-    words = escaped(statements.index.read_in(row))
-    return f"{words} **({SECOND_HAND})**" if statements.index.second_hand(row) else words
+    """Return the origins of a row in MyST, with a mark if all are second-hand."""
+    origins = escaped(statements.index.read_in(row))
+    return f"{origins} **({SECOND_HAND})**" if statements.index.second_hand(row) else origins
 
 
 def read_where(app: Sphinx, claim: PublishedClaim) -> str:
-    """For the ledger: where the statement that a claim's source cites was read; nothing for what cites no paper."""
+    """Return the sentence of the ledger about the origins of a claim's statement, "" if it cites no listed paper."""
     statements = statements_of(app)
     if statements is None or not statements.cites_paper(claim):
         return ""
@@ -121,7 +121,7 @@ def read_where(app: Sphinx, claim: PublishedClaim) -> str:
 
 
 def read_hand(app: Sphinx, claim: PublishedClaim) -> list[str]:
-    """The classes of a ledger entry whose source is a listed paper: read first-hand, second-hand, or both."""
+    """Return the classes of a ledger entry: read first-hand, second-hand or both, none if it cites no listed paper."""
     statements = statements_of(app)
     if statements is None or not statements.cites_paper(claim):
         return []
@@ -130,11 +130,11 @@ def read_hand(app: Sphinx, claim: PublishedClaim) -> list[str]:
 
 
 def number_boxes(app: Sphinx, doctree: nodes.document) -> None:
-    """Call a box that is named after a paper, and every link to it, by the paper's number instead of one of ours."""
+    """Number a box whose label names a statement of a paper, and the links to it, as in the paper."""
     statements = statements_of(app)
     if statements is None:
         return
-    for box in [one for one in doctree.findall(nodes.Element) if isinstance(one, nodes.Admonition)]:
+    for box in [node for node in doctree.findall(nodes.Element) if isinstance(node, nodes.Admonition)]:
         row = statements.stated_by(box.get("label", ""))
         if row is None:
             continue
@@ -151,7 +151,7 @@ def number_boxes(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
-    """Under each box that cites a listed paper, say where its wording was read, with links into the index."""
+    """Add to each box that cites a listed paper the origins of its wording, with links to the index."""
     statements = statements_of(app)
     if statements is None:
         return
@@ -161,8 +161,8 @@ def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
             continue
         line = nodes.paragraph(classes=["companion-read"])
         rows = {(row.called, row.read): row for row in reversed(statements.rows_of_box(label))}
-        for place, row in enumerate(reversed(rows.values())):
-            line += nodes.Text("; " if place else "")
+        for index, row in enumerate(reversed(rows.values())):
+            line += nodes.Text("; " if index else "")
             line += _link(app, row, row.called)
             line += nodes.Text(f" was read in {statements.index.read_in(row)}")
             if statements.index.second_hand(row):

@@ -1,12 +1,12 @@
-// What a page can do beside being read: all code opened or folded, pictures as large as the screen, a link into a fold
-// that opens it and offers the way back. Without scripts everything folds, links and prints all the same.
+// Interactions of all pages: open or fold all code, enlarge pictures, open the fold that contains the target of a link
+// and offer a way back. Folds, links and printing work without scripts.
 document.addEventListener("DOMContentLoaded", () => {
   const article = document.querySelector("article.bd-article") ?? document.body;
 
-  // All code of a chapter, with one click; the choice is kept for the next page.
-  const KEPT = "companion-code";
-  const kept = () => { try { return localStorage.getItem(KEPT) === "open"; } catch { return false; } };
-  const keep = (open) => { try { localStorage.setItem(KEPT, open ? "open" : "folded"); } catch { /* then not */ } };
+  // A button that opens or folds all code of a chapter; the choice is stored for the next page.
+  const STORAGE_KEY = "companion-code";
+  const storedOpen = () => { try { return localStorage.getItem(STORAGE_KEY) === "open"; } catch { return false; } };
+  const store = (open) => { try { localStorage.setItem(STORAGE_KEY, open ? "open" : "folded"); } catch { /* no storage */ } };
   const cells = [...article.querySelectorAll(".cell details.hide")];
   if (cells.length) {
     const button = document.createElement("button");
@@ -20,13 +20,13 @@ document.addEventListener("DOMContentLoaded", () => {
     button.addEventListener("click", () => {
       const open = button.getAttribute("aria-pressed") !== "true";
       show(open);
-      keep(open);
+      store(open);
     });
-    show(kept());
+    show(storedOpen());
     cells[0].closest(".cell").before(button);
   }
 
-  // A picture as large as the screen: the file that the link opens anyway, in a dialog.
+  // Enlarge a picture: show the file behind its link in a dialog of the size of the screen.
   let dialog;
   const enlarge = (link) => {
     if (!dialog) {
@@ -53,7 +53,7 @@ document.addEventListener("DOMContentLoaded", () => {
     image.className = small.className;
     const frame = dialog.querySelector("div");
     frame.replaceChildren(image);
-    // a wide picture on a narrow screen begins at a size at which its labels can be read; a tap shows all of it
+    // on a narrow screen, a picture first has a size with readable labels; a tap shows all of it
     frame.className = innerWidth < 600 && innerWidth < innerHeight ? "" : "companion-whole";
     frame.setAttribute("aria-label", "The picture; it scrolls, and a tap changes its size");
     dialog.showModal();
@@ -65,14 +65,14 @@ document.addEventListener("DOMContentLoaded", () => {
     enlarge(link);
   });
 
-  // A formula wider than its place can be scrolled by keys, and is a stop of the tabulator for that; no other is.
-  // Watched, because its width changes when its fonts arrive, when a fold opens and when the window does.
+  // A formula that is wider than its column is a tab stop, so that keys can scroll it; other formulas are not.
+  // An observer is needed: the width changes when fonts are loaded, a fold opens or the window is resized.
   const offerScrolling = (formula) => {
     if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
     else formula.removeAttribute("tabindex");
   };
-  const widths = new ResizeObserver((seen) => {
-    seen.forEach(({ target }) => offerScrolling(target.closest("mjx-container")));
+  const widths = new ResizeObserver((entries) => {
+    entries.forEach(({ target }) => offerScrolling(target.closest("mjx-container")));
   });
   window.MathJax?.startup?.promise?.then(() => {
     article.querySelectorAll('mjx-container[display="true"]').forEach((formula) => {
@@ -80,7 +80,7 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   });
 
-  // Into a fold: whatever the address names is unfolded, and the link that led there can be gone back along.
+  // Open the folds around the element that the address names, and add a button that leads back to the link.
   let origin = null;
   const reveal = () => {
     document.querySelector(".companion-back")?.remove();

@@ -1,5 +1,5 @@
-// Filters the ledger by words, source, verdict and where a statement was read. The address holds the filters, so that
-// a choice can be sent to somebody; chapters open as long as there is one.
+// Filter the ledger by words, source, verdict and origin of the statement. The address contains the filters, so that a
+// selection can be shared. Chapters with matching claims open while a filter is set.
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.querySelector("form.companion-filter");
   if (!form) return;

@@ -1,5 +1,5 @@
-// A small card with what a link leads to, where that is a theorem, a claim or a cited work: for who points at the link,
-// comes to it by keys, or holds a finger on it. A click or a tap follows the link as ever; without scripts nothing else.
+// Show a preview of a theorem, a claim or a cited work when the user hovers over a link to it, focuses the link by
+// keyboard, or long-presses it. A click or a tap follows the link.
 document.addEventListener("DOMContentLoaded", () => {
   const TARGETS = ".proof, .companion-statement-of, .companion-statement, .companion-entry, .citation";
   const LEFT_OUT = ".headerlink, .companion-back, button, script, mjx-assistive-mml";
@@ -9,7 +9,7 @@ document.addEventListener("DOMContentLoaded", () => {
   let card = null, shown = null, timer = 0, held = false, kept = null;
   const pages = new Map();
 
-  // The element that a link names, here or on another page of the site; null if that cannot be read.
+  // The content of a page of the site; null if it cannot be fetched.
   const page = (address) => {
     if (!pages.has(address)) {
       pages.set(address, fetch(address).then((answer) => (answer.ok ? answer.text() : ""))
@@ -17,29 +17,30 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     return pages.get(address);
   };
+  // The target of a link, on this page or another page of the site; null if there is no preview for it.
   const find = async (link) => {
     const name = decodeURIComponent(link.hash.slice(1));
-    const here = link.pathname === location.pathname;
-    const target = here ? document.getElementById(name) : (await page(link.href.split("#")[0]))?.getElementById(name);
+    const onThisPage = link.pathname === location.pathname;
+    const target = onThisPage ? document.getElementById(name) : (await page(link.href.split("#")[0]))?.getElementById(name);
     if (target?.contains(link)) return null;
     return target?.closest(TARGETS) ?? cited(link);
   };
-  // A work that cannot be fetched, as where pages are read from a disk, stands under the page as well.
+  // The entry of a work in the list at the end of this page, if pages cannot be fetched because they are on a disk.
   const cited = (link) => link.closest(".bibtex-citation") && [...article.querySelectorAll(".companion-cited li")]
     .find((work) => work.querySelector("strong").textContent === `[${link.textContent.trim()}]`);
 
   const copy = (target, base) => {
-    const made = document.createElement("div");
-    made.append(...[...document.importNode(target, true).childNodes]);
-    made.className = target.className.replace("companion-entry", "");
-    made.querySelectorAll(LEFT_OUT).forEach((one) => one.remove());
-    made.querySelectorAll("[id]").forEach((one) => one.removeAttribute("id"));
-    made.querySelectorAll("[tabindex]").forEach((one) => one.removeAttribute("tabindex"));
-    made.querySelectorAll("a[href]").forEach((link) => { link.href = new URL(link.getAttribute("href"), base).href; });
-    made.querySelectorAll("a").forEach((link) => { link.tabIndex = -1; });
-    return made;
+    const content = document.createElement("div");
+    content.append(...[...document.importNode(target, true).childNodes]);
+    content.className = target.className.replace("companion-entry", "");
+    content.querySelectorAll(LEFT_OUT).forEach((element) => element.remove());
+    content.querySelectorAll("[id]").forEach((element) => element.removeAttribute("id"));
+    content.querySelectorAll("[tabindex]").forEach((element) => element.removeAttribute("tabindex"));
+    content.querySelectorAll("a[href]").forEach((link) => { link.href = new URL(link.getAttribute("href"), base).href; });
+    content.querySelectorAll("a").forEach((link) => { link.tabIndex = -1; });
+    return content;
   };
-  // Formulas of other pages; a page without any of its own asks for the typesetter now.
+  // Typeset formulas from other pages; a page without formulas loads MathJax first.
   const typeset = () => {
     if (!card.querySelector(".math:not(:has(mjx-container))")) return;
     if (window.MathJax?.typesetPromise) { MathJax.typesetPromise([card]).then(place); return; }
@@ -50,7 +51,7 @@ document.addEventListener("DOMContentLoaded", () => {
     script.onload = () => MathJax.startup.promise.then(() => card && place());
     document.head.append(script);
   };
-  // Below the link, or above it where there is more room; on a narrow screen along its lower edge.
+  // Place the preview below the link, or above it if there is more room; on a narrow screen, at the lower edge.
   const place = () => {
     if (!shown || innerWidth < 600) return;
     const at = [...shown.getClientRects()].at(0), box = card.getBoundingClientRect();
@@ -87,7 +88,7 @@ document.addEventListener("DOMContentLoaded", () => {
     card.hidden = false;
     shown = link;
     kept = link.getAttribute("title");
-    link.removeAttribute("title"); // or the browser shows its own words over ours
+    link.removeAttribute("title"); // otherwise the browser shows the title over the preview
     link.setAttribute("aria-describedby", card.id);
     place();
     typeset();
@@ -128,7 +129,7 @@ document.addEventListener("DOMContentLoaded", () => {
     close();
   });
 
-  // A finger that rests on a link; a tap, a scroll and the release of the finger are the browser's.
+  // A long press shows the preview; taps, scrolling and the release of the finger are left to the browser.
   article.addEventListener("pointerdown", (event) => {
     held = false;
     const link = event.pointerType === "touch" && of(event);

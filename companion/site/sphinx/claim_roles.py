@@ -1,0 +1,85 @@
+"""Roles that quote a claim in prose: its number, count, percentage or agreement, or only the mark."""
+
+# docutils has no complete types.
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Callable
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxRole
+
+from companion.figures.plain_math import number
+from companion.figures.record import ClaimRecord
+from companion.io.errors import did_you_mean
+from companion.site.sphinx.claim_index import all_claims, note_shown
+from companion.site.sphinx.inline_text import claim_anchor, mark
+
+
+def _number(claim: ClaimRecord) -> str:
+    return number(claim.measured)
+
+
+def _count(claim: ClaimRecord) -> str:
+    if claim.successes is None or claim.trials is None:
+        raise ValueError("needs a claim with `successes` and `trials`")
+    return f"{claim.successes} of {claim.trials}"
+
+
+def _percent(claim: ClaimRecord) -> str:
+    if not 0 <= claim.measured <= 1:
+        raise ValueError(f"needs a claim that measures a fraction between 0 and 1, not {number(claim.measured)}")
+    return f"{100 * claim.measured:.3g} %"
+
+
+def _agreement(claim: ClaimRecord) -> str:
+    if claim.comparisons is None:
+        raise ValueError("needs a claim made by `Claim.consistent`, which measures a deviation in standard errors")
+    return f"agree within {claim.measured:.1f} standard errors"
+
+
+def _nothing(_claim: ClaimRecord) -> str:
+    return ""
+
+
+# Role name: the text before the mark. It raises `ValueError` for a claim that has no such text.
+FORMS: dict[str, Callable[[ClaimRecord], str]] = {
+    "claim": _number,
+    "claim-count": _count,
+    "claim-percent": _percent,
+    "claim-agree": _agreement,
+    "claim-quiet": _nothing,
+}
+
+
+class ClaimRole(SphinxRole):
+    """`` {claim}`id` ``: a link to the claim `id` whose text is a form of the measured value and the verdict's mark.
+
+    Args:
+      form: returns the text before the mark; raises `ValueError` for a claim that has no such text.
+    """
+
+    def __init__(self, form: Callable[[ClaimRecord], str]):
+        self.form = form
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the link, or an error that fails a strict build."""
+        note_shown(self.env, self.text)
+        claims = {claim.id: claim for claim in all_claims(self.env.app)}
+        if self.text not in claims:
+            return self._error(f"There is no claim {self.text!r}. {did_you_mean(self.text, claims)}")
+        claim = claims[self.text]
+        try:
+            label = f"{self.form(claim)} {mark(claim)}".lstrip()
+        except ValueError as error:
+            return self._error(f"The role `{self.name}` of {self.text!r} {error}.")
+        target = self.config.companion_project.book.name + "/" + claim.notebook
+        uri = f"{self._relative_uri(target)}#{claim_anchor(claim.id)}"
+        return [nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])], []
+
+    def _error(self, sentence: str) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        message = self.inliner.reporter.error(sentence)
+        return [nodes.problematic(self.rawtext, self.rawtext, refid=message)], [message]
+
+    def _relative_uri(self, target: str) -> str:
+        builder = self.env.app.builder
+        return "" if target == self.env.docname else builder.get_relative_uri(self.env.docname, target)
