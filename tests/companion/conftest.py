@@ -139,7 +139,7 @@ def ran_clone(ran: Clone, tmp_path: Path) -> Clone:
 def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A copy of `another_paper`, a book of two figures and tracked data, in which `walks` was run; for reading only."""
     root = tmp_path_factory.mktemp("walked") / "a book"
-    ignored = shutil.ignore_patterns("_build", "figures", "__pycache__")
+    ignored = shutil.ignore_patterns("_build", "__pycache__")
     clone = Clone(Path(shutil.copytree(Path(__file__).with_name("another_paper"), root, ignore=ignored)))
     finished = clone.companion("run", "walks")
     assert finished.returncode == 0, finished.stderr
