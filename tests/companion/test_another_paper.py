@@ -93,7 +93,7 @@ def elsewhere(tmp_path_factory) -> Path:
 def built(elsewhere, tmp_path_factory) -> Paper:
     """Return the book, built from scratch; tests do not change it."""
     root = tmp_path_factory.mktemp("book") / "random walks"  # with a space, as users have
-    shutil.copytree(BOOK, root, ignore=shutil.ignore_patterns("_build", "figures", "__pycache__"))
+    shutil.copytree(BOOK, root, ignore=shutil.ignore_patterns("_build", "__pycache__"))
     paper = Paper(root, elsewhere)
     paper.output = paper.build()  # pyright: ignore
     return paper

@@ -23,7 +23,7 @@ COLOUR = "C0"
 
 def numbers(ends: Ends, quantile: float) -> Numbers:
     """Return one row per number of steps, with the tracked formula, and the claim."""
-    law = pd.read_csv(Path(__file__).parent / "data" / "laws.csv").set_index("law")["exponent"]["diffusion"]
+    law = pd.read_csv(Path(__file__).parents[1] / "data" / "laws.csv").set_index("law")["exponent"]["diffusion"]
     rows = [
         {
             "steps": n,
