@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, SeparateWeights, published_head, published_task
-from companion.authoring.tasks import Arrays, Pieces, gather
+from companion.authoring.tasks import Arrays, Tasks, gather
 from lib.flow import Trajectory, sgd
 from lib.icl import prompt_loss
 
@@ -102,12 +102,12 @@ Trainings = Mapping[tuple[str, int], Training]
 def train(plan: Plan, *, key: PRNGKeyArray) -> Trainings:
     """Every model of the plan."""
     times = (np.arange(ROWS) + 0.5) / ROWS * plan.schedule.steps * plan.schedule.step_size
-    values = gather(training_pieces(plan, key=key))
+    values = gather(training_tasks(plan, key=key))
     return {head: Training(times, **arrays) for head, arrays in zip(plan.heads, values, strict=True)}
 
 
-def training_pieces(plan: Plan, *, key: PRNGKeyArray) -> Pieces:
-    """An activation and a length each, all starts at once."""
+def training_tasks(plan: Plan, *, key: PRNGKeyArray) -> Tasks:
+    """Return one training per activation and length, from all starts at once."""
     return {
         f"{activation}-{length}": partial(_train, plan, activation, length, key) for activation, length in plan.heads
     }

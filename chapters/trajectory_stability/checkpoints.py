@@ -13,7 +13,7 @@ from chapters.trajectory_stability.problems import DIMENSION, ByTask, file_name
 from chapters.trajectory_stability.programs import as_head, keys_at, read_prompts
 from chapters.trajectory_stability.trajectories import Course, InfinitePath, TrainingPlan
 from companion import gather
-from companion.authoring.tasks import Arrays, Pieces
+from companion.authoring.tasks import Arrays, Tasks
 from lib.batching import in_batches
 
 CHECKPOINTS = ("start", "half-way", "end")
@@ -66,11 +66,11 @@ def gradient_errors(
 def _all_lengths(
     name: str, course: Course, path: InfinitePath, plan: TrainingPlan, prompts: int, *, key: PRNGKeyArray
 ) -> GradientErrors:
-    parts = gather(checkpoint_pieces(name, lambda: course, lambda: path, plan, prompts, key=key))
+    parts = gather(checkpoint_tasks(name, lambda: course, lambda: path, plan, prompts, key=key))
     return GradientErrors(plan.lengths, np.concatenate([part["gaps"] for part in parts], axis=-1))
 
 
-def checkpoint_pieces(
+def checkpoint_tasks(
     name: str,
     course: Callable[[], Course],
     path: Callable[[], InfinitePath],
@@ -78,8 +78,8 @@ def checkpoint_pieces(
     prompts: int,
     *,
     key: PRNGKeyArray,
-) -> Pieces:
-    """A group of lengths each. Course and path are asked for by the pieces: to list them costs nothing."""
+) -> Tasks:
+    """Return one computation per group of lengths, which calls `course` and `path` only when it runs."""
     return {
         f"{file_name(name)}-checkpoints-from-{plan.lengths[group.start]}": partial(
             _squared_gaps, course, path, plan, prompts, group, key=key

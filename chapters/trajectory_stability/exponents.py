@@ -1,4 +1,7 @@
-"""How the error of a prompt's gradient falls with its length; by itself, so that another fit leaves pieces alone."""
+"""How the error of a prompt's gradient falls with its length.
+
+This is a separate module so that another fit does not make cached results stale.
+"""
 
 from collections.abc import Mapping
 

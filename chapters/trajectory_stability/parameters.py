@@ -45,7 +45,11 @@ class Parameters(companion.Parameters):
         AfterValidator(each_once(2, "the shortest prompts are compared with the longest")),
     ]
     horizon: Annotated[float, Field(ge=20.0, le=500.0, description="How long the exact flows are followed.")]
-    piece_lengths: Annotated[
+    lengths_per_group: Annotated[
         int,
-        Field(ge=1, le=12, description="Lengths to a piece: more are less work in all, fewer spread it wider."),
+        Field(
+            ge=1,
+            le=12,
+            description="Lengths computed together: more need less work in all, fewer allow more jobs at once.",
+        ),
     ]

@@ -15,7 +15,7 @@ from jaxtyping import Float, PRNGKeyArray
 from chapters.trajectory_stability.problems import ByTask, Problem, file_name, problems_of
 from chapters.trajectory_stability.programs import Programs, as_flat, keys_at, read_prompts
 from companion import gather
-from companion.authoring.tasks import Arrays, Pieces
+from companion.authoring.tasks import Arrays, Tasks
 from lib.icl.tasks import Episode
 
 
@@ -28,12 +28,12 @@ class TrainingPlan:
     steps: int
     step_size: float
     runs: int
-    piece_lengths: int
+    lengths_per_group: int
 
     @property
     def groups(self) -> list[slice]:
-        """Lengths of one piece, by their places."""
-        return [slice(i, i + self.piece_lengths) for i in range(0, len(self.lengths), self.piece_lengths)]
+        """The groups of lengths that are computed together, as slices of `lengths`."""
+        return [slice(i, i + self.lengths_per_group) for i in range(0, len(self.lengths), self.lengths_per_group)]
 
     @property
     def times(self) -> Float[np.ndarray, " t"]:
@@ -109,7 +109,7 @@ def follow_prompts(courses: Mapping[str, Course], plan: TrainingPlan, *, keys: B
 
 
 def _all_runs(name: str, course: Course, plan: TrainingPlan, *, key: PRNGKeyArray) -> FinitePaths:
-    paths = iter(gather(training_pieces(name, lambda: course, plan, key=key)))
+    paths = iter(gather(training_tasks(name, lambda: course, plan, key=key)))
     runs = [[next(paths) for _ in plan.groups] for _ in range(plan.runs)]
 
     def whole(part: str) -> np.ndarray:
@@ -118,8 +118,8 @@ def _all_runs(name: str, course: Course, plan: TrainingPlan, *, key: PRNGKeyArra
     return FinitePaths(plan.lengths, whole("heads"), whole("risks"), whole("slopes"))
 
 
-def training_pieces(name: str, course: Callable[[], Course], plan: TrainingPlan, *, key: PRNGKeyArray) -> Pieces:
-    """A run and a group of lengths each. The course is asked for by the pieces: to list them costs nothing."""
+def training_tasks(name: str, course: Callable[[], Course], plan: TrainingPlan, *, key: PRNGKeyArray) -> Tasks:
+    """Return one training per run and group of lengths, which calls `course` only when it runs."""
     return {
         f"{file_name(name)}-run-{run}-from-{plan.lengths[group.start]}": partial(
             _one_run, course, plan, run, group, key=key

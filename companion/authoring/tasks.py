@@ -1,8 +1,8 @@
-"""Tasks: parts of heavy computations that other processes, or other machines, may compute beforehand.
+"""Tasks: parts of a heavy computation that other processes or machines can compute beforehand.
 
-The function `pieces` in a chapter's `pieces.py` returns its tasks by name, and the chapter calls `gather` for their
-results. `companion build --tasks` computes each task in a separate process; `gather` computes a missing one in place.
-The numbers are the same either way. The keywords of `pieces` are exactly the parameters that decide the results.
+The function `tasks` in a chapter's `tasks.py` lists them by name, and `gather` returns their results.
+`companion build --tasks` computes each task in a separate process; `gather` computes a missing result in place. The
+numbers are the same either way. The keywords of `tasks` are exactly the parameters that decide the results.
 """
 
 import os
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-# The environment variable with the folder of results that were computed beforehand.
-FOLDER = "COMPANION_PIECES"
+# Environment variable: the folder that contains the results of tasks, if there is one.
+FOLDER = "COMPANION_TASKS"
 
-# The result of one task, arrays by name; and the tasks of a chapter by name, which is also a file name.
+# The result of one task, arrays by name; and the tasks of a chapter, by names that are file names, too.
 Arrays = dict[str, np.ndarray]
-Pieces = Mapping[str, Callable[[], Arrays]]
+Tasks = Mapping[str, Callable[[], Arrays]]
 
 
-def gather(pieces: Pieces) -> list[Arrays]:
-    """Return the results of all tasks, in order; a result that was not computed beforehand is computed now."""
-    return [_read(name) or compute() for name, compute in pieces.items()]
+def gather(tasks: Tasks) -> list[Arrays]:
+    """Return the result of each task, in order: read from the cache, otherwise computed now."""
+    return [_read(name) or compute() for name, compute in tasks.items()]
 
 
 def _read(name: str) -> Arrays | None:

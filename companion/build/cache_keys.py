@@ -7,17 +7,21 @@ name contains the key. The target is fresh if the stamp of the present key exist
 |---------|----------------------------------------------------------------------------------|------------------------|
 | numbers | parameters, code cells, tracked data, context, reachable sources, versions of    | the notebook runs      |
 |         | the packages that compute                                                        |                        |
-| picture | the numbers key, `draw`, the docstring, the style, versions of what draws        | the figure is redrawn  |
-| book    | all of these, prose, configuration, every source that a page shows               | Sphinx runs            |
-| piece   | the parameters that `pieces` takes, its sources, data, context, those versions   | the piece is computed  |
+| picture | the numbers key, `draw`, the docstring, the style, versions of the packages that | the figure is redrawn  |
+|         | draw                                                                             |                        |
+| site    | all of these, prose, configuration, every source that a page shows               | Sphinx runs            |
+| task    | the parameters of the function `tasks`, its sources, data, context, versions of  | the task is computed   |
+|         | the packages that compute                                                        |                        |
 
 A key contains only the locked versions of the packages that compute or draw: a new version of a documentation tool
 makes nothing stale.
 """
 
 import ast
+import glob
 import json
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -26,203 +30,223 @@ from packaging.utils import canonicalize_name
 
 from companion.analysis import dependencies
 from companion.analysis.locked_versions import locked_versions
+from companion.build.run_spec import CheckedRun, Target
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
-from companion.project import slicing
+from companion.project import parameters, slicing
 from companion.project.notebooks import Notebook
-from companion.project.parameters import resolve
 from companion.project.paths import DEFAULT_PROFILE, Build, Project, relative
 
-BOOK = "book"
 TOOL = "paper-companion"
-# Every picture is drawn with these.
+# The packages that draw every picture.
 DRAWING = ("matplotlib", "seaborn")
-# The site without a run; no notebook is called `book`, so this is no picture of one.
-PUBLISHED_BOOK = f"{BOOK}-published"
+# The length of a key in hexadecimal digits.
+DIGITS = 16
 
 
-def numbers_key(project: Project, name: str, profile: str, overrides: Mapping[str, Any] | None = None) -> str:
+class Site(Enum):
+    """The two kinds of site: from the notebooks of a build, or from the published figures without a run."""
+
+    BUILT = "built"
+    PUBLISHED = "published"
+
+    @property
+    def stem(self) -> str:
+        """The path of its stamp without suffix, in a folder that no `Target` uses."""
+        return f"site/{self.value}"
+
+
+AnyTarget = Target | Site
+Content = dict[str, Any]
+
+
+def numbers_key(project: Project, name: str, profile: str) -> str:
     """Return the key of a notebook's numbers (see the module's table)."""
-    return _key(_numbers_parts(project, name, profile, overrides))
-
-
-def _numbers_parts(
-    project: Project, name: str, profile: str, overrides: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    notebook = Notebook.named(project, name)
-    return {
-        "parameters": resolve(project, notebook, profile, overrides),
-        "cells": plain_cells(notebook),
-        "sources": _library(project).numbers_digests(slicing.modules(notebook.code)),
-        **_material(project, name),
-    }
-
-
-def plain_cells(notebook: Notebook) -> list[str]:
-    """Return its code cells without comments, docstrings and magics."""
-    return [dependencies.plain_code(slicing.without_magics(cell)) for cell in notebook.code]
+    return _key(contents_of_profile(project, name, profile)[Target(name)])
 
 
 def picture_key(project: Project, name: str, figure: str, profile: str) -> str:
-    """The numbers, and what draws them."""
-    return _key(_picture_parts(project, name, figure, numbers_key(project, name, profile)))
+    """Return the key of a figure's picture."""
+    return _key(contents_of_profile(project, name, profile)[Target(name, figure)])
 
 
-def _picture_parts(project: Project, name: str, figure: str, numbers: str) -> dict[str, Any]:
-    drawn = _library(project).picture_digest(project.figure_module(name, figure))
-    return {"numbers": numbers, "picture": drawn, "drawing": drawing_versions(project)}
-
-
-def piece_key(project: Project, name: str, profile: str) -> str | None:
-    """Return the key of the chapter's pieces, or None if it has none."""
-    path = project.chapter(name) / "pieces.py"
+def task_key(project: Project, name: str, resolved: Mapping[str, Any]) -> str | None:
+    """Return the key of the chapter's tasks at these resolved parameters, or None if it has no tasks."""
+    path = project.chapter(name) / "tasks.py"
     if not path.is_file():
         return None
-    values = resolve(project, Notebook.named(project, name), profile)
     return _key(
         {
-            "parameters": {parameter: values[parameter] for parameter in _keywords(path, "pieces")},
+            "parameters": {parameter: resolved[parameter] for parameter in _keywords(path, "tasks")},
             "sources": _library(project).numbers_digests(
-                [f"{project.settings.chapters}.{name}.pieces"], dependencies.TASK_MODULES
+                [f"{project.settings.chapters}.{name}.tasks"], dependencies.TASK_MODULES
             ),
             **_material(project, name),
         }
     )
 
 
-def book_key(project: Project, profile: str) -> str:
-    """Every notebook's key, every picture's, every page, the configuration, what renders and what is shown."""
-    return _key(made_of(project, BOOK, profile))
+def site_key(project: Project, profile: str) -> str:
+    """Return the key of the built site."""
+    return _key(made_of(project, Site.BUILT, profile))
 
 
-def all_made_of(project: Project, profile: str) -> dict[str, dict[str, Any]]:
-    """Return what every notebook, every picture and the book are made of."""
+def contents_of_notebook(project: Project, name: str, resolved: Mapping[str, Any]) -> dict[Target, Content]:
+    """Return what the numbers and the pictures of a notebook are made of, at these resolved parameters."""
+    notebook, library = Notebook.named(project, name), _library(project)
+    numbers: Content = {
+        "parameters": dict(resolved),
+        "cells": plain_cells(notebook),
+        "sources": library.numbers_digests(slicing.modules(notebook.code)),
+        **_material(project, name),
+    }
+    contents, key = {Target(name): numbers}, _key(numbers)
+    for figure in notebook.figures:
+        contents[Target(name, figure)] = {
+            "numbers": key,
+            "picture": library.picture_digest(project.figure_module(name, figure)),
+            "drawing": drawing_versions(project),
+        }
+    return contents
+
+
+def contents_of_profile(project: Project, name: str, profile: str) -> dict[Target, Content]:
+    """Return what the numbers and the pictures of a notebook are made of now, in `profile`."""
+    return contents_of_notebook(project, name, _resolved(project, name, profile))
+
+
+def _resolved(project: Project, name: str, profile: str) -> dict[str, Any]:
+    return parameters.resolve(project, Notebook.named(project, name), profile)
+
+
+def plain_cells(notebook: Notebook) -> list[str]:
+    """Return the code cells of a notebook without comments, docstrings and magics."""
+    return [dependencies.plain_code(slicing.without_magics(cell)) for cell in notebook.code]
+
+
+def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
+    """Return what every notebook, every picture and the built site are made of."""
     pages = [project.root / "_config.yml", project.root / "_toc.yml", *_files(project.book)]
     shown = [path for package in project.settings.science for path in _files(project.root / package)]
-    numbers = {name: _numbers_parts(project, name, profile) for name in project.notebooks()}
-    drawn = {
-        picture_target(name, figure): _picture_parts(project, name, figure, _key(content))
-        for name, content in numbers.items()
-        for figure in Notebook.named(project, name).figures
-    }
-    book = {
-        "notebooks": {name: _key(content) for name, content in numbers.items()},
-        "pictures": {target: _key(content) for target, content in drawn.items()},
+    contents: dict[AnyTarget, Content] = {}
+    for name in project.notebooks():
+        contents |= contents_of_profile(project, name, profile)
+    keys = {target: _key(content) for target, content in contents.items() if isinstance(target, Target)}
+    site: Content = {
+        "notebooks": {target.notebook: key for target, key in keys.items() if target.figure is None},
+        "pictures": {str(target): key for target, key in keys.items() if target.figure is not None},
         "pages": {relative(page, project.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
         "live": dict(project.settings.live),
         "api": list(project.settings.api),
         "machine": tree_digests(dependencies.MACHINE),
     }
-    return {**numbers, **drawn, BOOK: book}
+    return {**contents, Site.BUILT: site}
 
 
-def published_book(project: Project) -> dict[str, Any]:
-    """What the site is made of that shows published figures and runs nothing: the book's parts, and these figures."""
-    return {**made_of(project, BOOK, DEFAULT_PROFILE), "figures": tree_digests(project.published)}
+def made_of(project: Project, target: AnyTarget, profile: str) -> Content:
+    """Return what `target` is made of, part by part; its key is the digest of this."""
+    match target:
+        case Site.BUILT:
+            return all_made_of(project, profile)[target]
+        case Site.PUBLISHED:
+            built = all_made_of(project, DEFAULT_PROFILE)[Site.BUILT]
+            return {**built, "figures": tree_digests(project.published)}
+        case Target(notebook=name):
+            return contents_of_profile(project, name, profile)[target]
 
 
-def pictures(project: Project, name: str | None = None) -> list[str]:
-    """The targets `notebook-figure`, of one notebook or of all."""
-    names = [name] if name else project.notebooks()
-    return [picture_target(name, figure) for name in names for figure in Notebook.named(project, name).figures]
-
-
-def picture_target(name: str, figure: str) -> str:
-    """Return the target name of a figure's picture."""
-    return f"{name}-{figure}"
-
-
-def stamp(project: Project, target: str, profile: str) -> Path:
-    """Return the file that exists exactly when `target` (a notebook, a picture or `BOOK`) is up to date."""
+def stamp(project: Project, target: AnyTarget, profile: str) -> Path:
+    """Return the path of the file that exists exactly when `target` is up to date."""
     return stamp_of(project, target, profile, made_of(project, target, profile))
 
 
-def stamps(project: Project, profile: str) -> dict[str, Path]:
-    """The same for every target at once, which takes little longer than for one."""
+def stamps(project: Project, profile: str) -> dict[AnyTarget, Path]:
+    """Return the stamps of all notebooks, all pictures and the built site, in little more time than one takes."""
     return {
         target: stamp_of(project, target, profile, content) for target, content in all_made_of(project, profile).items()
     }
 
 
-def stamp_of(project: Project, target: str, profile: str, content: Mapping[str, Any]) -> Path:
-    """The stamp of a target that is made of `content`."""
-    return project.build(profile).stamps / f"{target}.{_key(content)}.json"
+def stamp_of(project: Project, target: AnyTarget, profile: str, content: Mapping[str, Any]) -> Path:
+    """Return the stamp of a target that is made of `content`."""
+    return _stamp(project.build(profile), target, _key(content))
 
 
-def run_stamp(
-    project: Project, build: Build, name: str, profile: str, overrides: Mapping[str, Any], *, figure: str | None = None
-) -> Path:
-    """Return the stamp of a custom run, of all figures or of one; its numbers and pictures are one target."""
-    library = _library(project)
-    figures = [figure] if figure else Notebook.named(project, name).figures
-    pictures = [library.picture_digest(project.figure_module(name, one)) for one in figures]
-    key = _key({"numbers": numbers_key(project, name, profile, overrides), "pictures": pictures})
-    return build.stamps / f"{name}.{key}.json"
+def custom_stamp(project: Project, run: CheckedRun) -> Path:
+    """Return the stamp of a custom run: one for its numbers and the pictures of its figures together."""
+    contents = contents_of_notebook(project, run.spec.notebook, run.resolved)
+    numbers = Target(run.spec.notebook)
+    figures = [target for target in contents if target.figure and run.spec.figure in (None, target.figure)]
+    pictures = [contents[target]["picture"] for target in figures]
+    key = _key({"numbers": _key(contents[numbers]), "pictures": pictures})
+    return _stamp(run.build(project), numbers, key)
 
 
-def made_of(project: Project, target: str, profile: str) -> dict[str, Any]:
-    """All that decides `target` (a notebook, a picture or `BOOK`), part by part; its key is the digest of this."""
-    if target == BOOK:
-        return all_made_of(project, profile)[BOOK]
-    name, _, figure = target.partition("-")
-    if figure:
-        return _picture_parts(project, name, figure, numbers_key(project, name, profile))
-    return _numbers_parts(project, name, profile)
+def _stamp(build: Build, target: AnyTarget, key: str) -> Path:
+    return build.stamps / f"{target.stem}.{key}.json"
 
 
-def is_fresh(project: Project, target: str, profile: str) -> bool:
-    """Whether building `target` would change nothing."""
+def is_fresh(project: Project, target: AnyTarget, profile: str) -> bool:
+    """Return whether building `target` would change nothing."""
     return intact(project, stamp(project, target, profile))
+
+
+def stamps_in(build: Build, target: AnyTarget | None = None) -> list[Path]:
+    """Return the existing stamps of `target`, of any key; by default those of all targets."""
+    any_key = f".{'[0-9a-f]' * DIGITS}.json"
+    if target is None:
+        return sorted(build.stamps.rglob(f"*{any_key}"))
+    return sorted(build.stamps.glob(f"{glob.escape(target.stem)}{any_key}"))
 
 
 def discard_damaged(project: Project, profile: str) -> None:
     """Remove the stamps of targets whose files were removed or altered, so that they are built again."""
-    for path in project.build(profile).stamps.glob("*.json"):
+    for path in stamps_in(project.build(profile)):
         if not intact(project, path):
             path.unlink(missing_ok=True)
 
 
-def forget(build: Build, target: str) -> None:
-    """Remove every stamp of `target`: its files are about to change."""
-    for path in build.stamps.glob(f"{target}.*.json"):
+def forget(build: Build, target: AnyTarget) -> None:
+    """Remove every stamp of `target`, because its files are about to change."""
+    for path in stamps_in(build, target):
         path.unlink(missing_ok=True)
 
 
-def leave_stamp(project: Project, path: Path, files: list[Path], content: Mapping[str, Any] | None = None) -> None:
-    """Write the stamp of a target that consists of `files`, and nothing after it.
-
-    Before it, `content` is written: what the target is made of, so that a later build can name what changed.
-    """
-    if content is not None:
-        write_text(_memory(path.parent, path.name.partition(".")[0]), dump_json(content))
+def leave_stamp(project: Project, path: Path, files: Iterable[Path]) -> None:
+    """Write the stamp `path` of a target that consists of `files`. No file of the target may be written after it."""
     contents = {relative(file, project.root): dependencies.digest(file.read_bytes()) for file in files}
     write_text(path, dump_json(contents))
 
 
-def remembered(build: Build, target: str) -> dict[str, Any] | None:
-    """What `target` was made of when its last stamp was left; None where none was left."""
+def remember(build: Build, target: AnyTarget, content: Mapping[str, Any]) -> None:
+    """Store what `target` is made of, so that a later build can name what changed."""
+    write_text(_memory(build, target), dump_json(content))
+
+
+def remembered(build: Build, target: AnyTarget) -> Content | None:
+    """Return what `target` was made of when it was last built; None if that is not known."""
     try:
-        return json.loads(_memory(build.stamps, target).read_text(encoding="utf-8"))
+        return json.loads(_memory(build, target).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
 
-def _memory(stamps: Path, target: str) -> Path:
-    return stamps / "made_of" / f"{target}.json"
+def _memory(build: Build, target: AnyTarget) -> Path:
+    return build.made_of / f"{target.stem}.json"
 
 
-def traces(project: Project, name: str) -> dict[str, tuple[int, ...]]:
+def data_file_states(project: Project, name: str) -> dict[str, tuple[int, ...]]:
     """Return inode, size and times of every tracked data file of notebook `name`, which change with every write.
 
     No key contains this: it only shows whether a file was written during a run.
     """
     folder = project.data(name)
-    marks = {relative(path, folder): path.stat() for path in _files(folder)}
-    return {path: (mark.st_ino, mark.st_size, mark.st_mtime_ns, mark.st_ctime_ns) for path, mark in marks.items()}
+    states = {relative(path, folder): path.stat() for path in _files(folder)}
+    return {path: (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns) for path, state in states.items()}
 
 
 def tree_digests(folder: Path) -> dict[str, str]:
-    """For every file below `folder`, its sha256."""
+    """Return the sha256 of every file below `folder`, by path."""
     return {relative(path, folder): dependencies.digest(path.read_bytes()) for path in _files(folder)}
 
 
@@ -230,20 +254,20 @@ def _library(project: Project) -> dependencies.Library:
     return dependencies.Library.at(project.root, project.settings.science)
 
 
-def _material(project: Project, name: str) -> dict[str, Any]:
+def _material(project: Project, name: str) -> Content:
     """Return what every computation of a notebook depends on: tracked data, versions of packages, the context.
 
     Files of `data/` that only describe or make the data (.md, .py) do not count.
     """
     context = project.settings.context
-    opened = _library(project).numbers_digests([context.replace(":", ".")], own_modules=()) if context else {}
+    sources = _library(project).numbers_digests([context.replace(":", ".")], own_modules=()) if context else {}
     data = {
-        path: found for path, found in tree_digests(project.data(name)).items() if not path.endswith((".md", ".py"))
+        path: digest for path, digest in tree_digests(project.data(name)).items() if not path.endswith((".md", ".py"))
     }
     return {
         "data": data,
         "computing": computing_versions(project),
-        "context": {"function": context, "sources": opened},
+        "context": {"function": context, "sources": sources},
     }
 
 
@@ -277,30 +301,30 @@ def _keywords(path: Path, function: str) -> list[str]:
 
 
 def intact(project: Project, path: Path) -> bool:
-    """Whether the stamp `path` is there, and every file it lists is as it was."""
+    """Return whether the stamp `path` exists and every file that it lists is unchanged."""
     try:
-        contents: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        digests: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
         return all(
-            dependencies.digest((project.root / name).read_bytes()) == digest for name, digest in contents.items()
+            dependencies.digest((project.root / name).read_bytes()) == digest for name, digest in digests.items()
         )
-    except (OSError, ValueError, AttributeError, TypeError):  # whatever is there instead of a stamp is none
+    except (OSError, ValueError, AttributeError, TypeError):  # a damaged stamp counts as missing
         return False
 
 
 def altered(project: Project, path: Path) -> list[str]:
-    """The files that the stamp `path` lists and that are not as they were; empty if there is no such stamp."""
+    """Return the files that the stamp `path` lists and that were changed or removed; none if there is no such stamp."""
     try:
-        contents: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-        named = [(name, project.root / name, digest) for name, digest in contents.items()]
+        digests: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        listed = [(name, project.root / name, digest) for name, digest in digests.items()]
     except (OSError, ValueError, AttributeError):
         return []
     return [
-        name for name, file, digest in named if not file.is_file() or dependencies.digest(file.read_bytes()) != digest
+        name for name, file, digest in listed if not file.is_file() or dependencies.digest(file.read_bytes()) != digest
     ]
 
 
 def _key(content: Mapping[str, Any]) -> str:
-    return dependencies.digest(dump_json(content).encode())[:16]
+    return dependencies.digest(dump_json(content).encode())[:DIGITS]
 
 
 def _files(folder: Path) -> list[Path]:

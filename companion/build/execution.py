@@ -1,4 +1,4 @@
-"""Running one notebook: parameters strict, execution by papermill, results accepted whole or not at all."""
+"""Run one notebook with papermill; accept its results completely or not at all."""
 
 import datetime
 import json
@@ -9,15 +9,15 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from companion.analysis import dependencies, import_recorder
-from companion.authoring.tasks import FOLDER
-from companion.build import cache_keys, fork_server, precompute, publication_policy
+from companion.build import cache_keys, fork_server, publication_policy, task_cache
+from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
 from companion.figures import store
 from companion.figures.record import ClaimRecord
 from companion.io import atomic, signals, startup
@@ -25,198 +25,172 @@ from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
-from companion.project.parameters import check, resolve
 from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, Project
 
-# How the folders of sockets are called, below that of temporary files.
+# The prefix of the folders of sockets among the temporary files.
 SOCKETS = "lpa-"
 
 
 @dataclass(frozen=True)
-class Report:
-    """The outcome of a run: its duration, the folder of its files, and the published figures that it replaced.
+class RunResult:
+    """The result of a run: its folder, duration, figures and claims, and the published figures that it replaced.
 
-    A custom run has a page that compares its figures with the published ones. A result whose sources were `edited`
-    during the run is stale and not published.
+    If the sources were `edited` during the run, the result is stale and not published.
     """
 
-    name: str
+    spec: RunSpec
+    build: Build
     seconds: float
     figures: list[str]
-    claims: int
+    claims: list[ClaimRecord]
     replaced: list[str]
-    folder: Path
-    page: Path | None
     edited: bool
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the figures."""
+        return self.build.figures / self.spec.notebook
 
-def run(
-    project: Project,
-    name: str,
-    profile: str = DEFAULT_PROFILE,
-    overrides: Mapping[str, Any] | None = None,
-    figure: str | None = None,
-    *,
-    apart: bool = False,
-) -> Report:
-    """Run notebook `name` in `profile`, with `overrides` on top. Raises `ClaimsFailed` if a claim fails.
 
-    With `figure`, only the steps that lead to that figure are run.
+def run(project: Project, spec: RunSpec) -> RunResult:
+    """Run a notebook; parameters are resolved and checked once, before a kernel starts.
 
-    Without overrides, figure and `apart`, its results become those of the profile (`_build/<profile>/`), and, in the
-    default profile, the published figures where these moved; if a claim fails, nothing changes. Else they go to a
-    folder of their own, `_build/runs/…`, whatever its claims say, with a page that compares them with what is
-    published; what is there already is not computed again.
+    The results of a custom run go to a separate folder, `_build/runs/...`, whether or not its claims hold; a fresh
+    result is not computed again. The results of any other run become those of the profile, and in the default profile
+    they replace the published figures that changed.
+
+    Raises:
+      UserError: if a parameter is refused, or the notebook cannot be run.
+      ClaimsFailed: if a claim fails and this is no custom run; nothing has changed then.
     """
-    mine, clock = overrides or figure or apart, time.monotonic()
-
-    def place() -> Build:
-        return own_build(project, name, profile, overrides, figure) if mine else project.build(profile)
-
+    start = time.monotonic()
+    _remove_unfinished(project, project.build(spec.profile))
+    with _locked(project, spec) as checked:
+        build = checked.build(project)
+        with atomic.announced(build.running / spec.notebook):
+            if spec.is_custom:
+                claims, edited = _run_custom(project, checked, build), False
+            else:
+                claims, edited = _run_for_the_profile(project, checked, build)
     replaced = []
-    _clear(project, project.build(profile))
-    with _locked(name, place) as build, atomic.announced(build.running / name):
-        # parameters and keys are read only now: what was edited while we waited counts
-        if mine:
-            claims = _run_for_oneself(project, name, profile, overrides or {}, build, figure=figure)
-        else:
-            claims = _run_for_the_profile(project, name, profile, build)
-    targets = [name, *cache_keys.pictures(project, name)]
-    edited = not mine and not all(cache_keys.is_fresh(project, target, profile) for target in targets)
-    if not mine and not edited and profile == DEFAULT_PROFILE:
-        replaced = publication_policy.publish_figures(project, name)
-    figures = [figure] if figure else Notebook.named(project, name).figures
-    page = build.page if mine else None
-    return Report(name, time.monotonic() - clock, figures, len(claims), replaced, build.figures / name, page, edited)
+    if not spec.is_custom and not edited and spec.profile == DEFAULT_PROFILE:
+        replaced = publication_policy.publish_figures(project, spec.notebook)
+    figures = [spec.figure] if spec.figure else Notebook.named(project, spec.notebook).figures
+    return RunResult(spec, build, time.monotonic() - start, figures, claims, replaced, edited)
 
 
 @contextmanager
-def _locked(name: str, place: Callable[[], Build]) -> Iterator[Build]:
-    """Hold the lock of notebook `name` in the folder that `place` says, still when the lock is held.
+def _locked(project: Project, spec: RunSpec) -> Iterator[CheckedRun]:
+    """Hold the lock of the run's notebook in the folder of its results; yield the run with checked parameters.
 
-    The folder of a custom run follows from its values, and a profile may be edited while this process waits.
+    The values decide the folder of a custom run, so they are checked before the folder can be locked. They are checked
+    again only after waiting for another process, because a profile may have been edited in the meantime.
     """
+    checked = spec.check(project)
     while True:
-        build = place()
-        with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
-            if place() == build:
-                yield build
+        build = checked.build(project)
+        waiting = f"{spec.notebook}: waiting for another process that runs it"
+        with atomic.locked(build.locks / spec.notebook, waiting) as waited:
+            if waited:
+                checked = spec.check(project)
+            if checked.build(project) == build:
+                yield checked
                 return
 
 
-def _clear(project: Project, build: Build) -> None:
+def _remove_unfinished(project: Project, build: Build) -> None:
     """Remove the unfinished results of killed runs, in `build` and in the folders of custom runs."""
     folders = project.runs.iterdir() if project.runs.is_dir() else ()
-    for place in (build, *(project.own_build(folder.name) for folder in folders)):
-        for staging in place.staging.glob("*"):
-            lock = staging.name.lstrip(".").rpartition("-")[0].removeprefix("draw-")
-            with atomic.if_free(place.locks / lock) as dead:
-                if dead:
-                    atomic.remove_folder(staging)
+    for place in (build, *(project.custom_build(folder.name) for folder in folders)):
+        if not place.staging.is_dir():
+            continue
+        for lock in place.locks.glob("*"):
+            with atomic.if_free(lock) as free:
+                if free:
+                    atomic.remove_staging_folders(place.staging, lock.name)
 
 
-def own_build(
-    project: Project, name: str, profile: str, overrides: Mapping[str, Any] | None, figure: str | None = None
-) -> Build:
-    """Where a run with these parameters leaves its results: their values decide the folder, not how they were given."""
-    values = _checked(project, name, profile, overrides or {})
-    digest = dependencies.digest(atomic.dump_json(values).encode())[:8]
-    return project.own_build("-".join([name, *([figure] if figure else []), digest]))
-
-
-def _checked(project: Project, name: str, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    notebook = Notebook.named(project, name)
-    return check(project, notebook, resolve(project, notebook, profile, overrides)).model_dump()
-
-
-def _run_for_the_profile(project: Project, name: str, profile: str, build: Build) -> list[ClaimRecord]:
-    """Accepted only if every claim holds; its claims."""
-    targets = [name, *cache_keys.pictures(project, name)]
-    stamps = {target: cache_keys.stamp(project, target, profile) for target in targets}
-    data = cache_keys.traces(project, name)
-    with _results(project, name, profile, {}, build) as staging:
+def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tuple[list[ClaimRecord], bool]:
+    """Run a notebook and accept its results if every claim holds; return the claims and whether sources were edited."""
+    name, profile = run.spec.notebook, run.spec.profile
+    before = cache_keys.contents_of_notebook(project, name, run.resolved)
+    data = cache_keys.data_file_states(project, name)
+    with _results(project, run, build) as staging:
         claims = _claims(staging / "figures" / name)
         if broken := broken_claims(claims):
-            kept = _keep(staging / f"{name}.ipynb", build.failed / f"{name}.ipynb")
-            raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(_why, broken), f"See {kept}"]))
-        _accept(staging, build, name, targets)
-        kept = (
-            _still(project, targets, staging / import_recorder.FOLDER)
-            if cache_keys.traces(project, name) == data
-            else []
-        )
-    for target in kept:
-        path, content = stamps[target], cache_keys.made_of(project, target, profile)
-        if path == cache_keys.stamp_of(project, target, profile, content):  # else it was edited meanwhile, and is stale
-            cache_keys.leave_stamp(project, path, _files(build, target), content)
-    return claims
+            executed = _keep(staging / f"{name}.ipynb", build.failed / f"{name}.ipynb")
+            raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(explain, broken), f"See {executed}"]))
+        _accept(staging, build, name, list(before))
+        unchanged = []
+        if cache_keys.data_file_states(project, name) == data:
+            unchanged = _with_unchanged_sources(project, list(before), staging / import_recorder.FOLDER)
+    after = cache_keys.contents_of_profile(project, name, profile)
+    fresh = [target for target in unchanged if after.get(target) == before[target]]
+    for target in fresh:
+        cache_keys.remember(build, target, before[target])
+        stamp = cache_keys.stamp_of(project, target, profile, before[target])
+        cache_keys.leave_stamp(project, stamp, _files(build, target))
+    return claims, set(fresh) != set(after)
 
 
-def _run_for_oneself(
-    project: Project, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None
-) -> list[ClaimRecord]:
-    """Accept the results whether or not the claims hold; report the claims after the page of the run is written."""
-    from companion.runs import report
-
-    stamp, data = (
-        cache_keys.run_stamp(project, build, name, profile, overrides, figure=figure),
-        cache_keys.traces(project, name),
-    )
+def _run_custom(project: Project, run: CheckedRun, build: Build) -> list[ClaimRecord]:
+    """Run a notebook unless its result is fresh, and accept the results; return the claims, which may fail."""
+    spec, name = run.spec, run.spec.notebook
+    spec.write(build)
+    stamp, data = cache_keys.custom_stamp(project, run), cache_keys.data_file_states(project, name)
     if not cache_keys.intact(project, stamp):
-        with _results(project, name, profile, overrides, build, figure=figure) as staging:
-            _accept(staging, build, name, [name])
-            pictures = [cache_keys.picture_target(name, figure or "")]
-            still = (
-                _still(project, pictures, staging / import_recorder.FOLDER) and cache_keys.traces(project, name) == data
-            )
-        if still and stamp == cache_keys.run_stamp(project, build, name, profile, overrides, figure=figure):
+        with _results(project, run, build) as staging:
+            _accept(staging, build, name, [Target(name)])
+            targets = [target for target in targets_of(project, name) if target.figure]
+            unchanged = bool(_with_unchanged_sources(project, targets, staging / import_recorder.FOLDER))
+            unchanged = unchanged and cache_keys.data_file_states(project, name) == data
+        if unchanged and stamp == cache_keys.custom_stamp(project, run):
             figures = sorted((build.figures / name).iterdir())
-            cache_keys.leave_stamp(project, stamp, [*_files(build, name), *figures])
-    page = report.write(project, build.folder.name)
-    claims = _claims(build.figures / name)
-    if broken := broken_claims(claims):
-        kept = f"The results are kept. Beside what is published: {page}"
-        raise ClaimsFailed("\n".join([f"{name}: a run of your own.", *map(_why, broken), kept]))
-    return claims
+            cache_keys.leave_stamp(project, stamp, [*_files(build, Target(name)), *figures])
+    return _claims(build.figures / name)
 
 
-def _still(project: Project, targets: list[str], kept: Path) -> list[str]:
-    """Those of `targets`, notebooks and pictures, that the sources here decide as those that the kernel imported did.
+def _with_unchanged_sources(project: Project, targets: list[Target], copies: Path) -> list[Target]:
+    """Return the targets whose sources are unchanged since the kernel imported them.
 
-    A source that was edited and put back meanwhile left its numbers; its key would not tell.
+    `copies` contains the sources as they were imported. A source that was edited and restored during the run has the
+    same key as before, but its numbers may come from the edited version.
     """
-    files = [(path, project.root / path.relative_to(kept)) for path in kept.rglob("*.py")]
+    files = [(path, project.root / path.relative_to(copies)) for path in copies.rglob("*.py")]
     same: dict[Literal["numbers", "picture"], bool] = {
-        part: all(now.is_file() and dependencies.same_code(then, now, part) for then, now in files)
+        part: all(path.is_file() and dependencies.same_code(copy, path, part) for copy, path in files)
         for part in ("numbers", "picture")
     }
-    return [target for target in targets if same["numbers"] and (same["picture"] or "-" not in target)]
+    return [target for target in targets if same["numbers"] and (same["picture"] or target.figure is None)]
 
 
 @contextmanager
-def _results(
-    project: Project, name: str, profile: str, overrides: Mapping[str, Any], build: Build, *, figure: str | None = None
-) -> Iterator[Path]:
-    """A folder with what the notebook leaves, whole sets of files, to be accepted inside; its provenance at the end."""
-    notebook, values = Notebook.named(project, name), _checked(project, name, profile, overrides)
-    changed = {key: value for key, value in values.items() if value != notebook.defaults[key]}
+def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
+    """Run a notebook; yield a folder with its complete results, to be accepted inside; then record the provenance."""
+    spec, notebook = run.spec, Notebook.named(project, run.spec.notebook)
+    changed = {key: value for key, value in run.values.items() if value != notebook.defaults[key]}
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
-    with atomic.staging_folder(build.staging, name) as staging:
-        environment = {OUT: str(staging), PROFILE: profile, CACHE: str(project.cache)}
-        if not overrides and (pieces := precompute.folder(project, name, profile)):  # they are those of the profile
-            environment[FOLDER] = str(pieces)
-        if figure:
-            notebook = _leave_only(notebook, figure, staging)
+    with atomic.staging_folder(build.staging, spec.notebook) as staging:
+        environment = {OUT: str(staging), PROFILE: spec.profile, CACHE: str(project.cache)}
+        # the cached results of tasks are those of the profile's own parameters
+        if not spec.parameters and (tasks := task_cache.folder(project, run)):
+            from companion.authoring.tasks import FOLDER  # imports NumPy
+
+            environment[FOLDER] = str(tasks)
+        if spec.figure:
+            notebook = _leave_only(notebook, spec.figure, staging)
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
-        _require_whole(notebook, staging / "figures" / name)
+        _require_complete(notebook, staging / "figures" / spec.notebook)
         device = json.loads((staging / "device.json").read_text())
         yield staging
     seconds = time.monotonic() - clock
-    provenance.record(project, build.provenance / f"{name}.json", started=started, seconds=seconds, device=device)
+    provenance.record(
+        project, build.provenance / f"{spec.notebook}.json", started=started, seconds=seconds, device=device
+    )
 
 
 def _leave_only(notebook: Notebook, figure: str, staging: Path) -> Notebook:
-    """A copy of the notebook that computes one figure."""
+    """Return a copy of the notebook that computes one figure."""
     path = staging / "steps" / notebook.path.name
     atomic.write_text(path, atomic.dump_json(notebook.only(figure)))
     return Notebook(path)
@@ -232,7 +206,7 @@ def _execute(
     failed: Path,
 ) -> None:
     startup.leave_out_grammars()
-    import papermill  # these take a second to import, and a wrong parameter should be told at once
+    import papermill  # these take a second to import, and a wrong parameter should be reported at once
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
@@ -250,33 +224,33 @@ def _execute(
                 kernel_manager_class=kernel_manager_class,
                 execution_timeout=math.ceil(3600 * hours),
                 extra_arguments=[
-                    "--log-level=CRITICAL",  # shutting down under load says "KeyboardInterrupt"
+                    "--log-level=CRITICAL",  # a kernel that shuts down under load logs "KeyboardInterrupt"
                     f"--IPKernelApp.extra_extensions={import_recorder.__name__}",
                 ],
             )
     except PapermillExecutionError as error:
-        kept = _keep(executed, failed / executed.name)
+        partly_executed = _keep(executed, failed / executed.name)
         raise UserError(
-            f"{notebook.name}: cell {error.exec_count} failed. The notebook as far as it came: {kept}\n"
+            f"{notebook.name}: cell {error.exec_count} failed. The partly executed notebook: {partly_executed}\n"
             f"{error.ename}: {error.evalue}"
         ) from error
     except DeadKernelError as error:
         raise UserError(
-            f"{notebook.name}: its kernel died, without an error of its own. Did the machine run out of memory? "
-            f"Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`).{_as_far(executed, failed)}"
+            f"{notebook.name}: its kernel died without an error message. Did the machine run out of memory? Smaller "
+            f"parameters need less (`-p NAME=VALUE`, `--profile smoke`).{_where_partly_executed(executed, failed)}"
         ) from error
     except CellTimeoutError as error:
         raise UserError(
-            f"{notebook.name}: a step took longer than {hours:g} hours, and was ended. If it does not hang, allow "
-            f"more: `hours_a_step` in {TABLE} of {project.root / FILE}.{_as_far(executed, failed)}"
+            f"{notebook.name}: a step took longer than {hours:g} hours and was stopped. If it does not hang, allow "
+            f"more: `hours_a_step` in {TABLE} of {project.root / FILE}.{_where_partly_executed(executed, failed)}"
         ) from error
 
 
-def _as_far(executed: Path, failed: Path) -> str:
+def _where_partly_executed(executed: Path, failed: Path) -> str:
     """Return a sentence with the path of the partly executed notebook, if it exists."""
     if not executed.exists():
         return ""
-    return f" The notebook as far as it came: {_keep(executed, failed / executed.name)}"
+    return f" The partly executed notebook: {_keep(executed, failed / executed.name)}"
 
 
 def _literally(path: Path) -> str:
@@ -299,9 +273,9 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _kernel_manager() -> Iterator[type]:
-    """Return a kernel manager over UNIX sockets in a short temporary folder; parallel runs never race for ports.
+    """Yield a class of kernel managers that use UNIX sockets in a temporary folder: parallel runs share no ports.
 
-    Its kernels end at once where a signal ends this process.
+    If a signal ends this process, the kernels are killed at once.
     """
     import psutil
     from jupyter_client.manager import AsyncKernelManager
@@ -312,7 +286,7 @@ def _kernel_manager() -> Iterator[type]:
 
     def kill() -> None:
         for manager in managers:
-            if pid := getattr(manager.provisioner, "pid", None):  # its kernel leads a group of its own
+            if pid := getattr(manager.provisioner, "pid", None):  # the kernel leads its process group
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
 
@@ -341,8 +315,8 @@ def _kernel_manager() -> Iterator[type]:
         try:
             yield SocketFileKernelManager
         except KeyboardInterrupt:
-            kill()  # one may have started since
-            # and one may have been starting, so that nobody knew its number: it would put its sockets back
+            kill()  # a kernel may have started after the signal handler ran
+            # a kernel that is only starting has no manager with its id yet, and would create its sockets again
             starting = [child for child in psutil.Process().children() if child.pid not in before]
             for child in starting:
                 with suppress(psutil.NoSuchProcess):
@@ -353,30 +327,30 @@ def _kernel_manager() -> Iterator[type]:
 
 @contextmanager
 def socket_folder() -> Iterator[Path]:
-    """A folder with a name short enough for sockets, removed at the end; those of killed runs are removed now."""
+    """Make a folder whose name is short enough for sockets; remove it on exit, and those of killed runs at once."""
     temporary = Path(tempfile.gettempdir())
-    for other in temporary.glob(f"{SOCKETS}*"):
-        with atomic.if_free(other / "lock") as dead:
-            if dead:
-                shutil.rmtree(other, ignore_errors=True)
+    for old in temporary.glob(f"{SOCKETS}*"):
+        with atomic.if_free(old / "lock") as free:
+            if free:
+                shutil.rmtree(old, ignore_errors=True)
     hidden = Path(tempfile.mkdtemp(prefix=f".{SOCKETS}"))
     folder = hidden.with_name(hidden.name.removeprefix("."))
     try:
         with atomic.locked(hidden / "lock", ""):
-            hidden.rename(folder)  # nobody looks at it before it is locked
+            hidden.rename(folder)  # other processes look only at visible folders, and this one is locked now
             yield folder
     finally:
         with suppress(OSError):
-            folder.rename(hidden)  # a kernel that is only starting would put its sockets there
+            folder.rename(hidden)  # a kernel that is only starting cannot create its sockets there any more
         shutil.rmtree(hidden, ignore_errors=True)
 
 
-def _require_whole(notebook: Notebook, folder: Path) -> None:
-    made = set(store.names_in(folder))
-    if made != set(notebook.figures):
-        raise UserError(f"{notebook.name} should publish {sorted(notebook.figures)} and published {sorted(made)}.")
-    if faults := [fault for figure in sorted(made) for fault in store.faults(folder, figure)]:
-        raise UserError(f"{notebook.name} left a mixed set of files: {'; '.join(faults)}.")
+def _require_complete(notebook: Notebook, folder: Path) -> None:
+    published = set(store.names_in(folder))
+    if published != set(notebook.figures):
+        raise UserError(f"{notebook.name} should publish {sorted(notebook.figures)} and published {sorted(published)}.")
+    if faults := [fault for figure in sorted(published) for fault in store.faults(folder, figure)]:
+        raise UserError(f"{notebook.name} wrote files that do not belong together: {'; '.join(faults)}.")
 
 
 def _claims(folder: Path) -> list[ClaimRecord]:
@@ -384,27 +358,29 @@ def _claims(folder: Path) -> list[ClaimRecord]:
 
 
 def broken_claims(claims: Iterable[ClaimRecord]) -> list[ClaimRecord]:
-    """Return the claims that do not hold, then those that could not fail."""
+    """Return the claims that do not hold, then those that their alternative would pass."""
     return sorted((claim for claim in claims if claim.is_broken), key=lambda claim: claim.holds)
 
 
-def _why(claim: ClaimRecord) -> str:
+def explain(claim: ClaimRecord) -> str:
+    """Return why a claim is broken, with its numbers."""
     sentence = f"✗ {claim.id} {claim.source}: {claim.statement}"
     numbers = f"measured {claim.measured}, {claim.relation} {claim.expected} within {claim.tolerance}"
     if not claim.holds:
         return f"{sentence}\n  does not hold: {numbers}."
-    other = claim.alternative
-    words = f", {other.theory} ({other.measured})" if other else ""
-    return f"{sentence}\n  does not catch its alternative{words}: {numbers}."
+    alternative = claim.alternative
+    theory = f", {alternative.theory} ({alternative.measured})" if alternative else ""
+    return f"{sentence}\n  does not catch its alternative{theory}: {numbers}."
 
 
-def _keep(executed: Path, kept: Path) -> Path:
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(executed, kept)
-    return kept
+def _keep(executed: Path, path: Path) -> Path:
+    """Copy an executed notebook to `path`, which is returned."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(executed, path)
+    return path
 
 
-def _accept(staging: Path, build: Build, name: str, targets: list[str]) -> None:
+def _accept(staging: Path, build: Build, name: str, targets: list[Target]) -> None:
     for target in targets:
         cache_keys.forget(build, target)
     for kind, target in (("tables", build.tables), ("figures", build.figures)):
@@ -414,9 +390,8 @@ def _accept(staging: Path, build: Build, name: str, targets: list[str]) -> None:
     (build.failed / f"{name}.ipynb").unlink(missing_ok=True)
 
 
-def _files(build: Build, target: str) -> list[Path]:
-    """What a target, a notebook or a picture of it, consists of."""
-    name, _, figure = target.partition("-")
-    if figure:
-        return store.files(build.figures / name, figure)
-    return [build.executed / f"{name}.ipynb", *sorted((build.tables / name).iterdir())]
+def _files(build: Build, target: Target) -> list[Path]:
+    """Return the files of a target."""
+    if target.figure:
+        return store.files(build.figures / target.notebook, target.figure)
+    return [build.executed / f"{target.notebook}.ipynb", *sorted((build.tables / target.notebook).iterdir())]

@@ -1,11 +1,11 @@
-"""Kernels that need not import what they share: a process that has imported it forks them.
+"""Fork server: start kernels by forking a process that has already imported the heavy packages.
 
-Importing JAX, matplotlib and the rest takes a kernel two seconds, and a build of twenty notebooks pays them twenty
-times. So a build starts this file as a separate process. It imports the packages that the book lists under `preload`,
-and nothing of the book; a run of a notebook then asks it for a forked kernel instead of starting one.
+A kernel needs two seconds to import JAX, matplotlib and the rest, and a build of twenty notebooks needs them twenty
+times. Therefore a build starts this file as a separate process, which imports the packages that the book lists under
+`preload`, and no module of the book. A run of a notebook then requests a forked kernel instead of starting one.
 
-It uses the standard library alone and imports no module of `companion`: each kernel imports those itself, as they are
-when it runs. It exists on Linux only: elsewhere the state of an imported library may not survive a fork.
+This file uses only the standard library and imports no module of `companion`: each kernel imports the present version
+of those itself. Fork servers exist only on Linux: elsewhere the state of an imported library may not survive a fork.
 """
 
 import gc
@@ -21,21 +21,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-# How a build tells its runs where the fork server listens.
+# Environment variable: the socket of the fork server.
 FORK_SERVER = "COMPANION_FORK_SERVER"
 LAUNCHER = ["-m", "ipykernel_launcher"]
-# What every kernel imports.
+# Modules that every kernel imports.
 KERNEL = ["ipykernel.kernelapp", "ipykernel.zmqshell", "matplotlib_inline.backend_inline"]
 LONGEST = 2**20
 
 
-# --- who asks ---------------------------------------------------------------------------------------------
+# --- client -----------------------------------------------------------------------------------------------
 
 
 class Kernel:
-    """A forked kernel with the part of the interface of `subprocess.Popen` that is needed.
+    """A forked kernel with the part of the interface of `subprocess.Popen` that Jupyter uses.
 
-    It ends with this process at the latest.
+    The kernel ends when this process ends, or earlier.
     """
 
     stdin = stdout = stderr = None
@@ -45,92 +45,93 @@ class Kernel:
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """Its exit code, once it has ended."""
+        """Return the exit code, or None while the kernel runs."""
         if self.returncode is None and select.select([self.connection], [], [], 0)[0]:
             return self.wait()
         return self.returncode
 
     def wait(self, _timeout: float | None = None) -> int:
-        """Its exit code, when it has ended; -9 if its fork server has ended before."""
+        """Wait for the end of the kernel and return its exit code; -9 if the fork server ended first."""
         if self.returncode is None:
             with suppress(OSError):
-                told = self.connection.recv(LONGEST)
-                self.returncode = int(told or -signal.SIGKILL)
+                reply = self.connection.recv(LONGEST)
+                self.returncode = int(reply or -signal.SIGKILL)
             if self.returncode is None:
                 self.returncode = -signal.SIGKILL
             self.connection.close()
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """To the kernel alone."""
+        """Send a signal to the kernel process only."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """By SIGTERM."""
+        """Send SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """By SIGKILL."""
+        """Send SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
 
 def kernel(command: Sequence[str], environment: Mapping[str, str], folder: str) -> Kernel | None:
-    """Fork what `command` would start, or None where there is no fork server, or none that can."""
-    place = environment.get(FORK_SERVER)
-    if not place or command[:3] != [sys.executable, *LAUNCHER]:
+    """Fork the kernel that `command` would start; return None if no fork server can do it."""
+    address = environment.get(FORK_SERVER)
+    if not address or command[:3] != [sys.executable, *LAUNCHER]:
         return None
     request = json.dumps({"arguments": command[3:], "environment": dict(environment), "folder": folder}).encode()
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST)
-        connection.connect(place)
+        connection.connect(address)
         socket.send_fds(connection, [request], [1, 2])
-        told = connection.recv(LONGEST)
+        reply = connection.recv(LONGEST)
     except OSError:
-        told = b""
+        reply = b""
     except KeyboardInterrupt:
         connection.close()
         raise
-    if not told:
+    if not reply:
         connection.close()
         return None
-    return Kernel(connection, int(told))
+    return Kernel(connection, int(reply))
 
 
-# --- who is asked -----------------------------------------------------------------------------------------
+# --- server -----------------------------------------------------------------------------------------------
 
 
 def can_be() -> bool:
-    """Whether this machine can have one."""
+    """Return whether this system supports a fork server."""
     return sys.platform == "linux"
 
 
-def command(where: str, packages: Sequence[str]) -> list[str]:
-    """Return the command of a fork server that listens at `where`; it ends when its standard input is closed."""
-    return [sys.executable, "-P", __file__, where, *packages]
+def command(address: str, packages: Sequence[str]) -> list[str]:
+    """Return the command of a fork server that listens at `address`; it ends when its standard input is closed."""
+    return [sys.executable, "-P", __file__, address, *packages]
 
 
 def main() -> None:
     """Import the packages, then fork for every request; only the forked kernels return from this function."""
-    where, *packages = sys.argv[1:]
+    address, *packages = sys.argv[1:]
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(where)
+    listener.bind(address)
     listener.listen(64)
     for package in [*KERNEL, *packages]:
-        with suppress(ImportError):  # the kernel that needs it will say so
+        with suppress(ImportError):  # a kernel that needs the package reports the error
             importlib.import_module(package)
-    gc.freeze()  # no kernel looks for cycles among what is here
-    asked = serve(listener)
-    if asked is not None:
-        become(*asked)
+    gc.freeze()  # the garbage collectors of the kernels skip the present objects
+    request = serve(listener)
+    if request is not None:
+        become(*request)
 
 
-Asked = tuple[socket.socket, dict[str, Any], list[int]]
+# The connection to the client, its request, and the file descriptors of the kernel's output.
+Request = tuple[socket.socket, dict[str, Any], list[int]]
 
 
-def serve(listener: socket.socket) -> Asked | None:
-    """Until nobody holds our standard input. Returns in every child, with what was asked for, and None at the end."""
+def serve(listener: socket.socket) -> Request | None:
+    """Fork a child per request until standard input is closed. Return the request in a child, None in the server."""
     children: dict[int, socket.socket] = {}
     while True:
         ready, _, _ = select.select([sys.stdin, listener], [], [], 0.1 if children else None)
@@ -146,14 +147,14 @@ def serve(listener: socket.socket) -> Asked | None:
             continue
         connection, _ = listener.accept()
         request, handles, _, _ = socket.recv_fds(connection, LONGEST, 2)
-        if len(handles) < 2:  # whoever asked has ended
+        if len(handles) < 2:  # the client has ended
             connection.close()
             continue
         pid = os.fork()
         if pid == 0:
             listener.close()
-            for other in children.values():
-                other.close()
+            for child in children.values():
+                child.close()
             return connection, json.loads(request), list(handles)
         for handle in handles:
             os.close(handle)
@@ -163,7 +164,7 @@ def serve(listener: socket.socket) -> Asked | None:
 
 
 def become(connection: socket.socket, request: Mapping[str, Any], handles: list[int]) -> None:
-    """Be the kernel that was asked for, as if it had been started."""
+    """Turn this process into the requested kernel, as if it had been started by its command."""
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
     os.setsid()
     for number, handle in zip((1, 2), handles, strict=True):
@@ -177,7 +178,7 @@ def become(connection: socket.socket, request: Mapping[str, Any], handles: list[
 
 
 def _end_with(connection: socket.socket) -> None:
-    """End as soon as the requesting process has ended."""
+    """End this process as soon as the client has ended."""
     with suppress(OSError):
         connection.recv(1)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""What a build would do, and why: `companion build --dry-run`. Nothing is run, nothing is written."""
+"""The steps of a build with their reasons, for `companion build --dry-run`. Nothing is run or written."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from companion.build import cache_keys, publication_policy
-from companion.project.notebooks import Notebook
+from companion.build.cache_keys import AnyTarget, Site
+from companion.build.run_spec import Target, targets_of
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 RUN, DRAW, BUILD, PUT_BACK = "run", "draw", "build", "put back"
-# Longer lists of names, and longer values, bury what they are there to tell.
+# The most names in a list, and the most characters of a value, that a reason shows.
 MANY, LONG = 3, 40
 
-# What has names, and what has none.
+# The words of a reason before the names that changed, by part of a key.
 NAMED = {
     "sources": "code of",
     "data": "data:",
@@ -24,22 +25,23 @@ NAMED = {
     "computing": "version of",
     "drawing": "version of",
 }
+# The words of a reason without names.
 WORDS = NAMED | {
     "parameters": "parameters",
     "cells": "code in its cells",
     "computing": "versions of the packages that compute",
     "drawing": "versions of the packages that draw",
-    "context": "the context that all is computed in",
+    "context": "the context of the computation",
     "numbers": "its numbers",
     "picture": "its `draw`, its caption or the style",
-    "live": "which figures that move stand under others",
-    "api": "which packages are explained",
+    "live": "which interactive figures are shown below others",
+    "api": "which packages the reference documents",
 }
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do, and why."""
+    """One step of a build and its reasons."""
 
     verb: str
     what: str
@@ -47,29 +49,28 @@ class Step:
 
 
 def plan(project: Project, profile: str, *, site: bool) -> list[Step]:
-    """What `companion build` would do, in its order; empty if all is fresh. The `site` is left out on request."""
+    """Return the steps of `companion build` in their order, with or without the site; none if all is fresh."""
     content = cache_keys.all_made_of(project, profile)
-    why = {target: _why(project, profile, target, made_of) for target, made_of in content.items()}
+    reasons = {target: _reasons(project, profile, target, made_of) for target, made_of in content.items()}
     steps = []
     for name in project.notebooks():
-        figures = Notebook.named(project, name).figures
-        if why[name]:
-            steps.append(Step(RUN, name, why[name]))
+        numbers, *pictures = targets_of(project, name)
+        if reasons[numbers]:
+            steps.append(Step(RUN, name, reasons[numbers]))
             continue
-        drawn = [Step(DRAW, f"{name}/{figure}", why[cache_keys.picture_target(name, figure)]) for figure in figures]
-        drawn = [step for step in drawn if step.why]
-        steps += drawn
-        if not drawn and profile == DEFAULT_PROFILE:
+        redrawn = [Step(DRAW, str(target), reasons[target]) for target in pictures if reasons[target]]
+        steps += redrawn
+        if not redrawn and profile == DEFAULT_PROFILE:
             replaced, dropped = publication_policy.differing(project, name)
-            if other := [*replaced, *dropped]:
-                steps.append(Step(PUT_BACK, f"figures/{name}", [f"{_some(other)} there is not what was built"]))
-    if site and why[cache_keys.BOOK]:
-        steps.append(Step(BUILD, "the site", why[cache_keys.BOOK]))
+            if figures := [*replaced, *dropped]:
+                steps.append(Step(PUT_BACK, f"figures/{name}", [f"{_some(figures)} differs from what was built"]))
+    if site and reasons[Site.BUILT]:
+        steps.append(Step(BUILD, "the site", reasons[Site.BUILT]))
     return steps
 
 
-def _why(project: Project, profile: str, target: str, content: dict[str, Any]) -> list[str]:
-    """Why `target`, which is made of `content`, is to be built; empty if it is fresh."""
+def _reasons(project: Project, profile: str, target: AnyTarget, content: dict[str, Any]) -> list[str]:
+    """Return why `target`, which is made of `content`, is stale; an empty list if it is fresh."""
     build = project.build(profile)
     stamp = cache_keys.stamp_of(project, target, profile, content)
     if cache_keys.intact(project, stamp):
@@ -78,16 +79,15 @@ def _why(project: Project, profile: str, target: str, content: dict[str, Any]) -
         return [f"{_some(altered)} was altered or removed"]
     before = cache_keys.remembered(build, target)
     if before is None:
-        there = (
-            project.site(profile) if target == cache_keys.BOOK else build.executed / f"{target.partition('-')[0]}.ipynb"
-        )
-        return ["what it is made of changed" if there.exists() else "it was not built yet"]
-    # what is remembered has been through JSON
+        is_notebook = isinstance(target, Target)
+        result = build.executed / f"{target.notebook}.ipynb" if is_notebook else project.site(profile)
+        return ["its sources changed" if result.exists() else "it was not built yet"]
+    # the remembered content has been written and read as JSON
     return list(_changes(before, json.loads(json.dumps(content)))) or ["its last results are gone"]
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """What is other `now`, a sentence's end a part."""
+    """Yield the differences between two contents, one phrase per changed part."""
     for part in now:
         old, new = before.get(part), now[part]
         if old == new:
@@ -101,17 +101,17 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """The names that are new, gone, or stand for something else."""
+    """Return the names that were added, removed, or have a different value."""
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name) or name not in old)
 
 
 def _values(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> str:
-    """` (1 → 2)`; nothing if that is long."""
+    """Return the old and the new value, as in ` (1 → 2)`, or nothing if that is long."""
     words = f" ({old.get(name, 'none')} → {new.get(name, 'none')})"
     return words if len(words) <= LONG else ""
 
 
 def _some(names: list[str]) -> str:
-    """The first few, and how many more."""
+    """Return the first few names and the number of the others."""
     more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
     return ", ".join(names[:MANY]) + more

@@ -1,4 +1,4 @@
-"""The rule by which a rebuild replaces a published figure: only if its numbers moved, or what made them changed."""
+"""The policy of a rebuild: a published figure is replaced only if its numbers moved or its sources changed."""
 
 import math
 import shutil
@@ -15,26 +15,29 @@ from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
 from companion.project.paths import DEFAULT_PROFILE, Project, relative
 
-# What alone makes `companion redraw` enough to bring a published figure up to date.
-DRAWN_OTHERWISE = "it is drawn by other code"
+# If this is the only departure of a published figure, `companion redraw` brings it up to date.
+DRAWN_BY_OTHER_CODE = "it was drawn by different code"
 
 
-def publish_figures(project: Project, name: str, alone: str | None = None) -> list[str]:
-    """Bring `figures/<name>/` up to date with what the default profile built; the figures that were replaced.
+def publish_figures(project: Project, name: str, only: str | None = None) -> list[str]:
+    """Update `figures/<name>/` with the results of the default profile; return the figures that were replaced.
 
-    Or bring one figure `alone`; its sisters, which may not have been built at all, stay as they are.
+    With `only`, update only that figure; the other figures of the notebook, which may not have been built, are kept.
 
-    A figure whose parameters, words, picture code and numbers (within tolerance) are the published ones is left alone
-    to the byte, whatever this machine's fonts and rounding made of it. One that is again what git has in the last
-    commit, after a change that was taken back, gets those bytes. So `git status` is clean exactly when the results were
-    reproduced. The folder is exchanged in one step. Raises a `UserError` if a file is too large to be tracked.
+    If parameters, text and drawing code of a figure are unchanged and its numbers agree within tolerance, the published
+    files are not touched, although fonts and rounding of this machine may differ. A figure that agrees with the last
+    git commit again, after a change that was undone, gets the committed bytes. So `git status` is clean exactly if the
+    results were reproduced. The folder is replaced in one step.
+
+    Raises:
+      UserError: if a file is too large to be tracked.
     """
     build = project.build(DEFAULT_PROFILE)
     built, published = build.figures / name, project.published / name
     with locked(build.locks / f"publish-{name}", f"{name}: waiting for another process to publish it"):
         replaced, dropped = differing(project, name)
-        if alone is not None:
-            replaced, dropped = [figure for figure in replaced if figure == alone], []
+        if only is not None:
+            replaced, dropped = [figure for figure in replaced if figure == only], []
         if not replaced and not dropped:
             return []
         for figure in replaced:
@@ -67,7 +70,7 @@ def _committed(project: Project, published: Path, figure: str, folder: Path) -> 
 
 
 def differing(project: Project, name: str) -> tuple[list[str], list[str]]:
-    """The figures whose published files are to be replaced by those built here, and those that nothing builds."""
+    """Return the figures whose published files would be replaced, and those that no notebook builds any more."""
     build = project.build(DEFAULT_PROFILE)
     built, published = build.figures / name, project.published / name
     figures = store.names_in(built)
@@ -93,7 +96,7 @@ def _same_bounds(old: ClaimRecord, new: ClaimRecord) -> bool:
 
 @dataclass(frozen=True)
 class BoundsMoved:
-    """The movement of a claim's bounds, in units of what rounding allows: above 1, the bound changed."""
+    """The movement of a claim's bounds, in units of the allowed rounding: a bound above 1 changed."""
 
     expected: float = 0.0
     tolerance: float = 0.0
@@ -108,35 +111,36 @@ class BoundsMoved:
 def bounds_moved(old: ClaimRecord, new: ClaimRecord) -> BoundsMoved:
     """Return how far the tolerance of a claim (in standard errors where it has one) and its expected value moved.
 
-    Some bounds are measured themselves, so the rounding of another machine is allowed.
+    Some bounds are themselves measured, so the rounding of another machine is allowed.
     """
     if (old.std_error is None) != (new.std_error is None):
         return BoundsMoved(std_error=math.inf)
     if old.std_error and new.std_error:  # the expected value may be measured, too
-        return BoundsMoved(tolerance=apart(old.tolerance / old.std_error, new.tolerance / new.std_error))
-    return BoundsMoved(apart(old.expected, new.expected), apart(old.tolerance, new.tolerance))
+        return BoundsMoved(tolerance=distance(old.tolerance / old.std_error, new.tolerance / new.std_error))
+    return BoundsMoved(distance(old.expected, new.expected), distance(old.tolerance, new.tolerance))
 
 
-def apart(one: float | None, other: float | None, allowed: float = 1e-12) -> float:
+def distance(first: float | None, second: float | None, allowed: float = 1e-12) -> float:
     """Return the distance of two numbers of a claim in units of a thousandth of the larger, or of `allowed` if larger.
 
     It is infinite if only one of the two is a finite number.
     """
-    if one == other:
+    if first == second:
         return 0.0
-    if one is None or other is None:
+    if first is None or second is None:
         return math.inf
-    if math.isnan(one) and math.isnan(other):
+    if math.isnan(first) and math.isnan(second):
         return 0.0
-    if not (math.isfinite(one) and math.isfinite(other)):
+    if not (math.isfinite(first) and math.isfinite(second)):
         return math.inf
-    return abs(one - other) / max(1e-3 * max(abs(one), abs(other)), allowed)
+    return abs(first - second) / max(1e-3 * max(abs(first), abs(second)), allowed)
 
 
 def departures(project: Project, name: str, figure: str) -> list[str]:
-    """Return how a published figure differs from the sources of the clone, without computing it.
+    """Return how a published figure departs from the sources of the clone, without computing it.
 
-    Its files, its parameters, the steps of its notebook, what draws it. Not the functions that the steps call.
+    Its files, its parameters, the statements of its notebook and its drawing code are compared, but not the functions
+    that the statements call.
     """
     folder, notebook = project.published / name, Notebook.named(project, name)
     if faults := store.faults(folder, figure):
@@ -145,21 +149,21 @@ def departures(project: Project, name: str, figure: str) -> list[str]:
     drawn_by = dependencies.Library.at(project.root, project.settings.science).picture_digest(
         project.figure_module(name, figure)
     )
-    found = {
-        "it has other parameters": record.parameters != resolve(project, notebook, DEFAULT_PROFILE),
-        "other steps lead to it": list(record.steps)
+    departed = {
+        "it has different parameters": record.parameters != resolve(project, notebook, DEFAULT_PROFILE),
+        "the statements that lead to it differ": list(record.steps)
         != slicing.steps_of(notebook.code, figure, project.settings.science).lines,
-        DRAWN_OTHERWISE: record.picture != drawn_by,
+        DRAWN_BY_OTHER_CODE: record.picture != drawn_by,
     }
-    return [departure for departure, is_so in found.items() if is_so]
+    return [departure for departure, is_so in departed.items() if is_so]
 
 
 def published_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[PublishedClaim]:
-    """Every claim of the figures that the site of `profile` shows, in the order in which its pages show them."""
+    """Return the claims of all figures on the site of `profile`, in the order of its pages."""
     claims: list[PublishedClaim] = []
     for name in project.notebooks():
         folder, shown = project.shown_figures(profile) / name, Notebook.named(project, name).figures
-        there = {path.name.removesuffix(store.RECORD) for path in folder.glob(f"*{store.RECORD}")}
-        for figure in [*filter(there.__contains__, shown), *sorted(there - set(shown))]:
+        existing = {path.name.removesuffix(store.RECORD) for path in folder.glob(f"*{store.RECORD}")}
+        for figure in [*filter(existing.__contains__, shown), *sorted(existing - set(shown))]:
             claims += PublishedClaim.all_of(store.read_record(folder, figure))
     return claims

@@ -1,46 +1,45 @@
-"""Drawing figures again from numbers that are there, without a kernel: for a caption, a colour, a label."""
+"""Redraw figures from stored tables without a kernel, for example after a change of a caption or a colour."""
 
 import shutil
 from pathlib import Path
 
 from companion.analysis.dependencies import Library
 from companion.build import cache_keys, publication_policy
+from companion.build.run_spec import Target, targets_of
 from companion.figures import mathtext_cache, rendering, store, table_io
 from companion.figures.record import FigureRecord, RunRecord
 from companion.io import atomic
 from companion.io.errors import UserError, did_you_mean
-from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 
-def named(project: Project, names: list[str]) -> list[tuple[str, str]]:
-    """Return the pairs (notebook, figure) of `names`: `notebook/figure`, a figure, or a notebook (all figures)."""
-    known = [(name, figure) for name in project.notebooks() for figure in Notebook.named(project, name).figures]
-    found = []
+def figures_named(project: Project, names: list[str]) -> list[Target]:
+    """Return the figures of `names`: `notebook/figure`, a figure, or a notebook (all its figures)."""
+    known = [target for name in project.notebooks() for target in targets_of(project, name) if target.figure]
+    targets: list[Target] = []
     for name in names:
-        mine = [pair for pair in known if name in ("/".join(pair), *pair)]
-        if not mine:
-            words = {word for pair in known for word in pair}
+        matching = [target for target in known if name in (str(target), target.notebook, target.figure)]
+        if not matching:
+            words = {word for target in known for word in (target.notebook, target.figure) if word}
             raise UserError(f"There is no figure and no notebook {name!r}. {did_you_mean(name, words)}")
-        found += mine
-    return list(dict.fromkeys(found))
+        targets += matching
+    return list(dict.fromkeys(targets))
 
 
-def draw(project: Project, name: str, figure: str, profile: str = DEFAULT_PROFILE) -> list[str]:
-    """Redraw one figure from its stored table; the published figures that this replaced.
+def redraw(project: Project, target: Target, profile: str = DEFAULT_PROFILE) -> list[str]:
+    """Redraw one figure from its stored table; return the published figures that it replaced.
 
-    The table is that of the last run of `profile`; where nothing was run, the published one, and then a picture that is
-    of today's code and words is left alone, whatever this machine's fonts would make of it.
+    The table is that of the last run of `profile`. If nothing was run, it is the published table; a published picture
+    that was drawn by the present code and has the present caption is not replaced then, although the fonts of this
+    machine may differ.
     """
-    build = project.build(profile)
+    name, figure, build = target.notebook, target.figure or "", project.build(profile)
     with atomic.locked(build.locks / name, f"{name}: waiting for another process that runs it"):
         table, run = _stored(project, name, figure, profile)
-        target = cache_keys.picture_target(name, figure)
         content = cache_keys.made_of(project, target, profile)
-        stamp = cache_keys.stamp_of(project, target, profile, content)
         module = project.import_module(project.figure_module(name, figure))
         shown = build.figures / name if table.is_relative_to(build.folder) else project.published / name
-        with atomic.staging_folder(build.staging, f"draw-{name}") as staging:
+        with atomic.staging_folder(build.staging, name) as staging:
             new = staging / name
             shutil.copytree(shown, new) if shown.is_dir() else new.mkdir()
             library = Library.at(project.root, project.settings.science)
@@ -51,15 +50,17 @@ def draw(project: Project, name: str, figure: str, profile: str = DEFAULT_PROFIL
                 return []
             cache_keys.forget(build, target)
             atomic.replace_folder(new, shown)
-        if shown != project.published / name and cache_keys.is_fresh(project, name, profile):
-            cache_keys.leave_stamp(project, stamp, store.files(shown, figure), content)
+        if shown != project.published / name and cache_keys.is_fresh(project, Target(name), profile):
+            cache_keys.remember(build, target, content)
+            stamp = cache_keys.stamp_of(project, target, profile, content)
+            cache_keys.leave_stamp(project, stamp, store.files(shown, figure))
     if shown == project.published / name:
         return [figure]
     return publication_policy.publish_figures(project, name, figure) if profile == DEFAULT_PROFILE else []
 
 
 def _is_up_to_date(published: Path, figure: str, drawn: FigureRecord) -> bool:
-    """Return whether a published set is whole and its record equals `drawn`, except for the files' checksums."""
+    """Return whether published files are intact and their record equals `drawn`, except for the checksums."""
     if store.faults(published, figure) or not store.has_current_form(published, figure):
         return False
     record = store.read_record(published, figure)
@@ -67,7 +68,7 @@ def _is_up_to_date(published: Path, figure: str, drawn: FigureRecord) -> bool:
 
 
 def _stored(project: Project, name: str, figure: str, profile: str) -> tuple[Path, RunRecord]:
-    """Return the path of the CSV and what is recorded of the run that computed it."""
+    """Return the path of the stored table and the record of the run that computed it."""
     built, published = project.build(profile).tables / name, project.published / name
     if all((built / f"{figure}{ending}").is_file() for ending in (store.DATA, store.RECORD)):
         return built / f"{figure}{store.DATA}", store.read_run_record(built, figure)

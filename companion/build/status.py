@@ -1,13 +1,14 @@
-"""What `companion list` says: of every figure and of the site, in which state it is."""
+"""The states of all figures and of the site, for `companion list`."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from companion.build import cache_keys, publication_policy
+from companion.build.cache_keys import AnyTarget, Site
+from companion.build.run_spec import Target, targets_of
 from companion.figures import store
 from companion.project import provenance
-from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 FRESH, REDRAW, STALE, PUBLISHED, NOT_BUILT = "fresh", "redraw", "stale", "published", "not built"
@@ -15,7 +16,7 @@ FRESH, REDRAW, STALE, PUBLISHED, NOT_BUILT = "fresh", "redraw", "stale", "publis
 
 @dataclass(frozen=True)
 class Row:
-    """A figure: its state, the seconds its notebook took, how many of its claims hold. None is what is not known."""
+    """A figure: its state, the seconds its notebook took, and how many claims hold. None if that is not known."""
 
     notebook: str
     figure: str
@@ -27,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Listing:
-    """Every figure of a profile, and the site."""
+    """The states of all figures of a profile and of the site."""
 
     profile: str
     rows: list[Row]
@@ -35,23 +36,24 @@ class Listing:
 
     @classmethod
     def of(cls, project: Project, profile: str) -> "Listing":
-        """The states as they are now."""
+        """Return the present states."""
         stamps = cache_keys.stamps(project, profile)
         rows = [
-            _row(project, profile, stamps, name, figure)
+            _row(project, profile, stamps, target)
             for name in project.notebooks()
-            for figure in Notebook.named(project, name).figures
+            for target in targets_of(project, name)
+            if target.figure
         ]
-        return cls(profile, rows, _site(project, profile, stamps[cache_keys.BOOK]))
+        return cls(profile, rows, _site(project, profile, stamps[Site.BUILT]))
 
     def as_json(self) -> dict[str, Any]:
-        """The same for other programs."""
+        """Return the listing as JSON, for other programs."""
         return {"profile": self.profile, "figures": [asdict(row) for row in self.rows], "site": self.site}
 
 
-def _row(project: Project, profile: str, stamps: dict[str, Path], name: str, figure: str) -> Row:
-    build = project.build(profile)
-    state = _state(project, profile, stamps, name, figure)
+def _row(project: Project, profile: str, stamps: dict[AnyTarget, Path], target: Target) -> Row:
+    name, figure, build = target.notebook, target.figure or "", project.build(profile)
+    state = _state(project, profile, stamps, target)
     folder = project.published / name if state == PUBLISHED else build.figures / name
     claims = None if store.faults(folder, figure) else store.read_record(folder, figure).claims
     origin = provenance.read(build.provenance / f"{name}.json")
@@ -65,12 +67,12 @@ def _row(project: Project, profile: str, stamps: dict[str, Path], name: str, fig
     )
 
 
-def _state(project: Project, profile: str, stamps: dict[str, Path], name: str, figure: str) -> str:
-    if cache_keys.intact(project, stamps[name]):
-        drawn = cache_keys.intact(project, stamps[cache_keys.picture_target(name, figure)])
-        return FRESH if drawn else REDRAW
-    never_here = not (project.build(profile).executed / f"{name}.ipynb").is_file()
-    if profile == DEFAULT_PROFILE and never_here and not publication_policy.departures(project, name, figure):
+def _state(project: Project, profile: str, stamps: dict[AnyTarget, Path], target: Target) -> str:
+    name, figure = target.notebook, target.figure or ""
+    if cache_keys.intact(project, stamps[Target(name)]):
+        return FRESH if cache_keys.intact(project, stamps[target]) else REDRAW
+    was_run = (project.build(profile).executed / f"{name}.ipynb").is_file()
+    if profile == DEFAULT_PROFILE and not was_run and not publication_policy.departures(project, name, figure):
         return PUBLISHED
     return STALE
 
@@ -78,8 +80,6 @@ def _state(project: Project, profile: str, stamps: dict[str, Path], name: str, f
 def _site(project: Project, profile: str, stamp: Path) -> str:
     if cache_keys.intact(project, stamp):
         return FRESH
-    if profile == DEFAULT_PROFILE:
-        content = cache_keys.published_book(project)
-        if cache_keys.intact(project, cache_keys.stamp_of(project, cache_keys.PUBLISHED_BOOK, profile, content)):
-            return PUBLISHED
+    if profile == DEFAULT_PROFILE and cache_keys.is_fresh(project, Site.PUBLISHED, profile):
+        return PUBLISHED
     return STALE if (project.site(profile) / "index.html").is_file() else NOT_BUILT

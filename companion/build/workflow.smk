@@ -1,20 +1,22 @@
-# The build graph of a book, which its Snakefile includes: a rule a notebook, then the site. Every output is a stamp that
-# bears its content key in its name, so the targets that are not there are exactly the stale ones, and Snakemake agrees
-# with `companion list` by construction.
-# With `--config tasks=1` the pieces of heavy computations are jobs too.
+# The Snakemake rules of a book, which its Snakefile includes: one per notebook, one for tasks, one for the site. Every
+# output is a stamp whose name contains its cache key, so the missing outputs are exactly the stale targets, and Snakemake
+# agrees with `companion list` by construction.
+# With `--config tasks=1` the tasks of heavy computations are jobs, too.
 import sys
 
 from companion.build import cache_keys
+from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.project import parameters
 from companion.project.paths import DEFAULT_PROFILE, Project, relative
 
 project = Project(Path(workflow.basedir))
 
 
-def asked_for(megabytes):
-    """What a scheduler is asked for; on one machine it means nothing. A job may take as long as one step may, in minutes.
+def resources_of_a_job(megabytes):
+    """Return the resources that a scheduler is asked for; a local build ignores them.
 
-    A job that is sent again asks for more: few take more than most (decision 8 has what was measured).
+    The runtime, in minutes, is the longest that one cell may take. A job that is submitted again asks for more memory:
+    few jobs need more than the usual amount (decision 8 has the measurements).
     """
     runtime = int(60 * project.settings.hours_a_step)
     return {"mem_mb": lambda wildcards, attempt: megabytes * attempt, "runtime": runtime}
@@ -25,28 +27,28 @@ project.require_profile(profile)
 if workflow.is_main_process:
     parameters.check_profiles(project)
     cache_keys.discard_damaged(project, profile)
-command = [sys.executable, "-m", "companion"]  # the shell sees each word quoted, `{command:q}`
+command = [sys.executable, "-m", "companion"]  # `{command:q}` quotes each word for the shell
 names = project.notebooks()
 stamps = cache_keys.stamps(project, profile)
 
 
 def below(paths):
-    """Paths as Snakemake is given them: from the root, whose own name may hold braces, which would be wildcards."""
+    """Return paths relative to the root: the name of the root may contain braces, which would be wildcards."""
     return [relative(path, project.root) for path in paths]
 
 
-site_stamp = stamps.pop(cache_keys.BOOK)
-stale = [name for name in names if not cache_keys.intact(project, stamps[name])]
-pieces = {name: [] for name in names}
-if config.get("tasks") and workflow.is_main_process:  # a job has its target, and need not know what others there are
-    from companion.build import precompute  # imports the chapters that have pieces, so only when asked for
+site_stamp = stamps.pop(cache_keys.Site.BUILT)
+stale = [name for name in names if not cache_keys.intact(project, stamps[Target(name)])]
+tasks = {name: [] for name in names}
+if config.get("tasks") and workflow.is_main_process:  # the process of a job needs no list of tasks
+    from companion.build import task_cache  # imports the chapters that have tasks
 
-    pieces |= {name: below(precompute.files(project, name, profile).values()) for name in stale}
+    tasks |= {name: below(task_cache.files(project, RunSpec(name, profile)).values()) for name in stale}
 
 
-def drawn(notebook):
-    """The stamps of its pictures, by figure."""
-    return {target.split("-")[1]: stamps[target] for target in cache_keys.pictures(project, notebook)}
+def pictures_of(notebook):
+    """Return the stamps of the notebook's pictures, by target."""
+    return {target: stamps[target] for target in targets_of(project, notebook) if target.figure}
 
 
 workdir: str(project.root)
@@ -63,26 +65,26 @@ rule figures:
 
 
 for notebook in names:
-    missing = {figure: stamp for figure, stamp in drawn(notebook).items() if not stamp.is_file()}
+    missing = {target: stamp for target, stamp in pictures_of(notebook).items() if not stamp.is_file()}
 
-    if notebook in stale:  # its kernel draws every picture
+    if notebook in stale:  # the run also draws every picture
 
         rule:
             name:
                 f"notebook_{notebook}"
             input:
-                # a piece's key is in its path, so only its being there matters
-                ancient(pieces[notebook]),
+                # the path contains the key of the tasks, so only its existence matters
+                ancient(tasks[notebook]),
             output:
-                below([stamps[notebook], *drawn(notebook).values()]),
+                below([stamps[Target(notebook)], *pictures_of(notebook).values()]),
             params:
                 notebook=notebook,
             resources:
-                **asked_for(megabytes=4000),
+                **resources_of_a_job(megabytes=4000),
             shell:
                 "{command:q} run {params.notebook} --profile {profile:q}"
 
-    elif missing:  # no kernel: what is out of date is drawn again
+    elif missing:  # the numbers are fresh: only pictures are redrawn
 
         rule:
             name:
@@ -90,31 +92,31 @@ for notebook in names:
             output:
                 below(missing.values()),
             params:
-                figures=[f"{notebook}/{figure}" for figure in missing],
+                figures=[str(target) for target in missing],
             shell:
                 "{command:q} redraw {params.figures} --profile {profile:q}"
 
 
-rule piece:
+rule task:
     output:
-        below([project.build(profile).pieces / "{notebook}.{key}" / "{piece}.npz"]),
+        below([project.build(profile).tasks / "{notebook}.{key}" / "{task}.npz"]),
     wildcard_constraints:
         notebook=r"\w+",
         key=r"[0-9a-f]+",
-        piece=r"[^/]+",
+        task=r"[^/]+",
     resources:
-        **asked_for(megabytes=2000),
+        **resources_of_a_job(megabytes=2000),
     shell:
-        "{command:q} task {wildcards.notebook} {wildcards.piece:q} --profile {profile:q}"
+        "{command:q} task {wildcards.notebook} {wildcards.task:q} --profile {profile:q}"
 
 
 rule book:
     input:
-        # the book's key holds theirs, so only their being there matters, not which file is younger
+        # the key of the site contains the others, so only their existence matters, not which file is newer
         ancient(below(stamps.values())),
     output:
         below([site_stamp]),
     resources:
-        **asked_for(megabytes=4000),
+        **resources_of_a_job(megabytes=4000),
     shell:
         "{command:q} site --profile {profile:q}"

@@ -14,11 +14,11 @@ from rich.status import Status
 
 from companion.build import cache_keys, fork_server, publication_policy
 from companion.build.progress import STARTED, Progress, known_seconds, time_needed
+from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors
 from companion.io import atomic, processes
 from companion.io.errors import UserError
 from companion.project import parameters
-from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Build, Project
 
 
@@ -56,10 +56,9 @@ def build(
     if target not in ("site", "figures"):
         raise UserError(f"`--target` must be `site` or `figures`. Got {target!r}.")
     stamps = cache_keys.stamps(project, profile)
-    stale = [name for name in project.notebooks() if not cache_keys.intact(project, stamps[name])]
+    stale = [name for name in project.notebooks() if not cache_keys.intact(project, stamps[Target(name)])]
     for name in stale:  # the parameters of a fresh notebook were checked when it ran
-        notebook = Notebook.named(project, name)
-        parameters.check(project, notebook, parameters.resolve(project, notebook, profile))
+        RunSpec(name, profile).check(project)
     seconds = known_seconds(project, profile, stale)
     if dry_run:
         _print_plan(project, profile, target, tasks)
@@ -119,9 +118,9 @@ def _print_plan(project: Project, profile: str, target: str, tasks: bool) -> Non
     for step in steps:
         console.print(f"{STARTED} {step.verb} {step.what}: {escaped('; '.join(step.why))}", soft_wrap=True)
         if tasks and step.verb == plan.RUN:
-            from companion.build import precompute
+            from companion.build import task_cache
 
-            files = precompute.files(project, step.what, profile).values()
+            files = task_cache.files(project, RunSpec(step.what, profile)).values()
             if missing := sum(not file.is_file() for file in files):
                 console.print(f"  first: {missing} of its {len(files)} tasks")
     if not steps:
@@ -142,7 +141,7 @@ def _show_output(process: subprocess.Popen[str], build: Build, progress: Progres
         updater = threading.Thread(target=update, args=(status,), daemon=True)
         updater.start()
         for line in lines:
-            console.print(progress.told(line.rstrip(), time.monotonic()), markup=False, soft_wrap=True)
+            console.print(progress.annotate(line.rstrip(), time.monotonic()), markup=False, soft_wrap=True)
         ended.set()
     process.wait()
 
@@ -151,7 +150,6 @@ def _restore_published(project: Project) -> None:
     """Publish fresh results whose files in `figures/` are missing or changed, after a kill or a manual edit."""
     stamps = cache_keys.stamps(project, DEFAULT_PROFILE)
     for name in project.notebooks():
-        targets = [name, *cache_keys.pictures(project, name)]
-        fresh = all(cache_keys.intact(project, stamps[target]) for target in targets)
+        fresh = all(cache_keys.intact(project, stamps[target]) for target in targets_of(project, name))
         if fresh and publication_policy.publish_figures(project, name):
-            cache_keys.forget(project.build(DEFAULT_PROFILE), cache_keys.BOOK)
+            cache_keys.forget(project.build(DEFAULT_PROFILE), cache_keys.Site.BUILT)

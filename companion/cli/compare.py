@@ -53,4 +53,4 @@ def _folder_of(name: str) -> Path:
     names = [run.name for run in all_runs(project)]
     if name not in names:
         raise UserError(f"There is no folder and no custom run {name!r}. {did_you_mean(name, names)}")
-    return project.own_build(name).folder
+    return project.custom_build(name).folder

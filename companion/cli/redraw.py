@@ -6,8 +6,8 @@ import typer
 
 from companion.build import cache_keys
 from companion.build.progress import DONE
+from companion.build.run_spec import Target, targets_of
 from companion.cli.terminal import ONE_NOTEBOOK, Profile, app, console, report_errors
-from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 
@@ -37,22 +37,22 @@ def redraw(
 
     project = Project.here()
     project.require_profile(profile)
-    targets = redrawing.named(project, figures) if figures else _out_of_date(project, profile)
+    targets = redrawing.figures_named(project, figures) if figures else _out_of_date(project, profile)
     if not targets:
         console.print("All pictures are up to date.")
-    for name, figure in targets:
-        replaced = redrawing.draw(project, name, figure, profile)
-        place = f"; replaced in figures/{name}: {', '.join(replaced)}" if replaced else ""
-        console.print(f"[green]{DONE}[/] {name}/{figure} redrawn{place}", soft_wrap=True)
+    for target in targets:
+        replaced = redrawing.redraw(project, target, profile)
+        place = f"; replaced in figures/{target.notebook}: {', '.join(replaced)}" if replaced else ""
+        console.print(f"[green]{DONE}[/] {target} redrawn{place}", soft_wrap=True)
 
 
-def _out_of_date(project: Project, profile: str) -> list[tuple[str, str]]:
-    """Return notebook and name of the figures whose numbers are fresh and whose picture is not."""
+def _out_of_date(project: Project, profile: str) -> list[Target]:
+    """Return the figures whose numbers are fresh and whose picture is not."""
     stamps = cache_keys.stamps(project, profile)
     return [
-        (name, figure)
+        target
         for name in project.notebooks()
-        if cache_keys.intact(project, stamps[name])
-        for figure in Notebook.named(project, name).figures
-        if not cache_keys.intact(project, stamps[cache_keys.picture_target(name, figure)])
+        if cache_keys.intact(project, stamps[Target(name)])
+        for target in targets_of(project, name)
+        if target.figure and not cache_keys.intact(project, stamps[target])
     ]

@@ -1,10 +1,11 @@
 """`companion run`: run one notebook."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from companion.build.progress import DONE, STARTED
+from companion.build.run_spec import RunSpec
 from companion.cli.terminal import (
     ONE_NOTEBOOK,
     NotebookName,
@@ -17,10 +18,13 @@ from companion.cli.terminal import (
     open_page,
     report_errors,
 )
-from companion.io.errors import ClaimsFailed, UserError
+from companion.io.errors import UserError
 from companion.project import parameters, provenance
 from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
+
+if TYPE_CHECKING:
+    from companion.build.execution import RunResult
 
 
 @app.command(context_settings={"allow_extra_args": True}, rich_help_panel=ONE_NOTEBOOK)
@@ -65,44 +69,46 @@ def run(
     parameters.require_one_word(parameter or [], words)
     if context.args:
         raise UserError(f"`companion run` takes one notebook. Got {' '.join((notebook, *context.args))}.")
-    project.require_notebook(notebook)
-    project.require_profile(profile)
-    source = Notebook.named(project, notebook)
     if list_parameters:
-        _print_parameters(project, source)
+        project.require_profile(profile)
+        _print_parameters(project, Notebook.named(project, notebook))
         return
     overrides = parameters.given_once(map(parameters.parse_assignment, parameter or []))
-    parameters.check(project, source, parameters.resolve(project, source, profile, overrides))
-    if figure:
-        source.require_figure(figure)
-    if show and not (overrides or figure or isolated):
+    spec = RunSpec(notebook, profile, overrides, figure, isolated)
+    if show and not spec.is_custom:
         raise UserError(
             "`--open` shows the page of a custom run. Add `-p`, `--figure` or `--isolated`, or open the site with "
             "`companion serve --open`."
         )
-    from companion.build import execution
-
-    console.print(f"{STARTED} {notebook}{f'/{figure}' if figure else ''} ({profile})")
-    try:
-        report = execution.run(project, notebook, profile, overrides, figure, apart=isolated)
-    except ClaimsFailed:
-        if show:
-            open_page(execution.own_build(project, notebook, profile, overrides, figure).page)
-        raise
-    claims = f"{counted(report.claims, 'claim')} {'holds' if report.claims == 1 else 'hold'}"
+    result = _run(project, spec, show)
+    claims = f"{counted(len(result.claims), 'claim')} {'holds' if len(result.claims) == 1 else 'hold'}"
     console.print(
-        f"[green]{DONE}[/] {notebook}: {counted(len(report.figures), 'figure')}, {claims}, {report.seconds:.0f} s. "
-        f"{escaped(report.folder)}",
+        f"[green]{DONE}[/] {notebook}: {counted(len(result.figures), 'figure')}, {claims}, {result.seconds:.0f} s. "
+        f"{escaped(result.folder)}",
         soft_wrap=True,
     )
-    if report.edited:
+    if result.edited:
         console.print(f"  {notebook} was edited while it ran: it is stale and was not published. Run it again.")
-    if report.page:
-        console.print(f"  compared with the published figures: {escaped(report.page)}", soft_wrap=True)
-        if show:
-            open_page(report.page)
-    if report.replaced:
-        console.print(f"  replaced in figures/{notebook}: {', '.join(report.replaced)}", soft_wrap=True)
+    if spec.is_custom:
+        console.print(f"  compared with the published figures: {escaped(result.build.page)}", soft_wrap=True)
+    if result.replaced:
+        console.print(f"  replaced in figures/{notebook}: {', '.join(result.replaced)}", soft_wrap=True)
+
+
+def _run(project: Project, spec: RunSpec, show: bool) -> "RunResult":
+    """Make the run; for a custom run also write its page, open it if `show`, and require its claims."""
+    from companion.build import execution
+
+    console.print(f"{STARTED} {spec}")
+    if not spec.is_custom:
+        return execution.run(project, spec)
+    from companion.runs.run_custom import require_claims, run_custom
+
+    result = run_custom(project, spec)
+    if show:
+        open_page(result.build.page)
+    require_claims(spec.notebook, result.claims, result.build.page)
+    return result
 
 
 def _print_parameters(project: Project, notebook: Notebook) -> None:

@@ -22,7 +22,7 @@ def runs(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for o
     """
     from companion.runs.custom_runs import all_runs
 
-    summaries = [run.in_short() for run in all_runs(Project.here())]
+    summaries = [run.summary() for run in all_runs(Project.here())]
     if as_json:
         typer.echo(atomic.dump_json(summaries), nl=False)
         return

@@ -7,7 +7,6 @@ from string import Template
 
 from ruamel.yaml import YAML
 
-from companion.build.cache_keys import BOOK
 from companion.io.atomic import write_text
 from companion.io.errors import UserError
 from companion.project.paths import Project, relative
@@ -26,8 +25,8 @@ def create_notebook(project: Project, name: str) -> list[str]:
     """Create a notebook and its chapter, add it to profiles and table of contents; return the paths of all files."""
     chapters = project.settings.chapters
     _require_name(name)
-    if name in (BOOK, chapters, *project.settings.science):
-        raise UserError(f"{name!r} is the name of a build target or of a package of this book. Choose another name.")
+    if name in (project.book.name, chapters, *project.settings.science):
+        raise UserError(f"{name!r} is the name of a folder or of a package of this book. Choose another name.")
     figure = figure_of(name)
     texts = {
         project.notebook(name): _notebook(project, name),

@@ -65,17 +65,18 @@ def sweep(
     project = Project.here()
     project.require_profile(profile)
     sweeps = sweeping.plan(project, notebooks or [], parameter or [], profile)
-    missing = [(planned, point) for planned in sweeps for point in planned.points if not planned.is_there(point)]
-    total = sum(len(planned.points) for planned in sweeps)
+    missing = [run.spec for planned in sweeps for run in planned.runs if not planned.is_cached(run)]
+    total = sum(len(planned.runs) for planned in sweeps)
     console.print(f"{STARTED} Running {len(missing)} of {total} ({total - len(missing)} cached)")
     failed = 0
     with bars.Progress(*bars.Progress.get_default_columns(), bars.MofNCompleteColumn(), console=console) as bar:
         runs = bar.add_task("Runs", total=len(missing))
-        for planned, point, error in sweeping.run(missing, cores):
+        for spec, error in sweeping.run(project, missing, cores):
             bar.advance(runs)
             if error:
                 failed += 1
-                console.print(f"[red]✗[/] {planned.name} at {point}: {escaped(error)}", soft_wrap=True)
+                point = escaped(str(dict(spec.parameters)))
+                console.print(f"[red]✗[/] {spec.notebook} at {point}: {escaped(error)}", soft_wrap=True)
     broken = sum(_show_claims(finished, sweeping.write(finished)) for finished in sweeps)
     if failed:
         raise UserError(f"{counted(failed, 'run')} failed; the errors are above. The results of the others are kept.")
@@ -87,7 +88,7 @@ def _show_claims(sweep: "Sweep", claims: "DataFrame") -> int:
     """Print how often each claim of a sweep holds; return the number of failures."""
     if claims.empty:
         return 0
-    title = f"{sweep.name}, {counted(len(sweep.points), 'run')}"
+    title = f"{sweep.name}, {counted(len(sweep.runs), 'run')}"
     table = Table("claim", "holds", "largest deviation", title=title, title_justify="left")
     for claim, outcomes in claims.groupby("claim", sort=False):
         holds = sum(outcomes["holds"])

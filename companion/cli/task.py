@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from companion.build.progress import DONE, STARTED
+from companion.build.run_spec import RunSpec
 from companion.cli.terminal import ONE_NOTEBOOK, NotebookName, Profile, app, console, report_errors
 from companion.io import atomic
 from companion.project.paths import DEFAULT_PROFILE, Project
@@ -30,13 +31,12 @@ def task(
 
         companion task first_figure --profile full
     """
-    from companion.build import precompute
+    from companion.build import task_cache
 
     project = Project.here()
-    project.require_notebook(notebook)
-    project.require_profile(profile)
+    spec = RunSpec(notebook, profile)
     if name is None:
-        files = precompute.files(project, notebook, profile)
+        files = task_cache.files(project, spec)
         for task_name, file in files.items():
             console.print(f"[green]{DONE}[/]" if file.is_file() else " ", task_name)
         console.print(f"{sum(file.is_file() for file in files.values())} of {len(files)} tasks are cached.")
@@ -44,5 +44,5 @@ def task(
     console.print(f"{STARTED} {notebook}/{name} ({profile})")
     start = time.monotonic()
     with atomic.announced(project.build(profile).running / f"{notebook}-{name}"):
-        precompute.compute(project, notebook, name, profile)
+        task_cache.compute(project, spec, name)
     console.print(f"[green]{DONE}[/] {notebook}/{name}: {time.monotonic() - start:.0f} s")

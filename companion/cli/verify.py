@@ -60,7 +60,7 @@ def verify(
         progress, failures = Progress(known_seconds(home, DEFAULT_PROFILE, names), cores), {}
 
         def report(line: str) -> None:
-            console.print(progress.told(line, time.monotonic()), markup=False, soft_wrap=True)
+            console.print(progress.annotate(line, time.monotonic()), markup=False, soft_wrap=True)
 
         with closing(verification.run(names, cores, lambda name: report(f"{STARTED} {name}"))) as ended:
             for name, failure in ended:
@@ -70,7 +70,7 @@ def verify(
             verdict for name in names if name not in failures for verdict in verification.verdicts(project, name)
         ]
         differing = _show_verdicts(verdicts)
-        unclaimed = [] if notebooks else verification.strangers(project)
+        unclaimed = [] if notebooks else verification.orphaned_folders(project)
     for name in unclaimed:
         console.print(f"{escaped(verification.published / name)} belongs to no notebook.", soft_wrap=True)
     if failures:
@@ -93,7 +93,7 @@ def _show_verdicts(verdicts: "list[Verdict]") -> int:
         for row, difference in enumerate(verdict.differences):
             table.add_row(
                 "" if row else f"[red]✗[/] {verdict.figure}",
-                *map(escaped, (difference.what, f"{difference.by:.3g}", difference.published, difference.here)),
+                *map(escaped, (difference.what, f"{difference.by:.3g}", difference.published, difference.recomputed)),
             )
     show_table(table)
     return sum(bool(verdict.differences) for verdict in verdicts)

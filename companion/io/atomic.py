@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import glob
 import json
 import os
 import shutil
@@ -113,8 +114,8 @@ def _replace_one_by_one(new: Path, target: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, waiting: str) -> Iterator[None]:
-    """Hold an exclusive lock on `path`; print `waiting` if another process holds it.
+def locked(path: Path, waiting: str) -> Iterator[bool]:
+    """Hold an exclusive lock on `path`; yield whether another process held it, in which case `waiting` is printed.
 
     The operating system releases the lock however the process ends.
     """
@@ -122,13 +123,15 @@ def locked(path: Path, waiting: str) -> Iterator[None]:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, fallback_to_soft=False)  # a soft lock would survive a killed process
+    waited = False
     try:
         lock.acquire(blocking=False)
     except Timeout:
+        waited = True
         print(waiting, flush=True)
         lock.acquire()
     try:
-        yield
+        yield waited
     finally:
         lock.release()
 
@@ -184,8 +187,7 @@ def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
     so no running process uses them.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    for leftover in parent.glob(f"{prefix}-*"):
-        remove_folder(leftover)
+    remove_staging_folders(parent, prefix)
     folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=parent))
     try:
         yield folder
@@ -193,9 +195,18 @@ def staging_folder(parent: Path, prefix: str) -> Iterator[Path]:
         remove_folder(folder)
 
 
+def remove_staging_folders(parent: Path, prefix: str) -> None:
+    """Remove the staging folders of exactly this `prefix` that killed processes left."""
+    # the rest of the name has eight characters without a hyphen: the folders of the prefix `a-b` do not match `a`
+    suffix = f"-{'[a-z0-9_]' * 8}"
+    for hidden in ("", "."):
+        for folder in parent.glob(f"{hidden}{glob.escape(prefix)}{suffix}"):
+            remove_folder(folder)
+
+
 def remove_folder(path: Path) -> None:
     """Remove a folder, even if a terminating kernel still writes into it: rename the folder, then remove it."""
-    renamed = path.with_name(f".{path.name}")
+    renamed = path if path.name.startswith(".") else path.with_name(f".{path.name}")
     with suppress(OSError):
         path.rename(renamed)
     shutil.rmtree(renamed, ignore_errors=True)

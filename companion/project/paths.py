@@ -183,7 +183,7 @@ class Project:
         """Return the paths of the build of `profile`."""
         return Build(self.generated / profile, self.generated / "provenance" / profile)
 
-    def own_build(self, name: str) -> "Build":
+    def custom_build(self, name: str) -> "Build":
         """Return the paths of a custom run, given the name of its folder."""
         return Build(self.runs / name, self.runs / name / "provenance")
 
@@ -249,15 +249,24 @@ class Build:
     def stamps(self) -> Path:
         """The folder of the stamp files, `<target>.<cache key>.json`.
 
-        A stamp file exists exactly if the target was built from the content that the key identifies. The file
-        `made_of/<target>.json` lists this content.
+        A stamp file exists exactly if the target was built from the content that the key identifies.
         """
         return self.folder / "keys"
 
     @property
-    def pieces(self) -> Path:
+    def made_of(self) -> Path:
+        """The folder of the contents of the last keys, part by part: `<target>.json`."""
+        return self.folder / "made_of"
+
+    @property
+    def run_spec(self) -> Path:
+        """The file with the specification of a custom run."""
+        return self.folder / "run.json"
+
+    @property
+    def tasks(self) -> Path:
         """The folder of the results of tasks, `<notebook>.<cache key>/<task>.npz`."""
-        return self.folder / "pieces"
+        return self.folder / "tasks"
 
     @property
     def running(self) -> Path:

@@ -1,10 +1,11 @@
-"""Custom runs, with other parameters or of one figure: their parameters, claims and provenance."""
+"""Custom runs, with changed parameters or of one figure: their parameters, claims and provenance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from companion.build.run_spec import RunSpec
 from companion.figures import store
 from companion.figures.record import ClaimRecord, FigureRecord
 from companion.project import provenance
@@ -14,24 +15,25 @@ from companion.project.paths import Build, Project
 
 @dataclass(frozen=True)
 class Run:
-    """One such run, by the name of its folder in `_build/runs/`: `<notebook>[-<figure>]-<digest>`."""
+    """A custom run: the name of its folder in `_build/runs/`, and its specification, which the folder contains."""
 
     project: Project
     name: str
+    spec: RunSpec
 
     @property
     def notebook(self) -> str:
-        """Which notebook was run."""
-        return self.name.partition("-")[0]
+        """The name of the notebook that was run."""
+        return self.spec.notebook
 
     @property
     def build(self) -> Build:
-        """Where its results are."""
-        return self.project.own_build(self.name)
+        """The files of the run."""
+        return self.project.custom_build(self.name)
 
     @cached_property
     def records(self) -> dict[str, FigureRecord]:
-        """The record of each of its figures that is there with all its files, in the order of the notebook."""
+        """The records of its figures whose files are intact, in the order of the notebook."""
         folder = self.build.figures / self.notebook
         names = [name for name in store.names_in(folder) if not store.faults(folder, name)]
         if self.notebook in self.project.notebooks():
@@ -41,23 +43,25 @@ class Run:
 
     @property
     def claims(self) -> list[ClaimRecord]:
-        """Those of all its figures."""
+        """The claims of all its figures."""
         return [claim for record in self.records.values() for claim in record.claims]
 
     @property
     def changed(self) -> dict[str, tuple[Any, Any]]:
-        """Which parameters are not those of the published figures: what they are there, and here."""
+        """The parameters that differ from those of the published figures, as pairs (published, this run)."""
         published = published_parameters(self.project, self.notebook)
-        mine = next((record.parameters for record in self.records.values()), {})
-        return {name: (published.get(name), value) for name, value in mine.items() if published.get(name, ...) != value}
+        values = next((record.parameters for record in self.records.values()), {})
+        return {
+            name: (published.get(name), value) for name, value in values.items() if published.get(name, ...) != value
+        }
 
     @property
     def origin(self) -> dict[str, Any] | None:
-        """When it began, how long it took, on what, with which versions."""
+        """The provenance of the run: start, duration, device and versions."""
         return provenance.read(self.build.provenance / f"{self.notebook}.json")
 
-    def in_short(self) -> dict[str, Any]:
-        """What `companion runs` tells of it; of a changed parameter, what is published and what it is here."""
+    def summary(self) -> dict[str, Any]:
+        """Return what `companion runs` shows; a changed parameter is a pair (published, this run)."""
         origin = self.origin or {}
         return {
             "name": self.name,
@@ -72,10 +76,13 @@ class Run:
 
 
 def all_runs(project: Project) -> list[Run]:
-    """The runs that left figures, the newest last."""
-    folders = sorted(path.name for path in project.runs.iterdir()) if project.runs.is_dir() else []
-    found = [run for run in (Run(project, name) for name in folders) if run.records]
-    return sorted(found, key=lambda run: (run.origin or {}).get("started", ""))
+    """Return the custom runs that have figures, the newest last."""
+    runs = []
+    for name in sorted(path.name for path in project.runs.iterdir()) if project.runs.is_dir() else []:
+        spec = RunSpec.read(project.custom_build(name))
+        if spec and (run := Run(project, name, spec)).records:
+            runs.append(run)
+    return sorted(runs, key=lambda run: (run.origin or {}).get("started", ""))
 
 
 def published_parameters(project: Project, notebook: str) -> Mapping[str, Any]:

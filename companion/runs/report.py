@@ -16,18 +16,19 @@ from companion.figures.plain_math import as_html, bound, caption_as_html, number
 from companion.figures.record import ClaimRecord, ColumnRecord
 from companion.figures.tolerances import ColumnMovement, Movement, movement
 from companion.io import atomic
-from companion.project.paths import Project
 from companion.runs.custom_runs import Run
 
 LIGHT, DARK = ".svg", ".dark.svg"
 
 
-def write(project: Project, name: str) -> Path:
-    """Write the page of the run in the folder `name`, from what it left and from what is published now; its path."""
-    run = Run(project, name)
+def write(run: Run) -> Path:
+    """Write the page of a custom run, compared with what is published now, and return its path.
+
+    The caller holds the lock of the run.
+    """
     _copy_published(run)
     parts = [_figure(run, figure) for figure in run.records]
-    title = f"{run.notebook}: a run of your own"
+    title = f"{run.notebook}: custom run"
     text = PAGE.format(
         title=_text(title),
         style=STYLE,
@@ -42,8 +43,8 @@ def write(project: Project, name: str) -> Path:
 
 
 def _copy_published(run: Run) -> None:
-    """The published pictures, light and dark, of the figures that are published whole."""
-    with atomic.staging_folder(run.build.staging, "published") as staging:
+    """Copy the published pictures, light and dark, of the figures whose published files are intact."""
+    with atomic.staging_folder(run.build.staging, run.notebook) as staging:
         new = staging / "published"
         new.mkdir()
         for figure in filter(lambda figure: _is_published(run, figure), run.records):
@@ -67,15 +68,15 @@ def _movement(run: Run, figure: str) -> Movement | None:
 
 def _changed(run: Run) -> str:
     if not run.changed:
-        return "<p>Every parameter is that of the published figures.</p>"
+        return "<p>All parameters are those of the published figures.</p>"
     rows = [(_code(name), _value(old), _value(new)) for name, (old, new) in run.changed.items()]
-    return _table(("parameter", "published", "here"), rows)
+    return _table(("parameter", "published", "this run"), rows)
 
 
 def _origin(run: Run) -> str:
     origin = run.origin
     if origin is None:
-        return "<p>When and where it ran was not recorded.</p>"
+        return "<p>Time, machine and versions of this run were not recorded.</p>"
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
     device = f" on {origin['device']}" if origin["device"] else ""
     profile = next(iter(run.records.values())).profile
@@ -96,35 +97,37 @@ def _summary(run: Run) -> str:
         held, claims = sum(claim.holds for claim in record.claims), len(record.claims)
         mark = "" if not claims else _mark(held == claims) + " "
         link = f'<a href="#{_text(figure)}">{_text(figure)}</a>'
-        rows.append((link, f"{mark}{held} of {claims}", _in_short(_movement(run, figure))))
-    return _table(("figure", "claims that hold", "moved furthest from what is published"), rows)
+        rows.append((link, f"{mark}{held} of {claims}", _largest_movement(_movement(run, figure))))
+    return _table(("figure", "claims that hold", "column that moved most"), rows)
 
 
-def _in_short(moved: Movement | None) -> str:
+def _largest_movement(moved: Movement | None) -> str:
     if moved is None:
         return "not published"
     if moved.other_rows:
-        return "other rows"
+        return "different rows"
     if not moved.by:
         return "nothing moved"
     return f"{_code(moved.columns[0].name)}, {_times(moved.by)}"
 
 
 def _figure(run: Run, figure: str) -> str:
-    record, mine = run.records[figure], f"figures/{run.notebook}/{figure}"
-    published = run.project.published / run.notebook
-    other = store.read_record(published, figure) if _is_published(run, figure) else None
-    beside = _panel("published", f"published/{figure}", other.alt) if other else "<p>This figure is not published.</p>"
+    record, base = run.records[figure], f"figures/{run.notebook}/{figure}"
+    published = None
+    published_panel = "<p>This figure is not published.</p>"
+    if _is_published(run, figure):
+        published = store.read_record(run.project.published / run.notebook, figure)
+        published_panel = _panel("published", f"published/{figure}", published.alt)
     return FIGURE.format(
         id=_text(figure),
         caption=caption_as_html(" ".join(record.caption.split("\n\n")[0].split())),
-        mine=_panel("here", mine, record.alt),
-        published=beside,
+        custom=_panel("this run", base, record.alt),
+        published=published_panel,
         moved=_moved(_movement(run, figure), record.columns),
-        claims=_claims(record.claims, other.claims if other else ()),
-        csv=_text(f"{mine}{store.DATA}"),
+        claims=_claims(record.claims, published.claims if published else ()),
+        csv=_text(f"{base}{store.DATA}"),
         unrounded=_text(f"tables/{run.notebook}/{figure}{store.DATA}"),
-        png=_text(f"{mine}.png"),
+        png=_text(f"{base}.png"),
     )
 
 
@@ -143,13 +146,13 @@ def _moved(moved: Movement | None, columns: Mapping[str, ColumnRecord]) -> str:
     if moved.other_rows:
         return f"<p>The table is not compared number by number: {_text(moved.other_rows)}.</p>"
     worst = moved.columns[0]
-    verdict = "A rebuild may do so." if moved.reproduces else "More than a rebuild may."
+    verdict = "A rebuild may move it that far." if moved.reproduces else "A rebuild may not move it that far."
     if not moved.by:
         return "<p>No number moved.</p>"
     rows = [_row(column, columns) for column in moved.columns]
-    table = _table(("column", "moved by", "in row", "published", "here", "meaning"), rows)
+    table = _table(("column", "moved by", "in row", "published", "this run", "meaning"), rows)
     return (
-        f"<details><summary>Furthest moved: {_code(worst.name)}, {_times(worst.by)}. {verdict}</summary>{table}"
+        f"<details><summary>Largest movement: {_code(worst.name)}, {_times(worst.by)}. {verdict}</summary>{table}"
         "</details>"
     )
 
@@ -161,21 +164,22 @@ def _row(column: ColumnMovement, columns: Mapping[str, ColumnRecord]) -> tuple[s
     return _code(column.name), together, *place, _text(declared.meaning)
 
 
-def _claims(mine: Iterable[ClaimRecord], published: Iterable[ClaimRecord]) -> str:
-    there = {claim.id: claim for claim in published}
+def _claims(claims: Iterable[ClaimRecord], published_claims: Iterable[ClaimRecord]) -> str:
+    published = {claim.id: claim for claim in published_claims}
     items = []
-    for claim in mine:
-        before = there.get(claim.id)
-        then = f"published {number(before.measured)} {_mark(before.holds)}" if before else "not published"
-        other, caught = claim.alternative, ""
-        if other and not claim.catches_alternative:
-            caught = f" It would hold for its alternative too: {as_html(other.theory)} ({number(other.measured)})."
+    for claim in claims:
+        old = published.get(claim.id)
+        comparison = f"published {number(old.measured)} {_mark(old.holds)}" if old else "not published"
+        alternative, warning = claim.alternative, ""
+        if alternative and not claim.catches_alternative:
+            theory = f"{as_html(alternative.theory)} ({number(alternative.measured)})"
+            warning = f" It would hold for its alternative too: {theory}."
         items.append(
             f"<li>{_mark(claim.holds)} {as_html(claim.statement)} <cite>{_text(claim.source)}</cite><br>"
-            f"<small>Measured <b>{number(claim.measured)}</b>, {then}; {bound(claim)}.{caught}</small>"
+            f"<small>Measured <b>{number(claim.measured)}</b>, {comparison}; {bound(claim)}.{warning}</small>"
             "</li>"
         )
-    return f'<ul class="claims">{"".join(items)}</ul>' if items else "<p>This picture makes no claim.</p>"
+    return f'<ul class="claims">{"".join(items)}</ul>' if items else "<p>This figure has no claim.</p>"
 
 
 def _mark(holds: bool) -> str:
@@ -184,13 +188,13 @@ def _mark(holds: bool) -> str:
 
 def _times(by: float) -> str:
     if math.isinf(by):
-        return '<span class="fails">finite in one of the two only</span>'
+        return '<span class="fails">finite in only one of the two</span>'
     text = f"{by:.2g} tolerances" if by else "not at all"
     return f'<span class="fails">{text}</span>' if by > 1 else text
 
 
 def _value(value: Any) -> str:
-    """A parameter, or a number of a table."""
+    """Return the text of a parameter or of a number in a table."""
     if value is None:
         return "—"
     return _text(f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False))
@@ -201,7 +205,7 @@ def _code(name: str) -> str:
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Its cells are HTML already."""
+    """Return a table; its cells are already HTML."""
     head = "".join(f"<th>{cell}</th>" for cell in header)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -225,12 +229,12 @@ PAGE = """<!DOCTYPE html>
 <h1>{title}</h1>
 {changed}
 {origin}
-<h2>In short</h2>
+<h2>Summary</h2>
 {summary}
-<p><small>A tolerance is how far a rebuild may move a published number: five standard errors, and 10⁻⁶ of its value
-where it is exact.</small></p>
+<p><small>A tolerance is the largest movement that a rebuild may make in a published number: five standard errors, or
+10⁻⁶ of its value if it is exact.</small></p>
 {figures}
-<footer><p>The notebook as it ran: <a href="{executed}">{executed}</a></p></footer>
+<footer><p>Executed notebook: <a href="{executed}">{executed}</a></p></footer>
 </main>
 </body>
 </html>
@@ -239,7 +243,7 @@ where it is exact.</small></p>
 FIGURE = """<section id="{id}">
 <h2>{id}</h2>
 <p>{caption}</p>
-<div class="pair">{mine}{published}</div>
+<div class="pair">{custom}{published}</div>
 {moved}
 {claims}
 <p class="files"><a href="{csv}">numbers</a> · <a href="{unrounded}">unrounded</a> · <a href="{png}">PNG</a></p>

@@ -1,6 +1,6 @@
-"""Sweeps: a notebook run at every combination of several values of its parameters, and what became of its claims.
+"""Sweeps: run notebooks at every combination of several values of their parameters, and collect the claims.
 
-Each point is a custom run in a separate process, kept under `_build/runs/`: a stopped sweep resumes, and a wider sweep
+Each point is a custom run in a separate process, stored in `_build/runs/`: a stopped sweep resumes, and a wider sweep
 computes only its new points.
 """
 
@@ -18,7 +18,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from companion.build import cache_keys, execution
+from companion.build import cache_keys
+from companion.build.run_spec import CheckedRun, RunSpec
 from companion.figures import store, table_io
 from companion.figures.record import ClaimRecord, FigureRecord
 from companion.figures.style import INK, PALETTES, style
@@ -28,47 +29,50 @@ from companion.project import parameters
 from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
-# How far outside its tolerance a claim is drawn: what is further away is drawn there.
+# Larger deviations of a claim, in tolerances, are drawn at this one.
 FARTHEST = 3.0
-# What `companion run` ends with when its results are there: every claim holds, or some do not.
-RAN = (0, 3)
+# The exit codes of `companion run` with complete results: every claim holds, or some do not.
+COMPLETE = (0, 3)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """One notebook and the points at which it is run: values of some of its parameters."""
+    """One notebook and its runs, one per point; the parameters of their specifications are the point."""
 
     project: Project
     name: str
     profile: str
-    points: Sequence[Mapping[str, Any]]
+    runs: Sequence[CheckedRun]
+
+    @property
+    def swept(self) -> list[str]:
+        """The names of the parameters that vary."""
+        return list(self.runs[0].spec.parameters)
 
     @property
     def folder(self) -> Path:
-        """`_build/sweeps/<notebook>-<parameters>`: what the runs came to."""
+        """The folder of the tables and the picture: `_build/sweeps/<notebook>-<parameters>`."""
         profile = [] if self.profile == DEFAULT_PROFILE else [self.profile]
-        return self.project.sweeps / "-".join([self.name, *self.points[0], *profile])
+        return self.project.sweeps / "-".join([self.name, *self.swept, *profile])
 
-    def is_there(self, point: Mapping[str, Any]) -> bool:
-        """Return whether the run at `point` is up to date."""
-        build = execution.own_build(self.project, self.name, self.profile, point)
-        stamp = cache_keys.run_stamp(self.project, build, self.name, self.profile, point)
-        return cache_keys.intact(self.project, stamp)
+    def is_cached(self, run: CheckedRun) -> bool:
+        """Return whether the result of a run is fresh."""
+        return cache_keys.intact(self.project, cache_keys.custom_stamp(self.project, run))
 
-    def records(self, point: Mapping[str, Any]) -> Iterator[tuple[FigureRecord, Path]]:
-        """Yield record and unrounded numbers of every figure of the run at `point`."""
-        build = execution.own_build(self.project, self.name, self.profile, point)
+    def records(self, run: CheckedRun) -> Iterator[tuple[FigureRecord, Path]]:
+        """Yield the record and the file of unrounded numbers of every figure of a run."""
+        build = run.build(self.project)
         for figure in Notebook.named(self.project, self.name).figures:
             table = build.tables / self.name / f"{figure}{store.DATA}"
             yield store.read_record(build.figures / self.name, figure), table
 
 
 def plan(project: Project, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:
-    """The sweeps of `names`, or of every notebook that has these parameters; all values are checked, nothing runs."""
+    """Return the sweeps of `names`, or of every notebook that has these parameters. All values are checked."""
     parameters.require_one_word(assignments, [name for name in names if name not in project.notebooks()])
     values = parameters.given_once(map(parse_values, assignments))
     if not values:
-        raise UserError("A sweep needs values to go through, for example -p seed=1:10.")
+        raise UserError("A sweep needs values of a parameter, for example -p seed=1:10.")
     for name in names:
         project.require_notebook(name)
     chosen = names or [
@@ -77,60 +81,56 @@ def plan(project: Project, names: Sequence[str], assignments: Sequence[str], pro
     if not chosen:
         raise UserError(f"No notebook has the parameters {', '.join(values)}.")
     points = [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
-    for name, point in itertools.product(chosen, points):
-        notebook = Notebook.named(project, name)
-        parameters.check(project, notebook, parameters.resolve(project, notebook, profile, point))
-    return [Sweep(project, name, profile, points) for name in chosen]
+    return [
+        Sweep(project, name, profile, [RunSpec(name, profile, point).check(project) for point in points])
+        for name in chosen
+    ]
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:
-    """`seed=1:10`, both ends included, or `length=10,100,1000`; values are read as YAML."""
+    """Return name and values of `seed=1:10`, both ends included, or `length=10,100,1000`, which is read as YAML."""
     name, _, value = text.partition("=")
     start, colon, stop = value.partition(":")
     if colon and all(end.strip().lstrip("-").isdigit() for end in (start, stop)):
-        found = list(range(int(start), int(stop) + 1))
+        values = list(range(int(start), int(stop) + 1))
     else:
-        name, found = parameters.parse_assignment(f"{name}=[{value}]" if "=" in text else text)
-    if not found:
-        raise UserError(f"A sweep goes through values, as in -p seed=1:10 or -p length=10,100. Got {text!r}.")
-    return name.strip(), found
+        name, values = parameters.parse_assignment(f"{name}=[{value}]" if "=" in text else text)
+    if not values:
+        raise UserError(f"A sweep needs at least one value, as in -p seed=1:10 or -p length=10,100. Got {text!r}.")
+    return name.strip(), values
 
 
-def run(
-    runs: Sequence[tuple[Sweep, Mapping[str, Any]]], cores: int
-) -> Iterator[tuple[Sweep, Mapping[str, Any], str | None]]:
-    """Make these runs, `cores` at a time; each as it ends, and why it has no results, if it has none."""
-    if not runs:
-        return
-    commands = {str(place): _command(sweep, point) for place, (sweep, point) in enumerate(runs)}
-    with closing(processes.run_all(commands, cores, runs[0][0].project.root)) as ended:
-        for place, finished in ended:
-            yield (*runs[int(place)], None if finished.returncode in RAN else finished.stderr.strip())
+def run(project: Project, specs: Sequence[RunSpec], cores: int) -> Iterator[tuple[RunSpec, str | None]]:
+    """Make these runs, `cores` at a time; yield each as it ends, with the error message if it has no results."""
+    commands = {str(index): _command(spec) for index, spec in enumerate(specs)}
+    with closing(processes.run_all(commands, cores, project.root)) as ended:
+        for index, finished in ended:
+            yield specs[int(index)], None if finished.returncode in COMPLETE else finished.stderr.strip()
 
 
-def _command(sweep: Sweep, point: Mapping[str, Any]) -> list[str]:
-    given = [word for name, value in point.items() for word in ("-p", f"{name}={json.dumps(value)}")]
-    return [sys.executable, "-m", "companion", "run", sweep.name, *given, "--profile", sweep.profile]
+def _command(spec: RunSpec) -> list[str]:
+    options = [word for name, value in spec.parameters.items() for word in ("-p", f"{name}={json.dumps(value)}")]
+    return [sys.executable, "-m", "companion", "run", spec.notebook, *options, "--profile", spec.profile]
 
 
 def claims(sweep: Sweep) -> pd.DataFrame:
     """Return one row per point and claim: the measured value, whether it holds, and its deviation in tolerances.
 
-    `deviation` is 0 where exactly what is expected was measured, at most 1 where the claim holds, below 0 on the safe
+    `deviation` is 0 if the measured value is the expected one, at most 1 if the claim holds, and negative on the safe
     side of a bound.
     """
     rows = [
-        {**_shown(point), "figure": record.figure, "claim": claim.id, **_outcome(claim)}
-        for point in sweep.points
-        if sweep.is_there(point)
-        for record, _ in sweep.records(point)
+        {**_shown(run.spec.parameters), "figure": record.figure, "claim": claim.id, **_outcome(claim)}
+        for run in sweep.runs
+        if sweep.is_cached(run)
+        for record, _ in sweep.records(run)
         for claim in record.claims
     ]
     return pd.DataFrame(rows)
 
 
 def _shown(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists as text, so that a table can hold them."""
+    """Return a point with its lists as text, which a table can contain."""
     return {name: json.dumps(value) if isinstance(value, list) else value for name, value in point.items()}
 
 
@@ -146,44 +146,44 @@ def _outcome(claim: ClaimRecord) -> dict[str, Any]:
 
 
 def write(sweep: Sweep) -> pd.DataFrame:
-    """Leave `claims.csv`, `claims.svg`, `claims.png` and `<figure>.csv`, the tables of all points; the claims."""
-    found = claims(sweep)
-    if found.empty:
-        return found
+    """Write `claims.csv`, `claims.svg`, `claims.png` and `<figure>.csv` with all points; return the claims."""
+    outcomes = claims(sweep)
+    if outcomes.empty:
+        return outcomes
     sweep.folder.mkdir(parents=True, exist_ok=True)
-    found.to_csv(sweep.folder / "claims.csv", index=False)
+    outcomes.to_csv(sweep.folder / "claims.csv", index=False)
     with style("light"):
-        picture = draw(sweep, found)
+        picture = draw(sweep, outcomes)
         for kind in ("svg", "png"):
             with atomic.replacing(sweep.folder / f"claims.{kind}") as file:
                 picture.savefig(file, format=kind, dpi=144)
         plt.close(picture)
     for figure, tables in _tables(sweep).items():
         table_io.write_csv(pd.concat(tables), sweep.folder / f"{figure}{store.DATA}", table_io.EXACT_DIGITS)
-    return found
+    return outcomes
 
 
 def _tables(sweep: Sweep) -> dict[str, list[pd.DataFrame]]:
-    """Return the tables of all points by figure, the point in the first columns; a name that is taken gets a `*`."""
-    found: dict[str, list[pd.DataFrame]] = {}
-    for point in filter(sweep.is_there, sweep.points):
-        for record, table in sweep.records(point):
-            frame = table_io.read_csv(table, record.columns)
-            for place, (name, value) in enumerate(_shown(point).items()):
-                frame.insert(place, f"{name}*" if name in frame else name, value)
-            found.setdefault(record.figure, []).append(frame)
-    return found
+    """Return the tables of all points by figure, with the point in the first columns; a duplicate name gets a `*`."""
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for run in filter(sweep.is_cached, sweep.runs):
+        for record, path in sweep.records(run):
+            frame = table_io.read_csv(path, record.columns)
+            for position, (name, value) in enumerate(_shown(run.spec.parameters).items()):
+                frame.insert(position, f"{name}*" if name in frame else name, value)
+            tables.setdefault(record.figure, []).append(frame)
+    return tables
 
 
-def draw(sweep: Sweep, found: pd.DataFrame) -> Figure:
-    """Draw one row per claim and one dot per point.
+def draw(sweep: Sweep, outcomes: pd.DataFrame) -> Figure:
+    """Draw the deviation of claims in tolerances: one row per claim, one dot per point.
 
-    The deviation in tolerances; claims that fail have another colour.
+    Claims that fail have a different colour.
     """
-    names = list(dict.fromkeys(found["claim"]))
+    names = list(dict.fromkeys(outcomes["claim"]))
     colours = {True: PALETTES["light"][0], False: PALETTES["light"][1]}
     figure, axes = plt.subplots(figsize=(8, 1.2 + 0.32 * len(names)))
-    shown = found.assign(deviation=found["deviation"].clip(-1, FARTHEST))
+    shown = outcomes.assign(deviation=outcomes["deviation"].clip(-1, FARTHEST))
     sns.stripplot(
         data=shown,
         x="deviation",
@@ -197,8 +197,10 @@ def draw(sweep: Sweep, found: pd.DataFrame) -> Figure:
         ax=axes,
     )
     axes.axvline(1, color=INK["light"], linewidth=1)
-    axes.annotate("holds up to here", (1, 1), (4, 3), xycoords=("data", "axes fraction"), textcoords="offset points")
-    axes.set(xlim=(-1.1, FARTHEST + 0.1), ylabel="", xlabel="how far off, in units of the claim's tolerance")
-    outcomes = f"{found['holds'].sum()} of {len(found)} outcomes hold"
-    axes.set_title(f"{sweep.name}: {outcomes}, over {', '.join(sweep.points[0])}", pad=24)
+    axes.annotate(
+        "a claim holds up to here", (1, 1), (4, 3), xycoords=("data", "axes fraction"), textcoords="offset points"
+    )
+    axes.set(xlim=(-1.1, FARTHEST + 0.1), ylabel="", xlabel="deviation, in tolerances of the claim")
+    holding = f"{outcomes['holds'].sum()} of {len(outcomes)} claims hold"
+    axes.set_title(f"{sweep.name}: {holding}, over {', '.join(sweep.swept)}", pad=24)
     return figure

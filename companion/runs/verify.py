@@ -1,10 +1,11 @@
-"""Proof that the published figures are what the code gives: each is computed again, elsewhere, and compared.
+"""Verification: recompute the published figures in a copy of the book and compare.
 
-The book is copied to another folder, and its notebooks run there with the published parameters: the verified files
-are not written to, and no earlier result is used.
+The notebooks run in the copy with the published parameters. The verified files are not changed, and no earlier result
+is used.
 
-The comparison covers what a rebuild compares (`companion.figures.tolerances`, `companion.build.publication_policy`),
-and also the numbers of claims and whether a picture shows its table. Deviations are given in units of the tolerance.
+The comparison covers everything that a rebuild compares (`companion.figures.tolerances`,
+`companion.build.publication_policy`), and also the numbers of claims, and whether a picture shows its table. Deviations
+are in units of the tolerance.
 """
 
 import csv
@@ -20,7 +21,8 @@ from typing import Any
 
 from companion.analysis.dependencies import MACHINE
 from companion.build import execution
-from companion.build.publication_policy import apart, bounds_moved
+from companion.build.publication_policy import bounds_moved, distance
+from companion.build.run_spec import RunSpec, Target, targets_of
 from companion.figures import rendering, store, table_io
 from companion.figures.image_comparison import visible_difference
 from companion.figures.record import SIGNIFICANT_DIGITS, ClaimRecord, ColumnRecord, FigureRecord
@@ -28,32 +30,31 @@ from companion.figures.tolerances import movement
 from companion.io import processes
 from companion.io.errors import UserError
 from companion.project.configuration import FILE, Settings, has_table
-from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, MARK, Project
+from companion.project.paths import MARK, Build, Project
 
-# What `companion run` ends with when its results are there: every claim holds, or some do not.
-RAN = (0, 3)
-# Where a wheel carries the pages, notebooks and profiles of its book: below the package of its chapters.
-CARRIED = "project"
-# Longer values bury what they are there to tell.
+# The exit codes of `companion run` with complete results: every claim holds, or some do not.
+COMPLETE = (0, 3)
+# The folder with pages, notebooks and profiles in the chapters package of a wheel.
+IN_WHEEL = "project"
+# The most characters of a value that a difference shows.
 LONGEST = 60
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is other than published; `by` is above 1, in units of what is allowed."""
+    """A difference from the published figure; `by` is its size in units of the tolerance."""
 
     what: str
     by: float
     published: str
-    here: str
+    recomputed: str
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one figure: the number that is furthest from the published one, and every difference.
+    """The verdict on one figure: the largest deviation of a number, its name, and all differences above tolerance.
 
-    `furthest` is 0 and its name empty where every number is the published one.
+    If no number deviates, `furthest` is 0 and `name` is empty.
     """
 
     figure: str
@@ -64,7 +65,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verification:
-    """The book, by its parts and where each stands; what is published of it; a place where it may be run."""
+    """A book to verify: the paths of its parts, its published figures, and the project in which the copy is made."""
 
     parts: Mapping[str, Path]
     published: Path
@@ -72,26 +73,25 @@ class Verification:
 
     @classmethod
     def of(cls, published: Path | None) -> "Verification":
-        """Return the verification of the book around the working folder, else of the installed one.
+        """Return the verification of the book around the working folder, otherwise of the installed book.
 
-        It verifies the figures in `published`, by default those of the book.
-
-        Without a checkout, `figures/` and `_build/` are those of the working folder.
+        `published` is the folder of the figures (default: those of the book). Without a checkout, `figures/` and
+        `_build/` are those of the working folder.
         """
         try:
             home = Project.here()
             parts = _checkout(home)
         except UserError:
-            home, parts = Project(Path.cwd()), _carried()
+            home, parts = Project(Path.cwd()), _installed()
             if not parts:
                 raise
         published = (published or home.published).absolute()
         if not published.is_dir():
-            raise UserError(f"There are no published figures in {published}: name their folder, `--figures FOLDER`.")
+            raise UserError(f"There are no published figures in {published}. Give their folder: `--figures FOLDER`.")
         return cls(parts, published, home)
 
     def lay_out(self) -> Project:
-        """Copy the book, after removing what the last verification left."""
+        """Remove the copy of the last verification, and copy the book."""
         copy = self.home.verified
         shutil.rmtree(copy, ignore_errors=True)
         copy.mkdir(parents=True)
@@ -105,44 +105,43 @@ class Verification:
     def run(
         self, names: Sequence[str], cores: int, begun: Callable[[str], None]
     ) -> Generator[tuple[str, str | None], None, None]:
-        """Run these notebooks in the copy; each as it ends, and why it left nothing, if it did not."""
+        """Run notebooks in the copy; yield each as it ends, with the error message if it has no results."""
         command = [sys.executable, "-m", "companion", "run", "--isolated"]
         commands = {name: [*command, name] for name in names}
         with closing(processes.run_all(commands, cores, self.home.verified, begun)) as ended:
             for name, finished in ended:
-                yield name, None if finished.returncode in RAN else finished.stderr.strip() or "it was killed"
+                yield name, None if finished.returncode in COMPLETE else finished.stderr.strip() or "it was killed"
 
-    def strangers(self, project: Project) -> list[str]:
-        """The folders of published figures that belong to no notebook."""
+    def orphaned_folders(self, project: Project) -> list[str]:
+        """Return the folders of published figures that belong to no notebook."""
         return sorted({path.name for path in self.published.glob("*/")} - set(project.notebooks()))
 
     def verdicts(self, project: Project, name: str) -> list[Verdict]:
-        """Yield the verdict on every figure that notebook `name` publishes or that is published under its name."""
-        figures = Notebook.named(project, name).figures
-        published = self.published / name
-        strangers = [figure for figure in store.names_in(published) if figure not in figures]
-        unknown = Difference("the figure", math.inf, "there", "no notebook publishes it")
+        """Return the verdicts on all figures that notebook `name` publishes or that are in its folder."""
+        targets = [target for target in targets_of(project, name) if target.figure]
+        build = RunSpec(name, isolated=True).check(project).build(project)
+        orphans = {Target(name, figure) for figure in store.names_in(self.published / name)}.difference(targets)
+        unknown = Difference("the figure", math.inf, "exists", "no notebook publishes it")
         return [
-            *(self._verdict(project, name, figure) for figure in figures),
-            *(Verdict(f"{name}/{figure}", math.inf, "", (unknown,)) for figure in strangers),
+            *(self._verdict(project, build, target) for target in targets),
+            *(Verdict(str(target), math.inf, "", (unknown,)) for target in sorted(orphans, key=str)),
         ]
 
-    def _verdict(self, project: Project, name: str, figure: str) -> Verdict:
-        published = self.published / name
-        if faults := store.faults(published, figure):
-            found = tuple(Difference("files", math.inf, fault, "") for fault in faults)
-            return Verdict(f"{name}/{figure}", math.inf, "", found)
+    def _verdict(self, project: Project, build: Build, target: Target) -> Verdict:
+        if faults := store.faults(self.published / target.notebook, target.figure or ""):
+            damages = tuple(Difference("files", math.inf, fault, "") for fault in faults)
+            return Verdict(str(target), math.inf, "", damages)
         try:
-            moved = list(self._moved(project, name, figure))
+            compared = list(self._compared(project, build, target))
         except ValueError as error:
-            moved = [Difference("the table", math.inf, f"cannot be read ({error})", "")]
-        worst = max(moved, key=lambda found: found.by, default=Difference("", 0.0, "", ""))
-        differing = tuple(found for found in moved if found.by > 1)
-        return Verdict(f"{name}/{figure}", worst.by, worst.what if worst.by else "", differing)
+            compared = [Difference("the table", math.inf, f"cannot be read ({error})", "")]
+        largest = max(compared, key=lambda difference: difference.by, default=Difference("", 0.0, "", ""))
+        differing = tuple(difference for difference in compared if difference.by > 1)
+        return Verdict(str(target), largest.by, largest.what if largest.by else "", differing)
 
-    def _moved(self, project: Project, name: str, figure: str) -> Iterator[Difference]:
-        """All that could be compared, moved or not."""
-        build, published = execution.own_build(project, name, DEFAULT_PROFILE, {}), self.published / name
+    def _compared(self, project: Project, build: Build, target: Target) -> Iterator[Difference]:
+        """Yield a difference for everything that was compared, whether or not it moved."""
+        name, figure, published = target.notebook, target.figure or "", self.published / target.notebook
         old = store.read_record(published, figure)
         new = store.read_record(build.figures / name, figure)
         yield from _words_moved(old, new)
@@ -153,21 +152,21 @@ class Verification:
         for column in moved.columns:
             yield Difference(f"{column.name}, row {column.row}", column.by, _short(column.old), _short(column.new))
         if not moved.other_rows:
-            yield from _lone(published / table, build.figures / name / table, new.columns)
-        to_the_digit = (published / table).read_bytes() == (build.figures / name / table).read_bytes()
-        was = {claim.id: claim for claim in old.claims}
+            yield from _single_change(published / table, build.figures / name / table, new.columns)
+        identical = (published / table).read_bytes() == (build.figures / name / table).read_bytes()
+        old_claims = {claim.id: claim for claim in old.claims}
         for claim in new.claims:
-            if claim.id in was:
-                yield from claim_moved(was[claim.id], claim, to_the_digit=to_the_digit)
+            if claim.id in old_claims:
+                yield from claim_moved(old_claims[claim.id], claim, identical_tables=identical)
         for claim in execution.broken_claims(new.claims):
             fault = "does not hold" if not claim.holds else "does not catch its alternative"
             yield Difference(f"claim {claim.id}", math.inf, "", f"{fault}: measured {claim.measured}")
         if not moved.other_rows:
-            yield from self._pictures(project, name, figure, new)
+            yield from self._pictures(project, build, target, new)
 
-    def _pictures(self, project: Project, name: str, figure: str, record: FigureRecord) -> Iterator[Difference]:
-        """The published pictures that do not show the published table."""
-        build, published = execution.own_build(project, name, DEFAULT_PROFILE, {}), self.published / name
+    def _pictures(self, project: Project, build: Build, target: Target, record: FigureRecord) -> Iterator[Difference]:
+        """Yield a difference for each published picture that does not show the published table."""
+        name, figure, published = target.notebook, target.figure or "", self.published / target.notebook
         redrawn = None
         for suffix in store.PICTURES:
             files = [f"{figure}{ending}" for ending in (suffix, store.DATA)]
@@ -181,69 +180,73 @@ class Verification:
                 yield Difference(files[0], math.inf, fault, "drawn from the published table")
 
 
-def _lone(published: Path, here: Path, columns: Mapping[str, ColumnRecord]) -> Iterator[Difference]:
-    """The number that alone is another where all others of the table are the published ones to the last digit.
+def _single_change(published: Path, recomputed: Path, columns: Mapping[str, ColumnRecord]) -> Iterator[Difference]:
+    """Detect a table in which exactly one value differs from the published one.
 
-    The same draws give the same numbers, so five standard errors are no excuse for one.
+    The same random draws give the same numbers, so the tolerance of five standard errors does not apply to it.
     """
-    (names, *old), (_, *new) = (list(csv.reader(path.open(newline="", encoding="utf-8"))) for path in (published, here))
-    others = [
-        (name, row, was, now)
-        for row, (before, after) in enumerate(zip(old, new, strict=False), 1)
-        for name, was, now in zip(names, before, after, strict=False)
-        if was != now
+    paths = (published, recomputed)
+    (names, *old), (_, *new) = (list(csv.reader(path.open(newline="", encoding="utf-8"))) for path in paths)
+    changes = [
+        (name, row, old_value, new_value)
+        for row, (old_row, new_row) in enumerate(zip(old, new, strict=False), 1)
+        for name, old_value, new_value in zip(names, old_row, new_row, strict=False)
+        if old_value != new_value
     ]
-    if len(others) == 1 and len(old) == len(new) and columns[others[0][0]].kind in ("number", "integer"):
-        name, row, was, now = others[0]
-        by = apart(float(was or "nan"), float(now or "nan"), max(1e-12, columns[name].absolute))
-        yield Difference(f"{name}, row {row}, alone", by, was, now)
+    if len(changes) == 1 and len(old) == len(new) and columns[changes[0][0]].kind in ("number", "integer"):
+        name, row, old_value, new_value = changes[0]
+        by = distance(float(old_value or "nan"), float(new_value or "nan"), max(1e-12, columns[name].absolute))
+        yield Difference(f"{name}, row {row}, the only change", by, old_value, new_value)
 
 
-def claim_moved(old: ClaimRecord, new: ClaimRecord, *, to_the_digit: bool) -> Iterator[Difference]:
+def claim_moved(old: ClaimRecord, new: ClaimRecord, *, identical_tables: bool) -> Iterator[Difference]:
     """Yield the distance of every number of a claim from the published one.
 
-    If its table equals the published one to the last digit (`to_the_digit`), the claim's numbers must do so, too,
-    except for rounding. Otherwise they may move by five of their standard errors, as the numbers of a table may.
+    If the two tables are identical, the numbers of the claim must agree except for rounding. Otherwise they may move by
+    five of their standard errors, like the numbers of a table.
     """
     error = 0.0
-    if new.std_error is not None and math.isfinite(new.std_error) and not to_the_digit:
+    if new.std_error is not None and math.isfinite(new.std_error) and not identical_tables:
         error = 5 * new.std_error
-    # where the bound allows nothing, the round-off of an exact zero is allowed
+    # a claim with zero tolerance still allows the round-off of an exact zero
     floor = min(1e-6, new.tolerance or 1e-12) if math.isfinite(new.tolerance) else 1e-6
     allowed = max(floor, error)
-    one, other = (claim.alternative.measured if claim.alternative else None for claim in (old, new))
+    old_alternative, new_alternative = (
+        claim.alternative.measured if claim.alternative else None for claim in (old, new)
+    )
     scale = 1.0
-    if other is not None and math.isfinite(other) and math.isfinite(new.measured):
-        scale = max(1.0, abs(other / (new.measured or 1.0)))
+    if new_alternative is not None and math.isfinite(new_alternative) and math.isfinite(new.measured):
+        scale = max(1.0, abs(new_alternative / (new.measured or 1.0)))
     bounds = bounds_moved(old, new)
-    expected = max(apart(old.expected, new.expected, allowed), bounds.expected)
-    std_error = max(apart(old.std_error, new.std_error) if to_the_digit else 0.0, bounds.std_error)
-    # the published verdict must follow from the published numbers
+    expected = max(distance(old.expected, new.expected, allowed), bounds.expected)
+    std_error = max(distance(old.std_error, new.std_error) if identical_tables else 0.0, bounds.std_error)
+    # the published verdicts must follow from the published numbers
     holds = 0.0 if old.holds == old.accepts(old.measured) else math.inf
-    must_catch = None if one is None else not old.accepts(one)
+    must_catch = None if old_alternative is None else not old.accepts(old_alternative)
     catches = 0.0 if old.catches_alternative == must_catch else math.inf
-    for part, by, was, now in (
-        ("measured", apart(old.measured, new.measured, allowed), old.measured, new.measured),
+    alternative = distance(old_alternative, new_alternative, max(floor, scale * error))
+    for part, by, old_value, new_value in (
+        ("measured", distance(old.measured, new.measured, allowed), old.measured, new.measured),
         ("expected", expected, old.expected, new.expected),
-        ("alternative", apart(one, other, max(floor, scale * error)), one, other),
+        ("alternative", alternative, old_alternative, new_alternative),
         ("std_error", std_error, old.std_error, new.std_error),
         ("tolerance", bounds.tolerance, old.tolerance, new.tolerance),
         ("holds", holds, old.holds, new.holds),
         ("catches_alternative", catches, old.catches_alternative, new.catches_alternative),
     ):
-        yield Difference(f"claim {new.id}: {part}", by, _short(was), _short(now))
+        yield Difference(f"claim {new.id}: {part}", by, _short(old_value), _short(new_value))
 
 
 def _words_moved(old: FigureRecord, new: FigureRecord) -> Iterator[Difference]:
-    """Yield the parts of two records that differ in more than computed numbers; of claims, their identifiers."""
-    one, other = old.without_numbers(), new.without_numbers()
-    for part, was, now in one.differences(other):
-        if was and now and one.claims != other.claims and part == "claims":
-            both = (*one.claims, *other.claims)
-            names = {claim.id for claim in both if (claim in one.claims) != (claim in other.claims)}
-            yield Difference(f"claims: {', '.join(sorted(names)) or 'their order'}", math.inf, "other words", "")
+    """Yield the parts of two records that differ in more than computed numbers; claims by their identifiers."""
+    old_words, new_words = old.without_numbers(), new.without_numbers()
+    for part, old_value, new_value in old_words.differences(new_words):
+        if old_value and new_value and old_words.claims != new_words.claims and part == "claims":
+            claims = (*old_words.claims, *new_words.claims)
+            names = {claim.id for claim in claims if (claim in old_words.claims) != (claim in new_words.claims)}
+            yield Difference(f"claims: {', '.join(sorted(names)) or 'their order'}", math.inf, "different words", "")
         else:
-            yield Difference(part, math.inf, _short(was), _short(now))
+            yield Difference(part, math.inf, _short(old_value), _short(new_value))
 
 
 def _short(value: Any) -> str:
@@ -254,7 +257,7 @@ def _short(value: Any) -> str:
 
 
 def _checkout(project: Project) -> dict[str, Path]:
-    """The parts of a checkout that its numbers and its pictures come from, by where they belong."""
+    """Return the parts of a checkout that decide its numbers and pictures, by their place in the copy."""
     parts = [
         MARK,
         "_toc.yml",
@@ -269,12 +272,12 @@ def _checkout(project: Project) -> dict[str, Path]:
     return {part: project.root / part for part in parts}
 
 
-def _carried() -> dict[str, Path]:
-    """The same of the book that came in one wheel with this package; empty if none did."""
+def _installed() -> dict[str, Path]:
+    """Return the same parts of the book that was installed with this package; empty if there is none."""
     for table in sorted(MACHINE.parent.glob(f"*/{FILE}")):
-        carried = table.parent / CARRIED
-        if has_table(table) and carried.is_dir():
-            # together, as a notebook's first cell wants them: one beside it alone would hide what is installed
+        folder = table.parent / IN_WHEEL
+        if has_table(table) and folder.is_dir():
+            # all packages together, because a single one next to a notebook would hide the installed one
             packages = {package: MACHINE.parent / package for package in (*Settings.read(table).science, MACHINE.name)}
-            return {FILE: table, **{path.name: path for path in carried.iterdir()}, **packages}
+            return {FILE: table, **{path.name: path for path in folder.iterdir()}, **packages}
     return {}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.build import cache_keys
+from companion.build.cache_keys import Site
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Build, Project
@@ -34,14 +35,14 @@ def build_site(project: Project, profile: str) -> Path:
       UserError: if Sphinx warns; the message contains the warnings.
     """
     build = project.build(profile)
-    content = cache_keys.made_of(project, cache_keys.BOOK, profile)
+    content = cache_keys.made_of(project, Site.BUILT, profile)
     _forget(build)
     for name in project.notebooks():
         if (build.executed / f"{name}.ipynb").is_file():
             notebook_pages.weave(project, name, profile)
         else:  # the extension warns of a notebook that was not run
             (build.notebooks / f"{name}.ipynb").unlink(missing_ok=True)
-    return _assemble(project, profile, cache_keys.BOOK, content)
+    return _assemble(project, profile, Site.BUILT, content)
 
 
 def build_published_site(project: Project) -> Path:
@@ -49,26 +50,26 @@ def build_published_site(project: Project) -> Path:
 
     The function returns the folder of the site, and raises the errors of `build_site`.
     """
-    content = cache_keys.published_book(project)
+    content = cache_keys.made_of(project, Site.PUBLISHED, DEFAULT_PROFILE)
     _forget(project.build(DEFAULT_PROFILE))
     for name in project.notebooks():
         notebook_pages.weave_published(project, name)
-    return _assemble(project, DEFAULT_PROFILE, cache_keys.PUBLISHED_BOOK, content)
+    return _assemble(project, DEFAULT_PROFILE, Site.PUBLISHED, content)
 
 
 def is_built(project: Project, profile: str) -> bool:
     """Return whether the site of `profile` exists and its last build succeeded. It may be out of date."""
-    stamps = project.build(profile).stamps
-    succeeded = any(any(stamps.glob(f"{target}.*.json")) for target in (cache_keys.BOOK, cache_keys.PUBLISHED_BOOK))
+    build = project.build(profile)
+    succeeded = any(cache_keys.stamps_in(build, target) for target in Site)
     return succeeded and (project.site(profile) / "index.html").is_file()
 
 
 def _forget(build: Build) -> None:
-    for target in (cache_keys.BOOK, cache_keys.PUBLISHED_BOOK):
+    for target in Site:
         cache_keys.forget(build, target)
 
 
-def _assemble(project: Project, profile: str, target: str, content: dict[str, Any]) -> Path:
+def _assemble(project: Project, profile: str, target: Site, content: dict[str, Any]) -> Path:
     """Run Jupyter Book on the woven notebooks, and write the stamp file of `target` with the key of `content`."""
     project.require_configuration()
     build, site = project.build(profile), project.site(profile)
@@ -94,5 +95,6 @@ def _assemble(project: Project, profile: str, target: str, content: dict[str, An
         raise UserError("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))
     build.site_begun.unlink()
     pages = sorted(site.glob("*.html")) + sorted(site.glob(f"{project.book.name}/*.html"))
-    cache_keys.leave_stamp(project, cache_keys.stamp_of(project, target, profile, content), pages, content)
+    cache_keys.remember(build, target, content)
+    cache_keys.leave_stamp(project, cache_keys.stamp_of(project, target, profile, content), pages)
     return site

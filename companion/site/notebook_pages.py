@@ -60,7 +60,7 @@ def weave_published(project: Project, name: str) -> Path:
     sentences: list[str] = []
     for figure in notebook.figures:
         if faults := publication_policy.departures(project, name, figure):
-            only_redraw = faults == [publication_policy.DRAWN_OTHERWISE]
+            only_redraw = faults == [publication_policy.DRAWN_BY_OTHER_CODE]
             command = f"companion redraw {name}/{figure}" if only_redraw else f"companion run {name}"
             sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
     if sentences:

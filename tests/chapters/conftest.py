@@ -11,6 +11,7 @@ import pytest
 
 from companion.authoring.publish import Publisher
 from companion.build import cache_keys, execution
+from companion.build.run_spec import RunSpec, Target
 from companion.figures import store, table_io
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Column, Table
@@ -73,8 +74,8 @@ def _run_cells(name: str, **overrides: Any) -> Run:
 
 def _built(name: str) -> Run:
     """What the smoke build of `name` left, which is made if it is not there; claims to six digits."""
-    if not cache_keys.is_fresh(PROJECT, name, "smoke"):
-        execution.run(PROJECT, name, "smoke")
+    if not cache_keys.is_fresh(PROJECT, Target(name), "smoke"):
+        execution.run(PROJECT, RunSpec(name, "smoke"))
     build, run = PROJECT.build("smoke"), Run(names=dict(resolve(PROJECT, Notebook.named(PROJECT, name), "smoke")))
     for figure in Notebook.named(PROJECT, name).figures:
         record = store.read_run_record(build.tables / name, figure)

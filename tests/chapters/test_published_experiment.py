@@ -27,7 +27,6 @@ from chapters.published_experiment.minima import (
     settle,
 )
 from chapters.published_experiment.optima import exact
-from chapters.published_experiment.pieces import pieces
 from chapters.published_experiment.places import ELSEWHERE, OPTIMUM, SECOND, WAITING, Place, Places, ends
 from chapters.published_experiment.protocol import (
     LAWS,
@@ -49,6 +48,7 @@ from chapters.published_experiment.runs import (
     tracked_from_other_starts,
     train,
 )
+from chapters.published_experiment.tasks import tasks
 from companion.authoring import datasets
 from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.tasks import FOLDER
@@ -139,16 +139,16 @@ def test_ends_are_means_over_the_last_fifth():
     np.testing.assert_allclose(mine["end"].iloc[0], run["loss"].tail(4).mean(), rtol=1e-12)
 
 
-def test_pieces_are_the_trainings_of_the_chapter(smoke_parameters):
+def test_tasks_are_the_trainings_of_the_chapter(smoke_parameters):
     values = smoke_parameters(NAME)
-    mine = {name: values[name] for name in inspect.signature(pieces).parameters}
-    assert list(pieces(**mine)) == ["softmax-20", "linear-20"]
+    mine = {name: values[name] for name in inspect.signature(tasks).parameters}
+    assert list(tasks(**mine)) == ["softmax-20", "linear-20"]
 
 
-def test_pieces_computed_elsewhere_are_those_of_the_notebook(monkeypatch, tmp_path):
-    """A piece, computed by its name from the parameters, is what `train` computes in place, and is read by it."""
+def test_tasks_computed_elsewhere_are_those_of_the_notebook(monkeypatch, tmp_path):
+    """A task, computed by its name from the parameters, is what `train` computes in place, and is read by it."""
     schedule = {"sgd_steps": 500, "sgd_step_size": 0.05, "sgd_batch": 8}
-    mine = pieces(seed=1, covariance_bug=True, sgd_lengths=[20], sgd_runs=2, **schedule)
+    mine = tasks(seed=1, covariance_bug=True, sgd_lengths=[20], sgd_runs=2, **schedule)
     plan = Plan(law_of(True), [20], 2, Schedule(*schedule.values()))
     here = train(plan, key=keys(1).runs)
     for name, compute in mine.items():

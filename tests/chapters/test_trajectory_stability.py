@@ -15,9 +15,9 @@ import scipy.special
 
 from chapters.trajectory_stability import balanced_flows, checkpoints, envelope, exponents, task_scales, trajectories
 from chapters.trajectory_stability.parameters import with_signs
-from chapters.trajectory_stability.pieces import pieces
 from chapters.trajectory_stability.problems import CONTROL, keys, problems
 from chapters.trajectory_stability.programs import TOGETHER, as_flat, as_head, read_prompts
+from chapters.trajectory_stability.tasks import tasks
 from companion.authoring.tasks import FOLDER
 from companion.figures import store
 from lib.concentration import error_curve, fit_rate, one_over_length
@@ -203,28 +203,28 @@ def test_errors_of_the_gradient_do_not_depend_on_batches(study, assert_exact):
     assert_exact(other.squared_gaps_on(study.infinite), study.squared_gaps)
 
 
-@pytest.mark.parametrize("piece_lengths", [1, 3])
-def test_nothing_depends_on_how_lengths_are_dealt_to_pieces(study, assert_exact, piece_lengths):
-    """And every piece has a name of its own, a seed's and a length's."""
-    other = Study(replace(study.plan, piece_lengths=piece_lengths))
-    listed = trajectories.training_pieces(TASK, lambda: other.course, other.plan, key=jr.key(0))
-    assert len(listed) == 3 * -(-4 // piece_lengths)
+@pytest.mark.parametrize("lengths_per_group", [1, 3])
+def test_nothing_depends_on_how_lengths_are_dealt_to_tasks(study, assert_exact, lengths_per_group):
+    """And every task has a name of its own, a seed's and a length's."""
+    other = Study(replace(study.plan, lengths_per_group=lengths_per_group))
+    listed = trajectories.training_tasks(TASK, lambda: other.course, other.plan, key=jr.key(0))
+    assert len(listed) == 3 * -(-4 // lengths_per_group)
     assert_exact(other.finite.heads, study.finite.heads)
     assert_exact(other.finite.risks, study.finite.risks)
     assert_exact(other.squared_gaps_on(study.infinite), study.squared_gaps)
 
 
-def listed_pieces(**changed):
-    return pieces(
+def listed_tasks(**changed):
+    return tasks(
         **{"seed": 0, "tasks": [TASK], "lengths": list(LENGTHS), "episodes": 8, "steps": 8, "step_size": 0.02},
-        **{"runs": 3, "prompts": PROMPTS, "piece_lengths": 12, **changed},
+        **{"runs": 3, "prompts": PROMPTS, "lengths_per_group": 12, **changed},
     )
 
 
-def test_pieces_are_taken_from_where_they_were_left(study, tmp_path, monkeypatch):
+def test_tasks_are_taken_from_where_they_were_left(study, tmp_path, monkeypatch):
     """One was computed elsewhere, and is believed; the others are computed."""
     name = f"{TASK}-checkpoints-from-{LENGTHS[0]}"
-    assert name in listed_pieces()
+    assert name in listed_tasks()
     np.savez(tmp_path / f"{name}.npz", gaps=np.full((PROMPTS, 3, 4), 7.0))
     monkeypatch.setenv(FOLDER, str(tmp_path))
     other = Study(study.plan)
@@ -232,9 +232,9 @@ def test_pieces_are_taken_from_where_they_were_left(study, tmp_path, monkeypatch
     np.testing.assert_array_equal(other.finite.heads, study.finite.heads)
 
 
-def test_pieces_computed_by_name_are_what_the_notebook_gathers(study):
+def test_tasks_computed_by_name_are_what_the_notebook_gathers(study):
     """From parameters alone, to the last bit."""
-    listed = listed_pieces()
+    listed = listed_tasks()
     run = listed[f"{TASK}-run-1-from-{LENGTHS[0]}"]()
     for part in ("heads", "risks", "slopes"):
         np.testing.assert_array_equal(run[part], getattr(study.finite, part)[1])
@@ -242,9 +242,9 @@ def test_pieces_computed_by_name_are_what_the_notebook_gathers(study):
     np.testing.assert_array_equal(errors["gaps"], study.squared_gaps)
 
 
-def test_pieces_of_the_chapter_are_by_task_seed_and_length():
+def test_tasks_of_the_chapter_are_by_task_seed_and_length():
     """Eight of a task here: three runs, and the checkpoints, of two groups of lengths."""
-    listed = listed_pieces(piece_lengths=2)
+    listed = listed_tasks(lengths_per_group=2)
     assert [name for name in listed if name.startswith("signs")] == [
         *(f"signs-run-{run}-from-{length}" for run in range(3) for length in (4, 16)),
         *(f"signs-checkpoints-from-{length}" for length in (4, 16)),

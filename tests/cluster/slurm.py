@@ -1,12 +1,12 @@
 """Run two notebooks with SLURM on this machine: as root, `.venv/bin/python tests/cluster/slurm.py`.
 
-The script clones the last commit into a temporary folder. It compares four ways to compute the pieces: inside the
+The script clones the last commit into a temporary folder. It compares four ways to compute the tasks: inside the
 notebook, by processes on this machine, by jobs, and by jobs while one is cancelled, the node is drained and the
 controller is restarted. The tables must be identical. Debian's slurm-wlm and munge, and Snakemake's plugin, are
 installed if they are missing, and remain installed. The script ends all processes that it starts and removes all other
 files that it writes.
 
-With `--keep FOLDER` the notebooks are computed only once, by jobs, and each piece is stored in FOLDER when it is
+With `--keep FOLDER` the notebooks are computed only once, by jobs, and each task is stored in FOLDER when it is
 complete, and finally the figures. `--profile full --keep FOLDER` takes an hour or two on two cores; an interrupted run
 resumes.
 """
@@ -60,13 +60,13 @@ def delete_results(book: Path, profile: str) -> None:
 
 
 def compute_inline(book: Path, profile: str) -> None:
-    """Run each notebook without precomputed pieces."""
+    """Run each notebook without precomputed tasks."""
     for name in NOTEBOOKS:
         subprocess.run([sys.executable, "-m", "companion", "run", name, "--profile", profile], cwd=book, check=True)
 
 
 def compute_with_snakemake(book: Path, profile: str, *options: str) -> None:
-    """Compute the pieces and then the notebooks with the book's build graph."""
+    """Compute the tasks and then the notebooks with the book's build graph."""
     goals = [f"notebook_{name}" for name in NOTEBOOKS]
     command = [*SNAKEMAKE, *options, "--config", f"profile={profile}", "tasks=1", "--", *goals]
     subprocess.run(command, cwd=book, check=True)
@@ -82,7 +82,7 @@ def keep(slurm: Cluster, book: Path, profile: str, folder: Path) -> None:
     build = folder.resolve() / "_build"
     build.mkdir(parents=True, exist_ok=True)
     (book / "_build").symlink_to(build)
-    log(f"{len(list(build.glob('*/pieces/*/*.npz')))} pieces exist already")
+    log(f"{len(list(build.glob('*/tasks/*/*.npz')))} tasks are cached")
     start = time.monotonic()
     compute_by_jobs(book, profile)
     log(f"by jobs: {time.monotonic() - start:.0f} s")

@@ -147,8 +147,8 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return clone
 
 
-# One piece per length. The pieces refuse to compute in a kernel, where their results must come from files.
-PIECES = '''"""Squared errors of means, one piece per length."""
+# The tasks of toy, one per length. They refuse to be computed in a kernel, where their results should be cached.
+TASKS = '''"""Squared errors of means, one task per length."""
 
 import os
 from functools import partial
@@ -158,31 +158,31 @@ import numpy as np
 from companion.authoring.tasks import FOLDER
 
 
-def pieces(*, seed, lengths):
-    """Return one piece per length; the number of repeats is a constant, so that it is no parameter of the pieces."""
+def tasks(*, seed, lengths):
+    """Return one task per length; the number of repeats is a constant, so that it is no parameter of the tasks."""
     return {f"length-{length}": partial(one, seed, length) for length in lengths}
 
 
 def one(seed, length):
-    """What a length comes to."""
+    """Return the squared errors at one length."""
     if FOLDER in os.environ:
-        raise RuntimeError(f"nobody left length {length}")
+        raise RuntimeError(f"length {length} is not cached")
     return {"errors": np.random.default_rng([seed, length]).uniform(-1, 1, (500, length)).mean(axis=1) ** 2}
 '''
 
 
 @pytest.fixture(scope="session")
-def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """A read-only new book whose `simulate` gathers pieces; its numbers equal those of `pristine`."""
-    clone = pristine.copy_to(tmp_path_factory.mktemp("in_pieces") / "clone")
-    clone.write("clone/toy/pieces.py", PIECES)
+def in_tasks(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A read-only new book whose `simulate` gathers tasks; its numbers equal those of `pristine`."""
+    clone = pristine.copy_to(tmp_path_factory.mktemp("in_tasks") / "clone")
+    clone.write("clone/toy/tasks.py", TASKS)
     figure = "clone/toy/figures/toy_error.py"
-    clone.replace(figure, "from companion import Alt", "from clone.toy.pieces import pieces\nfrom companion import Alt")
+    clone.replace(figure, "from companion import Alt", "from clone.toy.tasks import tasks\nfrom companion import Alt")
     clone.replace(figure, "Numbers, Table\n", "Numbers, Table, gather\n")
     text = (clone.root / figure).read_text(encoding="utf-8")
     start, end = text.index("    return {\n        length: np.random"), text.index("def numbers(")
     body = (
-        "    values = gather(pieces(seed=seed, lengths=lengths))\n"
+        "    values = gather(tasks(seed=seed, lengths=lengths))\n"
         '    return {length: value["errors"] for length, value in zip(lengths, values, strict=True)}\n\n\n'
     )
     clone.write(figure, text[:start] + body + text[end:])
@@ -190,9 +190,9 @@ def in_pieces(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clon
 
 
 @pytest.fixture
-def pieced(in_pieces: Clone, tmp_path: Path) -> Clone:
-    """A writable clone whose `simulate` gathers pieces and in which no notebook was run."""
-    return in_pieces.copy_to(tmp_path / "clone")
+def split_clone(in_tasks: Clone, tmp_path: Path) -> Clone:
+    """A writable clone whose `simulate` gathers tasks and in which no notebook was run."""
+    return in_tasks.copy_to(tmp_path / "clone")
 
 
 @pytest.fixture(scope="session")

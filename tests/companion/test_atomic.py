@@ -91,16 +91,16 @@ def test_a_taken_lock_is_waited_for(tmp_path, capsys):
 
 
 def test_staging_folder_is_removed_after_its_block(tmp_path):
-    """Leftovers of killed runs with the same name are removed too; those of other names remain."""
-    (tmp_path / "toy-dead/x").mkdir(parents=True)
-    (tmp_path / "other-dead").mkdir()
+    """Staging folders of killed runs with the same prefix are removed; those of other prefixes are kept."""
+    (tmp_path / "toy-deadbeef/x").mkdir(parents=True)
+    (tmp_path / "toy-b-deadbeef").mkdir()
 
     def work():
         with atomic.staging_folder(tmp_path, "toy") as folder:
-            assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["other-dead", folder.name])
+            assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["toy-b-deadbeef", folder.name])
             (folder / "x").touch()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         work()
-    assert [path.name for path in tmp_path.iterdir()] == ["other-dead"]
+    assert [path.name for path in tmp_path.iterdir()] == ["toy-b-deadbeef"]

@@ -1,4 +1,4 @@
-"""What is stale: `companion list`, Snakemake and the keys themselves say the same; an edit costs what it changes."""
+"""Cache keys: `companion list`, Snakemake and the keys agree, and an edit makes only what depends on it stale."""
 
 import json
 import os
@@ -8,31 +8,35 @@ import pytest
 
 from companion.analysis import dependencies
 from companion.build import cache_keys
+from companion.build.run_spec import Target
 from companion.io.errors import UserError
+from companion.project.notebooks import Notebook
+from companion.project.parameters import resolve
 from companion.project.paths import Project
 
 FIGURE, NOTEBOOK = "clone/toy/figures/toy_error.py", "book/toy.ipynb"
+TARGETS = (Target("toy"), Target("toy", "toy_error"))
 
 
 def listed(clone, *arguments):
-    """What the list says of `toy_error`, and of the site."""
+    """Return the row of `toy_error` in `companion list`, and the state of the site."""
     finished = clone.companion("list", "--json", *arguments)
     assert finished.returncode == 0, finished.stderr
-    said = json.loads(finished.stdout)
-    (row,) = said["figures"]
+    listing = json.loads(finished.stdout)
+    (row,) = listing["figures"]
     assert (row["notebook"], row["figure"]) == ("toy", "toy_error")
-    return {**row, "site": said["site"]}
+    return {**row, "site": listing["site"]}
 
 
-def verdicts(clone):
-    """Is `toy` fresh, to be redrawn or stale, as the keys, the list and the build graph say?"""
+def states(clone):
+    """Return whether `toy` is fresh, to be redrawn or stale, according to the keys, the list and the build graph."""
     planned = clone.python(
         *("-m", "snakemake", "figures", "--dry-run", "--cores", "1", "--nolock", "--rerun-incomplete"),
         *("--rerun-triggers", "mtime"),
     )
     assert planned.returncode == 0, planned.stderr
     rules = planned.stdout + planned.stderr
-    numbers, picture = (cache_keys.is_fresh(clone.project, name, "laptop") for name in ("toy", "toy-toy_error"))
+    numbers, picture = (cache_keys.is_fresh(clone.project, target, "laptop") for target in TARGETS)
     return {
         "keys": "fresh" if numbers and picture else "redraw" if numbers else "stale",
         "list": listed(clone)["state"],
@@ -51,7 +55,7 @@ def touched(clone):
 
 
 def reworded(clone):
-    """Prose, comments and docstrings."""
+    """Edit prose, comments and docstrings."""
     clone.replace(NOTEBOOK, "measures the", "is about the")
     clone.replace(NOTEBOOK, "# means of", "# averages of")
     clone.replace(FIGURE, "# the 99.9 %", "# a 99.9 %")
@@ -98,10 +102,10 @@ STATES = {
 
 
 @pytest.mark.parametrize(("change", "state"), STATES.items(), ids=lambda value: getattr(value, "__name__", value))
-def test_all_agree_on_what_is_fresh(ran_clone, change, state):
-    """After each change: content counts, times do not; what the notebook uses counts, the rest does not."""
+def test_keys_list_and_graph_agree(ran_clone, change, state):
+    """Contents count and times do not; only what the notebook uses counts."""
     change(ran_clone)
-    assert verdicts(ran_clone) == {"keys": state, "list": state, "graph": state}
+    assert states(ran_clone) == {"keys": state, "list": state, "graph": state}
 
 
 @pytest.fixture
@@ -111,8 +115,8 @@ def fresh_clone(ran_clone):
     return ran_clone
 
 
-def test_a_fresh_clone_shows_what_is_published(fresh_clone):
-    """With its claims, and no word of seconds that nobody measured here; another profile has nothing to show."""
+def test_a_fresh_clone_lists_published_figures(fresh_clone):
+    """Claims are counted, the run time is unknown; another profile has no published figures."""
     assert listed(fresh_clone) == {
         "notebook": "toy",
         "figure": "toy_error",
@@ -139,34 +143,34 @@ def another_colour(clone):
 
 
 @pytest.mark.parametrize("change", [lost_picture, edited_parameter, another_step, another_colour, recaptioned])
-def test_a_published_figure_of_something_else_is_stale(fresh_clone, change):
-    """Or one that is not whole."""
+def test_a_published_figure_that_departs_from_the_sources_is_stale(fresh_clone, change):
+    """So is a published figure with a missing file."""
     change(fresh_clone)
     assert listed(fresh_clone)["state"] == "stale"
 
 
 @pytest.mark.parametrize("change", [nothing, touched, reworded])
-def test_a_published_figure_stays_that_under_other_words(fresh_clone, change):
-    """Of prose, comments and docstrings."""
+def test_a_published_figure_is_independent_of_comments(fresh_clone, change):
+    """Edits of prose, comments and docstrings leave it published."""
     change(fresh_clone)
     assert listed(fresh_clone)["state"] == "published"
 
 
-def test_what_was_computed_here_is_not_called_published(ran_clone):
-    """It was made of something else, and the published figure is of the same."""
+def test_a_stale_figure_that_was_computed_here_is_not_called_published(ran_clone):
+    """Its sources differ from those of the computed figure, although they agree with the published one."""
     ran_clone.replace(FIGURE, "values.mean()", "values.max()")
     assert listed(ran_clone)["state"] == "stale"
 
 
-def test_the_list_says_seconds_and_claims_of_a_run(ran_clone):
-    """Of the profile that was run; the site was not built."""
+def test_the_list_shows_seconds_and_claims_of_a_run(ran_clone):
+    """They belong to the profile that was run; the site was not built."""
     row = listed(ran_clone)
     assert row["seconds"] > 0
     assert (row["state"], row["claims"], row["holding"], row["site"]) == ("fresh", 1, 1, "not built")
 
 
-def test_the_list_is_whole_where_it_is_piped(ran_clone):
-    """However narrow the terminal is said to be; and a long name is one word."""
+def test_the_list_is_not_folded_in_a_pipe(ran_clone):
+    """The width of the terminal does not matter, and a long name is not split."""
     long = "a_figure_whose_name_is_longer_than_anybody_would_ever_want_to_type_into_a_terminal_of_eighty_columns"
     shutil.copyfile(ran_clone.root / FIGURE, ran_clone.root / f"clone/toy/figures/{long}.py")
     ran_clone.replace(NOTEBOOK, "import toy_error", f"import {long}, toy_error")
@@ -174,18 +178,19 @@ def test_the_list_is_whole_where_it_is_piped(ran_clone):
         NOTEBOOK, '"publish(toy_error, errors)"', f'"publish({long}, errors)\\n", "publish(toy_error, errors)"'
     )
     ran_clone.environment |= {"COLUMNS": "40"}
-    said = ran_clone.companion("list").stdout.splitlines()
-    rows = [line.split("│")[1:-1] for line in said if line.startswith("│")]
+    lines = ran_clone.companion("list").stdout.splitlines()
+    rows = [line.split("│")[1:-1] for line in lines if line.startswith("│")]
     assert [row[1].strip() for row in rows] == [long, "toy_error", "the site"]
     assert {len(row) for row in rows} == {5}
 
 
 def keys(project: Project, profile="laptop") -> dict[str, str | None]:
+    resolved = resolve(project, Notebook.named(project, "toy"), profile)
     return {
         "numbers": cache_keys.numbers_key(project, "toy", profile),
         "picture": cache_keys.picture_key(project, "toy", "toy_error", profile),
-        "piece": cache_keys.piece_key(project, "toy", profile),
-        "book": cache_keys.book_key(project, profile),
+        "task": cache_keys.task_key(project, "toy", resolved),
+        "site": cache_keys.site_key(project, profile),
     }
 
 
@@ -193,55 +198,60 @@ def changed(project: Project, before: dict[str, str | None], profile="laptop") -
     return {name for name, key in keys(project, profile).items() if key != before[name]}
 
 
-BOOK = {"book"}
-PICTURE = {"picture", "book"}
-NUMBERS = {"numbers", "picture", "book"}
-EVERYTHING = {"numbers", "picture", "book", "piece"}
+SITE = {"site"}
+PICTURE = {"picture", "site"}
+NUMBERS = {"numbers", "picture", "site"}
+EVERYTHING = {"numbers", "picture", "site", "task"}
 
 EDITS = {
-    "prose": (NOTEBOOK, "measures the", "is about the", BOOK),
-    "comment in a cell": (NOTEBOOK, "# means of", "# averages of", BOOK),
+    "prose": (NOTEBOOK, "measures the", "is about the", SITE),
+    "comment in a cell": (NOTEBOOK, "# means of", "# averages of", SITE),
     "code in a cell": (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", NUMBERS),
-    "parameter of a piece": (NOTEBOOK, "seed = 0", "seed = 1", EVERYTHING),
+    "parameter of a task": (NOTEBOOK, "seed = 0", "seed = 1", EVERYTHING),
     "parameter of none": (NOTEBOOK, "repeats = 500", "repeats = 501", NUMBERS),
-    "comment in the code": (FIGURE, "# the 99.9 %", "# a 99.9 %", BOOK),
-    "docstring": (FIGURE, "one row per length", "a row for each length", BOOK),
+    "comment in the code": (FIGURE, "# the 99.9 %", "# a 99.9 %", SITE),
+    "docstring": (FIGURE, "one row per length", "a row for each length", SITE),
     "caption": (FIGURE, "Points are means", "Points are averages", PICTURE),
     "alt text": (FIGURE, "Log-log plot", "Plot", PICTURE),
     "drawing": (FIGURE, 'fmt="o"', 'fmt="s"', PICTURE),
     "claim": (FIGURE, "expected=1.0", "expected=2.0", NUMBERS),
     "wording of a claim": (FIGURE, "the ratio where they differ most", "their ratio", NUMBERS),
     "numbers": (FIGURE, "values.mean()", "values.max()", NUMBERS),
-    "piece": ("clone/toy/pieces.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
-    "comment on a piece": ("clone/toy/pieces.py", "What a length comes to", "What is left of a length", BOOK),
+    "task": ("clone/toy/tasks.py", "uniform(-1, 1", "uniform(-2, 2", EVERYTHING),
+    "comment on a task": (
+        "clone/toy/tasks.py",
+        "Return the squared errors at one length",
+        "Squared errors at one length",
+        SITE,
+    ),
     "range of a parameter": ("clone/toy/parameters.py", "ge=2", "ge=3", NUMBERS),
     "lock": ("requirements.lock", "# Pin", "numpy==2.4\n# Pin", EVERYTHING),
-    "configuration": ("_config.yml", "Its authors", "Nobody", BOOK),
-    "contents": ("_toc.yml", "caption: Figures", "caption: Pictures", BOOK),
-    "page": ("book/index.md", "Every figure", "Each figure", BOOK),
-    "reference": ("book/references.bib", "2026", "2027", BOOK),
+    "configuration": ("_config.yml", "Its authors", "Nobody", SITE),
+    "contents": ("_toc.yml", "caption: Figures", "caption: Pictures", SITE),
+    "page": ("book/index.md", "Every figure", "Each figure", SITE),
+    "reference": ("book/references.bib", "2026", "2027", SITE),
     "README": ("README.md", "whose figures", "where figures", set()),
     "other profile": ("profiles/full.yml", "repeats: 5000", "repeats: 6000", set()),
-    "comment of the package": ("clone/__init__.py", "one folder per notebook", "a folder for each notebook", BOOK),
+    "comment of the package": ("clone/__init__.py", "one folder per notebook", "a folder for each notebook", SITE),
 }
 
 
 @pytest.mark.parametrize(("path", "old", "new", "expected"), EDITS.values(), ids=EDITS)
-def test_an_edit_costs_what_it_changes(pieced, path, old, new, expected):
-    """And is forgotten when it is undone."""
-    before = keys(pieced.project)
-    pieced.replace(path, old, new)
-    assert changed(pieced.project, before) == expected
-    pieced.replace(path, new, old)
-    assert keys(pieced.project) == before
+def test_an_edit_changes_the_keys_of_what_depends_on_it(split_clone, path, old, new, expected):
+    """Undoing the edit restores the keys."""
+    before = keys(split_clone.project)
+    split_clone.replace(path, old, new)
+    assert changed(split_clone.project, before) == expected
+    split_clone.replace(path, new, old)
+    assert keys(split_clone.project) == before
 
 
 ADDED = {
     "clone/toy/data/long.csv": EVERYTHING,
-    "clone/toy/data/README.md": BOOK,
-    "clone/toy/data/make.py": BOOK,
-    "clone/toy/spare.py": BOOK,
-    "book/added.md": BOOK,
+    "clone/toy/data/README.md": SITE,
+    "clone/toy/data/make.py": SITE,
+    "clone/toy/spare.py": SITE,
+    "book/added.md": SITE,
     "book/.ipynb_checkpoints/toy.ipynb": set(),
     "clone/toy/__pycache__/toy_error.pyc": set(),
     "tests/test_x.py": set(),
@@ -250,47 +260,47 @@ ADDED = {
 
 
 @pytest.mark.parametrize(("path", "expected"), ADDED.items())
-def test_a_new_file_costs_what_it_changes(pieced, path, expected):
-    """Data count, what made them and tells of them does not; what an editor or Python leaves behind is no page."""
-    before = keys(pieced.project)
-    pieced.write(path, "x = 1\n")
-    assert changed(pieced.project, before) == expected
+def test_a_new_file_changes_the_keys_of_what_depends_on_it(split_clone, path, expected):
+    """Data count, but not the scripts and texts next to them; files of editors and of Python are ignored."""
+    before = keys(split_clone.project)
+    split_clone.write(path, "x = 1\n")
+    assert changed(split_clone.project, before) == expected
 
 
-def test_a_science_package_counts_as_far_as_it_is_used(pieced):
-    """One function is imported, by way of a re-export: its file counts, its neighbour's does not."""
-    pieced.replace("pyproject.toml", "science = []", 'science = ["laws"]')
-    pieced.write("laws/__init__.py", "from laws.falling import rate as rate\nfrom laws.rising import more as more\n")
-    pieced.write("laws/falling.py", "def rate(): return 1\n")
-    pieced.write("laws/rising.py", "def more(): return 1\n")
-    pieced.replace(FIGURE, "import numpy as np\n", "import numpy as np\nfrom laws import rate\n")
-    pieced.replace(FIGURE, "values.mean()", "rate() * values.mean()")
-    before = keys(pieced.project)
-    pieced.replace("laws/rising.py", "1", "2")
-    assert changed(pieced.project, before) == BOOK
-    before = keys(pieced.project)
-    pieced.replace("laws/falling.py", "1", "2")
-    assert changed(pieced.project, before) == NUMBERS
+def test_only_imported_modules_of_a_package_count(split_clone):
+    """A function is imported from a package that re-exports it: its module counts, the other module does not."""
+    split_clone.replace("pyproject.toml", "science = []", 'science = ["laws"]')
+    split_clone.write("laws/__init__.py", "from laws.falling import rate as rate\nfrom laws.rising import more\n")
+    split_clone.write("laws/falling.py", "def rate(): return 1\n")
+    split_clone.write("laws/rising.py", "def more(): return 1\n")
+    split_clone.replace(FIGURE, "import numpy as np\n", "import numpy as np\nfrom laws import rate\n")
+    split_clone.replace(FIGURE, "values.mean()", "rate() * values.mean()")
+    before = keys(split_clone.project)
+    split_clone.replace("laws/rising.py", "1", "2")
+    assert changed(split_clone.project, before) == SITE
+    before = keys(split_clone.project)
+    split_clone.replace("laws/falling.py", "1", "2")
+    assert changed(split_clone.project, before) == NUMBERS
 
 
-def test_the_context_counts(pieced):
-    """Which function it is, and what that does: in it all numbers are computed."""
-    pieced.write("clone/__init__.py", "def single(): ...\ndef double(): ...\n")
-    before = keys(pieced.project)
+def test_the_context_counts(split_clone):
+    """The choice of the context function and its code decide all numbers."""
+    split_clone.write("clone/__init__.py", "def single(): ...\ndef double(): ...\n")
+    before = keys(split_clone.project)
     for edit in (
         ("pyproject.toml", "# context = ", "context = "),
         ("pyproject.toml", '"clone:prepare"', '"clone:single"'),
         ("pyproject.toml", '"clone:single"', '"clone:double"'),
         ("clone/__init__.py", "def double(): ...", "def double(): return 2"),
     ):
-        pieced.replace(*edit)
-        assert changed(pieced.project, before) == EVERYTHING
-        before = keys(pieced.project)
+        split_clone.replace(*edit)
+        assert changed(split_clone.project, before) == EVERYTHING
+        before = keys(split_clone.project)
 
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A copy of this machine to edit, in place of the one that runs."""
+    """A copy of `companion` to edit, whose files are digested instead of the running ones."""
     copy = tmp_path / "machine" / "companion"
     shutil.copytree(dependencies.MACHINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(dependencies, "MACHINE", copy)
@@ -304,39 +314,38 @@ def machine(tmp_path, monkeypatch):
         ("figures/schema.py", NUMBERS),
         ("figures/table_io.py", NUMBERS),
         ("authoring/publish.py", NUMBERS),
-        ("authoring/display.py", BOOK),
+        ("authoring/display.py", SITE),
         ("figures/rendering.py", PICTURE),
         ("figures/style.py", PICTURE),
-        ("site/sphinx/figure_directive.py", BOOK),
-        ("site/sphinx/assets/companion.css", BOOK),
-        ("site/templates/404.html.txt", BOOK),
+        ("site/sphinx/figure_directive.py", SITE),
+        ("site/sphinx/assets/companion.css", SITE),
+        ("site/templates/404.html.txt", SITE),
     ],
 )
-def test_the_machine_costs_what_it_decides(pieced, machine, path, expected):
-    """What writes numbers, what draws, what shows."""
-    before = keys(pieced.project)
+def test_an_edit_of_companion_changes_the_keys_of_what_depends_on_it(split_clone, machine, path, expected):
+    """Modules that write numbers, draw, or show are in different keys."""
+    before = keys(split_clone.project)
     (machine / path).write_text((machine / path).read_text(encoding="utf-8") + "\nx = 1\n", encoding="utf-8")
-    assert changed(pieced.project, before) == expected
+    assert changed(split_clone.project, before) == expected
 
 
-def test_most_notebooks_have_no_pieces(clone):
-    """And so no key for them."""
-    assert cache_keys.piece_key(clone.project, "toy", "laptop") is None
+def test_a_notebook_without_tasks_has_no_task_key(clone):
+    assert cache_keys.task_key(clone.project, "toy", {}) is None
 
 
-def test_profile_changes_its_own_keys_alone(pieced):
-    """Editing smoke.yml leaves the default profile and the full one fresh, and what is no parameter of the pieces."""
-    before = {profile: keys(pieced.project, profile) for profile in ("laptop", "smoke", "full")}
-    pieced.replace("profiles/smoke.yml", "repeats: ", "repeats: 1")
-    after = {profile: changed(pieced.project, before[profile], profile) for profile in before}
+def test_a_profile_changes_only_its_own_keys(split_clone):
+    """An edit of smoke.yml leaves the other profiles fresh, and tasks that do not use the parameter."""
+    before = {profile: keys(split_clone.project, profile) for profile in ("laptop", "smoke", "full")}
+    split_clone.replace("profiles/smoke.yml", "repeats: ", "repeats: 1")
+    after = {profile: changed(split_clone.project, before[profile], profile) for profile in before}
     assert after == {"laptop": set(), "smoke": NUMBERS, "full": set()}
 
 
-def test_comment_in_a_profile_changes_no_key(pieced):
-    """Nor does what it overrides elsewhere: the values count."""
-    before = keys(pieced.project, "smoke")
-    pieced.replace("profiles/smoke.yml", "toy:", "# why\ntoy:")
-    assert keys(pieced.project, "smoke") == before
+def test_comment_in_a_profile_changes_no_key(split_clone):
+    """Only the resolved values count."""
+    before = keys(split_clone.project, "smoke")
+    split_clone.replace("profiles/smoke.yml", "toy:", "# why\ntoy:")
+    assert keys(split_clone.project, "smoke") == before
 
 
 LOCK = """\
@@ -372,39 +381,60 @@ solver-of-old==1.0 ; python_version < '3'
         ("matplotlib==3.0", "matplotlib==3.1", PICTURE),
     ],
 )
-def test_only_packages_that_compute_or_draw_count(pieced, old, new, expected):
-    """A new package for documentation reruns nothing; a new version of a solver, or of what it needs, everything."""
-    pieced.replace("pyproject.toml", "dependencies = [", 'dependencies = ["solver>=1", ')
-    pieced.write("requirements.lock", LOCK)
-    before = keys(pieced.project)
-    pieced.write("requirements.lock", LOCK.replace(old, new))
-    assert changed(pieced.project, before) == expected
+def test_only_packages_that_compute_or_draw_count(split_clone, old, new, expected):
+    """A new documentation package reruns nothing; a new version of a solver, or dependency, reruns everything."""
+    split_clone.replace("pyproject.toml", "dependencies = [", 'dependencies = ["solver>=1", ')
+    split_clone.write("requirements.lock", LOCK)
+    before = keys(split_clone.project)
+    split_clone.write("requirements.lock", LOCK.replace(old, new))
+    assert changed(split_clone.project, before) == expected
 
 
-def test_lock_that_is_not_there_is_missed(clone):
-    """In a sentence: what the numbers depend on is pinned nowhere."""
+def test_a_missing_lock_file_is_an_error(clone):
+    """The message says what the lock file is for."""
     clone.project.lock.unlink()
     with pytest.raises(UserError, match=r"requirements\.lock, which pins what the numbers depend on"):
         cache_keys.numbers_key(clone.project, "toy", "laptop")
 
 
-def test_stamp_of_a_file_that_changed_is_none(ran_clone):
-    """Nor one that is no stamp; what is discarded is only what is damaged."""
+def test_damaged_stamps_are_discarded(ran_clone):
+    """A stamp is damaged if it is not valid or a file that it lists has changed; the others are kept."""
     project, build = ran_clone.project, ran_clone.project.build("laptop")
-    numbers, picture = (cache_keys.stamp(project, name, "laptop") for name in ("toy", "toy-toy_error"))
+    numbers, picture = (cache_keys.stamp(project, target, "laptop") for target in TARGETS)
     removed_picture(ran_clone)
-    (build.stamps / "other.0123.json").write_text("[1]")
+    (build.stamps / f"other.{'0' * 16}.json").write_text("[1]")
     cache_keys.discard_damaged(project, "laptop")
-    assert list(build.stamps.glob("*.json")) == [numbers]
-    assert cache_keys.is_fresh(project, "toy", "laptop")
+    assert cache_keys.stamps_in(build) == [numbers]
+    assert cache_keys.is_fresh(project, Target("toy"), "laptop")
     assert not picture.exists()
 
 
-def test_forgetting_one_target_keeps_the_others(clone):
-    """Also one whose name begins alike, and the pictures."""
+# Targets whose names, joined by a hyphen, a slash or nothing, are equal or begin alike; and the targets of the site.
+SIMILAR = (
+    Target("a"),
+    Target("a", "b_c"),
+    Target("a-b_c"),
+    Target("a_b", "c"),
+    Target("a-b", "c"),
+    Target("a", "b-c"),
+    Target("a.b", "c"),
+    Target("a", "b.c"),
+    Target("a-b-c"),
+    Target("a_b_c"),
+    Target("book"),
+    Target("built"),
+    Target("site", "built"),
+    *cache_keys.Site,
+)
+
+
+@pytest.mark.parametrize("forgotten", SIMILAR, ids=str)
+def test_forgetting_a_target_keeps_targets_with_similar_names(clone, forgotten):
+    """Every target has its own stamp and its own list of what it was made of."""
     build = clone.project.build("laptop")
-    for stamp in ("toy.0123.json", "toy-toy_error.0123.json", "toy_two.0123.json", "book.0123.json"):
-        cache_keys.leave_stamp(clone.project, build.stamps / stamp, [])
-    cache_keys.forget(build, "toy")
-    kept = ["book.0123.json", "toy-toy_error.0123.json", "toy_two.0123.json"]
-    assert sorted(path.name for path in build.stamps.iterdir()) == kept
+    for target in SIMILAR:
+        cache_keys.remember(build, target, {"target": str(target)})
+        cache_keys.leave_stamp(clone.project, cache_keys.stamp_of(clone.project, target, "laptop", {}), [])
+    cache_keys.forget(build, forgotten)
+    assert {target for target in SIMILAR if cache_keys.stamps_in(build, target)} == set(SIMILAR) - {forgotten}
+    assert all(cache_keys.remembered(build, target) == {"target": str(target)} for target in SIMILAR)

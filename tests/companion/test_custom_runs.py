@@ -1,31 +1,33 @@
-"""Runs of one's own: of one figure alone; listed, for people and programs, and compared by their names."""
+"""Custom runs: of one figure, listed for people and programs, and compared by name."""
 
 import json
 import shutil
 
 import pytest
 
+from companion.build.run_spec import RunSpec
 from companion.figures import store
 from companion.project.notebooks import Notebook
 from companion.runs.custom_runs import all_runs
 
 FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
-OWN = ("toy-11111111", "toy-22222222")
+NAMES = ("toy-11111111", "toy-22222222")
 
 
 @pytest.fixture(scope="module")
 def listed(ran, tmp_path_factory):
-    """A clone with two runs: the newer one of another seed, where the claim fails; and what is no run."""
+    """A clone with two custom runs, and files that are no runs; in the newer run the claim fails at another seed."""
     clone = ran.copy_to(tmp_path_factory.mktemp("listed") / "clone")
     build = clone.project.build("laptop")
-    for name, started in zip(OWN, ("2026-02-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00"), strict=True):
-        own = clone.project.own_build(name)
+    for name, started in zip(NAMES, ("2026-02-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00"), strict=True):
+        custom = clone.project.custom_build(name)
         for kind in ("figures", "tables"):
-            shutil.copytree(build.folder / kind, own.folder / kind)
-        own.provenance.mkdir()
+            shutil.copytree(build.folder / kind, custom.folder / kind)
+        custom.provenance.mkdir()
+        RunSpec("toy", isolated=True).write(custom)
         origin = json.loads((build.provenance / "toy.json").read_text()) | {"started": started, "seconds": 12.5}
-        (own.provenance / "toy.json").write_text(json.dumps(origin))
-    path = clone.project.own_build(OWN[0]).figures / "toy" / f"{FIGURE}.json"
+        (custom.provenance / "toy.json").write_text(json.dumps(origin))
+    path = clone.project.custom_build(NAMES[0]).figures / "toy" / f"{FIGURE}.json"
     record = json.loads(path.read_text())
     record["parameters"]["seed"] = 7
     record["claims"][0]["holds"] = False
@@ -36,11 +38,11 @@ def listed(ran, tmp_path_factory):
 
 
 def test_runs_are_listed_newest_last(listed):
-    """Each with its parameters, its claims, when, and where its page is; what left no figures is no run."""
-    said = listed.companion("runs")
-    assert said.returncode == 0, said.stderr
-    older, newer = OWN[1], OWN[0]
-    assert [line.strip() for line in said.stdout.splitlines()] == [
+    """Each run is listed with its changed parameters, claims, start and page; a folder without figures is not a run."""
+    finished = listed.companion("runs")
+    assert finished.returncode == 0, finished.stderr
+    older, newer = NAMES[1], NAMES[0]
+    assert [line.strip() for line in finished.stdout.splitlines()] == [
         f"{older}  1/1 claims hold  2026-01-01T00:00:00+00:00",
         "published parameters",
         str(listed.project.runs / older / "index.html"),
@@ -50,37 +52,37 @@ def test_runs_are_listed_newest_last(listed):
     ]
 
 
-def test_runs_are_json_for_programs(listed):
-    """Nothing else on standard output."""
+def test_runs_are_listed_as_json(listed):
+    """Standard output contains only the JSON."""
     _, newer = json.loads(listed.companion("runs", "--json").stdout)
     assert newer == {
-        "name": OWN[0],
+        "name": NAMES[0],
         "notebook": "toy",
         "changed": {"seed": [0, 7]},
         "started": "2026-02-01T00:00:00+00:00",
         "seconds": 12.5,
         "claims": 1,
         "hold": 0,
-        "page": str(listed.project.runs / OWN[0] / "index.html"),
+        "page": str(listed.project.runs / NAMES[0] / "index.html"),
     }
 
 
-def test_no_runs_is_said(pristine):
-    """In a sentence that says how to make one; for programs it is a list."""
+def test_an_empty_list_explains_how_to_make_a_run(pristine):
+    """As JSON it is an empty list."""
     assert "There are no custom runs" in pristine.companion("runs").stdout
     assert "companion run NOTEBOOK -p NAME=VALUE" in pristine.companion("runs").stdout
     assert json.loads(pristine.companion("runs", "--json").stdout) == []
 
 
-def test_run_whose_figure_is_damaged_is_none(listed, tmp_path):
-    """It is not said to hold what cannot be checked."""
+def test_a_run_with_a_damaged_figure_is_not_listed(listed, tmp_path):
+    """Its claims cannot be checked."""
     clone = listed.copy_to(tmp_path / "clone")
-    (clone.project.own_build(OWN[0]).figures / "toy" / f"{FIGURE}.png").unlink()
-    assert [run.name for run in all_runs(clone.project)] == [OWN[1]]
+    (clone.project.custom_build(NAMES[0]).figures / "toy" / f"{FIGURE}.png").unlink()
+    assert [run.name for run in all_runs(clone.project)] == [NAMES[1]]
 
 
-def test_run_of_a_notebook_that_is_gone_is_listed(listed, tmp_path):
-    """All that it was run with is news."""
+def test_a_run_of_a_removed_notebook_is_listed(listed, tmp_path):
+    """All its parameters count as changed."""
     clone = listed.copy_to(tmp_path / "clone")
     clone.project.notebook("toy").unlink()
     shutil.rmtree(clone.project.published)
@@ -90,24 +92,24 @@ def test_run_of_a_notebook_that_is_gone_is_listed(listed, tmp_path):
 
 
 def test_runs_are_compared_by_name(listed):
-    """With one another, and with a folder; from anywhere in the clone."""
-    said = listed.python("-m", "companion", "compare", OWN[0], OWN[1], cwd=listed.root / "book")
-    assert said.returncode == 1, said.stderr
-    assert "claim 'toy-rate', holds: False and True" in said.stdout
-    assert listed.companion("compare", OWN[1], "_build/laptop").returncode == 0
+    """A run is compared with another run or with a folder, from any folder of the clone."""
+    finished = listed.python("-m", "companion", "compare", NAMES[0], NAMES[1], cwd=listed.root / "book")
+    assert finished.returncode == 1, finished.stderr
+    assert "claim 'toy-rate', holds: False and True" in finished.stdout
+    assert listed.companion("compare", NAMES[1], "_build/laptop").returncode == 0
 
 
-def test_name_of_no_run_is_answered_with_those_there_are(listed, pristine):
-    """And with a guess."""
-    said = listed.companion("compare", "toy-1111111", "figures")
-    assert said.returncode == 2
-    assert f"no folder and no custom run 'toy-1111111'. Did you mean '{OWN[0]}'?" in said.stderr
+def test_an_unknown_run_is_an_error_that_lists_the_known_ones(listed, pristine):
+    """The message suggests the closest name."""
+    finished = listed.companion("compare", "toy-1111111", "figures")
+    assert finished.returncode == 2
+    assert f"no folder and no custom run 'toy-1111111'. Did you mean '{NAMES[0]}'?" in finished.stderr
     assert "Known: none." in pristine.companion("compare", "toy-1111111", "figures").stderr
 
 
 @pytest.fixture(scope="module")
 def one_figure(ran, tmp_path_factory):
-    """A clone whose notebook has a second figure, which cannot be computed, in which the first was run alone."""
+    """A clone with a second figure that cannot be computed, in which the first figure was run alone."""
     clone = ran.copy_to(tmp_path_factory.mktemp("one_figure") / "clone")
     shutil.copyfile(clone.root / CODE, clone.root / "clone/toy/figures/impossible.py")
     cells = Notebook.named(clone.project, "toy").code
@@ -116,50 +118,54 @@ def one_figure(ran, tmp_path_factory):
     clone.rewrite_cell("# means", f"nothing = 1 / 0\n{cells[-1]}\npublish(impossible, nothing)\n")
     clone.before = clone.tree()
     clone.finished = clone.companion("run", "toy", "--figure", FIGURE)
-    (clone.own,) = clone.project.runs.iterdir()
+    (clone.run_folder,) = clone.project.runs.iterdir()
     return clone
 
 
-def test_one_figure_is_run_without_what_others_need(ran, one_figure):
-    """The same numbers to the last digit, in a folder of its own; what is published stays."""
+def test_one_figure_is_run_without_cells_that_only_others_need(ran, one_figure):
+    """Its numbers equal those of a complete run in every digit, and no other file changes."""
     assert one_figure.finished.returncode == 0, one_figure.finished.stderr
     assert "toy: 1 figure, 1 claim holds" in one_figure.finished.stdout
-    assert one_figure.own.name.startswith(f"toy-{FIGURE}-")
-    assert store.names_in(one_figure.own / "figures/toy") == [FIGURE]
+    assert one_figure.run_folder.name.startswith(f"toy-{FIGURE}-")
+    assert store.names_in(one_figure.run_folder / "figures/toy") == [FIGURE]
     table = f"tables/toy/{FIGURE}.csv"
-    assert (one_figure.own / table).read_bytes() == (ran.project.build("laptop").folder / table).read_bytes()
+    assert (one_figure.run_folder / table).read_bytes() == (ran.project.build("laptop").folder / table).read_bytes()
     after = {path: digest for path, digest in one_figure.tree().items() if not path.startswith("_build/runs/")}
     assert after == one_figure.before
 
 
-def test_record_of_one_figure_names_the_same_steps(ran, one_figure):
-    """As if all had been run."""
-    mine = store.read_record(one_figure.own / "figures/toy", FIGURE)
+def test_the_record_of_one_figure_has_the_same_steps(ran, one_figure):
+    """It equals the record of a complete run."""
+    record = store.read_record(one_figure.run_folder / "figures/toy", FIGURE)
     published = store.read_record(ran.project.published / "toy", FIGURE)
-    assert mine.steps == published.steps
-    assert mine.sources == published.sources
+    assert record.steps == published.steps
+    assert record.sources == published.sources
 
 
-def test_run_of_one_figure_has_a_page_and_is_listed(one_figure):
-    """Nothing was changed in it, and nothing moved."""
+def test_a_run_of_one_figure_has_a_page_and_is_listed(one_figure):
+    """No parameter changed and no number moved."""
     (run,) = all_runs(one_figure.project)
-    assert (run.name, run.notebook, run.changed) == (one_figure.own.name, "toy", {})
-    page = (one_figure.own / "index.html").read_text(encoding="utf-8")
+    assert (run.name, run.notebook, run.changed) == (one_figure.run_folder.name, "toy", {})
+    page = (one_figure.run_folder / "index.html").read_text(encoding="utf-8")
     assert "No number moved." in page
 
 
-def test_run_of_one_figure_is_not_computed_twice(one_figure):
-    """What is there is there."""
-    before = one_figure.tree(f"_build/runs/{one_figure.own.name}/tables", f"_build/runs/{one_figure.own.name}/executed")
-    stamp = (one_figure.own / "provenance/toy.json").read_bytes()
+def test_a_fresh_custom_run_is_not_computed_again(one_figure):
+    """Tables, executed notebook and provenance stay the same."""
+    before = one_figure.tree(
+        f"_build/runs/{one_figure.run_folder.name}/tables", f"_build/runs/{one_figure.run_folder.name}/executed"
+    )
+    stamp = (one_figure.run_folder / "provenance/toy.json").read_bytes()
     assert one_figure.companion("run", "toy", "--figure", FIGURE).returncode == 0
-    after = one_figure.tree(f"_build/runs/{one_figure.own.name}/tables", f"_build/runs/{one_figure.own.name}/executed")
+    after = one_figure.tree(
+        f"_build/runs/{one_figure.run_folder.name}/tables", f"_build/runs/{one_figure.run_folder.name}/executed"
+    )
     assert after == before
-    assert (one_figure.own / "provenance/toy.json").read_bytes() == stamp
+    assert (one_figure.run_folder / "provenance/toy.json").read_bytes() == stamp
 
 
-def test_unknown_figure_is_refused(pristine):
-    """With the figures there are; nothing starts."""
+def test_an_unknown_figure_is_refused(pristine):
+    """The message lists the known figures, and no kernel starts."""
     finished = pristine.companion("run", "toy", "--figure", "toy_eror")
     assert finished.returncode == 2
     assert f"Notebook 'toy' has no figure 'toy_eror'. Did you mean '{FIGURE}'? Known: {FIGURE}." in finished.stderr
@@ -168,13 +174,13 @@ def test_unknown_figure_is_refused(pristine):
 
 CALL = """\
 from companion import rerun
-mine = rerun("toy", "toy_error", seed=3, lengths=[5, 50])
-print(len(mine.table), [claim.holds for claim in mine.claims], mine.page.is_file())
+result = rerun("toy", "toy_error", seed=3, lengths=[5, 50])
+print(len(result.table), [claim.holds for claim in result.claims], result.page.is_file())
 """
 
 
-def test_figure_is_rerun_from_python(ran, tmp_path):
-    """With the notebook's other parameters, in a run of its own; a claim that fails is told, not raised."""
+def test_a_figure_is_rerun_from_python(ran, tmp_path):
+    """Other parameters keep their defaults, nothing is published, and a claim that fails raises no exception."""
     clone = ran.copy_to(tmp_path / "clone")
     clone.replace(CODE, "expected=1.0", "expected=2.0")
     before = clone.tree("figures")
@@ -182,7 +188,7 @@ def test_figure_is_rerun_from_python(ran, tmp_path):
     assert called.stdout == "2 [False] True\n", called.stderr
     assert clone.tree("figures") == before
     (name,) = [run.name for run in all_runs(clone.project)]
-    record = store.read_record(clone.project.own_build(name).figures / "toy", FIGURE)
+    record = store.read_record(clone.project.custom_build(name).figures / "toy", FIGURE)
     assert record.parameters == {"seed": 3, "lengths": [5, 50], "repeats": 500}
 
 
@@ -194,7 +200,7 @@ def test_figure_is_rerun_from_python(ran, tmp_path):
         ("'toy', 'toy_error', sed=1", "no parameter 'sed'. Did you mean 'seed'?"),
     ],
 )
-def test_what_cannot_be_rerun_is_told_before_a_kernel_starts(ran, call, says):
+def test_rerun_refuses_unknown_names_before_a_kernel_starts(ran, call, says):
     called = ran.python("-c", f"from companion import rerun; rerun({call})")
     assert called.returncode == 1
     assert says in called.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""What is edited while a run waits, or while it runs, is not called fresh with other numbers than its own."""
+"""Edits while a run waits or runs: no result is called fresh for sources or parameters that it does not come from."""
 
 import subprocess
 import sys
@@ -6,18 +6,19 @@ from contextlib import contextmanager
 
 import pytest
 
-from companion.build import cache_keys, execution
+from companion.build import cache_keys
+from companion.build.run_spec import RunSpec, Target
 from companion.figures import store
 from companion.io import atomic
-from companion.project.paths import Project
 
 FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
-TARGETS = {"toy", f"toy-{FIGURE}"}
+NUMBERS = Target("toy")
+TARGETS = {NUMBERS, Target("toy", FIGURE)}
 
 
 @contextmanager
 def waiting(clone, lock, *command):
-    """A command that waits for the lock inside, and must have ended well after it."""
+    """Start a command that waits for `lock` while the block runs, and require that it succeeds afterwards."""
     with atomic.locked(lock, "not expected"):
         process = subprocess.Popen(
             [sys.executable, "-u", "-m", "companion", *command],
@@ -36,43 +37,44 @@ def waiting(clone, lock, *command):
             process.kill()
             process.communicate()
             raise
-    said = process.communicate()[0]
-    assert process.returncode == 0, said
+    output = process.communicate()[0]
+    assert process.returncode == 0, output
 
 
 def parameters(build) -> dict:
     return store.read_record(build.figures / "toy", FIGURE).parameters
 
 
-def test_parameters_are_those_of_when_the_wait_is_over(clone):
-    """And the key under which the results are fresh is theirs."""
+def test_parameters_are_read_after_the_wait(clone):
+    """The stamp contains the key of these parameters."""
     build = clone.project.build("smoke")
     with waiting(clone, build.locks / "toy", "run", "toy", "--profile", "smoke"):
         clone.write("profiles/smoke.yml", "toy: {seed: 5}\n")
     assert parameters(build)["seed"] == 5
-    assert cache_keys.remembered(build, "toy")["parameters"]["seed"] == 5
-    assert cache_keys.is_fresh(clone.project, "toy", "smoke")
+    assert cache_keys.remembered(build, NUMBERS)["parameters"]["seed"] == 5
+    assert cache_keys.is_fresh(clone.project, NUMBERS, "smoke")
 
 
-def test_sources_are_those_of_when_the_wait_is_over(clone):
+def test_sources_are_read_after_the_wait(clone):
     with waiting(clone, clone.project.build("laptop").locks / "toy", "run", "toy"):
         clone.replace(CODE, "uniform(-1, 1, (", "uniform(-1, 1.0, (")
     assert all(cache_keys.is_fresh(clone.project, target, "laptop") for target in TARGETS)
 
 
-def test_a_run_of_ones_own_belongs_where_its_values_say(clone):
-    """A profile that is edited while it waits gives it other values, so another folder."""
-    before = execution.own_build(clone.project, "toy", "smoke", {"seed": 1})
+def test_the_folder_of_a_custom_run_is_decided_after_the_wait(clone):
+    """A profile that is edited during the wait changes the values and so the folder."""
+    spec = RunSpec("toy", "smoke", {"seed": 1})
+    before = spec.check(clone.project).build(clone.project)
     with waiting(clone, before.locks / "toy", "run", "toy", "-p", "seed=1", "--profile", "smoke"):
         clone.write("profiles/smoke.yml", "toy: {repeats: 77}\n")
-    after = execution.own_build(clone.project, "toy", "smoke", {"seed": 1})
+    after = spec.check(clone.project).build(clone.project)
     assert after != before
     assert not before.figures.exists()
     assert parameters(after) == {**parameters(after), "seed": 1, "repeats": 77}
 
 
-def test_a_picture_is_that_of_when_the_wait_is_over(ran_clone):
-    """A drawing waits for a run, or it would draw half of what that leaves."""
+def test_a_picture_is_redrawn_after_the_wait(ran_clone):
+    """Redrawing waits for a run of the notebook, because it reads the results of that run."""
     with waiting(ran_clone, ran_clone.project.build("laptop").locks / "toy", "redraw", "toy/toy_error"):
         ran_clone.replace(CODE, "Points are means", "Points are averages")
     assert "Points are averages" in store.read_record(ran_clone.project.published / "toy", FIGURE).caption
@@ -80,13 +82,13 @@ def test_a_picture_is_that_of_when_the_wait_is_over(ran_clone):
 
 
 @pytest.mark.parametrize(("lock", "command"), [(".build.lock", "build"), (".verify.lock", "verify")])
-def test_one_build_and_one_verification_at_a_time(ran_clone, lock, command):
-    """The other waits."""
+def test_only_one_build_and_one_verification_run_at_a_time(ran_clone, lock, command):
+    """A second one waits."""
     with pytest.raises(InterruptedError), waiting(ran_clone, ran_clone.project.generated / lock, command):
         raise InterruptedError
 
 
-# A kernel that finds a file other than it was when the run began, and leaves it as it was.
+# Cells that edit a file before the kernel imports it, and restore it at the end of the run.
 SETUP = """# setup
 from pathlib import Path
 
@@ -113,13 +115,13 @@ shown
     ("old", "new", "fresh"),
     [
         ("# the 99.9", "# a 99.9", TARGETS),
-        ("figsize=(7, 4)", "figsize=(7, 5)", {"toy"}),
+        ("figsize=(7, 4)", "figsize=(7, 5)", {NUMBERS}),
         ("uniform(-1, 1, (", "uniform(-1, 1.001, (", set()),
     ],
     ids=["comment", "picture", "numbers"],
 )
-def test_what_is_put_back_during_a_run_is_not_fresh(clone, old, new, fresh):
-    """The source is at the end what it was at the beginning; what the kernel imported was another."""
+def test_a_source_edited_and_restored_during_a_run_makes_it_stale(clone, old, new, fresh):
+    """The source is unchanged at the end, but the kernel imported the edited version."""
     clone.rewrite_cell("# setup", SETUP.format(path=CODE, old=old, new=new))
     clone.rewrite_cell("# means", PUT_BACK)
     finished = clone.companion("run", "toy")
@@ -129,28 +131,28 @@ def test_what_is_put_back_during_a_run_is_not_fresh(clone, old, new, fresh):
     assert clone.project.published.is_dir() == (fresh == TARGETS), "what is not fresh is not published"
 
 
-def test_data_that_are_put_back_during_a_run_are_not_fresh(clone):
+def test_data_edited_and_restored_during_a_run_make_it_stale(clone):
     clone.write("clone/toy/data/law.csv", "power\n1\n")
     clone.rewrite_cell("# setup", SETUP.format(path="clone/toy/data/law.csv", old="1", new="2"))
     clone.rewrite_cell("# means", PUT_BACK)
     assert clone.companion("run", "toy").returncode == 0
-    assert not cache_keys.is_fresh(clone.project, "toy", "laptop")
+    assert not cache_keys.is_fresh(clone.project, NUMBERS, "laptop")
 
 
-def test_a_run_of_ones_own_is_not_kept_as_what_it_was_not(clone):
-    """The next one computes it again."""
+def test_a_custom_run_with_a_restored_source_has_no_stamp(clone):
+    """The next run with the same values computes it again."""
     clone.rewrite_cell("# setup", SETUP.format(path=CODE, old="uniform(-1, 1, (", new="uniform(-1, 1.001, ("))
     clone.rewrite_cell("# means", PUT_BACK)
     assert clone.companion("run", "toy", "-p", "seed=1").returncode == 0
     (folder,) = clone.project.runs.iterdir()
-    assert list(Project(clone.root).own_build(folder.name).stamps.glob("*.json")) == []
+    assert cache_keys.stamps_in(clone.project.custom_build(folder.name)) == []
 
 
-def test_a_piece_whose_source_is_edited_meanwhile_is_not_kept(pieced):
-    """It would lie under the key of the other source."""
+def test_a_task_whose_source_is_edited_during_its_computation_is_discarded(split_clone):
+    """Its file would be stored under the key of the other source."""
     edits = "with open(__file__, 'a') as source:\n        source.write('EDITED = 1\\n')"
-    pieced.replace("clone/toy/pieces.py", '"""What a length comes to."""', edits)
-    finished = pieced.companion("task", "toy", "length-10")
+    split_clone.replace("clone/toy/tasks.py", '"""Return the squared errors at one length."""', edits)
+    finished = split_clone.companion("task", "toy", "length-10")
     assert finished.returncode == 2
     assert "toy was edited while length-10 was computed" in finished.stderr
-    assert list(pieced.project.generated.rglob("*.npz")) == []
+    assert list(split_clone.project.generated.rglob("*.npz")) == []

@@ -1,4 +1,4 @@
-"""Running a notebook: accepted whole or not at all, and the same whoever runs it."""
+"""Running a notebook: its results are accepted completely or not at all, and two runs give the same bytes."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import time
 import pytest
 
 from companion.build import cache_keys, execution
+from companion.build.run_spec import RunSpec, Target
 from companion.figures import store
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
@@ -20,10 +21,11 @@ from companion.project.paths import CACHE
 
 FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 SET = {f"{FIGURE}{suffix}" for suffix in store.SUFFIXES}
+TARGETS = {Target("toy"), Target("toy", FIGURE)}
 
 
-def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
-    """Each where it belongs, whole; the command says what it did."""
+def test_a_run_writes_figures_notebook_provenance_and_stamps(ran):
+    """All files are complete, and the command reports them."""
     build = ran.project.build("laptop")
     for folder in (ran.project.published / "toy", build.figures / "toy"):
         assert {path.name for path in folder.iterdir()} == SET
@@ -34,38 +36,37 @@ def test_run_leaves_figures_notebook_provenance_and_stamps(ran):
     assert {"started", "seconds", "device", "versions", "git"} <= set(
         json.loads((build.provenance / "toy.json").read_text())
     )
-    assert sorted(path.name.split(".")[0] for path in build.stamps.glob("*.json")) == ["toy", f"toy-{FIGURE}"]
+    assert set(cache_keys.stamps_in(build)) == {cache_keys.stamp(ran.project, target, "laptop") for target in TARGETS}
     assert "toy: 1 figure, 1 claim holds" in ran.output
     assert f"replaced in figures/toy: {FIGURE}" in ran.output
 
 
-def test_run_writes_nowhere_else(pristine, ran):
-    """Every file outside `_build/` and `figures/` is as it was, and none came."""
+def test_a_run_writes_nowhere_else(pristine, ran):
+    """No file outside `_build/` and `figures/` is changed or created."""
     after = {path: digest for path, digest in ran.tree().items() if not path.startswith(("_build/", "figures/"))}
     assert after == pristine.tree()
 
 
-def test_run_leaves_no_staging(ran):
-    """Hidden folders of a run end with it."""
+def test_a_run_removes_its_staging_folder(ran):
     assert list(ran.project.build("laptop").staging.iterdir()) == []
 
 
-def test_record_names_profile_and_sources(ran):
-    """The default profile, the steps of the notebook, and the science it was computed with, not the machine."""
+def test_the_record_has_profile_steps_functions_and_sources(ran):
+    """The sources are those of the science, not of `companion`."""
     record = store.read_record(ran.project.published / "toy", FIGURE)
     assert record.profile == "laptop"
-    assert list(record.sources) == ["clone/toy/parameters.py", CODE]
+    assert list(record.sources) == [CODE, "clone/toy/parameters.py"]
     assert list(record.steps[-2:]) == [
         "errors = toy_error.simulate(p.lengths, p.repeats, seed=p.seed)",
         "publish(toy_error, errors)",
     ]
-    own = [name.removeprefix("clone.toy.figures.toy_error.") for name in record.functions]
-    assert own == ["simulate", "numbers", "_claim", "draw"]
+    functions = [name.removeprefix("clone.toy.figures.toy_error.") for name in record.functions]
+    assert functions == ["simulate", "numbers", "_claim", "draw"]
 
 
 @pytest.fixture(scope="module")
 def killed(pristine, ran, tmp_path_factory):
-    """A clone in which `companion run toy` was killed with its group at 3 random moments, then run to the end."""
+    """A clone in which `companion run toy` was killed with its group at 3 random moments, and then completed."""
     clone, moments = pristine.copy_to(tmp_path_factory.mktemp("killed") / "clone"), random.Random(3)
     clone.faults = []
     for _ in range(3):
@@ -88,19 +89,19 @@ def killed(pristine, ran, tmp_path_factory):
     return clone
 
 
-def test_kill_leaves_no_partial_figure(killed):
-    """After each kill `figures/` is empty or holds whole sets."""
+def test_a_killed_run_leaves_no_partial_figure(killed):
+    """After each kill `figures/` is empty or contains complete figures."""
     assert killed.faults == []
 
 
-def test_run_after_a_kill_completes_and_cleans_up(killed):
-    """Nothing has to be unlocked; what the killed runs left is gone."""
+def test_a_run_after_a_kill_completes_and_cleans_up(killed):
+    """It needs no unlocking and removes the staging folders of the killed runs."""
     assert killed.finished.returncode == 0, killed.finished.stderr
     assert list(killed.project.build("laptop").staging.iterdir()) == []
 
 
-def test_two_runs_from_scratch_are_the_same_bytes(ran, killed):
-    """In two clones, all five files and the unrounded numbers."""
+def test_runs_in_two_clones_give_the_same_bytes(ran, killed):
+    """All five files of the figure and the unrounded numbers are compared."""
     for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         first = ran.tree(folder)
         assert first
@@ -115,8 +116,8 @@ def varied(ran, tmp_path_factory):
     return clone
 
 
-def test_run_with_own_parameters_goes_to_its_own_folder(varied):
-    """`_build/runs/toy-…`, with a record of the parameter."""
+def test_a_custom_run_has_its_own_folder(varied):
+    """Its record has the changed parameter."""
     assert varied.finished.returncode == 0, varied.finished.stderr
     (folder,) = (varied.project.generated / "runs").iterdir()
     assert folder.name.startswith("toy-")
@@ -125,42 +126,42 @@ def test_run_with_own_parameters_goes_to_its_own_folder(varied):
     assert store.read_record(folder / "figures/toy", FIGURE).parameters["seed"] == 1
 
 
-def test_run_with_own_parameters_changes_nothing_else(ran, varied):
-    """Published figures, the profile's results and its freshness stay."""
+def test_a_custom_run_changes_nothing_else(ran, varied):
+    """Published figures and the results and stamps of the profile stay the same."""
     after = {path: digest for path, digest in varied.tree().items() if not path.startswith("_build/runs/")}
     assert after == ran.tree()
 
 
 @pytest.fixture(scope="module")
 def disproved(ran, tmp_path_factory):
-    """A clone whose notebook was run well, and again after its claim was made to expect what is not true."""
+    """A clone whose notebook was run again after its claim was changed to a false one."""
     clone = ran.copy_to(tmp_path_factory.mktemp("disproved") / "clone")
     clone.replace(CODE, "expected=1.0", "expected=2.0")
     clone.finished = clone.companion("run", "toy")
     return clone
 
 
-def test_failing_claim_stops_the_run(disproved):
-    """Exit code 3; the sentence, the number and the notebook to look at are named."""
+def test_a_failing_claim_ends_the_run_with_code_3(disproved):
+    """The message has the statement, the measured number and the path of the executed notebook."""
     assert disproved.finished.returncode == 3
-    said = disproved.finished.stderr
-    assert "✗ toy-rate derived here: The squared error" in said
-    assert "does not hold: measured" in said
-    assert "failed/toy.ipynb" in said
+    message = disproved.finished.stderr
+    assert "✗ toy-rate derived here: The squared error" in message
+    assert "does not hold: measured" in message
+    assert "failed/toy.ipynb" in message
 
 
-def test_failing_claim_publishes_nothing(ran, disproved):
-    """Neither `figures/` nor what was built before is touched; the executed notebook is kept beside."""
+def test_a_failing_claim_publishes_nothing(ran, disproved):
+    """Published and built files stay the same; the executed notebook is stored in another folder."""
     for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables", "_build/laptop/executed"):
         assert ran.tree(folder)
         assert disproved.tree(folder) == ran.tree(folder)
-    kept = json.loads((disproved.project.build("laptop").failed / "toy.ipynb").read_text())
-    assert "✗" in json.dumps(kept, ensure_ascii=False)
+    executed = json.loads((disproved.project.build("laptop").failed / "toy.ipynb").read_text())
+    assert "✗" in json.dumps(executed, ensure_ascii=False)
 
 
 @pytest.fixture(scope="module")
 def by_hand(disproved, tmp_path_factory):
-    """An unrelated folder in which plain papermill ran that notebook with a parameter."""
+    """An unrelated folder in which papermill alone ran that notebook with a parameter."""
     folder, before = tmp_path_factory.mktemp("elsewhere"), disproved.tree()
     finished = disproved.python(
         *("-m", "papermill", str(disproved.project.notebook("toy")), "out.ipynb", "-p", "seed", "1"), cwd=folder
@@ -170,8 +171,8 @@ def by_hand(disproved, tmp_path_factory):
     return folder
 
 
-def test_notebook_runs_with_plain_papermill_from_any_folder(by_hand):
-    """With a parameter; the five files go to the working folder."""
+def test_a_notebook_runs_with_papermill_alone_from_any_folder(by_hand):
+    """The five files are written below the working folder."""
     assert {path.name for path in (by_hand / "figures-scratch/toy").iterdir()} == SET
     assert store.faults(by_hand / "figures-scratch/toy", FIGURE) == []
     record = store.read_record(by_hand / "figures-scratch/toy", FIGURE)
@@ -179,16 +180,16 @@ def test_notebook_runs_with_plain_papermill_from_any_folder(by_hand):
     assert record.parameters["seed"] == 1
 
 
-def test_failing_claim_is_a_cross_by_hand(by_hand):
-    """The notebook goes to its end all the same, and shows it."""
+def test_a_failing_claim_is_shown_as_a_cross_by_hand(by_hand):
+    """The notebook still runs to its last cell."""
     (output,) = json.loads((by_hand / "out.ipynb").read_text())["cells"][-1]["outputs"]
     assert "✗ toy-rate" in "".join(output["data"]["text/plain"])
     (claim,) = store.read_record(by_hand / "figures-scratch/toy", FIGURE).claims
     assert not claim.holds
 
 
-def test_claim_that_its_alternative_would_pass_stops_the_run(ran_clone):
-    """A claim that cannot fail claims nothing: exit code 3, and the alternative is named."""
+def test_a_claim_that_its_alternative_would_pass_ends_the_run(ran_clone):
+    """The exit code is 3, and the message names the alternative."""
     ran_clone.replace(CODE, ", 3 * ratios[worst]", ", ratios[worst]")
     before = ran_clone.tree("figures")
     finished = ran_clone.companion("run", "toy")
@@ -197,8 +198,8 @@ def test_claim_that_its_alternative_would_pass_stops_the_run(ran_clone):
     assert ran_clone.tree("figures") == before
 
 
-def test_cell_that_fails_is_named(ran_clone):
-    """Exit code 2, which cell, which error, and the notebook as far as it came."""
+def test_a_failing_cell_is_named(ran_clone):
+    """The exit code is 2; the message has the cell, the error and the path of the partly executed notebook."""
     ran_clone.rewrite_cell("# setup", "# setup\nundefined_name\n")
     code = [cell["source"] for cell in Notebook.named(ran_clone.project, "toy").cells if cell["cell_type"] == "code"]
     number = 1 + [source.startswith("# setup") for source in code].index(True)
@@ -212,8 +213,8 @@ def test_cell_that_fails_is_named(ran_clone):
     assert ran_clone.tree("figures") == before
 
 
-def test_kernel_that_dies_is_told_in_a_sentence(ran_clone):
-    """Exit code 2; what was published and built stays."""
+def test_a_dead_kernel_is_reported_in_a_sentence(ran_clone):
+    """The exit code is 2; published and built files stay the same."""
     ran_clone.rewrite_cell("# setup", "# setup\nimport os\n\nos._exit(1)\n")
     before = ran_clone.tree("figures", "_build/laptop/figures")
     finished = ran_clone.companion("run", "toy")
@@ -223,22 +224,22 @@ def test_kernel_that_dies_is_told_in_a_sentence(ran_clone):
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
 
 
-def test_notebook_that_hangs_is_ended_in_a_sentence(ran_clone):
-    """After as long as the book allows a step; what was published and built stays."""
+def test_a_hanging_cell_is_stopped_and_reported(ran_clone):
+    """The book sets the longest duration of a cell; published and built files stay the same."""
     ran_clone.replace("pyproject.toml", "[tool.companion]", "[tool.companion]\nhours_a_step = 0.0003")
     ran_clone.rewrite_cell("# means", "# means\nimport time\n\ntime.sleep(600)\npublish(toy_error, 1)\n")
     before = ran_clone.tree("figures", "_build/laptop/figures")
     finished = ran_clone.companion("run", "toy")
     assert finished.returncode == 2
-    assert "toy: a step took longer than 0.0003 hours, and was ended." in finished.stderr
+    assert "toy: a step took longer than 0.0003 hours and was stopped." in finished.stderr
     assert "`hours_a_step`" in finished.stderr
     assert "failed/toy.ipynb" in finished.stderr
     assert "Traceback" not in finished.stdout + finished.stderr
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
 
 
-def test_other_profile_leaves_published_figures_alone(ran_clone):
-    """What `companion new` lays out runs in the small profile too, and only the default profile publishes."""
+def test_only_the_default_profile_publishes(ran_clone):
+    """The notebook of `companion new` runs in the smoke profile, too."""
     before = ran_clone.tree("figures", "_build/laptop")
     finished = ran_clone.companion("run", "toy", "--profile", "smoke")
     assert finished.returncode == 0, finished.stderr
@@ -250,7 +251,7 @@ def test_other_profile_leaves_published_figures_alone(ran_clone):
 
 @pytest.fixture
 def rerun(ran, ran_clone, monkeypatch):
-    """Run the notebook again, without a kernel: it leaves what the first run left, after something else happened."""
+    """Run the notebook again without a kernel, with the results of the first run, after `meanwhile` was called."""
 
     def run(meanwhile=lambda: None, overrides=None):
         def execute(project, notebook, changed, staging, *, environment, failed):
@@ -262,13 +263,13 @@ def rerun(ran, ran_clone, monkeypatch):
             meanwhile()
 
         monkeypatch.setattr(execution, "_execute", execute)
-        return execution.run(ran_clone.project, "toy", overrides=overrides)
+        return execution.run(ran_clone.project, RunSpec("toy", parameters=overrides or {}))
 
     return run
 
 
-def test_run_offers_a_place_for_what_is_slow_to_make_again(ran_clone, monkeypatch):
-    """The same for every run, with the profile's parameters or one's own."""
+def test_every_run_has_the_same_cache_folder(ran_clone, monkeypatch):
+    """Runs of a profile and custom runs can share compiled programs."""
     offered = []
 
     def execute(project, notebook, changed, staging, *, environment, failed):
@@ -278,47 +279,45 @@ def test_run_offers_a_place_for_what_is_slow_to_make_again(ran_clone, monkeypatc
     monkeypatch.setattr(execution, "_execute", execute)
     for overrides in ({}, {"seed": 1}):
         with pytest.raises(UserError, match="enough"):
-            execution.run(ran_clone.project, "toy", overrides=overrides)
+            execution.run(ran_clone.project, RunSpec("toy", parameters=overrides or {}))
     assert offered == [str(ran_clone.root / "_build/cache")] * 2
 
 
-def test_run_that_changes_nothing_replaces_nothing(ran_clone, rerun):
-    """And all is fresh."""
+def test_a_run_with_the_same_results_replaces_nothing(ran_clone, rerun):
+    """All targets are fresh afterwards."""
     before = ran_clone.tree("figures")
     assert rerun().replaced == []
     assert ran_clone.tree("figures") == before
-    assert all(cache_keys.is_fresh(ran_clone.project, target, "laptop") for target in ("toy", f"toy-{FIGURE}"))
+    assert all(cache_keys.is_fresh(ran_clone.project, target, "laptop") for target in TARGETS)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "fresh"),
     [
-        ("# the 99.9", "# a 99.9", {"toy", f"toy-{FIGURE}"}),
-        ("Points are means", "Points are averages", {"toy"}),
+        ("# the 99.9", "# a 99.9", TARGETS),
+        ("Points are means", "Points are averages", {Target("toy")}),
         ("expected=1.0", "expected=1", set()),
     ],
 )
-def test_what_is_edited_during_a_run_is_stale_after_it(ran_clone, rerun, old, new, fresh):
-    """What was computed is not what stands there now: a comment does not matter, a caption does, a number more so."""
+def test_a_source_edited_during_a_run_makes_the_result_stale(ran_clone, rerun, old, new, fresh):
+    """An edited comment makes nothing stale, a caption the picture, and a number everything."""
     rerun(meanwhile=lambda: ran_clone.replace(CODE, old, new))
-    assert {
-        name for name in ("toy", f"toy-{FIGURE}") if cache_keys.is_fresh(ran_clone.project, name, "laptop")
-    } == fresh
+    assert {target for target in TARGETS if cache_keys.is_fresh(ran_clone.project, target, "laptop")} == fresh
 
 
 @pytest.mark.parametrize(
-    ("edit", "kept"),
+    ("edit", "stamps"),
     [
         ((CODE, "# the 99.9", "# a 99.9"), 1),
         ((CODE, "Points are means", "Points are averages"), 0),
         (("requirements.lock", "# Pin", "numpy==2.4\n# Pin"), 0),
     ],
 )
-def test_a_run_of_ones_own_edited_meanwhile_is_not_kept(ran_clone, rerun, edit, kept):
-    """As what its values come to today: asked for again, it is computed again."""
+def test_a_custom_run_whose_source_was_edited_has_no_stamp(ran_clone, rerun, edit, stamps):
+    """The next run with the same values computes it again."""
     rerun(meanwhile=lambda: ran_clone.replace(*edit), overrides={"seed": 1})
     (folder,) = ran_clone.project.runs.iterdir()
-    assert len(list(ran_clone.project.own_build(folder.name).stamps.glob("*.json"))) == kept
+    assert len(cache_keys.stamps_in(ran_clone.project.custom_build(folder.name))) == stamps
 
 
 EDITS_ITSELF = f"""# means, while somebody edits the chapter
@@ -331,8 +330,8 @@ publish(toy_error, errors)
 """
 
 
-def test_build_says_that_what_it_builds_was_edited(clone):
-    """Nothing went wrong, and yet the figure is stale; the next build makes it fresh."""
+def test_a_build_reports_that_its_sources_were_edited(clone):
+    """The figure is stale although nothing failed; the next build makes it fresh."""
     clone.rewrite_cell("# means", EDITS_ITSELF)
     stopped = clone.companion("build", "--target", "figures")
     assert stopped.returncode == 2
@@ -341,8 +340,8 @@ def test_build_says_that_what_it_builds_was_edited(clone):
     assert clone.companion("build", "--target", "figures").returncode == 0
 
 
-def test_run_that_does_not_publish_what_it_should_is_not_accepted(ran_clone, rerun):
-    """The figures named in the notebook, all of them and no others; what was there stays."""
+def test_a_run_must_publish_exactly_the_figures_of_its_notebook(ran_clone, rerun):
+    """Otherwise published and built files stay the same."""
     before = ran_clone.tree("figures", "_build/laptop/figures")
     shutil.copyfile(ran_clone.root / CODE, ran_clone.root / "clone/toy/figures/another.py")
     ran_clone.rewrite_cell(

@@ -1,4 +1,4 @@
-"""Forked kernels: the same bytes as from kernels that were started, and nothing left of them."""
+"""Forked kernels: they give the same bytes as started kernels, and their end is noticed."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ from companion.build import fork_server
 
 pytestmark = pytest.mark.skipif(not fork_server.can_be(), reason="forked on Linux only")
 
-# What a cell of toy says of the process it runs in: who is forked has no path of a launcher, and its imports.
-TELLING = """# means, and who computes them
+# A cell of toy that writes its process to a file: a forked kernel has no launcher path and has the preloaded package.
+REPORTING = """# means, and the process that computes them
 import sys
 from pathlib import Path
 
@@ -23,58 +23,58 @@ FORKED, STARTED = "ipykernel_launcher True", "False"
 
 
 def with_two_notebooks(clone, preload: str = '"wave"'):
-    """`preload` names a package that nothing else imports."""
+    """Add a notebook and preload a package that no other module imports."""
     assert clone.companion("new", "second").returncode == 0
     clone.replace("pyproject.toml", "[tool.companion]\n", f"[tool.companion]\npreload = [{preload}]\n")
     return clone
 
 
-def kernel_said(clone) -> str:
+def kernel_report(clone) -> str:
     return (clone.root / "kernel").read_text()
 
 
-def test_a_build_forks_kernels_and_leaves_the_same_bytes(clone, ran):
-    clone.rewrite_cell("# means", TELLING)
+def test_a_forked_kernel_gives_the_same_bytes(clone, ran):
+    clone.rewrite_cell("# means", REPORTING)
     finished = with_two_notebooks(clone).companion("build", "--target", "figures")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert kernel_said(clone) == FORKED
+    assert kernel_report(clone) == FORKED
     for name in ("figures/toy", "_build/laptop/tables/toy"):
-        theirs = {path: digest for path, digest in ran.tree(name).items() if not path.endswith(".json")}
-        assert theirs
-        assert theirs.items() <= clone.tree(name).items()
+        expected = {path: digest for path, digest in ran.tree(name).items() if not path.endswith(".json")}
+        assert expected
+        assert expected.items() <= clone.tree(name).items()
 
 
-def test_what_cannot_be_imported_is_left_to_the_notebook_that_needs_it(clone):
-    clone.rewrite_cell("# means", TELLING)
+def test_a_package_that_cannot_be_preloaded_is_skipped(clone):
+    clone.rewrite_cell("# means", REPORTING)
     finished = with_two_notebooks(clone, '"no_such_package", "wave"').companion("build", "--target", "figures")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert kernel_said(clone) == FORKED
+    assert kernel_report(clone) == FORKED
 
 
-def test_without_a_nursery_that_answers_a_kernel_is_started(clone):
-    clone.rewrite_cell("# means", TELLING)
-    clone.environment[fork_server.FORK_SERVER] = str(clone.root / "nobody")
+def test_without_a_reachable_fork_server_a_kernel_is_started(clone):
+    clone.rewrite_cell("# means", REPORTING)
+    clone.environment[fork_server.FORK_SERVER] = str(clone.root / "no_server")
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
-    assert kernel_said(clone).endswith(STARTED)
+    assert kernel_report(clone).endswith(STARTED)
 
 
-def test_one_notebook_needs_no_nursery(clone):
-    clone.rewrite_cell("# means", TELLING)
+def test_a_build_of_one_notebook_starts_no_fork_server(clone):
+    clone.rewrite_cell("# means", REPORTING)
     clone.replace("pyproject.toml", "[tool.companion]\n", '[tool.companion]\npreload = ["wave"]\n')
     assert clone.companion("build", "--target", "figures").returncode == 0
-    assert kernel_said(clone).endswith(STARTED)
+    assert kernel_report(clone).endswith(STARTED)
 
 
 @pytest.mark.parametrize("how", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
-def test_a_forked_kernel_that_dies_is_missed(clone, how):
+def test_the_death_of_a_forked_kernel_is_reported(clone, how):
     clone.rewrite_cell("# means", f"# means\nimport os\n{how}")
     finished = with_two_notebooks(clone).companion("build", "--target", "figures")
     assert finished.returncode == 2
     assert "its kernel died" in finished.stdout
 
 
-ASKED = """
+REQUEST = """
 import os, sys
 from companion.build import fork_server
 kernel = fork_server.kernel([sys.executable, *fork_server.LAUNCHER, "--version"], {**os.environ}, "/")
@@ -82,17 +82,17 @@ print(kernel.wait(), kernel.poll(), flush=True)
 """
 
 
-def test_a_fork_says_how_it_ended(tmp_path):
-    """And writes to where whoever asked for it writes."""
-    where = str(tmp_path / "socket")
-    with subprocess.Popen(fork_server.command(where, []), stdin=subprocess.PIPE) as process:
+def test_a_fork_reports_its_exit_code(tmp_path):
+    """Its output goes to the output of the client."""
+    address = str(tmp_path / "socket")
+    with subprocess.Popen(fork_server.command(address, []), stdin=subprocess.PIPE) as process:
         while not (tmp_path / "socket").exists():
             assert process.poll() is None
             time.sleep(0.05)
-        environment = {**os.environ, fork_server.FORK_SERVER: where}
-        told = subprocess.run(
-            [sys.executable, "-c", ASKED], env=environment, capture_output=True, text=True, check=True
+        environment = {**os.environ, fork_server.FORK_SERVER: address}
+        client = subprocess.run(
+            [sys.executable, "-c", REQUEST], env=environment, capture_output=True, text=True, check=True
         )
-    version, codes = told.stdout.split("\n")[:2]
+    version, codes = client.stdout.split("\n")[:2]
     assert version[0].isdigit()
     assert codes == "0 0"

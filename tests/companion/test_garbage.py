@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from companion.build import cache_keys
+from companion.build.run_spec import Target
 from companion.cli import app
 from companion.figures import store
 from companion.io import yaml
@@ -34,13 +35,13 @@ def companion(ran_clone, monkeypatch):
 def test_target_with_an_unreadable_stamp_is_stale(ran_clone, companion, content):
     """The next build removes the stamp."""
     stamps = cache_keys.stamps(ran_clone.project, "laptop")
-    stamps["toy"].write_bytes(content)
+    stamps[Target("toy")].write_bytes(content)
     output, code = companion("list")
     assert code == 0
     assert "stale" in output
     cache_keys.discard_damaged(ran_clone.project, "laptop")
-    assert not stamps["toy"].exists()
-    assert stamps["toy-toy_error"].exists()
+    assert not stamps[Target("toy")].exists()
+    assert stamps[Target("toy", "toy_error")].exists()
 
 
 @pytest.mark.parametrize("content", [*GARBAGE.values(), b'{"files": 3, "claims": []}', b'{"files": {}}'])
@@ -87,7 +88,7 @@ def test_unreadable_provenance_is_ignored(ran_clone, companion, content):
 def test_one_build_replaces_all_unreadable_files(ran_clone):
     """Its results have the same bytes as before."""
     build, before = ran_clone.project.build("laptop"), ran_clone.tree("figures", "_build/laptop/figures")
-    cache_keys.stamps(ran_clone.project, "laptop")["toy"].write_bytes(b"\xff")
+    cache_keys.stamps(ran_clone.project, "laptop")[Target("toy")].write_bytes(b"\xff")
     (build.figures / "toy/toy_error.json").write_text("[]")
     (build.tables / "toy/toy_error.json").write_text("[]")
     (build.executed / "toy.ipynb").write_text("[]")

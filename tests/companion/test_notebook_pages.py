@@ -278,7 +278,7 @@ def test_site_of_published_figures(fresh_clone):
     assert "1 of 1 claims hold" in page
     assert not fresh_clone.project.build("laptop").executed.exists()
     assert is_built(fresh_clone.project, "laptop")
-    assert not cache_keys.is_fresh(fresh_clone.project, cache_keys.BOOK, "laptop")
+    assert not cache_keys.is_fresh(fresh_clone.project, cache_keys.Site.BUILT, "laptop")
     assert Listing.of(fresh_clone.project, "laptop").site == "published"
     fresh_clone.replace("book/index.md", "Every figure", "Each {ref}`nowhere` figure")
     assert Listing.of(fresh_clone.project, "laptop").site == "stale"

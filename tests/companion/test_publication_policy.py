@@ -1,4 +1,4 @@
-"""When a rebuild replaces a published figure, and that a kill at any moment leaves a whole set."""
+"""When a rebuild replaces a published figure, and that a kill at any moment leaves complete figures."""
 
 import ctypes
 import errno
@@ -47,7 +47,7 @@ CLAIM = {
 
 
 def write_set(folder: Path, figure: str, pixels="<svg/>", **changes) -> None:
-    """Five files that belong together; `changes` go into the record."""
+    """Write the five files of a figure; `changes` go into the record."""
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in store.PICTURES:
         (folder / f"{figure}{suffix}").write_text(pixels, encoding="utf-8")
@@ -77,7 +77,7 @@ UNROUNDED = "length,x,se,exact\n10,{x},0.1,{exact}\n"
 
 
 class Desk:
-    """A project in which figures `one` and `two` of `demo` are published, and what was built since."""
+    """A project in which the figures `one` and `two` of `demo` are published, with a newer build."""
 
     def __init__(self, root: Path):
         self.project = Project(root)
@@ -105,8 +105,8 @@ def desk(tmp_path):
     return Desk(tmp_path)
 
 
-def test_reproduced_figure_is_left_alone_to_the_byte(desk):
-    """Within tolerance, whatever this machine's fonts made of the picture, its rounding of the CSV and of a claim."""
+def test_a_reproduced_figure_is_not_touched(desk):
+    """Fonts, rounding and numbers within tolerance may differ."""
     before = desk.bytes(desk.published)
     claim = CLAIM | {
         "measured": 1.01,
@@ -148,17 +148,17 @@ def test_reproduced_figure_is_left_alone_to_the_byte(desk):
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_figure_that_changed_is_replaced(desk, change):
-    """Numbers, parameters, words, code; all five files of it, and none of the other."""
-    other = desk.bytes(desk.published, "two")
+def test_a_changed_figure_is_replaced(desk, change):
+    """All five files are replaced, and no file of the other figure."""
+    untouched = desk.bytes(desk.published, "two")
     desk.build("one", pixels="<svg>new</svg>", **change)
     assert desk.publish() == ["one"]
     assert desk.bytes(desk.published, "one") == desk.bytes(desk.built, "one")
-    assert desk.bytes(desk.published, "two") == other
+    assert desk.bytes(desk.published, "two") == untouched
 
 
-def test_a_record_of_the_earlier_form_is_replaced(desk):
-    """Though no number and no word differs: readers find one form of the record."""
+def test_a_record_of_an_earlier_schema_is_replaced(desk):
+    """It is replaced although no number and no word differs."""
     path = desk.published / "one.json"
     record = json.loads(path.read_text(encoding="utf-8"))
     del record["schema_version"]
@@ -169,13 +169,13 @@ def test_a_record_of_the_earlier_form_is_replaced(desk):
     assert desk.publish() == []
 
 
-# What another machine makes of the same figure.
+# Changes of the same figure that another machine may cause.
 ELSEWHERE = {"exact": 9.5 * (1 + 4e-7), "pixels": "<svg>other fonts</svg>", "claims": [CLAIM | {"measured": 1.000001}]}
 
 
 @pytest.fixture
 def committed(desk):
-    """The desk, its published figures committed to git."""
+    """A project whose published figures are committed to git."""
     identity = ["-c", "user.name=A", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "figures"], [*identity, "commit", "-qm", "Figures"]):
         subprocess.run(["git", *command], cwd=desk.project.root, check=True)
@@ -183,8 +183,8 @@ def committed(desk):
 
 
 @pytest.mark.parametrize("change", [{"parameters": {"seed": 1}}, {"caption": "Reworded."}, {"x": 2.6}])
-def test_a_change_taken_back_restores_the_committed_bytes(committed, change):
-    """On any machine: what is computed anew need not be the same to the byte."""
+def test_an_undone_change_restores_the_committed_bytes(committed, change):
+    """It does so on any machine, although a new computation may differ within tolerance."""
     before = committed.bytes(committed.published)
     committed.build("one", pixels="<svg>new</svg>", **change)
     assert committed.publish() == ["one"]
@@ -194,8 +194,8 @@ def test_a_change_taken_back_restores_the_committed_bytes(committed, change):
     assert committed.bytes(committed.published) == before
 
 
-def test_a_change_taken_back_needs_no_git(desk):
-    """Then the files are those built here."""
+def test_an_undone_change_needs_no_git(desk):
+    """Without git, the built files are published."""
     desk.build("one", parameters={"seed": 1})
     desk.publish()
     desk.build("one", **ELSEWHERE)
@@ -203,7 +203,7 @@ def test_a_change_taken_back_needs_no_git(desk):
     assert desk.bytes(desk.published, "one") == desk.bytes(desk.built, "one")
 
 
-def test_a_figure_that_is_not_the_committed_one_is_not_restored(committed):
+def test_a_figure_that_differs_from_the_committed_one_is_not_restored(committed):
     committed.build("one", parameters={"seed": 1})
     committed.publish()
     committed.build("one", parameters={"seed": 2})
@@ -212,7 +212,7 @@ def test_a_figure_that_is_not_the_committed_one_is_not_restored(committed):
 
 
 @pytest.mark.parametrize("bound", [{"expected": 0.1}, {"tolerance": 0.4}])
-def test_claim_that_is_exact_keeps_its_bounds(desk, bound):
+def test_a_changed_bound_of_an_exact_claim_is_published(desk, bound):
     exact = CLAIM | {"std_error": None}
     desk.build("one", claims=[exact])
     assert desk.publish() == ["one"]
@@ -224,16 +224,16 @@ def test_claim_that_is_exact_keeps_its_bounds(desk, bound):
 
 @pytest.mark.parametrize("suffix", store.SUFFIXES)
 @pytest.mark.parametrize("harm", ["removed", "altered"])
-def test_harmed_set_is_repaired(desk, suffix, harm):
-    """A mixed or partial set is replaced though its numbers are the same."""
+def test_a_damaged_figure_is_repaired(desk, suffix, harm):
+    """It is replaced although its numbers are the same."""
     path = desk.published / f"one{suffix}"
     path.unlink() if harm == "removed" else path.write_text("{}", encoding="utf-8")
     assert desk.publish() == ["one"]
     assert store.faults(desk.published, "one") == []
 
 
-def test_figure_no_longer_built_is_removed(desk):
-    """All of its files, also a partial set."""
+def test_a_figure_that_is_no_longer_built_is_removed(desk):
+    """All its files are removed, even if some are missing."""
     for suffix in store.SUFFIXES:
         (desk.built / f"two{suffix}").unlink()
     (desk.published / "two.svg").unlink()
@@ -241,16 +241,15 @@ def test_figure_no_longer_built_is_removed(desk):
     assert sorted(desk.bytes(desk.published)) == sorted(f"one{suffix}" for suffix in store.SUFFIXES)
 
 
-def test_new_figure_is_added(desk):
-    """Beside those that stay."""
+def test_a_new_figure_is_added(desk):
+    """The other figures stay the same."""
     desk.build("three")
     before = desk.bytes(desk.published)
     assert desk.publish() == ["three"]
     assert desk.bytes(desk.published) == before | desk.bytes(desk.built, "three")
 
 
-def test_first_publication_makes_the_folder(desk):
-    """`figures/` may be absent."""
+def test_the_first_publication_creates_the_folder(desk):
     for path in desk.published.iterdir():
         path.unlink()
     desk.published.rmdir()
@@ -260,24 +259,24 @@ def test_first_publication_makes_the_folder(desk):
 
 
 def test_published_files_are_readable_by_all(desk):
-    """Their mode is what git would give them."""
+    """They have the mode that git would give them."""
     desk.build("one", parameters={"seed": 1})
     desk.publish()
     assert {path.stat().st_mode & 0o777 for path in desk.published.iterdir()} == {0o644}
     assert desk.published.stat().st_mode & 0o777 == 0o755
 
 
-def test_staging_is_left_empty(desk):
-    """Also of what a killed process left there."""
+def test_publishing_leaves_no_staging_folder(desk):
+    """Staging folders of killed processes are removed, too."""
     staging = desk.project.build("laptop").staging
-    (staging / "publish-demo-dead" / "demo").mkdir(parents=True)
+    (staging / "publish-demo-deadbeef" / "demo").mkdir(parents=True)
     desk.build("one", parameters={"seed": 1})
     desk.publish()
     assert list(staging.iterdir()) == []
 
 
-def test_without_the_system_call_the_end_is_the_same(desk, monkeypatch):
-    """Files are renamed one by one then; nothing is left over."""
+def test_without_the_system_call_the_result_is_the_same(desk, monkeypatch):
+    """Files are renamed one by one then, and old ones are removed."""
     monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     (desk.published / "stray.svg").write_text("of a figure that is gone", encoding="utf-8")
     desk.build("one", parameters={"seed": 1})
@@ -287,7 +286,7 @@ def test_without_the_system_call_the_end_is_the_same(desk, monkeypatch):
 
 
 def test_without_the_system_call_records_come_last(tmp_path, monkeypatch):
-    """So that a set cut off half way is seen to be mixed."""
+    """An interrupted exchange is then visible, because a record does not match its files."""
     renamed, replace = [], os.replace
     monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     monkeypatch.setattr(atomic.os, "replace", lambda a, b: (renamed.append(Path(b).name), replace(a, b)))
@@ -301,16 +300,16 @@ def test_without_the_system_call_records_come_last(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("step", range(8))
-def test_without_the_system_call_a_cut_off_set_is_seen(tmp_path, monkeypatch, step):
-    """Stopped after any rename before the record's, the set has a fault unless it is still the old one."""
+def test_without_the_system_call_an_interrupted_exchange_is_detected(tmp_path, monkeypatch, step):
+    """After a stop before the rename of the record, the figure has a fault unless nothing was renamed."""
     write_set(tmp_path / "old", "a", "<old/>", csv="x\n1\n")
     write_set(tmp_path / "new", "a", "<new/>", csv="x\n2\n")
     renames, replace = iter(range(99)), os.replace
 
-    def cut_off(one, other):
+    def cut_off(source, target):
         if next(renames) == step:
             raise KeyboardInterrupt
-        replace(one, other)
+        replace(source, target)
 
     monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     monkeypatch.setattr(atomic.os, "replace", cut_off)
@@ -325,14 +324,14 @@ def test_without_the_system_call_a_cut_off_set_is_seen(tmp_path, monkeypatch, st
 
 @pytest.fixture(params=[True, False], ids=["exchanging", "one by one"])
 def two_disks(desk, monkeypatch, request):
-    """`_build` is on another file system than `figures/`: nothing can be renamed from one to the other."""
+    """`_build` and `figures/` are on different file systems: no file can be renamed from one to the other."""
 
-    def on_one_disk(one, other):
-        if len({Path(path).is_relative_to(desk.project.generated) for path in (one, other)}) == 2:
+    def on_one_disk(source, target):
+        if len({Path(path).is_relative_to(desk.project.generated) for path in (source, target)}) == 2:
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
 
     def kept_apart(rename):
-        return lambda one, other: (on_one_disk(one, other), rename(one, other))[1]
+        return lambda source, target: (on_one_disk(source, target), rename(source, target))[1]
 
     for name in ("rename", "replace"):
         monkeypatch.setattr(atomic.os, name, kept_apart(getattr(os, name)))
@@ -342,7 +341,7 @@ def two_disks(desk, monkeypatch, request):
 
 @pytest.mark.usefixtures("two_disks")
 def test_figures_are_published_from_another_file_system(desk):
-    """Over published ones, and for the first time; nothing is left over, here or there."""
+    """They replace published ones or are the first; no temporary file is left."""
     for _ in range(2):
         desk.build("one", parameters={"seed": 1})
         desk.publish()
@@ -355,7 +354,7 @@ def test_figures_are_published_from_another_file_system(desk):
 
 @pytest.mark.parametrize("file", ["csv", "svg"])
 def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
-    """Where it would be tracked; a run whose figures nobody publishes may draw them as large as it likes."""
+    """The limit applies to tracked files; figures of custom runs may be larger."""
     large = "<svg>" + "x" * store.LARGEST + "</svg>" if file == "svg" else "<svg/>"
     before = desk.bytes(desk.published)
     desk.build("one", parameters={"seed": 1}, pixels=large)
@@ -367,16 +366,15 @@ def test_a_file_too_large_is_named_and_nothing_is_published(desk, file):
 
 
 @pytest.mark.usefixtures("two_disks")
-def test_what_a_kill_left_beside_the_figures_is_removed(desk):
-    """A copy that was not finished."""
-    (desk.project.published / ".demo-dead" / "demo").mkdir(parents=True)
+def test_an_unfinished_copy_of_a_killed_process_is_removed(desk):
+    (desk.project.published / ".demo-deadbeef" / "demo").mkdir(parents=True)
     desk.build("one", parameters={"seed": 1})
     assert desk.publish() == ["one"]
     assert [path.name for path in desk.project.published.iterdir()] == ["demo"]
 
 
-def test_exchange_across_file_systems_is_an_error_of_its_own(tmp_path, monkeypatch):
-    """Not a reason to rename files one by one, which would remove some and then fail."""
+def test_an_exchange_across_file_systems_raises_exdev(tmp_path, monkeypatch):
+    """Renaming files one by one would remove some and then fail."""
 
     class Library:
         def renameat2(self, *_):
@@ -391,8 +389,8 @@ def test_exchange_across_file_systems_is_an_error_of_its_own(tmp_path, monkeypat
 
 @pytest.mark.parametrize("exchanging", [True, False])
 @pytest.mark.parametrize("leads", ["to a folder", "nowhere", "to a file", "is a file"])
-def test_what_stands_where_the_figures_belong_is_replaced(desk, monkeypatch, tmp_path, leads, exchanging):
-    """A link, dangling or not, or a file; what a link leads to is left alone."""
+def test_a_link_or_a_file_in_place_of_the_folder_is_replaced(desk, monkeypatch, tmp_path, leads, exchanging):
+    """The target of a link is not changed."""
     if not exchanging:
         monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
     elsewhere = tmp_path / "elsewhere"
@@ -432,7 +430,7 @@ ALTERNATE = textwrap.dedent("""
 """)
 
 
-def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
+def test_a_kill_at_any_moment_leaves_complete_figures_of_one_version(tmp_path):
     """A process publishes two versions of five figures in turn and is killed 20 times, at random moments."""
     project, moments = Project(tmp_path), random.Random(20)
     for version in range(2):
@@ -458,7 +456,7 @@ def test_kill_at_any_moment_leaves_whole_sets_of_one_version(tmp_path):
 
 
 def test_publication_waits_for_another(tmp_path, capsys):
-    """One folder is exchanged by one process at a time; who waits publishes after."""
+    """Only one process at a time replaces a folder; a second one publishes after it."""
     project = Project(tmp_path)
     build = project.build("laptop")
     write_set(build.figures / "demo", "one")
@@ -469,10 +467,10 @@ def test_publication_waits_for_another(tmp_path, capsys):
             target=lambda: replaced.extend(publication_policy.publish_figures(project, "demo")), daemon=True
         )
         waiter.start()
-        said = ""
-        while "demo: waiting for another process to publish it" not in said:
+        output = ""
+        while "demo: waiting for another process to publish it" not in output:
             assert waiter.is_alive()
-            said += capsys.readouterr().out
+            output += capsys.readouterr().out
             time.sleep(0.01)
         assert not project.published.exists()
     waiter.join()

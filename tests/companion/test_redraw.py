@@ -1,25 +1,27 @@
-"""A caption or a colour costs a picture: drawn from the stored table, without a kernel, and nothing else moves."""
+"""Redrawing: after an edit of a caption or a colour a figure is drawn from its stored table, without a kernel."""
 
 import json
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from companion.build import cache_keys
+from companion.build.run_spec import Target
 from companion.figures import store
 from companion.io import atomic
 
 CAPTION, COLOUR = ("Points are means", "Points are averages"), ('fmt="o"', 'fmt="s"')
 FIGURE, SPREAD, NOTEBOOK = "clone/toy/figures/toy_error.py", "clone/toy/figures/toy_spread.py", "book/toy.ipynb"
+ERROR = Target("toy", "toy_error")
+TARGETS = (Target("toy"), ERROR, Target("toy", "toy_spread"))
 RECORD, PICTURES = "toy_error.json", {f"toy_error{suffix}" for suffix in store.PICTURES}
 SPREAD_PICTURES = {f"toy_spread{suffix}" for suffix in store.PICTURES}
 
 
 @pytest.fixture(scope="module")
 def drawn(pristine, tmp_path_factory):
-    """A clone whose notebook publishes two figures, and was run, for reading only."""
+    """A clone whose notebook publishes two figures and was run, for reading only."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("drawn") / "clone")
     shutil.copyfile(clone.root / FIGURE, clone.root / SPREAD)
     clone.replace(SPREAD, "toy-rate", "toy-spread")
@@ -33,7 +35,7 @@ def drawn(pristine, tmp_path_factory):
 
 @pytest.fixture
 def desk(drawn, tmp_path):
-    """A copy of it to change, and what a command changed in it outside the sources."""
+    """A copy of it to change; its commands report which files they changed besides sources."""
     clone = drawn.copy_to(tmp_path / "clone")
 
     def companion(*arguments):
@@ -41,13 +43,13 @@ def desk(drawn, tmp_path):
         finished = clone.companion(*arguments)
         after = clone.tree("figures", "_build")
         paths = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-        stamps = {path for path in paths if "/keys/" in path}
+        stamps = {path for path in paths if "/keys/" in path or "/made_of/" in path}
         return SimpleNamespace(
             code=finished.returncode,
-            said=finished.stdout,
+            output=finished.stdout,
             errors=finished.stderr,
             changed={path for path in paths - stamps if ".lock" not in path},
-            stamps={Path(path).name.partition(".")[0] for path in stamps},
+            stamps={target for target in TARGETS if any(f"/{target.stem}." in path for path in stamps)},
         )
 
     return SimpleNamespace(clone=clone, companion=companion, replace=clone.replace)
@@ -57,31 +59,31 @@ def published_and_built(*files):
     return {f"{room}/toy/{file}" for room in ("figures", "_build/laptop/figures") for file in files}
 
 
-def test_a_caption_costs_a_record(desk):
-    """Of that figure, where it was built and where it is published: no picture, no table, no executed notebook."""
+def test_a_new_caption_changes_one_record(desk):
+    """It changes in the build and in `figures/`; no picture, table or executed notebook changes."""
     desk.replace(FIGURE, *CAPTION)
     drawn = desk.companion("redraw")
     assert drawn.code == 0, drawn.errors
-    assert "✓ toy/toy_error redrawn; replaced in figures/toy: toy_error" in drawn.said
-    assert "toy_spread" not in drawn.said
-    assert drawn.stamps == {"toy-toy_error"}
+    assert "✓ toy/toy_error redrawn; replaced in figures/toy: toy_error" in drawn.output
+    assert "toy_spread" not in drawn.output
+    assert drawn.stamps == {ERROR}
     assert drawn.changed == published_and_built(RECORD)
     record = store.read_record(desk.clone.project.published / "toy", "toy_error")
     assert record.caption.endswith("Points are averages over repeats; bars are two standard errors.")
 
 
-def test_a_colour_costs_the_pictures(desk):
-    """And the record, which names them; the data stay to the byte."""
+def test_a_new_colour_changes_pictures_and_record(desk):
+    """The data stay the same."""
     desk.replace(FIGURE, *COLOUR)
     drawn = desk.companion("redraw")
     assert drawn.code == 0, drawn.errors
-    assert drawn.stamps == {"toy-toy_error"}
+    assert drawn.stamps == {ERROR}
     assert drawn.changed == published_and_built(RECORD, *PICTURES)
     assert store.faults(desk.clone.project.published / "toy", "toy_error") == []
 
 
-def test_what_is_undone_is_the_same_bytes_again(desk, drawn):
-    """Drawn by the kernel or from its table, at full precision: all five files of both figures."""
+def test_undoing_an_edit_restores_the_bytes(desk, drawn):
+    """A picture drawn from the stored table equals the one that the kernel drew."""
     desk.replace(FIGURE, *COLOUR)
     assert desk.companion("redraw").code == 0
     assert desk.clone.tree("figures") != drawn.tree("figures")
@@ -91,22 +93,21 @@ def test_what_is_undone_is_the_same_bytes_again(desk, drawn):
         assert desk.clone.tree(folder) == drawn.tree(folder)
 
 
-def test_build_draws_what_is_to_be_drawn(desk):
-    """By the graph, both figures at once, and no kernel starts."""
+def test_a_build_redraws_figures_without_a_kernel(desk):
+    """One rule redraws both figures."""
     desk.replace(FIGURE, *CAPTION)
     desk.replace(SPREAD, *COLOUR)
     built = desk.companion("build", "--target", "figures")
-    assert built.code == 0, built.said + built.errors
-    assert "✓ toy/toy_error redrawn" in built.said
-    assert "✓ toy/toy_spread redrawn" in built.said
-    assert "▸ toy" not in built.said
+    assert built.code == 0, built.output + built.errors
+    assert "✓ toy/toy_error redrawn" in built.output
+    assert "✓ toy/toy_spread redrawn" in built.output
+    assert "▸ toy" not in built.output
     assert built.changed == published_and_built(RECORD, "toy_spread.json", *SPREAD_PICTURES)
-    names = ["toy", "toy-toy_error", "toy-toy_spread"]
-    assert all(cache_keys.is_fresh(desk.clone.project, name, "laptop") for name in names)
+    assert all(cache_keys.is_fresh(desk.clone.project, target, "laptop") for target in TARGETS)
 
 
-def test_a_harmed_picture_is_mended(desk):
-    """From the table, to the same bytes, published or built."""
+def test_a_damaged_picture_is_restored(desk):
+    """Built and published files get the same bytes as before."""
     before = desk.clone.tree("figures", "_build")
     (desk.clone.project.build("laptop").figures / "toy/toy_error.dark.svg").unlink()
     (desk.clone.project.published / "toy/toy_spread.png").write_bytes(b"")
@@ -114,28 +115,28 @@ def test_a_harmed_picture_is_mended(desk):
     assert desk.clone.tree("figures", "_build") == before
 
 
-def test_nothing_is_drawn_where_all_is_fresh(desk):
-    """And it is said."""
+def test_nothing_is_redrawn_if_all_is_fresh(desk):
+    """The command says so."""
     drawn = desk.companion("redraw")
     assert drawn.changed == set()
-    assert "All pictures are up to date." in drawn.said
+    assert "All pictures are up to date." in drawn.output
 
 
-def test_stale_numbers_are_not_drawn_unasked(desk):
-    """Their notebook is to be run, which draws them; asked for, the last numbers are drawn, and stay stale."""
+def test_stale_numbers_are_redrawn_only_on_request(desk):
+    """Without a name the figure is left for a run; by name it is redrawn from the last numbers and stays stale."""
     desk.replace(FIGURE, "expected=1.0", "expected=2.0")
     desk.replace(FIGURE, *CAPTION)
     assert desk.companion("redraw").changed == set()
     drawn = desk.companion("redraw", "toy/toy_error")
-    assert drawn.stamps == {"toy-toy_error"}
+    assert drawn.stamps == {ERROR}
     assert drawn.changed == published_and_built(RECORD)
     (claim,) = json.loads((desk.clone.project.published / "toy" / RECORD).read_text())["claims"]
     assert claim["expected"] == 1.0
-    assert not cache_keys.is_fresh(desk.clone.project, "toy-toy_error", "laptop")
+    assert not cache_keys.is_fresh(desk.clone.project, ERROR, "laptop")
 
 
-def test_a_sister_that_was_not_built_here_stays_published(desk):
-    """As after a pull that brought a figure: what is drawn is one figure, whatever the build lacks."""
+def test_a_figure_that_was_not_built_here_stays_published(desk):
+    """A pull may have brought it; redrawing publishes only the figure that was drawn."""
     for room in ("figures", "tables"):
         for path in (desk.clone.project.build("laptop").folder / room / "toy").glob("toy_spread.*"):
             path.unlink()
@@ -145,8 +146,8 @@ def test_a_sister_that_was_not_built_here_stays_published(desk):
     assert drawn.changed == published_and_built(RECORD)
 
 
-def test_fresh_clone_draws_the_published_table(desk):
-    """Nothing was run there: the published data stay, the picture is today's, twice the same, and nothing is built."""
+def test_a_fresh_clone_redraws_the_published_table(desk):
+    """The data stay the same, a second command changes nothing, and no stamp is written."""
     shutil.rmtree(desk.clone.root / "_build")
     desk.replace(FIGURE, *COLOUR)
     drawn = desk.companion("redraw", "toy_error")
@@ -159,8 +160,8 @@ def test_fresh_clone_draws_the_published_table(desk):
     assert desk.clone.tree("figures") == before
 
 
-def test_fresh_clone_leaves_a_picture_of_todays_code_alone(desk):
-    """Whatever other fonts another machine made of it: there is nothing to commit; harmed, it is drawn."""
+def test_a_fresh_clone_keeps_a_picture_of_the_present_code(desk):
+    """Other fonts do not matter, so there is nothing to commit; a damaged picture is redrawn."""
     shutil.rmtree(desk.clone.root / "_build")
     folder = desk.clone.project.published / "toy"
     picture = folder / f"toy_error{store.PICTURES[0]}"
@@ -177,8 +178,8 @@ def test_fresh_clone_leaves_a_picture_of_todays_code_alone(desk):
     assert changed <= {f"figures/toy/{file}" for file in (RECORD, *PICTURES)}
 
 
-def test_other_profile_is_drawn_beside(desk):
-    """From its own table, into its own folder; what is published is the default profile's."""
+def test_another_profile_is_redrawn_in_its_own_folder(desk):
+    """Only the default profile publishes."""
     laptop, smoke = (desk.clone.project.build(profile).folder for profile in ("laptop", "smoke"))
     shutil.copytree(laptop, smoke)
     desk.replace(FIGURE, *CAPTION)
@@ -187,8 +188,8 @@ def test_other_profile_is_drawn_beside(desk):
     assert drawn.changed == {f"_build/smoke/figures/toy/{RECORD}"}
 
 
-def test_figure_that_was_never_run_is_not_drawn(desk):
-    """Nor are the published numbers those of another profile; the answer says what to run."""
+def test_a_figure_that_was_never_run_is_not_redrawn(desk):
+    """The published numbers belong to the default profile; the message says what to run."""
     drawn = desk.companion("redraw", "toy_error", "--profile", "smoke")
     assert drawn.code == 2
     assert "no numbers of toy/toy_error in profile 'smoke' yet. Run `companion run toy --profile smoke`" in drawn.errors
@@ -196,8 +197,8 @@ def test_figure_that_was_never_run_is_not_drawn(desk):
 
 
 @pytest.mark.parametrize("name", ["toy/toy_eror", "toy_eror", "tou"])
-def test_unknown_figure_names_those_there_are(desk, name):
-    """And nothing is drawn, not even what was named beside it."""
+def test_an_unknown_figure_is_refused_with_a_suggestion(desk, name):
+    """No figure is redrawn then."""
     drawn = desk.companion("redraw", "toy_spread", name)
     assert drawn.code == 2
     assert f"no figure and no notebook {name!r}" in drawn.errors
@@ -205,8 +206,7 @@ def test_unknown_figure_names_those_there_are(desk, name):
     assert drawn.changed == set()
 
 
-def test_drawing_that_fails_leaves_what_was_there(desk):
-    """Whole, in both places."""
+def test_a_failing_draw_function_changes_no_file(desk):
     desk.replace(FIGURE, 'axes.set(xscale="log"', "axes.set(yscale=len")
     before = desk.clone.tree("figures", "_build/laptop/figures")
     assert desk.companion("redraw").code != 0

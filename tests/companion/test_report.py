@@ -1,4 +1,4 @@
-"""The page of a run with parameters of one's own: what is mine beside what is published, from disk, for everybody."""
+"""The page of a custom run: it compares figures, claims and numbers with the published ones, without a network."""
 
 import json
 import re
@@ -7,9 +7,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from companion.build.run_spec import RunSpec
 from companion.figures import store
 from companion.runs import report
-from companion.runs.custom_runs import Run
+from companion.runs.custom_runs import Run, all_runs
 
 FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
 BROWSER = """#!/bin/sh
@@ -18,7 +19,7 @@ printf %s "$1" > "$(dirname "$0")/opened"
 
 
 class Reader(HTMLParser):
-    """What a page says, which tags it has, and what it loads or leads to."""
+    """The text of a page, its tags, its links and its alternative texts."""
 
     def __init__(self, text):
         super().__init__()
@@ -36,7 +37,7 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def disproved(ran, tmp_path_factory):
-    """A clone that is published, whose claim was then made to expect what is not true, run with `--open`."""
+    """A published clone whose claim was then changed to a false one, run with `--open`."""
     folder = tmp_path_factory.mktemp("disproved")
     clone = ran.copy_to(folder / "clone")
     clone.replace(CODE, "expected=1.0", "expected=2.0")
@@ -44,110 +45,114 @@ def disproved(ran, tmp_path_factory):
     (folder / "browser").chmod(0o755)
     clone.environment = clone.environment | {"BROWSER": str(folder / "browser")}
     clone.finished = clone.companion("run", "toy", "-p", "seed=1", "--open")
-    (clone.own,) = clone.project.runs.iterdir()
+    (clone.run_folder,) = clone.project.runs.iterdir()
     clone.opened = folder / "opened"
     return clone
 
 
 @pytest.fixture
 def page(disproved):
-    return Reader((disproved.own / "index.html").read_text(encoding="utf-8"))
+    return Reader((disproved.run_folder / "index.html").read_text(encoding="utf-8"))
 
 
-def test_page_is_named_and_opened_though_a_claim_fails(disproved):
-    """Exit code 3 as ever."""
+def test_the_page_is_opened_although_a_claim_fails(disproved):
+    """The exit code is 3, and the message has the path of the page."""
     assert disproved.finished.returncode == 3
-    assert f"Beside what is published: {disproved.own / 'index.html'}" in disproved.finished.stderr
-    assert disproved.opened.read_text() == (disproved.own / "index.html").as_uri()
+    assert f"Comparison with the published figures: {disproved.run_folder / 'index.html'}" in disproved.finished.stderr
+    assert disproved.opened.read_text() == (disproved.run_folder / "index.html").as_uri()
 
 
-def test_page_says_what_was_changed_and_by_what_it_was_computed(page, disproved):
-    """The parameter before and now, and no other; seconds, Python, packages."""
-    assert re.search(r"parameterpublishedhere\s*seed01\s*Profile laptop, computed 2\d{3}-", page.text)
-    origin = Run(disproved.project, disproved.own.name).origin
+def test_the_page_has_changed_parameters_and_provenance(page, disproved):
+    """Only changed parameters are listed, with duration and versions of packages."""
+    assert re.search(r"parameterpublishedthis run\s*seed01\s*Profile laptop, computed 2\d{3}-", page.text)
+    (run,) = all_runs(disproved.project)
+    origin = run.origin
     assert origin
     assert f"in {origin['seconds']:.0f} s" in page.text
     assert f"numpy {origin['versions']['numpy']}" in page.text
 
 
-def test_page_has_both_verdicts_and_both_numbers(page, disproved):
-    """Mine fails, the published one held."""
-    (mine,) = store.read_record(disproved.own / "figures/toy", FIGURE).claims
+def test_the_page_compares_claims(page, disproved):
+    """The claim of the run fails, the published one holds."""
+    (claim,) = store.read_record(disproved.run_folder / "figures/toy", FIGURE).claims
     (published,) = store.read_record(disproved.project.published / "toy", FIGURE).claims
-    assert f"✗ {mine.statement}" in page.text
-    assert f"Measured {mine.measured:.4g}, published {published.measured:.4g} ✓" in page.text
+    assert f"✗ {claim.statement}" in page.text
+    assert f"Measured {claim.measured:.4g}, published {published.measured:.4g} ✓" in page.text
     assert "✗ 0 of 1" in page.text
 
 
-def test_page_names_what_moved_furthest(page):
-    """In tolerances: another seed moves a measured column, and within five standard errors."""
-    moved = re.search(r"Furthest moved: squared_error, ([0-9.]+) tolerances\. A rebuild may do so\.", page.text)
+def test_the_page_names_the_largest_movement(page):
+    """Another seed moves a measured column by less than one tolerance."""
+    moved = re.search(
+        r"Largest movement: squared_error, ([0-9.]+) tolerances\. A rebuild may move it that far\.", page.text
+    )
     assert moved
     assert 0 < float(moved[1]) < 1
 
 
-def test_page_shows_both_pictures_in_both_themes(page, disproved):
-    """Pairs of pictures that differ; all links lead to files of the run's own folder."""
+def test_the_page_shows_both_pictures_in_both_themes(page, disproved):
+    """All links lead to files in the folder of the run."""
     pictures = [link for link in page.links if link.endswith(".svg")]
-    mine, published = f"figures/toy/{FIGURE}", f"published/{FIGURE}"
-    assert {f"{base}{ending}" for base in (mine, published) for ending in (".svg", ".dark.svg")} == set(pictures)
-    files = {link: (disproved.own / link).resolve() for link in page.links if not link.startswith("#")}
-    assert all(path.is_file() and path.is_relative_to(disproved.own) for path in files.values())
-    assert files[f"{mine}.svg"].read_bytes() != files[f"{published}.svg"].read_bytes()
+    custom, published = f"figures/toy/{FIGURE}", f"published/{FIGURE}"
+    assert {f"{base}{ending}" for base in (custom, published) for ending in (".svg", ".dark.svg")} == set(pictures)
+    files = {link: (disproved.run_folder / link).resolve() for link in page.links if not link.startswith("#")}
+    assert all(path.is_file() and path.is_relative_to(disproved.run_folder) for path in files.values())
+    assert files[f"{custom}.svg"].read_bytes() != files[f"{published}.svg"].read_bytes()
     shown = disproved.project.published / "toy" / f"{FIGURE}.dark.svg"
     assert files[f"{published}.dark.svg"].read_bytes() == shown.read_bytes()
 
 
-def test_page_is_written_again_though_the_run_is_not(disproved, tmp_path):
-    """What is published may have changed since; the numbers stay where they are, and without `--open` nothing opens."""
+def test_the_page_of_a_fresh_run_is_written_again(disproved, tmp_path):
+    """Published figures may have changed; the numbers of the run stay the same, and without `--open` nothing opens."""
     clone = disproved.copy_to(tmp_path / "clone")
-    (own,) = clone.project.runs.iterdir()
+    (run_folder,) = clone.project.runs.iterdir()
     before = clone.tree("_build/runs")
-    for folder in (clone.project.published, own / "published"):
+    for folder in (clone.project.published, run_folder / "published"):
         shutil.rmtree(folder)
     (tmp_path / "browser").write_text(BROWSER)
     finished = clone.companion("run", "toy", "-p", "seed=1")
     assert finished.returncode == 3
     after = clone.tree("_build/runs")
     assert {path for path in before if after.get(path) != before[path]} == {
-        f"_build/runs/{own.name}/{path}"
+        f"_build/runs/{run_folder.name}/{path}"
         for path in ("index.html", f"published/{FIGURE}.svg", f"published/{FIGURE}.dark.svg")
     }
-    assert "This figure is not published." in (own / "index.html").read_text(encoding="utf-8")
+    assert "This figure is not published." in (run_folder / "index.html").read_text(encoding="utf-8")
     assert not (tmp_path / "opened").exists()
 
 
 @pytest.fixture
-def own_run(ran_clone):
-    """A run whose folder holds what `companion run toy` left, its record and table changed; its page, read."""
+def custom_page(ran_clone):
+    """Make a custom run from the results of `companion run toy`, with changed record and table; return its page."""
 
     def make(record=lambda record: None, table=lambda text: text):
-        build, own = ran_clone.project.build("laptop"), ran_clone.project.own_build("toy-12345678")
+        build, custom = ran_clone.project.build("laptop"), ran_clone.project.custom_build("toy-12345678")
         for kind in ("figures", "tables", "executed"):
-            shutil.copytree(build.folder / kind, own.folder / kind)
-        path = own.figures / "toy" / f"{FIGURE}.json"
-        said = json.loads(path.read_text(encoding="utf-8"))
-        record(said)
-        path.write_text(json.dumps(said), encoding="utf-8")
-        path = own.tables / "toy" / f"{FIGURE}.csv"
+            shutil.copytree(build.folder / kind, custom.folder / kind)
+        path = custom.figures / "toy" / f"{FIGURE}.json"
+        content = json.loads(path.read_text(encoding="utf-8"))
+        record(content)
+        path.write_text(json.dumps(content), encoding="utf-8")
+        path = custom.tables / "toy" / f"{FIGURE}.csv"
         path.write_text(table(path.read_text(encoding="utf-8")), encoding="utf-8")
-        return Reader(report.write(ran_clone.project, "toy-12345678").read_text(encoding="utf-8"))
+        run = Run(ran_clone.project, "toy-12345678", RunSpec("toy", isolated=True))
+        return Reader(report.write(run).read_text(encoding="utf-8"))
 
     return make
 
 
-def test_what_records_say_is_text_not_markup(own_run):
-    """Whatever signs it has, in every place where a record is shown."""
+def test_texts_of_records_are_escaped(custom_page):
+    """This includes every place where a record is shown."""
     odd = 'a*b*c _x_ <script>1</script> & "$\\nu$" \' {seed} <b'
 
-    def record(said):
-        said["parameters"]["seed"], said["caption"], said["alt"] = odd, odd, odd
-        said["columns"]["squared_error"]["meaning"] = odd
-        (claim,) = said["claims"]
+    def record(content):
+        content["parameters"]["seed"], content["caption"], content["alt"] = odd, odd, odd
+        content["columns"]["squared_error"]["meaning"] = odd
+        (claim,) = content["claims"]
         claim["statement"], claim["source"], claim["catches_alternative"] = odd, f"[{odd}]", False
         claim["alternative"]["theory"] = odd
 
-    page = own_run(record, lambda text: re.sub(r"\n(\d+),", r"\n\1,9", text, count=1))
+    page = custom_page(record, lambda text: re.sub(r"\n(\d+),", r"\n\1,9", text, count=1))
     assert page.text.count(odd) == 4  # meaning, statement, source, alternative
     assert odd.replace("$\\nu$", "ν") in page.text  # the caption, whose formulas are formulas
     assert "math" in page.tags
@@ -157,29 +162,29 @@ def test_what_records_say_is_text_not_markup(own_run):
     assert "script" not in page.tags
 
 
-def test_run_that_reproduces_says_so(own_run):
-    """No parameter changed, no number moved."""
-    page = own_run()
-    assert "Every parameter is that of the published figures." in page.text
+def test_the_page_of_a_reproduced_run(custom_page):
+    """No parameter changed and no number moved."""
+    page = custom_page()
+    assert "All parameters are those of the published figures." in page.text
     assert "No number moved" in page.text
-    assert "When and where it ran was not recorded." in page.text
+    assert "Time, machine and versions of this run were not recorded." in page.text
 
 
-def test_rows_that_are_others_are_said_to_be(own_run):
-    """With how many there are."""
-    page = own_run(table=lambda text: text.rsplit("\n", 2)[0] + "\n")
+def test_different_rows_are_reported(custom_page):
+    """The page has the two numbers of rows."""
+    page = custom_page(table=lambda text: text.rsplit("\n", 2)[0] + "\n")
     assert re.search(r"not compared number by number: it has \d+ rows; published: \d+\.", page.text)
-    assert "other rows" in page.text
+    assert "different rows" in page.text
 
 
-def test_page_loads_nothing_from_elsewhere(page):
-    """It is read without a network, and runs nothing."""
+def test_the_page_loads_nothing_from_other_sites(page):
+    """It needs no network and contains no script."""
     assert [link for link in page.links if "://" in link] == []
     assert "script" not in page.tags
 
 
-def test_open_needs_parameters_of_ones_own(pristine):
-    """What is run for the book is shown by the book; nothing starts."""
+def test_open_needs_a_custom_run(pristine):
+    """Other results are shown by the site; no kernel starts."""
     finished = pristine.companion("run", "toy", "--open")
     assert finished.returncode == 2
     assert "`companion serve`" in finished.stderr

@@ -23,7 +23,7 @@ def served(clone):
     site = clone.project.site("laptop")
     site.mkdir(parents=True)
     (site / "index.html").write_text("<title>Front</title>", encoding="utf-8")
-    stamp = clone.project.build("laptop").stamps / f"{cache_keys.BOOK}.0123.json"
+    stamp = cache_keys.stamp_of(clone.project, cache_keys.Site.BUILT, "laptop", {})
     cache_keys.leave_stamp(clone.project, stamp, [site / "index.html"])
     return clone
 
@@ -91,7 +91,7 @@ def test_incomplete_site_is_not_served(served, lost):
     if lost == "page":
         (served.project.site("laptop") / "index.html").unlink()
     else:
-        cache_keys.forget(served.project.build("laptop"), cache_keys.BOOK)
+        cache_keys.forget(served.project.build("laptop"), cache_keys.Site.BUILT)
     finished = served.companion("serve")
     assert finished.returncode == 2
     assert ("There is no site" if lost == "page" else "failed, and pages may be missing") in finished.stderr

@@ -1,4 +1,4 @@
-"""Runs over several values of a parameter: kept whatever their claims say, not made twice, put together in tables."""
+"""Sweeps: results are kept although claims fail, cached runs are not repeated, and tables collect all points."""
 
 import pandas as pd
 import pytest
@@ -16,7 +16,7 @@ POINTS = ("seed=1:2", "repeats=200")
 
 @pytest.fixture(scope="module")
 def swept(pristine, tmp_path_factory):
-    """A clone whose claim expects what is not true, swept over two seeds, then over three."""
+    """A clone with a false claim, swept over two seeds and then over three."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("swept") / "clone")
     clone.replace(CODE, "expected=1.0", "expected=2.0")
     clone.first = clone.companion("sweep", "toy", "-p", POINTS[0], "-p", POINTS[1])
@@ -25,8 +25,8 @@ def swept(pristine, tmp_path_factory):
     return clone
 
 
-def test_sweep_says_how_often_each_claim_holds(swept):
-    """Exit code 3, as for a run; the claim, and where its tables are."""
+def test_a_sweep_counts_how_often_each_claim_holds(swept):
+    """The exit code is 3, as for a run, and the output has the folder of the tables."""
     assert swept.first.returncode == 3
     assert "Running 2 of 2 (0 cached)" in swept.first.stdout
     assert "toy-rate" in swept.first.stdout
@@ -34,8 +34,8 @@ def test_sweep_says_how_often_each_claim_holds(swept):
     assert str(swept.project.sweeps / "toy-seed-repeats") in swept.first.stdout
 
 
-def test_run_whose_claim_fails_keeps_its_results(swept):
-    """With parameters of one's own: whole figures, whose records say so."""
+def test_a_run_whose_claim_fails_keeps_its_results(swept):
+    """The figures are complete, and their records contain the failed claim."""
     runs = sorted(swept.project.runs.iterdir())
     assert len(runs) == 3
     for run in runs:
@@ -44,15 +44,15 @@ def test_run_whose_claim_fails_keeps_its_results(swept):
         assert not claim.holds
 
 
-def test_wider_sweep_computes_only_what_is_new(swept):
-    """What was there is not touched; a notebook that has the parameters needs not be named."""
+def test_a_wider_sweep_computes_only_its_new_points(swept):
+    """Cached runs are not changed; without a name, all notebooks with these parameters are swept."""
     assert "Running 1 of 3 (2 cached)" in swept.second.stdout
     after = swept.tree("_build/runs")
     assert {path: after[path] for path in swept.before} == swept.before
 
 
-def test_tables_of_a_sweep_have_a_row_for_every_point(swept):
-    """Claims, and the figure's numbers, with the point in front."""
+def test_the_tables_of_a_sweep_contain_every_point(swept):
+    """The first columns of claims and numbers contain the point."""
     folder = swept.project.sweeps / "toy-seed-repeats"
     claims = pd.read_csv(folder / "claims.csv")
     assert list(claims["seed"]) == [1, 2, 3]
@@ -65,22 +65,22 @@ def test_tables_of_a_sweep_have_a_row_for_every_point(swept):
     assert numbers.groupby("seed").size().nunique() == 1
 
 
-def test_picture_of_a_sweep_is_drawn(swept):
-    """As SVG, and as PNG."""
+def test_a_sweep_has_a_picture(swept):
+    """It is drawn as SVG and as PNG."""
     folder = swept.project.sweeps / "toy-seed-repeats"
     assert "<svg" in (folder / "claims.svg").read_text(encoding="utf-8")
     assert (folder / "claims.png").stat().st_size > 5000
 
 
-def test_edit_makes_runs_of_a_sweep_stale(swept, tmp_path):
-    """Of a number or of a picture; of a comment not."""
+def test_an_edit_makes_the_runs_of_a_sweep_stale(swept, tmp_path):
+    """An edit of a number or of a caption does so, an edit of a comment does not."""
     clone = swept.copy_to(tmp_path / "clone")
     (sweep,) = sweeping.plan(clone.project, ["toy"], POINTS, "laptop")
-    assert all(map(sweep.is_there, sweep.points))
+    assert all(map(sweep.is_cached, sweep.runs))
     clone.replace(CODE, "# the 99.9", "# a 99.9")
-    assert all(map(sweep.is_there, sweep.points))
+    assert all(map(sweep.is_cached, sweep.runs))
     clone.replace(CODE, "Points are means", "Points are averages")
-    assert not any(map(sweep.is_there, sweep.points))
+    assert not any(map(sweep.is_cached, sweep.runs))
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,12 @@ def test_edit_makes_runs_of_a_sweep_stale(swept, tmp_path):
     ],
 )
 def test_values_of_a_sweep(text, values):
-    """A range with both ends, or a list; lists are values too."""
+    """A range includes both ends; a list may contain lists."""
     assert sweeping.parse_values(text) == values
 
 
 @pytest.mark.parametrize("text", ["seed", "seed=3:1", "seed="])
-def test_values_that_are_none_are_refused(text):
-    """With the way to write them."""
+def test_an_assignment_without_values_is_refused(text):
     with pytest.raises(UserError):
         sweeping.parse_values(text)
 
@@ -115,14 +114,14 @@ def test_values_that_are_none_are_refused(text):
         ([], [], "needs values"),
     ],
 )
-def test_mistaken_sweep_starts_nothing(pristine, names, values, says):
+def test_a_wrong_sweep_is_refused_before_it_starts(pristine, names, values, says):
     """Every point is checked first."""
     with pytest.raises(UserError, match=says):
         sweeping.plan(pristine.project, names, values, "laptop")
 
 
-def test_deviation_counts_in_tolerances():
-    """Two-sided for an equality, signed for a bound; 1 is where a claim ends to hold."""
+def test_deviations_are_in_tolerances():
+    """They are two-sided for an equality and signed for a bound; a claim holds up to 1."""
 
     def outcome(relation, tolerance):
         claim = Claim("a", "A.", "ours", 3.0, 2.0, tolerance, Alternative("b", 5.0), relation=relation)

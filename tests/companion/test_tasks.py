@@ -1,4 +1,4 @@
-"""Pieces of heavy computations: computed beforehand, found by the notebook, forgotten when they no longer apply."""
+"""Tasks: results are computed beforehand, read by the notebook, and no longer used when their key changes."""
 
 import numpy as np
 import pandas as pd
@@ -6,33 +6,34 @@ import pytest
 
 from companion import gather
 from companion.authoring.tasks import FOLDER
-from companion.build import precompute
+from companion.build import task_cache
+from companion.build.run_spec import RunSpec
 from companion.figures import store
 from companion.io.errors import UserError
 
-NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/figures/toy_error.py", "clone/toy/pieces.py"
+NOTEBOOK, FIGURE, CODE = "book/toy.ipynb", "clone/toy/figures/toy_error.py", "clone/toy/tasks.py"
 
 
-def there(clone):
-    """Of each piece, whether it is there."""
-    return {name: file.is_file() for name, file in precompute.files(clone.project, "toy", "laptop").items()}
+def cached(clone):
+    """Return whether the result of each task is cached."""
+    return {name: file.is_file() for name, file in task_cache.files(clone.project, RunSpec("toy")).items()}
 
 
-def leave(clone):
-    """Files in place of every piece, as if all had been computed."""
-    for file in precompute.files(clone.project, "toy", "laptop").values():
+def write_results(clone):
+    """Write a file for every task, as if all had been computed."""
+    for file in task_cache.files(clone.project, RunSpec("toy")).values():
         file.parent.mkdir(parents=True, exist_ok=True)
         np.savez(file, errors=np.zeros(3))
-    assert all(there(clone).values())
+    assert all(cached(clone).values())
 
 
 @pytest.fixture(scope="module")
-def built(in_pieces, tmp_path_factory):
-    """A clone in which `companion build --tasks` ended well, for reading only; its kernel may compute no piece."""
-    clone = in_pieces.copy_to(tmp_path_factory.mktemp("built") / "clone")
+def built(in_tasks, tmp_path_factory):
+    """A clone after `companion build --tasks`, for reading only; its kernel refuses to compute a task."""
+    clone = in_tasks.copy_to(tmp_path_factory.mktemp("built") / "clone")
     finished = clone.companion("build", "--target", "figures", "--tasks")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    clone.said = finished.stdout
+    clone.output = finished.stdout
     return clone
 
 
@@ -42,17 +43,17 @@ def precomputed(built, tmp_path):
     return built.copy_to(tmp_path / "clone")
 
 
-def test_build_computes_pieces_first_and_the_notebook_takes_them(built):
-    """A process each, which says so; the kernel, which may compute none, found them all."""
-    assert set(there(built)) == {"length-10", "length-100", "length-1000"}
-    assert all(there(built).values())
-    assert all(f"✓ toy/{name}" in built.said for name in there(built))
+def test_a_build_computes_tasks_first_and_the_notebook_reads_them(built):
+    """Each task is computed by a separate process, which reports it."""
+    assert set(cached(built)) == {"length-10", "length-100", "length-1000"}
+    assert all(cached(built).values())
+    assert all(f"✓ toy/{name}" in built.output for name in cached(built))
     listed = built.companion("task", "toy").stdout
-    assert listed.splitlines() == [*(f"✓ {name}" for name in there(built)), "3 of 3 tasks are cached."]
+    assert listed.splitlines() == [*(f"✓ {name}" for name in cached(built)), "3 of 3 tasks are cached."]
 
 
-def test_numbers_are_the_same_with_and_without(built, ran):
-    """To the byte, and so are the pictures; the records differ in what the code is called."""
+def test_tasks_do_not_change_numbers_and_pictures(built, ran):
+    """Only the names of functions in the records differ."""
     for folder in ("figures", "_build/laptop/figures", "_build/laptop/tables"):
         first, second = ran.tree(folder), built.tree(folder)
         assert [path for path in first if path.endswith(store.DATA)]
@@ -60,21 +61,21 @@ def test_numbers_are_the_same_with_and_without(built, ran):
         assert {path for path in first if first[path] != second[path] and not path.endswith(".json")} == set()
 
 
-def test_pieces_outlive_what_does_not_decide_them(precomputed):
-    """Prose, a caption, a claim, a colour, code of the figure, a parameter that is not theirs: nothing is lost."""
-    before = precomputed.tree("_build/laptop/pieces")
+def test_edits_that_cannot_change_a_result_keep_it(precomputed):
+    """Prose, a caption, a claim, a colour, code of the figure and parameters of other parts are edited."""
+    before = precomputed.tree("_build/laptop/tasks")
     precomputed.replace(NOTEBOOK, "measures the", "is about the")
     precomputed.replace(NOTEBOOK, "repeats = 500", "repeats = 400")
     precomputed.replace(FIGURE, "Points are means", "Points are averages")
     precomputed.replace(FIGURE, "the ratio where they differ most", "their ratio")
     precomputed.replace(FIGURE, 'fmt="o"', 'fmt="s"')
     precomputed.replace(FIGURE, "values.mean()", "1.0 * values.mean()")
-    precomputed.replace(CODE, "What a length comes to", "What is left of a length")
-    assert all(there(precomputed).values())
+    precomputed.replace(CODE, "Return the squared errors at one length", "Squared errors at one length")
+    assert all(cached(precomputed).values())
     finished = precomputed.companion("build", "--target", "figures", "--tasks")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "✓ toy/length" not in finished.stdout
-    assert precomputed.tree("_build/laptop/pieces") == before
+    assert precomputed.tree("_build/laptop/tasks") == before
 
 
 @pytest.mark.parametrize(
@@ -82,71 +83,70 @@ def test_pieces_outlive_what_does_not_decide_them(precomputed):
     [
         (NOTEBOOK, "seed = 0", "seed = 1"),
         (CODE, "uniform(-1, 1", "uniform(-2, 2"),
-        (CODE, "repeats stands", "repeats"),
+        (CODE, "of repeats is fixed", "of repeats is set"),
         ("requirements.lock", "# Pin", "numpy==2.4\n# Pin"),
     ],
     ids=["parameter", "source", "comment", "lock"],
 )
-def test_pieces_die_with_what_decides_them(pieced, path, old, new):
-    """And are there again when that is undone; words about them decide nothing."""
-    leave(pieced)
-    pieced.replace(path, old, new)
-    assert any(there(pieced).values()) == (old == "repeats stands")
-    pieced.replace(path, new, old)
-    assert all(there(pieced).values())
+def test_edits_that_can_change_a_result_make_it_stale(split_clone, path, old, new):
+    """Undoing the edit makes it fresh again; a comment does not matter."""
+    write_results(split_clone)
+    split_clone.replace(path, old, new)
+    assert any(cached(split_clone).values()) == (old == "of repeats is fixed")
+    split_clone.replace(path, new, old)
+    assert all(cached(split_clone).values())
 
 
-def test_a_missing_piece_is_computed_by_the_notebook(pieced):
-    """Here it may not: the run stops, and says which was wanted."""
-    leave(pieced)
-    precompute.files(pieced.project, "toy", "laptop")["length-100"].unlink()
-    finished = pieced.companion("run", "toy")
+def test_the_notebook_computes_a_missing_result(split_clone):
+    """The task refuses to be computed in this kernel, so the run stops with its message."""
+    write_results(split_clone)
+    task_cache.files(split_clone.project, RunSpec("toy"))["length-100"].unlink()
+    finished = split_clone.companion("run", "toy")
     assert finished.returncode == 2
-    assert "nobody left length 100" in finished.stderr
+    assert "length 100 is not cached" in finished.stderr
 
 
-def test_run_with_own_parameters_takes_no_pieces_of_the_profile(precomputed):
-    """They were computed from others, whatever they are called: each is computed in place."""
+def test_a_run_with_changed_parameters_does_not_read_results_of_the_profile(precomputed):
+    """They come from other parameters, although the tasks have the same names."""
     finished = precomputed.companion("run", "toy", "-p", "seed=1")
     assert finished.returncode == 0, finished.stderr
     (folder,) = (precomputed.project.generated / "runs").iterdir()
-    own, profile = (
+    changed, default = (
         pd.read_csv(build / "tables/toy/toy_error.csv")
         for build in (folder, precomputed.project.build("laptop").folder)
     )
-    assert (own["squared_error"] != profile["squared_error"]).all()
+    assert (changed["squared_error"] != default["squared_error"]).all()
 
 
-def test_one_piece_is_computed_whole_or_not_at_all(pieced):
-    """In a process of its own, which says how long it took; the others stay away."""
-    computed = pieced.companion("task", "toy", "length-100")
+def test_one_task_is_computed_alone(split_clone):
+    """Its file is complete, and the other tasks are not computed."""
+    computed = split_clone.companion("task", "toy", "length-100")
     assert computed.returncode == 0, computed.stderr
     assert "✓ toy/length-100" in computed.stdout
-    assert there(pieced) == {"length-10": False, "length-100": True, "length-1000": False}
-    (file,) = [path for path in pieced.project.build("laptop").pieces.rglob("*") if path.is_file()]
+    assert cached(split_clone) == {"length-10": False, "length-100": True, "length-1000": False}
+    (file,) = [path for path in split_clone.project.build("laptop").tasks.rglob("*") if path.is_file()]
     with np.load(file) as arrays:
         assert arrays["errors"].shape == (500,)
 
 
-def test_unknown_piece_names_those_there_are(pieced):
-    """As everywhere: what was meant, perhaps."""
-    with pytest.raises(UserError, match=r"has no piece 'length-'.*Did you mean"):
-        precompute.compute(pieced.project, "toy", "length-", "laptop")
+def test_an_unknown_task_is_refused_with_a_suggestion(split_clone):
+    with pytest.raises(UserError, match=r"has no task 'length-'.*Did you mean"):
+        task_cache.compute(split_clone.project, RunSpec("toy"), "length-")
 
 
-def test_most_notebooks_have_none(clone):
-    """The scaffolded one, as it is laid out; asked for one, the answer says where they would be listed."""
+def test_a_notebook_without_tasks(clone):
+    """The list is empty, and the message for a named task says where tasks are defined."""
     assert clone.companion("task", "toy").stdout == "0 of 0 tasks are cached.\n"
-    with pytest.raises(UserError, match=r"'toy' has no pieces: there is no .*clone/toy/pieces\.py"):
-        precompute.compute(clone.project, "toy", "length-10", "laptop")
+    with pytest.raises(UserError, match=r"'toy' has no tasks: there is no .*clone/toy/tasks\.py"):
+        task_cache.compute(clone.project, RunSpec("toy"), "length-10")
 
 
-def test_gathering_reads_what_was_left_and_computes_the_rest(tmp_path, monkeypatch):
-    """In the order asked for; without a folder everything is computed."""
+def test_gather_reads_cached_results_and_computes_the_others(tmp_path, monkeypatch):
+    """The order is that of the tasks; without a folder all are computed."""
     np.savez(tmp_path / "b.npz", x=np.arange(3))
-    pieces = {name: lambda name=name: {"x": np.array(name)} for name in "abc"}
-    assert [str(value["x"]) for value in gather(pieces)] == ["a", "b", "c"]
+    tasks = {name: lambda name=name: {"x": np.array(name)} for name in "abc"}
+    assert [str(value["x"]) for value in gather(tasks)] == ["a", "b", "c"]
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    a, b, c = gather(pieces)
+    a, b, c = gather(tasks)
     assert (str(a["x"]), str(c["x"])) == ("a", "c")
     np.testing.assert_array_equal(b["x"], np.arange(3))

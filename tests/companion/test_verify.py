@@ -1,4 +1,4 @@
-"""`companion verify`: it passes where nothing was touched, and sees every change of what is published.
+"""`companion verify`: it accepts figures that were not changed and detects every change of a published figure.
 
 The book is `another_paper`: it is run once, verified once, and compared with many copies of its figures.
 """
@@ -21,7 +21,7 @@ RECORD, TABLE, PICTURE = "spread.json", "spread.csv", "spread.svg"
 
 @pytest.fixture(scope="module")
 def verified(walked, tmp_path_factory):
-    """The book, run and then verified by the command, for reading only; `.finished` is what that said."""
+    """The book after a run and a verification, for reading only; `.finished` is the completed verification."""
     book = walked.copy_to(tmp_path_factory.mktemp("verified") / "a book")
     book.finished = book.companion("verify")
     return book
@@ -34,56 +34,60 @@ def figures(verified, tmp_path):
 
 
 @pytest.fixture
-def told(verified, figures):
-    """What a verification says of these figures, `figure: what`, from the numbers that the one above computed."""
+def differences(verified, figures):
+    """A function that verifies these figures against the recomputed ones and returns the differences by name."""
 
-    def tell():
+    def compare():
         verification = Verification({}, figures, verified.project)
         verdicts = verification.verdicts(Project(verified.project.verified), "walks")
-        return {f"{verdict.figure}: {found.what}": found for verdict in verdicts for found in verdict.differences}
+        return {
+            f"{verdict.figure}: {difference.what}": difference
+            for verdict in verdicts
+            for difference in verdict.differences
+        }
 
-    return tell
+    return compare
 
 
 def edit(path: Path, change) -> None:
-    """Change a record, and leave it as a record is written."""
+    """Change a record and write it in the usual form."""
     record = json.loads(path.read_text(encoding="utf-8"))
     change(record)
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def name_anew(folder: Path, figure: str) -> None:
-    """Let the record name the files that are there, as somebody would who wants a change to go unnoticed."""
+def update_checksums(folder: Path, figure: str) -> None:
+    """Write the checksums of the present files into the record, so that they do not reveal a change."""
     edit(folder / f"{figure}.json", lambda record: record.update(files=store.digests(folder, figure)))
 
 
 def multiply(path: Path, column: str, factor: float) -> None:
-    """Change the first number of a column."""
+    """Multiply the first number of a column."""
     header, first, *rest = path.read_text(encoding="utf-8").splitlines()
     values, place = first.split(","), header.split(",").index(column)
     values[place] = f"{float(values[place]) * factor:.6g}"
     path.write_text("\n".join([header, ",".join(values), *rest]) + "\n", encoding="utf-8")
 
 
-def test_what_is_published_is_what_the_code_gives(verified):
+def test_reproduced_figures_are_accepted(verified):
     assert verified.finished.returncode == 0, verified.finished.stdout + verified.finished.stderr
     assert "✓ walks — 1 of 1" in verified.finished.stdout
     assert "All 2 figures are reproduced." in verified.finished.stdout
 
 
-def test_nothing_but_a_copy_is_written(walked, verified):
+def test_only_the_copy_is_written(walked, verified):
     after = {path: content for path, content in verified.tree().items() if not path.startswith("_build/verify/")}
     assert after.keys() - walked.tree().keys() == {"_build/.verify.lock"}
     assert walked.tree().items() <= after.items()
 
 
-def test_untouched_figures_differ_in_nothing(told):
-    """Or the tests below would see what is always there."""
-    assert told() == {}
+def test_unchanged_figures_have_no_differences(differences):
+    """The tests below rely on it."""
+    assert differences() == {}
 
 
-def test_one_number_changed_by_a_hundredth_is_seen(verified, figures, tmp_path):
-    """By the command, which says in which file, and ends with 1."""
+def test_a_number_changed_by_one_percent_is_detected(verified, figures, tmp_path):
+    """The output names the file, and the exit code is 1."""
     multiply(figures / "walks" / TABLE, "mean_square", 1.01)
     finished = verified.copy_to(tmp_path / "clone").companion("verify", "--figures", str(figures))
     assert finished.returncode == 1
@@ -91,10 +95,10 @@ def test_one_number_changed_by_a_hundredth_is_seen(verified, figures, tmp_path):
     assert "1 of 2 figures are not reproduced" in finished.stdout
 
 
-def test_a_swapped_picture_ends_it(verified, figures, tmp_path):
-    """With 1, though its digest is in the record."""
+def test_a_swapped_picture_gives_exit_code_1(verified, figures, tmp_path):
+    """Its checksum in the record is correct."""
     shutil.copyfile(figures / "walks/returns.svg", figures / "walks" / PICTURE)
-    name_anew(figures / "walks", "spread")
+    update_checksums(figures / "walks", "spread")
     finished = verified.copy_to(tmp_path / "clone").companion("verify", "--figures", str(figures))
     assert finished.returncode == 1
     assert "1 of 2 figures are not reproduced" in finished.stdout
@@ -102,8 +106,8 @@ def test_a_swapped_picture_ends_it(verified, figures, tmp_path):
 
 
 @pytest.mark.parametrize("loosened", ["in the record", "in the code"])
-def test_a_loosened_tolerance_ends_it(verified, tmp_path, loosened):
-    """With 1, on whichever side it was loosened; published stays what was."""
+def test_a_loosened_tolerance_gives_exit_code_1(verified, tmp_path, loosened):
+    """It is detected in the record and in the code; published files are not changed."""
     book = verified.copy_to(tmp_path / "clone")
     if loosened == "in the code":
         book.replace(
@@ -121,76 +125,76 @@ def test_a_loosened_tolerance_ends_it(verified, tmp_path, loosened):
 
 
 @pytest.mark.parametrize("column", ["law", "mean_square", "std_error"])
-def test_one_number_changed_together_with_its_digest_is_seen(figures, told, column):
-    """Within five standard errors too: no other number moved."""
+def test_a_single_changed_number_is_detected(figures, differences, column):
+    """It may be within five standard errors, and its checksum is correct: no other number moved."""
     multiply(figures / "walks" / TABLE, column, 1.01)
-    name_anew(figures / "walks", "spread")
-    assert f"walks/spread: {column}, row 1, alone" in told()
+    update_checksums(figures / "walks", "spread")
+    assert f"walks/spread: {column}, row 1, the only change" in differences()
 
 
-def test_numbers_that_the_picture_does_not_show_are_seen(figures, told):
-    """Several, each within five standard errors."""
+def test_numbers_that_differ_from_the_picture_are_detected(figures, differences):
+    """Several numbers are changed, each within five standard errors."""
     for column in ("mean_square", "std_error"):
         multiply(figures / "walks" / TABLE, column, 1.01)
-    name_anew(figures / "walks", "spread")
-    assert "walks/spread: spread.svg" in told()
+    update_checksums(figures / "walks", "spread")
+    assert "walks/spread: spread.svg" in differences()
 
 
-def test_what_rounding_moves_is_no_difference(figures, told):
-    """The last of six digits of two numbers, as on another machine: claims and pictures are the same to an eye."""
+def test_rounding_is_no_difference(figures, differences):
+    """The last of six digits of two numbers changes, as it may on another machine."""
     for column in ("mean_square", "std_error"):
         multiply(figures / "walks" / TABLE, column, 1 + 2e-6)
-    name_anew(figures / "walks", "spread")
-    assert told() == {}
+    update_checksums(figures / "walks", "spread")
+    assert differences() == {}
 
 
 @pytest.mark.parametrize("suffix", store.PICTURES)
-def test_a_swapped_picture_is_seen(figures, told, suffix):
-    """The sister's, under its name; with its digest in the record too."""
+def test_a_swapped_picture_is_detected(figures, differences, suffix):
+    """It is detected with a wrong and with a correct checksum."""
     shutil.copyfile(figures / f"walks/returns{suffix}", figures / f"walks/spread{suffix}")
-    assert list(told()) == ["walks/spread: files"]
-    name_anew(figures / "walks", "spread")
-    assert list(told()) == [f"walks/spread: spread{suffix}"]
+    assert list(differences()) == ["walks/spread: files"]
+    update_checksums(figures / "walks", "spread")
+    assert list(differences()) == [f"walks/spread: spread{suffix}"]
 
 
-def test_a_picture_that_is_none_is_seen(figures, told):
+def test_an_invalid_picture_is_detected(figures, differences):
     (figures / "walks" / PICTURE).write_text("<svg", encoding="utf-8")
-    name_anew(figures / "walks", "spread")
-    assert told()["walks/spread: spread.svg"].published == "it is not a picture"
+    update_checksums(figures / "walks", "spread")
+    assert differences()["walks/spread: spread.svg"].published == "it is not a picture"
 
 
-def test_a_picture_of_other_colours_is_seen(figures, told):
+def test_other_colours_are_detected(figures, differences):
     picture = figures / "walks" / PICTURE
     text = picture.read_text(encoding="utf-8")
     assert "#0072b2" in text
     picture.write_text(text.replace("#0072b2", "#d55e00"), encoding="utf-8")
-    name_anew(figures / "walks", "spread")
-    assert "walks/spread: spread.svg" in told()
+    update_checksums(figures / "walks", "spread")
+    assert "walks/spread: spread.svg" in differences()
 
 
 @pytest.mark.parametrize(
     ("part", "factor"), [("tolerance", 1.5), ("measured", 1.01), ("expected", 1.01), ("std_error", 1.01)]
 )
-def test_a_number_of_a_claim_is_seen(figures, told, part, factor):
-    """A loosened bound among them."""
+def test_a_changed_number_of_a_claim_is_detected(figures, differences, part, factor):
+    """A loosened bound is one of them."""
     edit(
         figures / "walks" / RECORD,
         lambda record: record["claims"][0].update({part: record["claims"][0][part] * factor}),
     )
-    assert f"walks/spread: claim walks-spread: {part}" in told()
+    assert f"walks/spread: claim walks-spread: {part}" in differences()
 
 
-def test_a_bound_loosened_with_its_error_is_seen(figures, told):
+def test_a_bound_loosened_with_its_standard_error_is_detected(figures, differences):
     def loosen(record):
         for part in ("tolerance", "std_error"):
             record["claims"][0][part] *= 2
 
     edit(figures / "walks" / RECORD, loosen)
-    assert "walks/spread: claim walks-spread: std_error" in told()
+    assert "walks/spread: claim walks-spread: std_error" in differences()
 
 
-# What a claim with a bound of no tolerance says of an alternative that is zero but for rounding.
-def of_a_zero(alternative):
+def claim_with_alternative(alternative):
+    """Return a claim with zero tolerance and this value of the alternative."""
     return ClaimRecord.of(
         Claim(
             "an-excess",
@@ -206,16 +210,18 @@ def of_a_zero(alternative):
 
 
 @pytest.mark.parametrize(("now", "differs"), [(-7.1e-15, False), (3e-16, False), (-6e-10, True), (2e-5, True)])
-def test_the_rounding_of_a_zero_is_no_difference(now, differs):
-    """Of a claim whose bound allows nothing; what is more than rounding is one."""
-    old, new = of_a_zero(-6.98747e-15), of_a_zero(now)
-    found = {one.what for one in verify.claim_moved(old, new, to_the_digit=False) if one.by > 1}
-    assert found == ({"claim an-excess: alternative"} if differs else set())
+def test_the_round_off_of_an_exact_zero_is_no_difference(now, differs):
+    """The claim has zero tolerance; a larger change of its alternative is a difference."""
+    old, new = claim_with_alternative(-6.98747e-15), claim_with_alternative(now)
+    parts = {
+        difference.what for difference in verify.claim_moved(old, new, identical_tables=False) if difference.by > 1
+    }
+    assert parts == ({"claim an-excess: alternative"} if differs else set())
 
 
-def test_the_number_of_an_alternative_is_seen(figures, told):
+def test_a_changed_alternative_is_detected(figures, differences):
     edit(figures / "walks" / RECORD, lambda record: record["claims"][0]["alternative"].update(measured=3.0))
-    assert "walks/spread: claim walks-spread: alternative" in told()
+    assert "walks/spread: claim walks-spread: alternative" in differences()
 
 
 @pytest.mark.parametrize(
@@ -231,13 +237,13 @@ def test_the_number_of_an_alternative_is_seen(figures, told):
         (lambda record: record.update(claims=[{}]), "files"),
     ],
 )
-def test_a_tampered_record_is_seen(figures, told, change, seen):
+def test_a_changed_record_is_detected(figures, differences, change, seen):
     edit(figures / "walks" / RECORD, change)
-    assert f"walks/spread: {seen}" in told()
+    assert f"walks/spread: {seen}" in differences()
 
 
-def test_a_record_of_the_earlier_form_is_verified(figures, told):
-    """Its numbers and words are compared as those of a record of today."""
+def test_a_record_of_an_earlier_schema_is_verified(figures, differences):
+    """Its numbers and words are compared like those of a present record."""
 
     def convert(record):
         del record["schema_version"]
@@ -246,33 +252,33 @@ def test_a_record_of_the_earlier_form_is_verified(figures, told):
             del claim["alternative"]["theory"], claim["reason"], claim["comparisons"]
 
     edit(figures / "walks" / RECORD, convert)
-    assert told() == {}
+    assert differences() == {}
     edit(figures / "walks" / RECORD, lambda record: record["claims"][0].update(statement="The distance is n."))
-    assert list(told()) == ["walks/spread: claims: walks-spread"]
+    assert list(differences()) == ["walks/spread: claims: walks-spread"]
 
 
-def test_a_table_that_cannot_be_read_is_seen(figures, told):
+def test_an_invalid_table_is_detected(figures, differences):
     (figures / "walks" / TABLE).write_text('a,b\n1,2\n1,2,3\n"', encoding="utf-8")
-    name_anew(figures / "walks", "spread")
-    assert "walks/spread: the table" in told()
+    update_checksums(figures / "walks", "spread")
+    assert "walks/spread: the table" in differences()
 
 
-def test_figures_that_nobody_computes_are_seen(verified, figures, told):
+def test_figures_without_a_notebook_are_detected(verified, figures, differences):
     for suffix in store.SUFFIXES:
         shutil.copyfile(figures / f"walks/spread{suffix}", figures / f"walks/spare{suffix}")
     (figures / "runs").mkdir()
-    assert list(told()) == ["walks/spare: the figure"]
-    assert Verification({}, figures, verified.project).strangers(Project(verified.project.verified)) == ["runs"]
+    assert list(differences()) == ["walks/spare: the figure"]
+    assert Verification({}, figures, verified.project).orphaned_folders(Project(verified.project.verified)) == ["runs"]
 
 
-def test_a_missing_figure_is_seen(figures, told):
+def test_a_missing_figure_is_detected(figures, differences):
     for suffix in store.SUFFIXES:
         (figures / f"walks/spread{suffix}").unlink()
-    assert list(told()) == ["walks/spread: files"]
+    assert list(differences()) == ["walks/spread: files"]
 
 
-def test_results_of_before_are_not_trusted(verified, tmp_path):
-    """A number that the code no longer gives is computed again, though a copy of the book was verified here before."""
+def test_earlier_results_are_not_used(verified, tmp_path):
+    """A changed computation is detected although an earlier verification left its copy."""
     book = verified.copy_to(tmp_path / "clone")
     book.replace("walkers/line.py", "return 2 * steps_up - steps", "return -2 * (2 * steps_up - steps)")
     finished = book.companion("verify", "walks")
@@ -282,7 +288,7 @@ def test_results_of_before_are_not_trusted(verified, tmp_path):
     assert book.tree("figures") == verified.tree("figures")
 
 
-def test_a_notebook_that_fails_is_named(verified, tmp_path):
+def test_a_failing_notebook_is_named(verified, tmp_path):
     book = verified.copy_to(tmp_path / "clone")
     book.replace("walkers/line.py", "return 2 * steps_up - steps", "raise RuntimeError('no walker')")
     finished = book.companion("verify", "walks")
@@ -292,7 +298,7 @@ def test_a_notebook_that_fails_is_named(verified, tmp_path):
     assert "no walker" in finished.stderr
 
 
-def test_what_cannot_be_verified_is_named(verified, tmp_path):
+def test_a_missing_folder_of_figures_is_an_error(verified, tmp_path):
     finished = verified.companion("verify", "--figures", str(tmp_path / "nowhere"))
     assert finished.returncode == 2
     assert "There are no published figures" in finished.stderr

@@ -1,15 +1,15 @@
-"""The walks as pieces, one for each number of steps."""
+"""The walks, one task per number of steps."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from walkers import ends
 
-from companion.authoring.tasks import Arrays, Pieces
+from companion.authoring.tasks import Arrays, Tasks
 
 
-def pieces(*, seed: int, steps: Sequence[int], walkers: int) -> Pieces:
-    """Return the pieces; they depend on all parameters except the quantile of the claim."""
+def tasks(*, seed: int, steps: Sequence[int], walkers: int) -> Tasks:
+    """Return the tasks; they depend on all parameters except the quantile of the claim."""
     return {f"steps-{n}": partial(_walks, n, walkers, seed) for n in steps}
 
 

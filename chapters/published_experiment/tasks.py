@@ -1,11 +1,11 @@
-"""The trainings, for other processes and other machines."""
+"""The trainings by name, for other processes and machines."""
 
 from chapters.published_experiment.protocol import keys, law_of
-from chapters.published_experiment.runs import Plan, Schedule, training_pieces
-from companion.authoring.tasks import Pieces
+from chapters.published_experiment.runs import Plan, Schedule, training_tasks
+from companion.authoring.tasks import Tasks
 
 
-def pieces(
+def tasks(
     *,
     seed: int,
     covariance_bug: bool,
@@ -14,7 +14,7 @@ def pieces(
     sgd_steps: int,
     sgd_step_size: float,
     sgd_batch: int,
-) -> Pieces:
-    """Trainings by activation and length."""
+) -> Tasks:
+    """Return the trainings by activation and length."""
     plan = Plan(law_of(covariance_bug), sgd_lengths, sgd_runs, Schedule(sgd_steps, sgd_step_size, sgd_batch))
-    return training_pieces(plan, key=keys(seed).runs)
+    return training_tasks(plan, key=keys(seed).runs)
