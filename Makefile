@@ -66,6 +66,7 @@ lint: $(VENV)/.installed  ## what CI checks besides the tests
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+	$(BIN)/python tools/prose.py --most 1 companion tests/companion
 	$(BIN)/zizmor --offline --quiet --persona=pedantic .github/workflows
 
 lock:  ## resolve the locks anew: requirements, weights, and what a release is packed with (needs uv)
