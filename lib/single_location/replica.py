@@ -324,7 +324,7 @@ def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[St
     Returns:
       The next state, and the scores of each prompt, shape (points, L).
 
-    Source: [D26]. Transformations: jit, vmap, grad.
+    Source: [D26]. Transformations: jit, vmap.
     """
     task, alpha, state = setting.task, setting.alpha, iterate.state
     channel = _prompt_fields(setting, prompts, state)

@@ -69,7 +69,7 @@ class ScoreMixture(eqx.Module):
         Returns:
           A truth value, shape ().
 
-        Transformations: jit, vmap, grad.
+        Transformations: jit, vmap.
         """
         return self.resolved & (steepness * jnp.abs(self.step) <= LARGEST_STEP)
 

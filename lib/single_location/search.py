@@ -34,7 +34,7 @@ def minimise_scalar(
     Returns:
       The place and the value, each of shape (). The value is never below the minimum.
 
-    Transformations: jit, vmap, grad.
+    Transformations: jit, vmap; the gradient of the value alone is right where the minimum is inside.
     """
     values = jax.vmap(function) if vectorised else lambda points: jax.lax.map(function, points)
 

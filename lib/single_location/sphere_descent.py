@@ -391,7 +391,7 @@ def draw_tokens(task: SphereTask, prompts: int, *, key: PRNGKeyArray) -> Float[A
     Returns:
       Tokens, shape (prompts, L, d).
 
-    Source: [M24]. Transformations: none of `task`, which holds Python numbers.
+    Source: [M24]. Transformations: none of `task`, whose numbers are static.
     """
     spreads = jnp.ones(task.length, jnp.float32).at[0].set(task.variance**0.5)
     tokens = spreads[:, None] * jr.normal(key, (prompts, task.length, task.dimension), jnp.float32)

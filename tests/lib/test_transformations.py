@@ -25,7 +25,7 @@ STEP, DIFFERENCE_ERROR = 1e-5, 1e-5
 ROUNDING = 1e-9
 
 # Modules, or folders of modules, whose functions have no examples yet.
-NOT_YET = ("lib.single_location", "lib.icl.many_heads", "lib.mixtures", "lib.random")
+NOT_YET = ("lib.icl.many_heads", "lib.mixtures", "lib.random")
 
 pytestmark = pytest.mark.usefixtures("float64", "quick_compilation")
 

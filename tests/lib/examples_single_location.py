@@ -1,0 +1,297 @@
+"""Examples for `test_transformations.py`: the functions and methods of `lib.single_location`.
+
+Each maker returns a function of one pytree of floating-point arrays, and the value at which the transformations are
+tried. Lengths, counts and activations are in its closure: the length of a prompt decides shapes.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from lib.single_location import (
+    Erf,
+    Head,
+    Max,
+    Overlaps,
+    Prompts,
+    ScoreLattice,
+    Sigmoid,
+    SphereTask,
+    Spiked,
+    affine_fit,
+    argmax,
+    attention_risk,
+    bayes_integrals,
+    bayes_optimal,
+    bayes_optimal_risk,
+    bayes_risk,
+    bayes_risk_error,
+    best_elementwise_risk,
+    best_risk,
+    compiled_lowest_risk,
+    draw_prompts,
+    draw_truth,
+    erf,
+    erf_risk,
+    fixed_point,
+    free_entropy,
+    fresh_risk,
+    full_batch_trainer,
+    head_output,
+    linear,
+    manifold_distance,
+    max_log_ratio,
+    minimise,
+    mixed_risk,
+    narrow_log_ratio,
+    optimal_risk,
+    penalised_loss,
+    posterior,
+    projected_step,
+    prox,
+    quasi_random,
+    replica,
+    score_mixture,
+    search,
+    shared_log_ratio,
+    softmax,
+    softmax_quadrature_risk,
+    softmax_risk,
+    softmax_risk_error,
+    spiked_log_ratio,
+    state_evolution,
+    stochastic_trainer,
+    tangential_step,
+    train_loss,
+)
+from lib.single_location.moments import sum_above
+from lib.single_location.replica import START_STATE, Iterate, PromptDraws, Setting, State, update
+from lib.single_location.sphere_descent import draw_tokens, normalise, score_average_risk
+
+SCORES = np.asarray([0.3, -0.8, 1.1])
+OVERLAPS = {"m_k": 0.6, "q_k": 1.2, "m_v": 0.7, "q_v": 0.9}
+SEVEN = {**OVERLAPS, "m_kv": 0.1, "m_vk": -0.2, "q_vk": 0.15}
+UNIT = {"m_k": 0.4, "q_k": 1.0, "m_v": 0.5, "q_v": 1.0}
+NOISE = {"noise_std": 0.3, "alpha": 2.0}
+SPHERE = SphereTask(40, 5, 0.5)
+VECTOR, GRADIENT = np.asarray([0.6, 0.0, 0.8]), np.asarray([0.2, -0.5, 0.3])
+
+
+def marginals(snr):
+    return Spiked(5.0, snr).marginals(jnp.ones(()), jnp.ones(()))
+
+
+def training():
+    """A head, the truth, and a few prompts of the spiked task."""
+    truth = draw_truth(6, key=jr.key(0))
+    prompts = draw_prompts(Spiked(3, 4.0), truth, 8, noise_std=0.1, key=jr.key(1))
+    return Head(truth.key + 0.5, truth.value - 0.2), prompts
+
+
+def with_head(function):
+    """A maker for a function of activation, prompts and head, differentiated in the head."""
+
+    def make():
+        head, prompts = training()
+        return lambda vectors: function(softmax, prompts, Head(*vectors)), (head.key, head.value)
+
+    return make
+
+
+def risk_of_overlaps():
+    """The risk on prompts of a task that is made outside of `jit`, as its length must be concrete."""
+    task = Spiked(3, 4.0)
+    return lambda values: fresh_risk(task, softmax, seven(values)), np.asarray(list(SEVEN.values()))
+
+
+def channel(label):
+    return prox.Channel(jnp.asarray(SCORES), jnp.asarray([0.4, 0.9, -0.6]), jnp.asarray(0.7), jnp.asarray(0.5), label)
+
+
+def average(model, snr, method):
+    """A maker for a method of the averages over prompts, at given overlaps."""
+
+    def make():
+        prompts = bayes_optimal._prompt_average("example", model(3, snr), 0.3, 2.0, points=64, sets=1)
+        return partial(method, prompts), np.asarray([0.4, 0.5])
+
+    return make
+
+
+def few(snr):
+    lattice = ScoreLattice(2, step=0.4)
+    return Prompts.from_log_ratio(lattice, spiked_log_ratio(lattice.scores, snr))
+
+
+def quadratic(head):
+    return jnp.sum((head.key - 1.0) ** 2) + 2.0 * jnp.sum((head.value + 0.5) ** 2)
+
+
+def replica_pass(state):
+    task = Spiked(3, 4.0)
+    normals = jnp.asarray(quasi_random.quasi_normals(11, 64, 1)[0])
+    scores, values, signal = (
+        normals[:, :3],
+        normals[:, 3:6],
+        jax.vmap(task.signal_scores)(normals[:, 6:9], normals[:, 9]),
+    )
+    prompts = PromptDraws(scores, values, signal, normals[:, 10])
+    iterate = Iterate(state[None], state[None], scores, jnp.asarray(0))
+    return update(Setting(task, softmax, 0.3, 2.0, 0.5, 0.5), prompts, iterate)
+
+
+def seven(values):
+    return Overlaps(**dict(zip(SEVEN, values, strict=True)))
+
+
+FOLDER = {
+    "activations.Activation.weights": lambda: (softmax.weights, SCORES),
+    "activations.Activation.lowest_risk": lambda: (lambda snr: linear.lowest_risk(marginals(snr)), 2.0),
+    "activations.Activation.best_risk": lambda: (lambda snr: linear.best_risk(Spiked(5.0, snr)), 2.0),
+    "activations.Activation.prox": lambda: (lambda y: linear.prox(channel(y), jnp.zeros((1, 3))), 0.8),
+    "activations.compiled_lowest_risk": lambda: (lambda snr: compiled_lowest_risk(linear, marginals(snr)), 2.0),
+    "activations.optimal_risk": lambda: (lambda x: optimal_risk(*x), (0.5, 0.7)),
+    "activations.Normalised.log_kernel": lambda: (softmax.log_kernel, SCORES),
+    "activations.Softmax.best_risk": lambda: (lambda snr: softmax.best_risk(Spiked(5.0, snr)), 2.0),
+    "activations.Biased.shape": lambda: (lambda chi: Sigmoid().shape(chi), SCORES),
+    "activations.SmoothStep.smallest_bias": lambda: (lambda snr: Erf().smallest_bias(marginals(snr)), 2.0),
+    "activations.affine_fit": lambda: (lambda snr: affine_fit(marginals(snr)), 2.0),
+    "argmax.log_argmax_probability": lambda: (lambda x: argmax.log_argmax_probability(*x), (SCORES, 0.4)),
+    "argmax.log_evidence": lambda: (lambda x: argmax.log_evidence(*x), (SCORES, 0.4, SCORES**2, 0.6)),
+    "argmax.squared_evidence_gradients": lambda: (
+        lambda x: argmax.squared_evidence_gradients(*x),
+        (SCORES, 0.4, SCORES**2, 0.6),
+    ),
+    "bayes_optimal.PromptAverage.precision_gain": average(
+        Spiked, 4.0, lambda prompts, overlaps: prompts.precision_gain(overlaps)
+    ),
+    "bayes_optimal.PromptAverage.risk": average(Spiked, 4.0, lambda prompts, overlaps: prompts.risk(overlaps)),
+    "bayes_optimal.PromptAverage.residuals": average(
+        Spiked, 4.0, lambda prompts, overlaps: prompts.residuals(overlaps[1])
+    ),
+    "bayes_optimal.SpikedPromptAverage.estimated_scores": average(
+        Spiked, 4.0, lambda prompts, overlaps: prompts.estimated_scores(overlaps[0])
+    ),
+    "bayes_optimal.MaxPromptAverage.argmax_probabilities": average(
+        Max, np.inf, lambda prompts, overlaps: prompts.argmax_probabilities(overlaps[0])
+    ),
+    "bayes_optimal.bayes_optimal_risk": lambda: (
+        lambda length: bayes_optimal_risk(Spiked(length, 4.0), **NOISE),
+        3.0,
+    ),
+    "bayes_optimal.state_evolution": lambda: (
+        lambda length: state_evolution(Spiked(length, 4.0), **NOISE, start_overlap=0.1, iterations=3),
+        3.0,
+    ),
+    "bayes_optimal.fixed_point": lambda: (
+        lambda length: fixed_point(Spiked(length, 4.0), **NOISE, start_overlap=0.1, points=64),
+        3.0,
+    ),
+    "bayes_optimal.free_entropy": lambda: (
+        partial(free_entropy, Spiked(3, 4.0), **NOISE),
+        np.asarray([0.4, 0.5]),
+    ),
+    "descent_trainers.full_batch_trainer": lambda: (lambda x: full_batch_trainer(steps=3, gradient_tolerance=x), 0.1),
+    "descent_trainers.stochastic_trainer": lambda: (lambda x: stochastic_trainer(epochs=3, batch=2, step_size=x), 0.1),
+    "erm.penalised_loss": lambda: (lambda ridge: penalised_loss(softmax, training()[1], (ridge, ridge)), 0.5),
+    "erm.head_output": with_head(head_output),
+    "erm.train_loss": with_head(train_loss),
+    "erm.minimise": lambda: (
+        lambda x: minimise(quadratic, Head(x, x))[0].key,
+        np.asarray([0.3, 2.0]),
+    ),
+    "erm.fresh_risk": risk_of_overlaps,
+    "few_tokens.Prompts.bayes_risk": lambda: (lambda snr: few(snr).bayes_risk(), 2.0),
+    "few_tokens.Prompts.weight_averages": lambda: (lambda slope: few(2.0).weight_averages(softmax, slope), 1.3),
+    "few_tokens.spiked_log_ratio": lambda: (lambda x: spiked_log_ratio(*x), (SCORES[None], 2.0)),
+    "few_tokens.max_log_ratio": lambda: (lambda x: max_log_ratio(*x), (SCORES[None], 2.0)),
+    "few_tokens.shared_log_ratio": lambda: (lambda x: shared_log_ratio(*x), (SCORES[None], 2.0, 0.3)),
+    "few_tokens.narrow_log_ratio": lambda: (lambda x: narrow_log_ratio(*x), (SCORES[None], 0.5)),
+    "few_tokens.mixed_risk": lambda: (lambda slope: mixed_risk(softmax, slope, [few(1.0), few(3.0)]), 1.3),
+    "moments.sum_above": lambda: (sum_above, np.sin(np.arange(40.0))[None]),
+    "population.bayes_risk": lambda: (lambda snr: bayes_risk(Spiked(5.0, snr)), 2.0),
+    "population.bayes_integrals": lambda: (lambda snr: bayes_integrals(Spiked(5.0, snr)), 2.0),
+    "population.bayes_risk_error": lambda: (lambda snr: bayes_risk_error(Spiked(5.0, snr)), 2.0),
+    "population.attention_risk": lambda: (
+        lambda overlaps: attention_risk(Spiked(5.0, 2.0), softmax, Overlaps(**overlaps)),
+        OVERLAPS,
+    ),
+    "population.best_risk": lambda: (lambda snr: best_risk(Spiked(5.0, snr), linear), 2.0),
+    "population.best_elementwise_risk": lambda: (lambda snr: best_elementwise_risk(Spiked(5.0, snr)), 2.0),
+    "posterior.spiked_bayes_risk": lambda: (lambda x: posterior.spiked_bayes_risk(*x), (5.0, 2.0)),
+    "posterior.spiked_bayes_risk_by_squares": lambda: (
+        lambda x: posterior.spiked_bayes_risk_by_squares(*x),
+        (5.0, 2.0),
+    ),
+    "posterior.max_bayes_risk": lambda: (lambda x: posterior.max_bayes_risk(*x), (5.0, 2.0)),
+    "posterior.max_bayes_risk_by_squares": lambda: (lambda x: posterior.max_bayes_risk_by_squares(*x), (5.0, 2.0)),
+    "prox.Channel.residual": lambda: (lambda y: channel(y).residual(jnp.asarray(SCORES)), 0.8),
+    "prox.Channel.values": lambda: (lambda y: channel(y).values(jnp.asarray(SCORES)), 0.8),
+    "prox.Channel.energy": lambda: (lambda chi: channel(0.8).energy(softmax.weights, chi), SCORES),
+    "prox.gauss_newton_scores": lambda: (
+        lambda y: prox.gauss_newton_scores(softmax.weights, channel(y), jnp.zeros((1, 3))),
+        0.8,
+    ),
+    "prox.linear_scores": lambda: (lambda y: prox.linear_scores(channel(y)), 0.8),
+    "replica.State.unconstrained": lambda: (
+        lambda x: State(*x).unconstrained(),
+        (0.5, 1.0, 0.5, 0.4, 0.9, 0.3),
+    ),
+    "replica.replica": lambda: (
+        lambda length: replica(Spiked(length, 4.0), linear, **NOISE, ridge=(0.5, 0.5), points=64, replicates=2),
+        3.0,
+    ),
+    "replica.update": lambda: (replica_pass, START_STATE),
+    "score_mixture.ScoreMixture.resolves": lambda: (lambda x: marginals(2.0).resolves(x), 3.0),
+    "score_mixture.ScoreMixture.weights_above": lambda: (lambda x: marginals(2.0).weights_above(x), 0.0),
+    "score_mixture.half_line_weights": lambda: (
+        lambda x: score_mixture.half_line_weights(x.astype(int)),
+        np.arange(-3.0, 12.0),
+    ),
+    "search.minimise_scalar": lambda: (
+        lambda x: search.minimise_scalar(lambda y: (y - x) ** 2, -1.0, 2.0, lattice=9, rounds=40),
+        0.37,
+    ),
+    "sphere_descent.erf_risk": lambda: (lambda x: erf_risk(SPHERE, Overlaps(**UNIT), x), 1.1),
+    "sphere_descent.softmax_risk": lambda: (lambda x: softmax_risk(SPHERE, Overlaps(**UNIT), x, prompts=64), 0.4),
+    "sphere_descent.softmax_risk_error": lambda: (
+        lambda x: softmax_risk_error(SPHERE, Overlaps(**UNIT), x, prompts=64),
+        0.4,
+    ),
+    "sphere_descent.softmax_quadrature_risk": lambda: (
+        lambda x: softmax_quadrature_risk(SPHERE, Overlaps(**UNIT), x),
+        0.4,
+    ),
+    "sphere_descent.score_average_risk": lambda: (
+        lambda x: score_average_risk(jnp.tanh, SPHERE, Overlaps(**UNIT), x),
+        np.sin(np.arange(20.0)).reshape(4, 5),
+    ),
+    "sphere_descent.projected_step": lambda: (lambda x: projected_step(*x, 0.1), (VECTOR, GRADIENT)),
+    "sphere_descent.tangential_step": lambda: (lambda x: tangential_step(*x, 0.1), (VECTOR, GRADIENT)),
+    "sphere_descent.draw_tokens": lambda: (
+        lambda length: draw_tokens(SphereTask(40, length, 0.5), 2, key=jr.key(0)),
+        5.0,
+    ),
+    "sphere_descent.manifold_distance": lambda: (
+        lambda values: manifold_distance(seven(values)),
+        np.asarray(list(SEVEN.values())),
+    ),
+    "sphere_descent.normalise": lambda: (normalise, VECTOR),
+    "tasks.LocationTask.signal_scores": lambda: (
+        lambda snr: Spiked(3.0, snr).signal_scores(jnp.asarray(SCORES), jnp.asarray(0.4)),
+        2.0,
+    ),
+    "tasks.LocationTask.bayes_integrals": lambda: (lambda snr: Spiked(5.0, snr).bayes_integrals(), 2.0),
+    "tasks.LocationTask.bayes_risk_at": lambda: (
+        lambda snr: Spiked(5.0, snr).bayes_risk_at(posterior.FINE_RESOLUTION),
+        2.0,
+    ),
+    "tasks.LocationTask.risk": lambda: (
+        lambda values: Spiked(5.0, 2.0).risk(erf.moments(marginals(2.0)), seven(values)),
+        np.asarray(list(SEVEN.values())),
+    ),
+}
+EXAMPLES = {f"lib.single_location.{name}": make for name, make in FOLDER.items()}
