@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from chapters.measures.prefixes import LawAnswer, PrefixAnswers
+from chapters.measures.growing_prompts import LawAnswer, PrefixAnswers
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from chapters.measures.edits import DOUBLED, PLACED, REPEATED, SHUFFLED, Moves
-from chapters.measures.scene import ROUNDING
+from chapters.measures.example_head import ROUNDING
+from chapters.measures.prompt_changes import DOUBLED, PLACED, REPEATED, SHUFFLED, Moves
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 

@@ -27,8 +27,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
-from chapters.measures.scene import ROUNDING
-from chapters.measures.tilts import Average, Tilted, Weighted
+from chapters.measures.example_head import ROUNDING
+from chapters.measures.tilted_distributions import Average, Tilted, Weighted
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 from lib.statistics import comparison_quantile

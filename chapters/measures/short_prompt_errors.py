@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.measures.prefixes import TOGETHER, prefix_outputs
+from chapters.measures.growing_prompts import TOGETHER, prefix_outputs
 from lib.attention import Attention
 from lib.batching import map_batched, tabulate
 from lib.finite_prompt import score_error

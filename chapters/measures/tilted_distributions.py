@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from chapters.measures.token_laws import log_density, log_mgf_and_mean, log_tilted_density, tilted_law
+from chapters.measures.token_distributions import log_density, log_mgf_and_mean, log_tilted_density, tilted_law
 from lib.measures import GaussianMixture
 
 # The window in which densities are computed.

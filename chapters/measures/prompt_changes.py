@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.measures.scene import tilt
+from chapters.measures.example_head import tilt
 from lib.attention import Attention, attend
 from lib.measures import Empirical
 
