@@ -1,4 +1,4 @@
-"""One prompt answers for many: the output after its first L tokens, for as many L as asked, and what it tends to."""
+"""Outputs of growing prompts after their first L tokens, their limit and their predicted spread."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,19 @@ from lib.attention import Attention, attend, fluctuation
 from lib.batching import map_batched
 from lib.measures import GaussianMixture, empirical, tilted_cov, tilted_mean
 
-# How many numbers one batch of prompts may hold: running sums are cheap, and a larger batch costs fewer calls.
+# Largest number of tokens in one batch of prompts: running sums are cheap, and larger batches need fewer calls.
 TOGETHER = 2**19
 
 
 @dataclass(frozen=True)
-class LawAnswer:
-    """Of the first output: its limit, `lim L · Var`, and what two simpler theories say instead.
+class InfiniteOutput:
+    """Theory for the first output of long prompts, and two simpler theories.
 
-    `untilted` is the mean without the tilt. `counted` is the variance by counting the tokens that matter: as if
-    `L / e^{Λ(2ξ) - 2Λ(ξ)}` of them were averaged, each with the tilted covariance.
+    Attributes:
+      limit: the first output of the infinite prompt.
+      variance: the limit of L · Var.
+      untilted: the mean without the tilt.
+      counted: the limit of L · Var if `L / e^{Λ(2ξ) - 2Λ(ξ)}` tokens were averaged, each with the tilted covariance.
     """
 
     limit: float
@@ -30,71 +33,73 @@ class LawAnswer:
     counted: float
 
     def spread(self, length):
-        """The standard deviation that prompts of such a length should have, for long ones."""
+        """Return the predicted standard deviation between long prompts of this length."""
         return np.sqrt(self.variance / length)
 
 
-def predict(params: Attention, law: GaussianMixture, query: Float[np.ndarray, " d"]) -> LawAnswer:
-    """`attend` and `fluctuation` on the law."""
+def predict_output(params: Attention, distribution: GaussianMixture, query: Float[np.ndarray, " d"]) -> InfiniteOutput:
+    """Return the limit and the fluctuation of the first output, from the distribution of the tokens."""
 
     @jax.jit
-    def compute(params, law, query):
-        untilted = params.value @ tilted_mean(law, jnp.zeros(2))
+    def compute(params, distribution, query):
+        untilted = params.value @ tilted_mean(distribution, jnp.zeros(2))
         tilt, first = params.bilinear @ query, params.value[0]
-        counted = jnp.exp(law.log_mgf(2 * tilt) - 2 * law.log_mgf(tilt)) * first @ tilted_cov(law, tilt) @ first
-        return attend(params, law, query)[0], fluctuation(params, law, query)[0, 0], untilted[0], counted
+        weight = jnp.exp(distribution.log_mgf(2 * tilt) - 2 * distribution.log_mgf(tilt))
+        counted = weight * first @ tilted_cov(distribution, tilt) @ first
+        variance = fluctuation(params, distribution, query)[0, 0]
+        return attend(params, distribution, query)[0], variance, untilted[0], counted
 
-    return LawAnswer(*map(float, compute(params, law, query)))
+    return InfiniteOutput(*map(float, compute(params, distribution, query)))
 
 
 @dataclass(frozen=True)
-class PrefixAnswers:
-    """First output of independent prompts, each read at its first L tokens for every L of `lengths`."""
+class PrefixOutputs:
+    """First output of independent prompts after their first L tokens, for every L in `lengths`."""
 
     lengths: Int[np.ndarray, " k"]
     outputs: Float[np.ndarray, "prompts k"]
 
     @property
     def longest(self) -> int:
-        """The largest L."""
+        """Return the largest length."""
         return int(self.lengths[-1])
 
     @property
-    def in_the_end(self) -> Float[np.ndarray, " prompts"]:
-        """The outputs there."""
+    def at_longest(self) -> Float[np.ndarray, " prompts"]:
+        """Return the outputs at the largest length."""
         return self.outputs[:, -1]
 
 
 def lengths_up_to(longest: int) -> Int[np.ndarray, " k"]:
-    """Lengths from one token on, evenly spaced in the logarithm, 24 a decade."""
+    """Return lengths from 1 to `longest`, evenly spaced in the logarithm, 24 per decade."""
     return np.unique(np.geomspace(1, longest, round(24 * np.log10(longest)) + 1).astype(int))
 
 
-def read_prefixes(
+def simulate_growing_prompts(
     params: Attention,
-    law: GaussianMixture,
+    distribution: GaussianMixture,
     query: Float[np.ndarray, " d"],
     lengths: Int[np.ndarray, " k"] | list[int],
     prompts: int,
     *,
     key: PRNGKeyArray,
-) -> PrefixAnswers:
-    """First output of independent prompts of `law`, each read at its first L tokens for every L of `lengths`."""
+) -> PrefixOutputs:
+    """Return the first output of independent prompts after their first L tokens, for every L in `lengths`."""
     lengths = np.unique(lengths)
     longest = int(lengths.max())
 
     def one(index):
-        points = empirical(law, longest, key=jr.fold_in(key, index)).points
+        points = empirical(distribution, longest, key=jr.fold_in(key, index)).points
         return prefix_outputs(params, points, query, lengths)[:, 0]
 
     outputs = map_batched(one, jnp.arange(prompts), size=longest, together=TOGETHER)
-    return PrefixAnswers(lengths, np.asarray(outputs))
+    return PrefixOutputs(lengths, np.asarray(outputs))
 
 
 def prefix_outputs(
     params: Attention, points: Float[Array, "n d"], query: Float[np.ndarray, " d"], lengths: Int[np.ndarray, " k"]
 ) -> Float[Array, "k e"]:
-    """`attend` on the first L tokens of a prompt, for each L of `lengths`: running sums in place of many softmaxes."""
+    """Return the output of the first L tokens of a prompt for every L in `lengths`, from running sums."""
     scores = points @ (params.bilinear @ query)
     weights = jnp.exp(scores - scores.max())[:, None]
     sums = jnp.cumsum(weights * points, axis=0)[lengths - 1] / jnp.cumsum(weights, axis=0)[lengths - 1]

@@ -1,4 +1,4 @@
-"""Changes made to one prompt, and how far each of them moves its output."""
+"""Changes of one prompt, and how far each of them moves its output."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,17 @@ SHUFFLED = "tokens shuffled"
 DOUBLED = "each token twice, shuffled"
 REPEATED = "one token twice"
 REPLACED = "one token replaced"
-PLACED = "positions added, shuffled"
+POSITIONED = "positions added, shuffled"
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Output of a changed prompt minus that of the prompt, over the size of the latter, by kind of change.
+    """Moves of the output, relative to the size of the original output, for each kind of change.
 
-    Also what one repeated token should do, as `predicted`, and what it would do to a plain mean, as `averaged`.
+    Attributes:
+      by_change: output of the changed prompt minus output of the original one.
+      predicted: the predicted move when one token is repeated.
+      averaged: the move of a plain mean when one token is repeated.
     """
 
     by_change: dict[str, Float[np.ndarray, "changes e"]]
@@ -30,7 +33,7 @@ class Moves:
     averaged: Float[np.ndarray, "changes e"]
 
 
-def edit_prompt(
+def simulate_changes(
     params: Attention,
     query: Float[np.ndarray, " d"],
     prompt: Float[np.ndarray, "tokens d"],
@@ -38,44 +41,47 @@ def edit_prompt(
     *,
     key: PRNGKeyArray,
 ) -> Moves:
-    """Each kind of change, made as often as there are `fresh` tokens; these are what replaces others."""
+    """Return the moves of the output under each kind of change, one instance per token in `fresh`.
+
+    The tokens in `fresh` replace tokens of the prompt.
+    """
     shuffle_key, double_key = jr.split(key)
     tokens, changes = len(prompt), len(fresh)
-    which = np.arange(changes) % tokens
+    indices = np.arange(changes) % tokens
     shuffled = prompt[np.argsort(jr.uniform(shuffle_key, (changes, tokens)))]
     doubled = np.tile(prompt, (2, 1))[np.argsort(jr.uniform(double_key, (changes, 2 * tokens)))]
     repeated, replaced = (np.tile(prompt, (changes, 1, 1)) for _ in range(2))
-    repeated = np.concatenate([repeated, prompt[which][:, None]], axis=1)
-    replaced[np.arange(changes), which] = fresh
-    # A token that carries its place: a third coordinate, which the scores read and the values do not.
+    repeated = np.concatenate([repeated, prompt[indices][:, None]], axis=1)
+    replaced[np.arange(changes), indices] = fresh
+    # The position is a third coordinate, which enters the scores but not the values.
     bilinear, value = np.eye(3), np.pad(params.value, ((0, 0), (0, 1)))
     bilinear[:2, :2] = params.bilinear
-    place = np.linspace(0.0, 1.0, tokens)[:, None]
-    placed = np.stack([np.hstack([points, place]) for points in (prompt, *shuffled)])
-    placed = np.asarray(answers(Attention(bilinear, value), placed, np.append(query, 1.0)))
+    position = np.linspace(0.0, 1.0, tokens)[:, None]
+    positioned = np.stack([np.hstack([points, position]) for points in (prompt, *shuffled)])
+    positioned = np.asarray(outputs_of(Attention(bilinear, value), positioned, np.append(query, 1.0)))
 
     scores = prompt @ tilt(params, query)
     weights = np.exp(scores - scores.max())
     weights /= weights.sum()
     values = prompt @ np.asarray(params.value).T
     output = weights @ values
-    share, pull = weights[which][:, None], values[which] - output
-    changed = {
-        SHUFFLED: answers(params, shuffled, query) - output,
-        DOUBLED: answers(params, doubled, query) - output,
-        REPEATED: answers(params, repeated, query) - output,
-        REPLACED: answers(params, replaced, query) - output,
-        PLACED: placed[1:] - placed[0],
+    weight, difference = weights[indices][:, None], values[indices] - output
+    moves = {
+        SHUFFLED: outputs_of(params, shuffled, query) - output,
+        DOUBLED: outputs_of(params, doubled, query) - output,
+        REPEATED: outputs_of(params, repeated, query) - output,
+        REPLACED: outputs_of(params, replaced, query) - output,
+        POSITIONED: positioned[1:] - positioned[0],
     }
     size = np.linalg.norm(output)
     return Moves(
-        {name: np.asarray(these) / size for name, these in changed.items()},
-        predicted=share / (1 + share) * pull / size,
-        averaged=pull / (tokens + 1) / size,
+        {name: np.asarray(distances) / size for name, distances in moves.items()},
+        predicted=weight / (1 + weight) * difference / size,
+        averaged=difference / (tokens + 1) / size,
     )
 
 
 @jax.jit
-def answers(params: Attention, prompts: Float[Array, "n L d"], query: Float[Array, " d"]) -> Float[Array, "n e"]:
-    """`attend` on each prompt of a stack."""
+def outputs_of(params: Attention, prompts: Float[Array, "n L d"], query: Float[Array, " d"]) -> Float[Array, "n e"]:
+    """Return the output of each prompt of a stack."""
     return jax.vmap(lambda points: attend(params, Empirical(points), query))(prompts)
