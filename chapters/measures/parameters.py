@@ -1,4 +1,4 @@
-"""What `measures` can be rerun with."""
+"""Parameters of the notebook `measures`."""
 
 from typing import Annotated
 
@@ -9,23 +9,25 @@ from companion.project.parameters import each_once
 
 
 def one_and_more(lengths: list[int]) -> list[int]:
-    """A prompt of one token, and at least two longer ones to see a rate."""
+    """Check that the length 1 and two longer ones are given, and return the lengths in order."""
     if 1 not in lengths or len({length for length in lengths if length > 1}) < 2:
         raise ValueError("needs the length 1 and two longer ones, because a rate is fitted to those and fails at 1")
     return sorted(set(lengths))
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Everything random is drawn from it.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
     tokens: Annotated[int, Field(ge=10, le=10**4, description="Tokens of the prompt that is shuffled.")]
-    changes: Annotated[int, Field(ge=10, le=300, description="Times each change is made to that prompt.")]
-    shown_tokens: Annotated[int, Field(ge=10, le=500, description="Tokens drawn in the picture of the tilt.")]
-    grid: Annotated[int, Field(ge=16, le=48, description="Points a side at which densities are computed.")]
-    mean_tokens: Annotated[int, Field(ge=10**4, le=10**8, description="Tokens that check the tilted mean.")]
+    changes: Annotated[
+        int, Field(ge=10, le=300, description="Number of times that each change is made to that prompt.")
+    ]
+    shown_tokens: Annotated[int, Field(ge=10, le=500, description="Tokens shown in the figure of the tilt.")]
+    grid: Annotated[int, Field(ge=16, le=48, description="Grid points per side at which densities are computed.")]
+    mean_tokens: Annotated[int, Field(ge=10**4, le=10**8, description="Tokens with which the tilted mean is checked.")]
     paths: Annotated[int, Field(ge=2, le=12, description="Prompts that grow token by token.")]
-    path_length: Annotated[int, Field(ge=10**3, le=10**7, description="Tokens each of them grows to.")]
+    path_length: Annotated[int, Field(ge=10**3, le=10**7, description="Final length of the prompts that grow.")]
     spread_lengths: Annotated[
         list[Annotated[int, Field(ge=10, le=10**5)]],
         Field(
@@ -34,7 +36,10 @@ class Parameters(companion.Parameters):
         AfterValidator(each_once(1, "a spread is measured at each")),
     ]
     spread_prompts: Annotated[
-        int, Field(ge=15_000, le=10**7, description="Prompts of each of these lengths; fewer miss an error of 10 %.")
+        int,
+        Field(
+            ge=15_000, le=10**7, description="Prompts of each of these lengths; fewer do not detect an error of 10 %."
+        ),
     ]
     taus: Annotated[
         list[Annotated[float, Field(gt=0.0, le=2.0)]],
@@ -43,14 +48,18 @@ class Parameters(companion.Parameters):
     ]
     short_lengths: Annotated[
         list[Annotated[int, Field(ge=1, le=10**5)]],
-        Field(min_length=3, max_length=20, description="Prompt lengths from one token on, 1 among them."),
+        Field(
+            min_length=3,
+            max_length=20,
+            description="Prompt lengths of the figure of short prompts; 1 must be one of them.",
+        ),
         AfterValidator(one_and_more),
     ]
     short_prompts: Annotated[int, Field(ge=1000, le=10**6, description="Prompts of each of these lengths.")]
 
     @model_validator(mode="after")
     def enough_for_the_prompt(self) -> "Parameters":
-        """The first of these tokens are the prompt that is shuffled, the next replace some of it."""
+        """Check that `mean_tokens` suffices for the shuffled prompt and the tokens that replace some of its tokens."""
         if self.mean_tokens < (needed := self.tokens + self.changes):
             raise ValueError(
                 f"`mean_tokens` must be at least `tokens` + `changes`, {needed}, because those are the first of these"

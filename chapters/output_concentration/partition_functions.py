@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from scipy.special import ndtri
 
-from chapters.output_concentration.scene import isotropic
+from chapters.output_concentration.experiment import isotropic
 from lib.measures import Empirical
 
 

@@ -11,10 +11,10 @@ from scipy.linalg import sqrtm
 from scipy.special import softmax
 from scipy.stats import norm
 
-from chapters.gaussian_limit.ellipses import factors, laws
+from chapters.gaussian_limit.elliptical_prompts import factors, laws
 from chapters.gaussian_limit.gaussian_prompts import query_law, query_ray, respond, two_clusters
-from chapters.gaussian_limit.laplace_far import scaled_errors, stable_median
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_deviation
+from chapters.gaussian_limit.long_laplace_prompts import scaled_errors, stable_median
 from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
 from chapters.gaussian_limit.parameters import Parameters
 from chapters.gaussian_limit.transport import match

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from chapters.gradient_concentration.gradient_errors import DIMENSION, BothGaps, PairedErrors
+from chapters.gradient_concentration.sub_gaussian_moments import tilted_moments
 from chapters.gradient_concentration.theory import bounds, long_prompt_law, single_tokens
-from chapters.gradient_concentration.tilts import tilted_moments
 
 NAME = "gradient_concentration"
 

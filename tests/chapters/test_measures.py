@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.measures import scene
+from chapters.measures import example_head
+from chapters.measures.growing_prompts import prefix_outputs
 from chapters.measures.parameters import Parameters
-from chapters.measures.prefixes import prefix_outputs
-from chapters.measures.token_laws import laws, log_tilted_density
+from chapters.measures.token_distributions import log_tilted_density, token_distributions
 from lib.attention import attend
 from lib.concentration import fit_bound
 from lib.finite_prompt import score_error
@@ -53,9 +53,9 @@ def test_values_given_twice_are_taken_once(smoke_parameters):
 
 
 def test_prefix_outputs_are_attention_on_prefixes(float64, assert_exact):
-    points = laws()["mixture"].sample(50, key=jr.key(3))
+    points = token_distributions()["mixture"].sample(50, key=jr.key(3))
     lengths = np.asarray([1, 2, 17, 50])
-    head, query = scene.head(), scene.query()
+    head, query = example_head.head(), example_head.query()
     outputs = prefix_outputs(head, points, query, lengths)
     assert_exact(outputs, [attend(head, Empirical(points[:length]), jnp.asarray(query)) for length in lengths])
 
@@ -64,8 +64,8 @@ def test_prefix_outputs_are_attention_on_prefixes(float64, assert_exact):
 def test_the_tilted_density_has_mass_one(float64, name):
     side = np.linspace(-12, 12, 481)
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    tilt = scene.tilt(scene.head(), scene.query())
-    mass = np.exp(log_tilted_density(laws()[name], tilt, points)).sum() * (side[1] - side[0]) ** 2
+    tilt = example_head.tilt(example_head.head(), example_head.query())
+    mass = np.exp(log_tilted_density(token_distributions()[name], tilt, points)).sum() * (side[1] - side[0]) ** 2
     np.testing.assert_allclose(mass, 1, rtol=1e-10)
 
 

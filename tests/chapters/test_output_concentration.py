@@ -8,12 +8,12 @@ import pytest
 from scipy import integrate, stats
 
 from chapters.output_concentration import partition_functions
-from chapters.output_concentration.anatomy import TakeApart, share_above
 from chapters.output_concentration.error_curves import simulate_errors
-from chapters.output_concentration.exact_by_law import clusters as normal_clusters
-from chapters.output_concentration.exact_by_law import exact_by_law, signs, uniform
-from chapters.output_concentration.scene import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
-from chapters.output_concentration.token_laws import MOMENTS, WITHIN, even_moments, law_limits, token_laws
+from chapters.output_concentration.exact_by_distribution import clusters as normal_clusters
+from chapters.output_concentration.exact_by_distribution import exact_by_law, signs, uniform
+from chapters.output_concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
+from chapters.output_concentration.four_distributions import MOMENTS, WITHIN, even_moments, law_limits, token_laws
+from chapters.output_concentration.proof_quantities import TakeApart, share_above
 from lib.attention import attend
 from lib.concentration import ByImportance, isotropic_error, radial_table, sample_gaps
 from lib.measures import Empirical, Gaussian, Rademacher

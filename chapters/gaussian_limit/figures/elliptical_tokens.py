@@ -18,8 +18,8 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.gaussian_limit.ellipses import CLUSTERS, COMPARED, EllipticalAnswers, factors
-from chapters.gaussian_limit.marks import SIZE
+from chapters.gaussian_limit.elliptical_prompts import CLUSTERS, COMPARED, EllipticalAnswers, factors
+from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
 from lib.statistics import standard_error, student_quantile, worst_deviation

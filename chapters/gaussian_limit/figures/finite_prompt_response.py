@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 
 from chapters.gaussian_limit.gaussian_prompts import Responses
 from chapters.gaussian_limit.lemma_errors import RATE_TAU, LemmaErrors, RateErrors
-from chapters.gaussian_limit.marks import SIZE
+from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, legend_line, power_of_ten, sequence
 from lib.statistics import comparison_quantile, standard_error

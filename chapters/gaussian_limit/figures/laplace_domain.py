@@ -19,9 +19,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from chapters.gaussian_limit.laplace_far import FarErrors, middle_claim
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, BEYOND, INSIDE, ByTilt, growth, spread_exponent
-from chapters.gaussian_limit.marks import SIZE
+from chapters.gaussian_limit.long_laplace_prompts import FarErrors, middle_claim
+from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, standard_error

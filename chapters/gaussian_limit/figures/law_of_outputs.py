@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.gaussian_prompts import query_law, two_clusters
-from chapters.gaussian_limit.marks import SIZE
+from chapters.gaussian_limit.style import SIZE
 from chapters.gaussian_limit.transport import Matching, transport_claim
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, legend_line, legend_with

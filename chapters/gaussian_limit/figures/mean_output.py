@@ -18,8 +18,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.gaussian_limit.gaussian_prompts import Responses, well_sampled
-from chapters.gaussian_limit.marks import SIZE
 from chapters.gaussian_limit.parameters import ENOUGH_PROMPTS
+from chapters.gaussian_limit.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
     error_bars,

@@ -20,7 +20,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.gradient_concentration.gradient_errors import VALUE, PairedErrors
-from chapters.gradient_concentration.marks import SIZE, SYMBOL
+from chapters.gradient_concentration.style import SIZE, SYMBOL
 from chapters.gradient_concentration.theory import (
     OWN_POWERS,
     LooseBound,

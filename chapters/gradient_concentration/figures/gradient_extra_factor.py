@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from chapters.gradient_concentration.gradient_errors import BILINEAR, DIMENSION, PairedErrors
-from chapters.gradient_concentration.marks import SIZE
 from chapters.gradient_concentration.parameters import MODERATE
+from chapters.gradient_concentration.style import SIZE
 from chapters.gradient_concentration.theory import long_prompt_law, long_prompt_ratio
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_with, markers, sequence

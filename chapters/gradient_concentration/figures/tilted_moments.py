@@ -16,8 +16,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator
 
-from chapters.gradient_concentration.marks import SIZE
-from chapters.gradient_concentration.tilts import ORDERS, OUTSIDER, Tilts
+from chapters.gradient_concentration.style import SIZE
+from chapters.gradient_concentration.sub_gaussian_moments import ORDERS, OUTSIDER, Tilts
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline, ink, label
 

@@ -1,17 +1,16 @@
-r"""Prompts that grow, token by token.
+r"""The output of a single growing prompt converges to the output of its distribution, at the predicted rate.
 
-Above: each thin line is one prompt, its output (one coordinate) after its first $L$ tokens, drawn from the
-mixture of {numref}`fig-the-tilt`. Dashed: the output $V\nabla\Lambda(Uz)$ of the law. Band: two predicted
-standard deviations, $2\sqrt{\mathrm{fluctuation}/L}$, an expansion for long prompts. Points and bars: mean and
-two standard deviations over many independent prompts. Below: the same, as deviations from the limit in
-predicted standard deviations. The prompts settle above; below they wander on, at every scale, and the wandering
-keeps its width. From a few hundred tokens on the bars fill the band; those of the shortest prompts do not, and their
-mean still leans towards the untilted answer.
+Above, each thin line is one prompt: the first coordinate of its output after its first $L$ tokens, which are drawn from
+the mixture of {numref}`fig-the-tilt`. The dashed line is the limit $V\nabla\Lambda(Uz)$; the band is two predicted
+standard deviations, $2\sqrt{\mathrm{fluctuation}/L}$ (valid for long prompts). Points and bars are the mean and two
+standard deviations over many independent prompts. Below are the same data as deviations from the limit, in predicted
+standard deviations. From a few hundred tokens on, the bars fill the band. Shorter prompts spread otherwise, and their
+mean is still closer to the output without a tilt.
 
 Alt: Two line charts against prompt length on a logarithmic axis. Above, jagged lines start far apart at one
 token and merge into a horizontal dashed line, inside a band that narrows like a funnel. Below, the same lines,
-rescaled, keep wandering about a band of constant width around zero, and error bars of many prompts match that
-band, but for the shortest prompts.
+rescaled, keep moving in a band of constant width around zero, and error bars of many prompts match that
+band, except for the shortest prompts.
 """
 
 import matplotlib.pyplot as plt
@@ -21,19 +20,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from chapters.measures.prefixes import LawAnswer, PrefixAnswers
+from chapters.measures.growing_prompts import InfiniteOutput, PrefixOutputs
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
 
 
-def numbers(theory: LawAnswer, grown: PrefixAnswers, many: PrefixAnswers) -> Numbers:
-    """Paths and spreads beside limit and prediction; where the paths end, and how far prompts spread."""
+def numbers(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -> Numbers:
+    """Return the outputs with their limit and predicted spread, and the claims on both."""
     return Numbers(_table(theory, grown, many), (_path_claim(theory, grown), _fluctuation_claim(theory, many)))
 
 
-def _table(theory: LawAnswer, grown: PrefixAnswers, many: PrefixAnswers) -> Table:
-    """Paths, and the spread between independent prompts, beside limit and predicted standard deviation."""
+def _table(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -> Table:
+    """Return the table of single prompts and of the spread between prompts, with limit and prediction."""
     frames = [
         pd.DataFrame({"kind": "one prompt", "prompt": index, "length": grown.lengths, "output": path})
         for index, path in enumerate(grown.outputs)
@@ -52,30 +51,30 @@ def _table(theory: LawAnswer, grown: PrefixAnswers, many: PrefixAnswers) -> Tabl
     frame["standardised"] = (frame["output"] - theory.limit) / frame["predicted"]
     frame["spread_ratio"] = frame["spread"] / frame["predicted"]
     columns = {
-        "kind": Column("`one prompt` that grows, or `many prompts` of one length", "name"),
-        "prompt": Column("Which of the prompts that grow"),
+        "kind": Column("`one prompt` that grows, or `many prompts` of the same length", "name"),
+        "prompt": Column("Number of the growing prompt"),
         "length": Column("Tokens in the prompt, L", "tokens"),
-        "output": Column("First output; for many prompts its mean", std_error="output_se"),
+        "output": Column("First output; for many prompts, its mean", std_error="output_se"),
         "output_se": Column("Standard error of that mean", moves_with="output"),
         "spread": Column("Standard deviation between prompts", std_error="spread_se"),
         "spread_se": Column("Standard error of the spread", moves_with="spread"),
-        "limit": Column("Output of the law, V∇Λ(Uz)"),
+        "limit": Column("Output of the infinite prompt, V∇Λ(Uz)"),
         "predicted": Column("Predicted standard deviation √(fluctuation/L)"),
         "standardised": Column("Output minus limit, in predicted standard deviations", moves_with="output"),
-        "spread_ratio": Column("Spread over predicted standard deviation", moves_with="spread"),
+        "spread_ratio": Column("Spread divided by the predicted standard deviation", moves_with="spread"),
     }
     return Table(frame.reindex(columns=list(columns)), columns)
 
 
-def _path_claim(theory: LawAnswer, grown: PrefixAnswers) -> Claim:
-    """Every path ends where the law says, in predicted standard deviations."""
-    outputs, spread = grown.in_the_end, theory.spread(grown.longest)
+def _path_claim(theory: InfiniteOutput, grown: PrefixOutputs) -> Claim:
+    """Claim that every growing prompt ends near the limit."""
+    outputs, spread = grown.at_longest, theory.spread(grown.longest)
     right, wrong = (float(np.abs(outputs - centre).max()) / spread for centre in (theory.limit, theory.untilted))
     return Claim(
         id="measures-one-prompt",
         statement=(
-            f"Each of {len(outputs)} prompts, grown to {grown.longest} tokens, answers V∇Λ(Uz) up to its fluctuation: "
-            "the worst deviation, in predicted standard deviations."
+            f"The output of each of {len(outputs)} prompts, grown to {grown.longest} tokens, is V∇Λ(Uz) up to its "
+            "predicted fluctuation (measured: the largest deviation in predicted standard deviations)."
         ),
         source="[BB26]",
         box="prop-one-prompt-converges",
@@ -83,19 +82,21 @@ def _path_claim(theory: LawAnswer, grown: PrefixAnswers) -> Claim:
         expected=0.0,
         tolerance=comparison_quantile(len(outputs)),
         relation="≤",
-        alternative=Alternative("the limit were V times the mean of the law, without the tilt", wrong),
+        comparisons=len(outputs),
+        reason=f"99.9 % quantile of the largest of {len(outputs)} standard normal deviations",
+        alternative=Alternative("the limit is V times the mean of the distribution without the tilt", wrong),
     )
 
 
-def _fluctuation_claim(theory: LawAnswer, many: PrefixAnswers) -> Claim:
-    """L · mean square of output minus limit, in units of `fluctuation`, at the longest length."""
-    ratios = many.longest * (many.in_the_end - theory.limit) ** 2 / theory.variance
+def _fluctuation_claim(theory: InfiniteOutput, many: PrefixOutputs) -> Claim:
+    """Claim that L · mean squared error, in units of `fluctuation`, is 1 at the largest length."""
+    ratios = many.longest * (many.at_longest - theory.limit) ** 2 / theory.variance
     ratio, error = float(ratios.mean()), float(standard_error(ratios))
     return Claim(
         id="measures-fluctuation",
         statement=(
-            f"Over {len(ratios)} prompts of {many.longest} tokens, L times the mean square of output minus limit is "
-            "the predicted fluctuation: the ratio of the two is 1."
+            f"Over {len(ratios)} prompts of {many.longest} tokens, L times the mean squared error of the output is the "
+            "predicted fluctuation (measured: the ratio of the two)."
         ),
         source="derived here",
         box="prop-fluctuation",
@@ -103,14 +104,16 @@ def _fluctuation_claim(theory: LawAnswer, many: PrefixAnswers) -> Claim:
         expected=1.0,
         tolerance=comparison_quantile(1) * error,
         std_error=error,
+        reason="99.9 % quantile of a normal deviation, times the standard error",
         alternative=Alternative(
-            "the tilted covariance, over the number of tokens that matter", ratio * theory.variance / theory.counted
+            "the variance is the tilted covariance divided by the effective number of tokens",
+            ratio * theory.variance / theory.counted,
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Outputs against the length over their limit; below, in predicted standard deviations."""
+    """Draw outputs against the length above; below, deviations in predicted standard deviations."""
     paths, many = (table[table["kind"] == kind] for kind in ("one prompt", "many prompts"))
     band = paths[(paths["prompt"] == 0) & (paths["length"] >= 4)]
     figure, (axes, zoomed) = plt.subplots(2, 1, figsize=(8.0, 5.8), sharex=True, height_ratios=[3, 2])
@@ -131,12 +134,12 @@ def draw(table: pd.DataFrame) -> Figure:
     bottom, top = paths["output"].min(), max(paths["output"].max(), (many["output"] + 2 * many["spread"]).max())
     axes.set(xscale="log", xlim=(1, paths["length"].max()), ylim=(bottom - 0.2, top + 0.2), ylabel="output")
     zoomed.set(xlabel="prompt length $L$", ylabel="deviation, in sd", ylim=(-4, 4))
-    marks = {
+    legend = {
         "one prompt": Line2D([], [], color=sequence(3)[1], linewidth=1.5),
         r"$L=\infty$: $V\nabla\Lambda(Uz)$": legend_line("--", 1.5),
         "± 2 sd, predicted": Patch(**shade),
         "± 2 sd, many prompts": bars,
     }
-    axes.legend(marks.values(), marks.keys(), loc="lower right", ncols=2)
-    headline(figure, "One prompt settles to its limit at the predicted pace")
+    axes.legend(legend.values(), legend.keys(), loc="lower right", ncols=2)
+    headline(figure, "A single prompt converges to its limit at the predicted rate")
     return figure

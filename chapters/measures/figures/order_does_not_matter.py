@@ -1,14 +1,14 @@
-r"""What a prompt may lose without attention noticing, and what not.
+r"""Shuffling or doubling all tokens of a prompt does not change the output; changing one token does.
 
-Each point is one changed prompt; across, on a logarithmic axis, how far its output moved, as a fraction of the
-output's size. Shuffling the tokens, or writing each of them twice, moves only the last bits of floating-point
-numbers (exact agreement would be drawn at $10^{-17}$): the prompt is the same measure. Writing *one* token
-twice, or replacing one, makes another measure, and another output. In the lowest row every token carries its
-position, as a further coordinate that the scores read; then the order matters.
+Each point is one changed prompt. The horizontal axis is logarithmic and shows the move of the output, relative to its
+size. Shuffling the tokens, or writing each of them twice, gives the same measure and moves the output only by rounding
+(exact agreement is drawn at $10^{-17}$). Writing *one* token twice, or replacing one, gives another measure and another
+output. In the lowest row every token has its position as a further coordinate, on which the scores depend; then the
+order matters.
 
-Alt: Strip chart with five rows on a logarithmic axis. The rows for shuffled and for doubled prompts lie near
+Alt: Strip chart with five rows on a logarithmic axis. The rows for shuffled and for doubled prompts are near
 ten to the minus fifteen, at rounding errors. The rows for one token repeated, one token replaced, and tokens
-that carry positions lie a dozen decades to the right, between ten to the minus four and one tenth.
+that carry positions are a dozen decades to the right, between ten to the minus four and one tenth.
 """
 
 import matplotlib.pyplot as plt
@@ -19,40 +19,41 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from chapters.measures.edits import DOUBLED, PLACED, REPEATED, SHUFFLED, Moves
-from chapters.measures.scene import ROUNDING
+from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
+from chapters.measures.prompt_changes import DOUBLED, POSITIONED, REPEATED, SHUFFLED, Moves
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 
-# Where outputs that agree to the last bit are drawn, on an axis that has no zero.
+# Where exact agreement is drawn, on an axis that has no zero.
 LAST_BIT = 1e-17
-# The golden ratio spreads points evenly, whatever their number.
+# Multiples of the golden ratio, modulo 1, are evenly spread for any number of points.
 GOLDEN = (5**0.5 - 1) / 2
 
 
 def numbers(moves: Moves) -> Numbers:
-    """The size of every move; shuffling and doubling move nothing, one repeated token moves as its weight says."""
+    """Return the size of every move, and the claims on shuffled, doubled and repeated tokens."""
     return Numbers(_table(moves), _claims(moves))
 
 
 def _table(moves: Moves) -> Table:
-    """How far each change moves the output: one change a row."""
+    """Return the table of moves, one row per changed prompt."""
     frames = [
-        pd.DataFrame({"change": name, "instance": np.arange(len(these)), "distance": _lengths(these)})
-        for name, these in moves.by_change.items()
+        pd.DataFrame({"change": name, "instance": np.arange(len(distances)), "distance": _lengths(distances)})
+        for name, distances in moves.by_change.items()
     ]
     columns = {
-        "change": Column("What was done to the prompt", "name"),
-        "instance": Column("Which shuffle, or which token"),
+        "change": Column("Kind of change of the prompt", "name"),
+        "instance": Column("Number of the shuffle or of the token"),
         "distance": Column(
-            "Distance between the outputs before and after, over the size of the output", absolute=ROUNDING
+            "Distance between the outputs before and after the change, relative to the size of the output",
+            absolute=ROUNDING,
         ),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
 def _claims(moves: Moves) -> list[Claim]:
-    """Shuffling and doubling do nothing; repeating one token does exactly what its weight says."""
+    """Return the claims: shuffling and doubling move nothing; a repeated token moves the output by the formula."""
     unmoved = max(float(_lengths(moves.by_change[name]).max()) for name in (SHUFFLED, DOUBLED))
     right, wrong = (
         float(_lengths(moves.by_change[REPEATED] - theory).max()) for theory in (moves.predicted, moves.averaged)
@@ -61,30 +62,34 @@ def _claims(moves: Moves) -> list[Claim]:
         Claim(
             id="measures-order",
             statement=(
-                "Shuffling the tokens of a prompt, or writing each of them twice, moves the output of attention by "
-                "rounding errors only: the largest move, relative to the output."
+                "Shuffling the tokens of a prompt, or writing each of them twice, moves the output of attention only "
+                "by rounding errors (measured: the largest move relative to the output)."
             ),
             source="[BB26]",
             box="def-attention-on-measures",
             measured=unmoved,
             expected=0.0,
             tolerance=ROUNDING,
+            reason=ROUNDING_REASON,
             relation="≤",
-            alternative=Alternative("each token carried its position", float(_lengths(moves.by_change[PLACED]).max())),
+            alternative=Alternative(
+                "each token carries its position", float(_lengths(moves.by_change[POSITIONED]).max())
+            ),
         ),
         Claim(
             id="measures-one-more",
             statement=(
-                "A token of softmax weight p, written once more, moves the output T by p/(1 + p) · (Vz - T): the "
-                "largest deviation, relative to the output."
+                "Repeating a token of softmax weight p moves the output T by p/(1 + p) · (Vz - T) "
+                "(measured: the largest deviation relative to the output)."
             ),
             source="derived here",
             box="one-token-more",
             measured=right,
             expected=0.0,
             tolerance=ROUNDING,
+            reason=ROUNDING_REASON,
             relation="≤",
-            alternative=Alternative("every token counted the same, as in a plain mean", wrong),
+            alternative=Alternative("every token has the same weight, as in a plain mean", wrong),
         ),
     ]
 
@@ -94,7 +99,7 @@ def _lengths(vectors: Float[np.ndarray, "n e"]) -> Float[np.ndarray, " n"]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A row a kind of change: each move a point, on a logarithmic axis."""
+    """Draw one row per kind of change, with one point per changed prompt."""
     changes = list(dict.fromkeys(table["change"]))
     figure, axes = plt.subplots(figsize=(8.0, 3.9))
     for row, change in enumerate(changes):
@@ -104,9 +109,9 @@ def draw(table: pd.DataFrame) -> Figure:
         distances = strip["distance"].clip(lower=LAST_BIT)
         axes.plot(distances, heights, "o", color=colour, markersize=5, alpha=0.6, markeredgewidth=0)
     axes.axvline(np.finfo(float).eps, color=ink(), linestyle="--", linewidth=1.5)
-    place = (np.finfo(float).eps, len(changes) - 0.6)
+    position = (np.finfo(float).eps, len(changes) - 0.6)
     note = "spacing of\nfloating-point numbers"
-    axes.annotate(note, place, xytext=(7, 0), textcoords="offset points", va="bottom")
+    axes.annotate(note, position, xytext=(7, 0), textcoords="offset points", va="bottom")
     axes.set(xscale="log", xlim=(LAST_BIT / 2, 1.0), ylim=(len(changes) - 0.4, -0.6))
     axes.set_yticks(range(len(changes)), changes)
     axes.xaxis.set_major_locator(LogLocator(numticks=20))
@@ -118,7 +123,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.legend(
         handles=[_dot("C0", "same measure"), _dot("C1", "another measure")], loc="center", bbox_to_anchor=(0.45, 0.75)
     )
-    headline(figure, "The answer depends on the tokens' measure alone, not on their order")
+    headline(figure, "The output depends on the measure of the tokens, not on their order")
     return figure
 
 

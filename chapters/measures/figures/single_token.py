@@ -1,14 +1,15 @@
-r"""Short prompts, down to a single token.
+r"""The error of a prompt is known exactly at every length; at one token it is not zero, but the bound is.
 
-Mean squared error $\mathbb{E}\,(T[\hat\mu_L]-\tau)^2$ of prompts of $L$ standard normal tokens, at query sizes
-$\tau$; the infinite prompt answers $\tau$. Points: simulated, with two standard errors (smaller than the
-points). Solid: exact, by quadrature. Dashed: the form of the bound, $c_1\ln L/L^{c_2}$ at $\sigma=1$. The paper
-leaves its constants open; here $c_2$ is the slope fitted to the exact values at $L\ge2$, and $c_1$ the smallest
-that bounds them. At $L=1$ the logarithm takes the bound to 0, while the error is $1+\tau^2$ (rings).
+The vertical axis is the mean squared error $\mathbb{E}\,(T[\hat\mu_L]-\tau)^2$ of prompts of $L$ standard normal tokens
+for several query sizes $\tau$; the output of the infinite prompt is $\tau$. Points are simulated, with two standard
+errors (smaller than the points); solid curves are exact, by quadrature. Dashed curves have the form of the bound,
+$c_1\ln L/L^{c_2}$ at $\sigma=1$. The paper leaves its constants open; here $c_2$ is the slope fitted to the exact
+values at $L\ge2$, and $c_1$ the smallest constant that bounds them. At $L=1$ the bound is 0, and the error is
+$1+\tau^2$ (rings).
 
-Alt: Log-log plot of mean squared error against prompt length from one token on, one colour for each query size.
-Points lie on solid falling curves. The dashed curves of the bound touch the solid ones at two tokens, run above
-them from there on, and plunge towards zero at one token, where rings mark errors between one and a few units.
+Alt: Log-log plot of mean squared error against prompt length from one token on, one colour for each query size. Points
+are on solid falling curves. The dashed curves of the bound touch the solid ones at two tokens, run above them from
+there on, and plunge towards zero at one token, where rings mark errors between one and a few units.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.measures.short_errors import ShortPrompts
+from chapters.measures.short_prompt_errors import ShortPrompts
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
     error_bars,
@@ -36,17 +37,17 @@ from lib.statistics import comparison_quantile, standard_error
 
 
 def numbers(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Numbers:
-    """Simulated and exact errors beside the form of the bound; one token alone, and short prompts."""
+    """Return simulated and exact errors with the form of the bound, and the claims on short prompts."""
     return Numbers(_table(simulated, exact), (_single_token_claim(simulated), _short_prompts_claim(simulated, exact)))
 
 
 def _table(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Table:
-    """Mean squared errors of prompts, their exact values, and the form of the bound, from L = 1 on."""
+    """Return the table of simulated and exact mean squared errors and of the form of the bound, from L = 1 on."""
     taus, lengths = simulated.taus, simulated.lengths
     frames, longer, dense = [], simulated.longer, np.geomspace(1, max(lengths), 121)
-    for tau, these, values in zip(taus, np.moveaxis(simulated.squares, -1, 0), exact.T, strict=True):
+    for tau, squares, values in zip(taus, np.moveaxis(simulated.squares, -1, 0), exact.T, strict=True):
         bound = fit_bound([1.0], np.asarray(lengths)[longer], values[None, longer])(1.0, dense)
-        prompts = {"error": these.mean(axis=0), "std_error": standard_error(these)}
+        prompts = {"error": squares.mean(axis=0), "std_error": standard_error(squares)}
         frames += [
             pd.DataFrame({"tau": tau, "kind": "prompts", "length": lengths, **prompts}),
             pd.DataFrame({"tau": tau, "kind": "exact", "length": lengths, "error": values}),
@@ -56,7 +57,7 @@ def _table(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) ->
         "tau": Column("Size of the query, τ: the standard deviation of a score"),
         "kind": Column(
             "`prompts`: simulated; `exact`: by quadrature; `bound`: c₁ ln L / L^c₂, c₂ the slope fitted to the exact "
-            "values at L ≥ 2, c₁ the least constant that bounds them",
+            "values at L ≥ 2, c₁ the smallest constant that bounds them",
             "name",
         ),
         "length": Column("Tokens in the prompt, L", "tokens"),
@@ -67,7 +68,7 @@ def _table(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) ->
 
 
 def _single_token_claim(simulated: ShortPrompts) -> Claim:
-    """At L = 1, simulated error over 1 + τ², at the query size where it is furthest from 1."""
+    """Claim that the error of one token is 1 + τ², at the query size with the largest deviation."""
     taus = simulated.taus
     ratios = simulated.single_tokens / (1 + np.asarray(taus) ** 2)
     means, std_errors = ratios.mean(axis=0), standard_error(ratios)
@@ -75,8 +76,9 @@ def _single_token_claim(simulated: ShortPrompts) -> Claim:
     return Claim(
         id="measures-single-token",
         statement=(
-            "A prompt of one standard normal token misses the limit by a mean square of 1 + τ²: the ratio of the "
-            f"two is 1, worst of {len(taus)} query sizes. At L = 1 the bound c₁σ⁶ ln L / L^(c₂/σ²) is 0."
+            "A prompt of one standard normal token has a mean squared error of 1 + τ² (measured: the ratio of the two, "
+            f"at the one of {len(taus)} query sizes with the largest deviation). At L = 1 the bound c₁σ⁶ ln L / "
+            "L^(c₂/σ²) is 0."
         ),
         source="[BB26, Prop. 3.1]",
         box="bb26-prop-3-1",
@@ -84,12 +86,13 @@ def _single_token_claim(simulated: ShortPrompts) -> Claim:
         expected=1.0,
         tolerance=comparison_quantile(len(taus)) * std_errors[worst],
         std_error=float(std_errors[worst]),
-        alternative=Alternative("the bound held for one token, where ln L is 0", float(np.log(1.0))),
+        reason=f"99.9 % quantile of the largest of {len(taus)} normal deviations, times the standard error",
+        alternative=Alternative("the bound also holds for one token, where ln L is 0", float(np.log(1.0))),
     )
 
 
 def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Claim:
-    """Simulated errors against the quadrature at all L ≥ 2."""
+    """Claim that simulated errors and quadrature agree at all L ≥ 2."""
     taus, lengths, errors = simulated.taus, simulated.lengths, simulated.squares
     squares = np.asarray(taus) ** 2
     asymptotic = (1 + squares) * np.exp(squares) / np.asarray(lengths)[:, None]
@@ -100,8 +103,8 @@ def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "leng
     return Claim(
         id="measures-short-prompts",
         statement=(
-            f"At {len(right)} pairs of a query size and a length L ≥ 2, the simulated mean squared error is the "
-            "exact one: the worst deviation, in standard errors."
+            f"At {len(right)} pairs of a query size and a length L ≥ 2, the simulated mean squared error agrees with "
+            "the exact one (measured: the largest deviation in standard errors)."
         ),
         source="derived here",
         box="short-prompt-error",
@@ -109,20 +112,22 @@ def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "leng
         expected=0.0,
         tolerance=comparison_quantile(len(right)),
         relation="≤",
-        alternative=Alternative("short prompts followed the law of long ones, (1 + τ²)e^{τ²}/L", float(max(wrong))),
+        comparisons=len(right),
+        reason=f"99.9 % quantile of the largest of {len(right)} standard normal deviations",
+        alternative=Alternative("short prompts have the error of long ones, (1 + τ²)e^{τ²}/L", float(max(wrong))),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A colour a query size: points of prompts on exact curves, the bound's form, a ring at one token."""
+    """Draw, in one colour per query size, simulated points, the exact curve, the form of the bound, and one ring."""
     figure, axes = plt.subplots(figsize=(8.0, 4.5))
     taus = sorted(table["tau"].unique())
-    drawn = table[table["kind"] == "exact"]["error"]
+    errors = table[table["kind"] == "exact"]["error"]
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean squared error")
-    axes.set(xlim=(0.85, 1.15 * table["length"].max()), ylim=(drawn.min() / 2, 6 * drawn.max()))
+    axes.set(xlim=(0.85, 1.15 * table["length"].max()), ylim=(errors.min() / 2, 6 * errors.max()))
     for tau, colour, marker in zip(taus, sequence(len(taus)), markers(len(taus)), strict=True):
-        mine = table[table["tau"] == tau]
-        prompts, exact, bound = (mine[mine["kind"] == kind] for kind in ("prompts", "exact", "bound"))
+        rows = table[table["tau"] == tau]
+        prompts, exact, bound = (rows[rows["kind"] == kind] for kind in ("prompts", "exact", "bound"))
         axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.6, linestyle="--")
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
@@ -133,5 +138,5 @@ def draw(table: pd.DataFrame) -> Figure:
     lines = {"exact": legend_line("-"), "simulated": legend_point(), r"one token: $1+\tau^2$": ring}
     lines[r"form of the bound, $c_1\,\ln L\,/\,L^{c_2}$"] = legend_line("--", 1.6)
     legend_with(axes, lines, loc="lower left", bbox_to_anchor=(0.04, 0.0))
-    headline(figure, "From the first token on, the error is known exactly")
+    headline(figure, "The error is known exactly at every length, and at one token it exceeds the bound")
     return figure

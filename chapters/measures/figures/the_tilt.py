@@ -1,18 +1,18 @@
-r"""What a query does to a law. Left: Gaussian tokens. Right: a mixture of three Gaussians.
+r"""A query tilts the distribution of the tokens, and the output of attention is $V$ times the tilted mean.
 
-Shades: density of the law $\mu$. Lines: density of the tilted law, proportional to
-$e^{\langle\xi,z\rangle}\mu(z)$. Circles: the tokens of one prompt, their areas proportional to their softmax
-weights. Arrow: the tilt $\xi=Uz$, drawn from the mean of $\mu$ (square). Star: the tilted mean
-$\nabla\Lambda(\xi)$, which attention reads through $V$. Cross: the weighted mean of the tokens drawn, which is
-what this prompt answers. The Gaussian keeps its shape and moves by $\Gamma\xi$, which is not the direction of
-$\xi$. In the mixture each component moves by its own $\Gamma_k\xi$, and the components trade weight: the two on
-the right hold two fifths of the law and nine tenths of the tilted law.
+Left: Gaussian tokens; right: a mixture of three Gaussians. Shades show the density of $\mu$, lines the density of the
+tilted distribution, proportional to $e^{\langle\xi,z\rangle}\mu(z)$. Circles are the tokens of one prompt, with areas
+proportional to their softmax weights. The arrow is the tilt $\xi=Uz$, drawn from the mean of $\mu$ (square). The star
+is the tilted mean $\nabla\Lambda(\xi)$, the cross the weighted mean of this prompt. The Gaussian keeps its shape and
+moves by $\Gamma\xi$, which is not the direction of $\xi$. In the mixture each component moves by its own $\Gamma_k\xi$
+and changes its weight: the two components on the right have two fifths of the weight before the tilt and nine tenths
+after it.
 
-Alt: Two panels of contour lines in the plane. Left: an elliptical density and the same ellipse shifted up and
-right, with large circles for tokens on the upper right and tiny ones on the lower left. Right: three clusters;
-the lower left one has most of the density and little of the tilted density, and the large circles sit in the
-two others. In both panels an arrow points from the mean to the right and slightly up, a star marks the tilted
-mean, and a cross lies close to it.
+Alt: Two panels of contour lines in the plane. Left: an elliptical density and the same ellipse shifted up and right,
+with large circles for tokens on the upper right and tiny ones on the lower left. Right: three clusters; the lower left
+one has most of the density and little of the tilted density, and the large circles sit in the two others. In both
+panels an arrow points from the mean to the right and slightly up, a star marks the tilted mean, and a cross is close to
+it.
 """
 
 from collections.abc import Mapping
@@ -27,42 +27,47 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
-from chapters.measures.scene import ROUNDING
-from chapters.measures.tilts import Average, Tilted, Weighted
+from chapters.measures.example_head import ROUNDING, ROUNDING_REASON
+from chapters.measures.tilted_distributions import Average, Tilted, Weighted
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 from lib.statistics import comparison_quantile
 
 
 def numbers(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted], averages: Mapping[str, Average]) -> Numbers:
-    """Densities, tokens and means; the closed form of the tilted law, and its mean as its tokens find it."""
+    """Return densities, tokens and means, and the claims on the tilted distribution and its mean."""
     return Numbers(_table(tilted, shown), (_law_claim(tilted), _mean_claim(tilted, averages)))
 
 
 def _table(tilted: Mapping[str, Tilted], shown: Mapping[str, Weighted]) -> Table:
-    """Densities on a grid, tokens with their weights, the two means and the tilt, for each law."""
+    """Return the table of densities on a grid, weighted tokens, means and tilt, for each distribution."""
     frames = []
-    for name, law in tilted.items():
-        densities = {"density": np.exp(law.log_density), "tilted": np.exp(law.log_tilted)}
+    for name, theory in tilted.items():
+        densities = {"density": np.exp(theory.log_density), "tilted": np.exp(theory.log_tilted)}
         prompt = shown[name]
-        single = {"mean": law.mean, "tilted mean": law.tilted_mean, "prompt's output": prompt.output, "tilt": law.tilt}
+        single = {
+            "mean": theory.mean,
+            "tilted mean": theory.tilted_mean,
+            "prompt's output": prompt.output,
+            "tilt": theory.tilt,
+        }
         frames += [
-            _points("density", name, law.points).assign(**densities),
+            _points("density", name, theory.points).assign(**densities),
             _points("token", name, prompt.tokens).assign(weight=prompt.weights),
-            *(_points(kind, name, place[None]) for kind, place in single.items()),
+            *(_points(kind, name, point[None]) for kind, point in single.items()),
         ]
     columns = {
         "kind": Column(
-            "What stands at (x, y): a grid point, a token, a mean, the tilted mean of the law or of the prompt; for "
-            "`tilt`, (x, y) is ξ itself",
+            "Kind of the point (x, y): a grid point, a token, the mean, the tilted mean or the weighted mean of the "
+            "prompt; for `tilt`, (x, y) is ξ itself",
             "name",
         ),
-        "law": Column("Law of a token", "name"),
+        "law": Column("Distribution of the tokens", "name"),
         "x": Column("First coordinate"),
         "y": Column("Second coordinate"),
-        "density": Column("Density of the law, at grid points", absolute=ROUNDING),
-        "tilted": Column("Density of the tilted law, at grid points", absolute=ROUNDING),
-        "weight": Column("Softmax weight of a token, times the number of tokens: 1 is an equal share"),
+        "density": Column("Density of the distribution, at grid points", absolute=ROUNDING),
+        "tilted": Column("Density of the tilted distribution, at grid points", absolute=ROUNDING),
+        "weight": Column("Softmax weight of a token, times the number of tokens; 1 is the weight under equal scores"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
@@ -72,34 +77,36 @@ def _points(kind: str, law: str, points: Float[np.ndarray, "n d"]) -> pd.DataFra
 
 
 def _law_claim(tilted: Mapping[str, Tilted]) -> Claim:
-    """The definition against the closed form, in logarithms, on the grid of the picture."""
-    right = max(float(np.abs(law.log_tilted - law.log_closed_form).max()) for law in tilted.values())
-    wrong = max(float(np.abs(law.log_tilted - law.log_ungated).max()) for law in tilted.values())
+    """Claim that definition and closed form of the tilted density agree on the grid of the figure."""
+    right = max(float(np.abs(theory.log_tilted - theory.log_closed_form).max()) for theory in tilted.values())
+    wrong = max(float(np.abs(theory.log_tilted - theory.log_unmoved_weights).max()) for theory in tilted.values())
     return Claim(
         id="measures-tilted-law",
         statement=(
-            "The tilted Gaussian is N(m + Γξ, Γ), and the tilted mixture is the mixture of the tilted components "
-            "with weights proportional to π_k e^{Λ_k(ξ)}: the largest error of a log-density on the grid drawn."
+            "The tilted Gaussian is N(m + Γξ, Γ), and the tilted mixture is the mixture of the tilted components with "
+            "weights proportional to π_k e^{Λ_k(ξ)} (measured: the largest error of a log-density on the grid of the "
+            "figure)."
         ),
         source="derived here",
         box="tilted-gaussians",
         measured=right,
         expected=0.0,
         tolerance=ROUNDING,
+        reason=ROUNDING_REASON,
         relation="≤",
-        alternative=Alternative("the weights of the mixture stayed where they were", wrong),
+        alternative=Alternative("the components of the mixture keep their weights", wrong),
     )
 
 
 def _mean_claim(tilted: Mapping[str, Tilted], averages: Mapping[str, Average]) -> Claim:
-    """`∇Λ(ξ)` against the weighted mean of many tokens, whose standard error its own weights give."""
-    right = np.concatenate([averages[name].deviations(law.tilted_mean) for name, law in tilted.items()])
-    wrong = np.concatenate([averages[name].deviations(law.mean) for name, law in tilted.items()])
+    """Claim that the weighted mean of many tokens is ∇Λ(ξ)."""
+    right = np.concatenate([averages[name].deviations(theory.tilted_mean) for name, theory in tilted.items()])
+    wrong = np.concatenate([averages[name].deviations(theory.mean) for name, theory in tilted.items()])
     return Claim(
         id="measures-tilted-mean",
         statement=(
             f"The mean of {averages['mixture'].tokens} tokens weighted by e^⟨ξ,z⟩ is ∇Λ(ξ), for the Gaussian and for "
-            "the mixture: the worst of four deviations, in standard errors."
+            "the mixture (measured: the largest deviation of a coordinate in standard errors)."
         ),
         source="derived here",
         box="tilted-moments",
@@ -107,22 +114,24 @@ def _mean_claim(tilted: Mapping[str, Tilted], averages: Mapping[str, Average]) -
         expected=0.0,
         tolerance=comparison_quantile(len(right)),
         relation="≤",
-        alternative=Alternative("the mean were that of the law before the tilt", float(wrong.max())),
+        comparisons=len(right),
+        reason=f"99.9 % quantile of the largest of {len(right)} standard normal deviations",
+        alternative=Alternative("the weighted mean is the mean before the tilt", float(wrong.max())),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a law: its density and the tilted one, tokens by weight, and the means."""
-    laws = list(dict.fromkeys(table["law"]))
-    figure, panels = plt.subplots(1, len(laws), figsize=(8.0, 4.9), sharey=True)
-    for panel, name in zip(panels, laws, strict=True):
-        mine = table[table["law"] == name]
-        grid, tokens = (mine[mine["kind"] == kind] for kind in ("density", "token"))
+    """Draw one panel per distribution: both densities, tokens by weight, and the means."""
+    names = list(dict.fromkeys(table["law"]))
+    figure, panels = plt.subplots(1, len(names), figsize=(8.0, 4.9), sharey=True)
+    for panel, name in zip(panels, names, strict=True):
+        rows = table[table["law"] == name]
+        grid, tokens = (rows[rows["kind"] == kind] for kind in ("density", "token"))
         _densities(panel, grid)
         look = {"color": "C1", "alpha": 0.55, "edgecolor": ink(), "linewidth": 0.5, "rasterized": True}
         panel.scatter(tokens["x"], tokens["y"], s=14 * tokens["weight"], **look)
         mean, tilted, output, tilt = (
-            mine[mine["kind"] == kind][["x", "y"]].to_numpy()[0]
+            rows[rows["kind"] == kind][["x", "y"]].to_numpy()[0]
             for kind in ("mean", "tilted mean", "prompt's output", "tilt")
         )
         arrow = {
@@ -149,17 +158,17 @@ def draw(table: pd.DataFrame) -> Figure:
     hollow = {"color": ink(), "markerfacecolor": "none", "linestyle": ""}
     figure.legend(
         handles=[
-            Patch(color="C0", alpha=0.35, label=r"law $\mu$"),
-            Line2D([], [], color="C2", linewidth=2, label="tilted law"),
+            Patch(color="C0", alpha=0.35, label=r"density of $\mu$"),
+            Line2D([], [], color="C2", linewidth=2, label="tilted density"),
             Line2D([], [], color="C1", marker="o", markersize=7, linestyle="", label="token, by weight"),
             Line2D([], [], marker="s", markersize=7, label=r"mean of $\mu$", **hollow),
             Line2D([], [], marker="*", markersize=12, label=r"tilted mean $\nabla\Lambda(\xi)$", **hollow),
-            Line2D([], [], marker="x", markersize=7, markeredgewidth=2, label="the prompt's", **hollow),
+            Line2D([], [], marker="x", markersize=7, markeredgewidth=2, label="weighted mean of the tokens", **hollow),
         ],
         loc="outside lower center",
         ncols=3,
     )
-    headline(figure, "Attention answers with the mean of the tilted law")
+    headline(figure, "Attention outputs the mean of the tilted distribution")
     return figure
 
 

@@ -19,9 +19,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.output_concentration.error_curves import as_columns
-from chapters.output_concentration.marks import SIZE
-from chapters.output_concentration.scene import DIMENSION
-from chapters.output_concentration.token_laws import FAR, HEAVIEST, MOMENTS, LawTheory, drawn_lengths
+from chapters.output_concentration.experiment import DIMENSION
+from chapters.output_concentration.four_distributions import FAR, HEAVIEST, MOMENTS, LawTheory, drawn_lengths
+from chapters.output_concentration.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
     error_bars,

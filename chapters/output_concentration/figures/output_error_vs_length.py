@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.output_concentration.anatomy import Parts
 from chapters.output_concentration.error_curves import as_columns
 from chapters.output_concentration.exact_error import LONGEST, SHORTEST, ErrorsByScale, ExactError, at_one_size
-from chapters.output_concentration.marks import coloured, length_axes
-from chapters.output_concentration.scene import DIMENSION
+from chapters.output_concentration.experiment import DIMENSION
+from chapters.output_concentration.proof_quantities import Parts
+from chapters.output_concentration.style import coloured, length_axes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, label, legend_line, legend_point, legend_with
 from lib.concentration import BoundShape, ErrorCurve, looseness

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from scipy.special import comb, factorial2
 
-from chapters.output_concentration import exact_by_law
+from chapters.output_concentration import exact_by_distribution
 from chapters.output_concentration.error_curves import simulate_errors
-from chapters.output_concentration.exact_by_law import ExactByLaw
+from chapters.output_concentration.exact_by_distribution import ExactByLaw
 from chapters.output_concentration.exact_error import ExactError
-from chapters.output_concentration.scene import DIMENSION, clusters, head
+from chapters.output_concentration.experiment import DIMENSION, clusters, head
 from lib.attention import fluctuation, mean_square_weight
 from lib.concentration import ErrorCurve
 from lib.measures import Measure, Uniform
@@ -131,13 +131,13 @@ def exact_errors(scale: float, gain: float, lengths: Sequence[int], gaussian: Ex
     everywhere = np.unique(np.concatenate([lengths, law_lengths()]))
     centre, width = np.sqrt(1 - WITHIN) * scale, np.sqrt(WITHIN) * scale
     rules = {
-        "mixture": exact_by_law.clusters(centre, width),
-        "uniform": exact_by_law.uniform(np.sqrt(3.0) * scale),
-        "Rademacher": exact_by_law.signs(scale),
+        "mixture": exact_by_distribution.clusters(centre, width),
+        "uniform": exact_by_distribution.uniform(np.sqrt(3.0) * scale),
+        "Rademacher": exact_by_distribution.signs(scale),
     }
     errors = scale**2 * gaussian(gain * scale, DIMENSION, everywhere)
     heaviest = {HEAVIEST: ExactByLaw(everywhere, errors, RADIAL_ACCURACY)}
-    return heaviest | {name: exact_by_law.exact_by_law(rule, gain, everywhere) for name, rule in rules.items()}
+    return heaviest | {name: exact_by_distribution.exact_by_law(rule, gain, everywhere) for name, rule in rules.items()}
 
 
 def law_limits(scale: float, gain: float) -> Limits:

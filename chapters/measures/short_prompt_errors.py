@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.measures.prefixes import TOGETHER, prefix_outputs
+from chapters.measures.growing_prompts import TOGETHER, prefix_outputs
 from lib.attention import Attention
 from lib.batching import map_batched, tabulate
 from lib.finite_prompt import score_error
@@ -16,7 +16,7 @@ from lib.measures import Gaussian, empirical
 
 @dataclass(frozen=True)
 class ShortPrompts:
-    """Squared errors of prompts around their limit, at each length and query size."""
+    """Squared errors of prompts around their limit, for each length and query size."""
 
     taus: list[float]
     lengths: list[int]
@@ -24,24 +24,24 @@ class ShortPrompts:
 
     @property
     def single_tokens(self) -> Float[np.ndarray, "prompts taus"]:
-        """The squared errors of prompts of one token."""
+        """Return the squared errors of prompts of one token."""
         return self.squares[:, self.lengths.index(1)]
 
     @property
     def longer(self) -> np.ndarray:
-        """Which lengths are at least 2: there the bound says something."""
+        """Return which lengths are at least 2, where the bound is not zero."""
         return np.asarray(self.lengths) >= 2
 
 
-def simulate(taus: list[float], lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> ShortPrompts:
-    """Squared errors of prompts of standard normal tokens at V = 1, Uz = τ, where the limit is τ.
+def simulate_short_prompts(taus: list[float], lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> ShortPrompts:
+    """Return squared errors of prompts of standard normal tokens at V = 1, Uz = τ, where the limit is τ.
 
-    Each prompt is read at its first L tokens, for every L of `lengths`.
+    The shorter prompts are the first tokens of the longest ones.
     """
-    law, longest = Gaussian([0.0], [[1.0]]), max(lengths)
+    normal, longest = Gaussian([0.0], [[1.0]]), max(lengths)
 
     def one(index):
-        points = empirical(law, longest, key=jr.fold_in(key, index)).points
+        points = empirical(normal, longest, key=jr.fold_in(key, index)).points
         outputs = [prefix_outputs(Attention([[tau]], [[1.0]]), points, np.ones(1), np.asarray(lengths)) for tau in taus]
         return (jnp.concatenate(outputs, axis=1) - np.asarray(taus)) ** 2
 
@@ -49,6 +49,6 @@ def simulate(taus: list[float], lengths: list[int], prompts: int, *, key: PRNGKe
     return ShortPrompts(taus, lengths, np.asarray(squares))
 
 
-def integrate(taus: list[float], lengths: list[int]) -> Float[np.ndarray, "lengths taus"]:
-    """The means of these squared errors, by quadrature."""
+def exact_errors(taus: list[float], lengths: list[int]) -> Float[np.ndarray, "lengths taus"]:
+    """Return the mean squared errors, by quadrature."""
     return tabulate(score_error, np.asarray(taus), np.log(lengths)[:, None])

@@ -1,4 +1,4 @@
-"""What this chapter asks throughout: one head, one query."""
+"""The head and the query of this chapter, and its random keys."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,13 @@ from jaxtyping import Float, PRNGKeyArray
 
 from lib.attention import Attention
 
-# What rounding may cost a comparison of numbers of order one in float64.
+# Largest difference that rounding may make between numbers of order one in float64.
 ROUNDING = 1e-12
+ROUNDING_REASON = "rounding of numbers of order one in float64, with a margin of some thousand units in the last place"
 
 
 class Keys(NamedTuple):
-    """One key a simulation of the chapter."""
+    """One key per simulation of the chapter."""
 
     tokens: PRNGKeyArray
     shuffles: PRNGKeyArray
@@ -23,25 +24,25 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, all from `seed`."""
+    """Return the keys of the chapter, all derived from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def head() -> Attention:
-    """Two-dimensional tokens, nothing symmetric."""
+    """Return a head on two-dimensional tokens, without any symmetry."""
     return Attention([[0.8, 0.2], [-0.1, 0.7]], [[1.0, 0.4], [-0.3, 0.9]])
 
 
 def first_output(params: Attention) -> Attention:
-    """The same head, read at its first output."""
+    """Return the head restricted to its first output."""
     return Attention(params.bilinear, params.value[:1])
 
 
 def query() -> Float[np.ndarray, " 2"]:
-    """The query z of this chapter."""
+    """Return the query z of this chapter."""
     return np.asarray([1.0, 0.7])
 
 
 def tilt(params: Attention, query: Float[np.ndarray, " 2"]) -> Float[np.ndarray, " 2"]:
-    """ξ = Uz."""
+    """Return the tilt ξ = Uz."""
     return np.asarray(params.bilinear) @ query

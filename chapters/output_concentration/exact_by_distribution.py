@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.stats import norm
 
-from chapters.output_concentration.scene import DIMENSION
+from chapters.output_concentration.experiment import DIMENSION
 
 # Of ln u, in units of the mean of e^s: from where the longest prompt has lost nothing to where the shortest has all.
 STEP = 0.4
