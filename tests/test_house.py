@@ -244,7 +244,8 @@ PUBLIC = {
     "lib.finite_prompt": "participation score_error mean_output output_error sample_output rate_exponent "
     "quadrature_error",
     "lib.flow": "gradient_flow",
-    "lib.icl": "LinearRegression block_attention",
+    "lib.icl": "LinearRegression block_attention pair_participation pair_score_error pair_quadrature_error heads_risk "
+    "best_values best_pair",
     "lib.single_location": "Spiked Max Overlaps bayes_risk attention_risk best_risk replica bayes_optimal_risk softmax "
     "linear erf softplus sigmoid relu exp hardmax",
 }
