@@ -26,12 +26,15 @@ from lib.icl.many_heads import best_values as best_values
 from lib.icl.many_heads import centred_heads_risk as centred_heads_risk
 from lib.icl.many_heads import debiased_descent as debiased_descent
 from lib.icl.many_heads import heads_risk as heads_risk
+from lib.icl.many_heads import kernel_best_values as kernel_best_values
+from lib.icl.many_heads import kernel_pair as kernel_pair
 from lib.icl.many_heads import long_prompt_coefficient as long_prompt_coefficient
 from lib.icl.many_heads import long_prompt_covariance as long_prompt_covariance
 from lib.icl.many_heads import pair_participation as pair_participation
 from lib.icl.many_heads import pair_quadrature_error as pair_quadrature_error
 from lib.icl.many_heads import pair_score_error as pair_score_error
 from lib.icl.many_heads import pair_statistics as pair_statistics
+from lib.icl.many_heads import query_risk as query_risk
 from lib.icl.many_heads import several_tasks_law as several_tasks_law
 from lib.icl.score_table import ScoreTable as ScoreTable
 from lib.icl.score_table import score_table as score_table

@@ -1,13 +1,14 @@
 """Several softmax heads on in-context linear regression: exact risks, best values, and the best opposite pair.
 
-With isotropic covariates all heads with keys `ω_h I` see the same normals g_1, …, g_L at a query of length r, and head h
-weighs them by `p(a_h) = softmax(a_h g)`, a_h = ω_h r. Two functions of a pair of tilts carry the risk:
+With isotropic covariates all heads with keys `ω_h I` see the same normals g_1, …, g_L at a query of length r, and head
+h weighs them by `p(a_h) = softmax(a_h g)`, a_h = ω_h r. Two functions of a pair of tilts carry the risk:
 
     C(a, b) = E Σ_l p_l(a) p_l(b),        G̃(a, b) = E (ĝ(a) - a)(ĝ(b) - b),   ĝ(a) = Σ_l p_l(a) g_l.
 
-Laplace's identity for both denominators, `1/(S(a)S(b)) = ∬ e^{-uS(a) - vS(b)} du dv` with S(a) = Σ_l e^{a g_l}, makes each
-an integral over u = e^s and v = e^t of one-token moments `M_ij(s, t) = E[(uA)^i (vB)^j e^{-uA - vB}]`, A = e^{ag}, B = e^{bg}.
-Given g the factors separate, so each moment is one matrix product over a grid in g. Derived here.
+Laplace's identity for both denominators, `1/(S(a)S(b)) = ∬ e^{-uS(a) - vS(b)} du dv` with S(a) = Σ_l e^{a g_l}, makes
+each an integral over u = e^s and v = e^t of one-token moments `M_ij(s, t) = E[(uA)^i (vB)^j e^{-uA - vB}]`,
+A = e^{ag}, B = e^{bg}. Given g the factors separate, so each moment is one matrix product over a grid in g. Derived
+here.
 """
 
 import math
@@ -22,12 +23,6 @@ from jaxtyping import Array, Float
 
 from lib._checks import as_float, is_concrete, require_float64
 from lib.batching import in_batches
-from lib.batching import in_batches
-from lib.batching import in_batches
-from lib.batching import in_batches
-from lib.batching import in_batches
-from lib.batching import in_batches
-from lib.batching import in_batches
 from lib.finite_prompt import Scalar, Scalars, score_statistics
 from lib.icl.linear_regression import LinearRegression
 from lib.partition import crossing
@@ -36,48 +31,6 @@ LARGEST_TILT = 14.0
 LARGEST_LOG_LENGTH = 330.0
 # The relative rounding of the sums of the two integrals.
 ROUNDING = 1e-12
-
-
-class PairStatistics(NamedTuple):
-    """The two functions of a pair of tilts: `participation` C(a, b) and `score_error` G̃(a, b)."""
-
-    participation: Float[Array, "..."]
-    score_error: Float[Array, "..."]
-
-
-class PairStatistics(NamedTuple):
-    """The two functions of a pair of tilts: `participation` C(a, b) and `score_error` G̃(a, b)."""
-
-    participation: Float[Array, "..."]
-    score_error: Float[Array, "..."]
-
-
-class PairStatistics(NamedTuple):
-    """The two functions of a pair of tilts: `participation` C(a, b) and `score_error` G̃(a, b)."""
-
-    participation: Float[Array, "..."]
-    score_error: Float[Array, "..."]
-
-
-class PairStatistics(NamedTuple):
-    """The two functions of a pair of tilts: `participation` C(a, b) and `score_error` G̃(a, b)."""
-
-    participation: Float[Array, "..."]
-    score_error: Float[Array, "..."]
-
-
-class PairStatistics(NamedTuple):
-    """The two functions of a pair of tilts: `participation` C(a, b) and `score_error` G̃(a, b)."""
-
-    participation: Float[Array, "..."]
-    score_error: Float[Array, "..."]
-
-
-class PairStatistics(NamedTuple):
-    """The two functions of a pair of tilts: `participation` C(a, b) and `score_error` G̃(a, b)."""
-
-    participation: Float[Array, "..."]
-    score_error: Float[Array, "..."]
 
 
 class PairStatistics(NamedTuple):
@@ -309,7 +262,7 @@ def _log_phi(lost: Float[Array, "n k"]) -> Float[Array, "n k"]:
 def _integrals(a, b, log_length, window: _Window, *, size: tuple[int, int]):
     """`C = L ∬ M_11 φ^{L-1}` and `G̃ = L ∬ E[(g-a)(g-b) uA vB e^{-uA-vB}] φ^{L-1} + L(L-1) ∬ F_a F_b φ^{L-2}`.
 
-    `F_a = a M_20 + b M_11` and `F_b = b M_02 + a M_11` are `-E[(g-a) uA e^{-uA-vB}]` and its mirror, by Stein's identity.
+    `F_a = a M_20 + b M_11` is `-E[(g-a) uA e^{-uA-vB}]` by Stein's identity, and `F_b = b M_02 + a M_11` its mirror.
     """
     (s, s_step), (t, t_step) = (_trapezoid(ends, size[0]) for ends in (window.s, window.t))
     g, g_step = _trapezoid(window.g, size[1])
@@ -366,8 +319,7 @@ def _differentiable(integrals: Callable) -> Callable:
     @statistics.defjvp
     def _(primals, tangents):
         values, slopes = values_and_slopes(*primals)
-        change = sum(tangent * slopes[:, i] for i, tangent in enumerate(tangents))
-        return tuple(values), tuple(change)
+        return tuple(values), tuple(slopes @ jnp.stack(tangents))
 
     return statistics
 
@@ -382,13 +334,7 @@ def _gap_integrals(a, b, log_length, window: _Window, *, size: tuple[int, int]):
     `M_ij(a, -a) = ⟨e_i e_j⟩ - ⟨o_i o_j⟩`, so that the differences are products of odd parts.
     """
     del b
-    s, step = _trapezoid(
-        tuple(
-            jnp.minimum(*pair) if k == 0 else jnp.maximum(*pair)
-            for k, pair in enumerate(zip(window.s, window.t, strict=True))
-        ),
-        size[0],
-    )
+    s, step = _trapezoid(window.s, size[0])
     g, g_step = _trapezoid((jnp.zeros_like(a), window.g[1]), size[1] // 2 + 1)
     density = 2 * g_step / math.sqrt(2 * math.pi) * jnp.ones_like(g).at[0].set(0.5)
     normal = density * jnp.exp(-(g**2) / 2)
@@ -484,7 +430,8 @@ def heads_risk(
 
     Returns:
       The risk, shape (), the noise of the query's label included. NaN outside the domain. Its relative error is below
-      1e-8, except where δ is itself a rounding error: the risk cannot be less exact than δ². The cost is 40 ms for the
+      1e-8, except where δ is itself a rounding error, and for opposite keys
+      below 0.01, whose values cancel (`best_pair` avoids both). The cost is 40 ms for the
       heads alone, and 40 times that of `pair_participation` for each pair of heads.
 
     Raises:
@@ -500,7 +447,9 @@ def heads_risk(
             f"Got shapes {omega.shape} and {mu.shape}."
         )
     noise, shrinkage = _head_moments(task, dimension, omega, log_length)
-    return 0.5 * (task.noise_std**2 + _excess(task, dimension, omega, mu, noise, shrinkage))
+    missing = 1 - mu @ omega
+    bias = task.task_scale**2 * (missing**2 * dimension + 2 * missing * mu @ shrinkage)
+    return 0.5 * (task.noise_std**2 + bias + mu @ noise @ mu)
 
 
 def best_values(
@@ -706,10 +655,10 @@ def _identity(owner: str, task: LinearRegression) -> int:
     for name in ("cov", "query_cov"):
         matrix = getattr(task, name)
         eye = np.eye(task.dimension)
-        if is_concrete(matrix) and (np.shape(matrix) != eye.shape or not np.allclose(matrix, eye, rtol=0, atol=1e-12)):
+        if is_concrete(matrix) and (np.shape(matrix) != eye.shape or np.abs(matrix - eye).max() > 1e-12):
             raise ValueError(
-                f"`{owner}(task=...)` needs a task whose {name} is the identity, because only then do all heads see the "
-                f"same scores. Got {np.asarray(matrix)}."
+                f"`{owner}(task=...)` needs a task whose {name} is the identity, because only then do all heads see "
+                f"the same scores. Got {np.asarray(matrix)}."
             )
     return task.dimension
 
@@ -731,12 +680,6 @@ def _power(task: LinearRegression) -> Float[Array, ""]:
 
 def _noise_ratio(task: LinearRegression) -> Float[Array, ""]:
     return (task.noise_std / task.task_scale) ** 2
-
-
-def _excess(task: LinearRegression, dimension: int, omega, mu, noise, shrinkage) -> Float[Array, ""]:
-    """`2R - s²` from N and `E r²P(ω r) ω`."""
-    missing = 1 - mu @ omega
-    return task.task_scale**2 * (missing**2 * dimension + 2 * missing * mu @ shrinkage) + mu @ noise @ mu
 
 
 def _lengths(dimension: int, steepest: Float[Array, ""], log_length: Float[Array, ""], nodes: int):
@@ -821,10 +764,11 @@ def _best_pair(task: LinearRegression, dimension: int, log_length: Float[Array, 
 
 
 def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, ""]) -> Float[Array, ""]:
-    """Compare keys on a geometric grid and fit around the best; for long prompts fit what is left of the expansion at 0.
+    """Compare keys on a geometric grid and fit around the best; for long prompts, fit the rest of an expansion at 0.
 
-    `L (2R - s²) = e - c ω² + ω⁴ h(ω²)`, where e is that of `debiased_descent`, `c = 4τ_w² d(d + 2)(L - 1)/(L + d + ς)²`, and
-    h is smooth, so that ω keeps its digits where the gain, of order 1/L³, is below rounding.
+    `L (2R - s²) = e - c ω² + ω⁴ h(ω²)`, where e is that of `debiased_descent`, c is
+    `4τ_w² d(d + 2)(L - 1)/(L + d + ς)²`, and h is smooth, so that ω keeps its digits where the gain, of order 1/L³, is
+    below rounding.
     """
     power, ratio, inverse = task.task_scale**2, _noise_ratio(task), jnp.exp(-log_length)
     leading = 12 * inverse / ((dimension + 4) * (dimension + 3 + ratio))
@@ -883,3 +827,209 @@ def _pair_excess(task: LinearRegression, dimension: int, omega, log_length):
     curvature = power * (dimension - 2 * shrinkage / length) + noise / length
     gain = power * (dimension - shrinkage / length) / curvature
     return gain, power * (dimension * noise - power * shrinkage**2 / length) / curvature
+
+
+# --- other kernels, and other matrices --------------------------------------------------------------------
+
+_KERNEL_SIZE, _KERNEL_RADII = (170, 701), 24
+
+
+class KernelPair(NamedTuple):
+    """Two heads with weights `p_l(a) = f(a g_l)/Σ_m f(a g_m)`: what `kernel_pair` returns."""
+
+    participation: Float[Array, ""]  # E Σ_l p_l(a) p_l(b)
+    product: Float[Array, ""]  # E ĝ(a) ĝ(b)
+    means: Float[Array, "2"]  # E ĝ(a), E ĝ(b)
+    total: Float[Array, ""]  # E Σ_lm p_l(a) p_m(b), which is 1 where the quadrature is exact
+
+
+def kernel_pair(log_kernel: Callable, a: Scalar, b: Scalar, log_length: Scalar) -> KernelPair:
+    """Return E Σ p(a) p(b), E ĝ(a) ĝ(b) and E ĝ of heads whose weights are a positive kernel f of their scores.
+
+    Args:
+      log_kernel: the function log f, elementwise in JAX; -inf at isolated zeros is allowed. `lambda x: x` is a softmax,
+        `lambda x: 2 * jnp.log(jnp.abs(1 + x / 2))` its square Taylor polynomial.
+      a: tilt of the first head, of either sign, shape (), |a| ≤ 6.
+      b: tilt of the second head, of either sign, shape (), |b| ≤ 6.
+      log_length: natural logarithm of the prompt length, shape (), ln 10 ≤ log_length ≤ 20.
+
+    Returns:
+      A `KernelPair`. `total - 1` is a necessary check of the quadrature: below 1e-9 for kernels without zeros. A kernel
+      with a zero of order two has tails `e^{-sL/2}`, hence the lower bound on the length.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap; grad where f has no zero.
+    """
+    a, b, log_length = _exact("lib.icl.kernel_pair", a, b, log_length)
+    others, length = jnp.expm1(log_length), jnp.exp(log_length)
+    edge = jnp.sqrt(2 * log_length) + 9.0
+    g, g_step = _trapezoid((-edge, edge), _KERNEL_SIZE[1])
+    normal = g_step / math.sqrt(2 * math.pi) * jnp.exp(-(g**2) / 2)
+    log_factors = jnp.stack([log_kernel(tilt * g) for tilt in (a, b)])
+
+    def sizes(s, log_factor):
+        return jnp.exp(jnp.minimum(s[:, None] + log_factor, 6.5))
+
+    def alive(s):
+        lost = jnp.sum(-jnp.expm1(-sizes(s, log_factors)) * normal, axis=1)
+        return others * _log_phi(lost) > -40.0 - log_length
+
+    bottom = -log_length - jax.nn.logsumexp(log_factors + jnp.log(normal), axis=1) - 33.0
+    top = crossing(alive, bottom, jnp.full(2, 60.0), halvings=_HALVINGS)
+    ends = jax.lax.stop_gradient((bottom, top))
+
+    def factors(k):
+        s, step = _trapezoid((ends[0][k], ends[1][k]), _KERNEL_SIZE[0])
+        size = sizes(s, log_factors[k])
+        return step, -jnp.expm1(-size), jnp.exp(-size), size * jnp.exp(-size)
+
+    (s_step, lost, kept, one), (t_step, lost_b, kept_b, one_b) = factors(0), factors(1)
+    log_phi = _log_phi((lost @ normal)[:, None] + (kept * normal) @ lost_b.T)
+    single = s_step * t_step * length * jnp.exp(others * log_phi)
+    double = s_step * t_step * length * others * jnp.exp((others - 1) * log_phi)
+
+    def mean(left, right, weight):
+        return (left * (weight * normal)) @ right.T
+
+    unit = jnp.ones_like(g)
+    participation = jnp.sum(single * mean(one, one_b, unit))
+    total = participation + jnp.sum(double * mean(one, kept_b, unit) * mean(kept, one_b, unit))
+    product = jnp.sum(single * mean(one, one_b, g**2) + double * mean(one, kept_b, g) * mean(kept, one_b, g))
+    means = [
+        step * jnp.sum(length * (each @ (g * normal)) * jnp.exp(others * _log_phi(gone @ normal)))
+        for step, each, gone in ((s_step, one, lost), (t_step, one_b, lost_b))
+    ]
+    return KernelPair(participation, product, jnp.stack(means), total)
+
+
+@partial(jax.jit, static_argnums=1)
+def kernel_best_values(
+    task: LinearRegression, log_kernel: Callable, omega: Float[Array, " h"], log_length: Scalar
+) -> tuple[Float[Array, " h"], Float[Array, ""]]:
+    """Return the best values of heads with kernel f, scores `ω_h ⟨x_l, x_q⟩` and values `μ_h y_l`, and their risk.
+
+    `2R = τ_w² d + s² - mᵀK⁻¹m` with `m_h = τ_w² E r ĝ(ω_h r)` and `K_hk = E [τ_w² ĝĝ + (τ_w² (d - 1) + s²) Σ p p]`, in
+    this plain form: digits are lost in proportion to L, and where keys nearly coincide.
+
+    Args:
+      task: a `LinearRegression` with cov = I and query_cov = I.
+      log_kernel: the function log f, as in `kernel_pair`; hashable.
+      omega: keys, shape (H,), all different.
+      log_length: natural logarithm of the prompt length, shape (), as in `kernel_pair`.
+
+    Returns:
+      (μ of shape (H,), risk of shape ()): half the mean square, label noise included.
+
+    Raises:
+      ValueError: if a covariance of `task` is not the identity, or if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap.
+    """
+    dimension, omega, log_length = _isotropic("kernel_best_values", task, omega, log_length)
+    heads = omega.shape[0]
+    radius, weight = _lengths(dimension, jnp.zeros(()), jnp.zeros(()), _KERNEL_RADII)
+    first, second = np.triu_indices(heads)
+    places = [
+        jnp.broadcast_to(x, (first.size, radius.size)).ravel()
+        for x in (omega[first][:, None] * radius, omega[second][:, None] * radius)
+    ]
+    found = jax.lax.map(lambda pair: kernel_pair(log_kernel, *pair, log_length), tuple(places))
+    shape = (first.size, radius.size)
+    power = task.task_scale**2
+    terms = power * found.product + (power * (dimension - 1) + task.noise_std**2) * found.participation
+    entries = terms.reshape(shape) @ weight
+    matrix = jnp.zeros((heads, heads)).at[first, second].set(entries).at[second, first].set(entries)
+    means = found.means[:, 0].reshape(shape)[np.flatnonzero(first == second)]
+    target = power * (means * radius) @ weight
+    mu = jnp.linalg.solve(matrix, target)
+    return mu, 0.5 * (_power(task) - target @ mu)
+
+
+_MATRIX_SIZE = (150, 281, 121)  # levels, common scores, remaining scores
+
+
+def query_risk(
+    task: LinearRegression,
+    matrices: Float[Array, "h d d"] | Float[np.ndarray, "h d d"],
+    mu: Float[Array, " h"] | Float[np.ndarray, " h"],
+    query: Float[Array, " d"] | Float[np.ndarray, " d"],
+    log_length: Scalar,
+) -> Float[Array, ""]:
+    """Return `½ E [(ŷ - y)² | x_q]` of heads with scores `⟨A_h x_q, x_l⟩` and values `μ_h y_l`, at any cov of the task.
+
+    Scores of two heads are correlated normals. Given their common part they are independent, so that each one-token
+    moment is again one matrix product.
+
+    Args:
+      task: a `LinearRegression`; its cov Σ is any covariance, and its query_cov does not matter.
+      matrices: the A_h, shape (H, d, d).
+      mu: the values μ_h, shape (H,).
+      query: x_q, shape (d,), with standard deviations of the scores `0 < |Σ^{1/2} A_h x_q| ≤ 3`.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 20.
+
+    Returns:
+      The risk at this query, shape (), label noise included; relative error below 1e-8 in the domain. 0.2 s per pair.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap over queries.
+    """
+    matrices, mu, query, log_length = _exact("lib.icl.query_risk", matrices, mu, query, log_length)
+    power = task.task_scale**2
+    tilts = matrices @ query
+    drifts = tilts @ task.cov
+    spreads = jnp.sqrt(jnp.sum(tilts * drifts, axis=1))
+    first, second = np.triu_indices(len(tilts))
+
+    def entry(pair):
+        h, k = pair
+        correlation = jnp.clip(tilts[h] @ drifts[k] / (spreads[h] * spreads[k]), -1, 1)
+        scores = jnp.stack([spreads[h], jnp.where(correlation < 0, -spreads[k], spreads[k])]), jnp.abs(correlation)
+        products = power * jnp.stack([drifts[h] @ drifts[h], drifts[k] @ drifts[k], drifts[h] @ drifts[k]])
+        return _correlated(scores, products, power * jnp.trace(task.cov) + task.noise_std**2, log_length)
+
+    entries = jax.lax.map(entry, (jnp.asarray(first), jnp.asarray(second)))
+    matrix = jnp.zeros((len(tilts), len(tilts))).at[first, second].set(entries).at[second, first].set(entries)
+    missing = mu @ drifts - query
+    shrinkage = (mu * score_statistics(spreads**2, log_length).participation) @ drifts
+    bias = power * (missing @ missing - 2 * missing @ shrinkage)
+    return 0.5 * (task.noise_std**2 + bias + mu @ matrix @ mu)
+
+
+def _correlated(scores, products, label, log_length):
+    """`K̃_hk`, the mean product of two heads' errors per unit of values: tilts of either sign, correlation ≥ 0."""
+    ((a, b), common), (alpha, beta, kappa) = scores, products
+    others, length = jnp.expm1(log_length), jnp.exp(log_length)
+    edge = jnp.sqrt(2 * log_length) + 9.0
+    c, c_step = _trapezoid((-edge, edge), _MATRIX_SIZE[1])
+    z, z_step = _trapezoid((-edge, edge), _MATRIX_SIZE[2])
+    normal = c_step / math.sqrt(2 * math.pi) * jnp.exp(-(c**2) / 2)
+    rest = z_step / math.sqrt(2 * math.pi) * jnp.exp(-(z**2) / 2)
+    window = _window(a, b, log_length, _DEFAULT)
+
+    def factors(tilt, ends):
+        s, step = _trapezoid(ends, _MATRIX_SIZE[0])
+        score = jnp.sqrt(common) * c[:, None] + jnp.sqrt(1 - common) * z
+
+        def at(level):
+            size = jnp.exp(jnp.minimum(level + tilt * score, 6.5))
+            kept = jnp.exp(-size)
+            return jnp.stack([-jnp.expm1(-size) @ rest, *((size**power * kept) @ rest for power in range(4))])
+
+        return step, jnp.moveaxis(jax.lax.map(at, s), 1, 0)
+
+    (s_step, (lost, *left)), (t_step, (lost_b, *right)) = factors(a, window.s), factors(b, window.t)
+
+    def m(i, j):
+        return (left[i] * normal) @ right[j].T
+
+    log_phi = _log_phi((lost @ normal)[:, None] + (left[0] * normal) @ lost_b.T)
+    one = m(1, 1)
+    diagonal = kappa * (one - m(2, 1) - m(1, 2) + 2 * m(2, 2)) + label * one
+    diagonal += -alpha * (2 * m(2, 1) - m(3, 1)) - beta * (2 * m(1, 2) - m(1, 3))
+    pairs = alpha * m(2, 0) * one + kappa * (m(2, 0) * m(0, 2) + one**2) + beta * one * m(0, 2)
+    total = length * jnp.exp(others * log_phi) * diagonal + length * others * jnp.exp((others - 1) * log_phi) * pairs
+    return s_step * t_step * jnp.sum(total)

@@ -18,12 +18,15 @@ from lib.icl import (
     centred_heads_risk,
     debiased_descent,
     heads_risk,
+    kernel_best_values,
+    kernel_pair,
     long_prompt_coefficient,
     long_prompt_covariance,
     pair_participation,
     pair_quadrature_error,
     pair_score_error,
     pair_statistics,
+    query_risk,
     several_tasks_law,
 )
 from lib.statistics import comparison_quantile, standard_error
@@ -371,3 +374,86 @@ def test_tasks_and_heads_that_do_not_fit_are_refused():
         heads_risk(LinearRegression(np.eye(2)), key, np.ones(2), 1.0)
     with pytest.raises(ValueError, match="H ≥ 1"):
         best_values(LinearRegression(np.eye(2)), np.zeros(0), 1.0)
+
+
+# --- other kernels, and other matrices --------------------------------------------------------------------
+
+
+def identity(x):
+    return x
+
+
+def square(x):
+    """Logarithm of (1 + x/2)², with a zero at -2."""
+    return 2 * jnp.log(jnp.abs(1 + x / 2))
+
+
+def shifted_tanh(x):
+    return jnp.log1p(jnp.tanh(x))
+
+
+def test_kernel_pair_of_an_exponential_is_that_of_a_softmax():
+    a, b = 1.0, -0.6
+    found = kernel_pair(identity, a, b, L40)
+    c, error = pair_statistics(a, b, L40)
+    means = np.asarray([a, b]) * (1 - participation(np.asarray([a, b]), L40))
+    np.testing.assert_allclose(found.participation, c, rtol=1e-10)
+    np.testing.assert_allclose(found.means, means, rtol=1e-10)
+    np.testing.assert_allclose(found.product, error + a * means[1] + b * means[0] - a * b, rtol=1e-9)
+
+
+@pytest.mark.parametrize("log_kernel", [square, shifted_tanh, jax.nn.log_sigmoid])
+def test_kernel_pairs_agree_with_monte_carlo(log_kernel):
+    rng = np.random.default_rng(9)
+    g = rng.normal(size=(20_000, 12))
+    first, second = (np.exp(log_kernel(tilt * g)) for tilt in (1.2, -0.7))
+    first, second = (each / each.sum(axis=1, keepdims=True) for each in (first, second))
+    mean, other = (np.sum(each * g, axis=1) for each in (first, second))
+    samples = np.stack([np.sum(first * second, axis=1), mean * other, mean, other], axis=1)
+    found = kernel_pair(log_kernel, 1.2, -0.7, np.log(12))
+    expected = np.asarray([found.participation, found.product, *found.means])
+    deviations = (samples.mean(axis=0) - expected) / standard_error(samples)
+    assert np.abs(deviations).max() < comparison_quantile(12)
+    np.testing.assert_allclose(found.total, 1, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("log_kernel", "omega", "mu", "risk"), [(square, 0.2844, 1.768, 0.238341), (shifted_tanh, 0.1434, 3.447, 0.239383)]
+)
+def test_best_values_of_pairs_with_other_kernels(log_kernel, omega, mu, risk):
+    """Both beat linear attention, 0.239785, on the published task."""
+    found, half = kernel_best_values(published(), log_kernel, np.array([omega, -omega]), L40)
+    np.testing.assert_allclose(found, [mu, -mu], rtol=1e-3)
+    assert abs(2 * half - risk) < 1e-6
+
+
+def test_query_risk_of_multiples_of_the_identity_is_that_of_pairs():
+    task, omega, mu, log_length = published(), np.array([0.3, -0.3]), np.array([2.0, -1.0]), L40
+    query = 2.0 * np.eye(5)[0]
+    own, mixed = (pair_statistics(0.6, b, log_length) for b in (0.6, -0.6))
+    noise = np.asarray(
+        [[0.2 * s.score_error + 0.9 * s.participation for s in row] for row in ((own, mixed), (mixed, own))]
+    )
+    missing = 1 - mu @ omega
+    bias = 0.2 * 4 * (missing**2 + 2 * missing * (mu @ omega) * own.participation)
+    desired = 0.5 * (0.1 + bias + mu @ noise @ mu)
+    found = query_risk(task, omega[:, None, None] * np.eye(5), mu, query, log_length)
+    np.testing.assert_allclose(found, desired, rtol=1e-8)
+
+
+def test_query_risk_agrees_with_monte_carlo():
+    """Two matrices that do not commute with each other or with the covariance; their scores correlate negatively."""
+    rng = np.random.default_rng(3)
+    root = np.array([[1.0, 0.0, 0.0], [0.4, 0.8, 0.0], [-0.2, 0.3, 0.6]])
+    task = LinearRegression(root @ root.T, task_scale=0.9, noise_std=0.4)
+    matrices = np.stack([0.4 * np.eye(3) + 0.2 * rng.normal(size=(3, 3)), -0.5 * np.eye(3)])
+    mu, query, n, length = np.array([1.3, -0.8]), np.array([0.8, -0.5, 1.1]), 60_000, 8
+    w = 0.9 * rng.normal(size=(n, 3))
+    x = rng.normal(size=(n, length, 3)) @ root.T
+    y = np.einsum("nld,nd->nl", x, w) + 0.4 * rng.normal(size=(n, length))
+    weights = np.exp(np.einsum("nld,hd->hnl", x, matrices @ query))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    target = w @ query + 0.4 * rng.normal(size=n)
+    squares = (np.einsum("h,hnl,nl->n", mu, weights, y) - target) ** 2 / 2
+    expected = query_risk(task, matrices, mu, query, np.log(length))
+    assert abs(squares.mean() - expected) < comparison_quantile(1) * standard_error(squares)

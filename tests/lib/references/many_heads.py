@@ -9,7 +9,7 @@ With u = e^s, v = e^t, A = e^{ag}, B = e^{bg}, g ~ N(0, 1), φ = E e^{-uA - vB},
 without Stein's identity, which the library uses. The factors are computed by mpmath at 40 digits. Their products are
 sums of integers of `BITS` binary digits, one scale per row, so that no sum rounds before the last step.
 
-    python tests/lib/references/many_heads.py     (ten minutes)
+    python tests/lib/references/many_heads.py     (five minutes)
 """
 
 import json
@@ -77,10 +77,11 @@ def products(left, right):
 def integrals(a, b, log_length, resolution):
     """Return C and G̃ at one point."""
     with mp.workdps(DIGITS):
-        return _integrals(a, b, log_length, *resolution)
+        return _integrals(a, b, log_length, resolution)
 
 
-def _integrals(a, b, log_length, level_step, phase_step, reach, drop):
+def _integrals(a, b, log_length, resolution):
+    level_step, phase_step, reach, drop = resolution
     largest = math.sqrt(2 * log_length)
     typical = sum(min(x**2 / 2, abs(x) * (largest + 1)) for x in (a, b))
     levels = []
