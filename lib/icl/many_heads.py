@@ -413,7 +413,7 @@ _RADII, _RADIUS_DROP = 40, 34.0
 def heads_risk(
     task: LinearRegression,
     omega: Float[Array, " h"] | Float[np.ndarray, " h"],
-    mu: Float[Array, " h"] | Float[np.ndarray, " h"],
+    mu: Float[Array, " k"] | Float[np.ndarray, " k"],
     log_length: Scalar,
 ) -> Float[Array, ""]:
     """Return `½ E (ŷ - y)²` of the sum of H softmax heads, head h with scores `ω_h ⟨x_l, x_q⟩` and values `μ_h y_l`.
@@ -500,7 +500,7 @@ def best_values(
 def centred_heads_risk(
     task: LinearRegression,
     omega: Float[Array, " h"] | Float[np.ndarray, " h"],
-    mu: Float[Array, " h"] | Float[np.ndarray, " h"],
+    mu: Float[Array, " k"] | Float[np.ndarray, " k"],
     log_length: Scalar,
 ) -> Float[Array, ""]:
     """Return the risk of heads from whose softmax weights 1/L is subtracted: values μ_h Σ_l (p_l - 1/L) y_l.
@@ -718,9 +718,12 @@ def _head_moments(task: LinearRegression, dimension: int, omega, log_length):
 
 _PAIR_RADII = 24
 _SHORT = math.log(300.0)  # up to this length the best key is searched among all, beyond it near 0
-_SCAN, _FIT = 16, 10  # keys that are compared first, and those of the polynomial that is minimised
+_FIT = 12  # keys that are compared first, and those of the polynomial that is minimised
 _POINTS = np.cos(np.pi * (np.arange(_FIT) + 0.5) / _FIT)
 _TO_POWERS = np.linalg.inv(np.vander(_POINTS))
+# least squares for h where ω⁴ h is known at nodes ω² that are proportional to the points plus one
+_NEAR_ZERO = ((_POINTS + 1) / 2) ** 2
+_TO_REST = np.linalg.pinv(_NEAR_ZERO[:, None] * np.vander(_POINTS, 8)) * _NEAR_ZERO
 
 
 def best_pair(
@@ -746,21 +749,16 @@ def best_pair(
     Source: derived here. Transformations: jit, vmap; grad of the risk.
     """
     dimension, log_length = _identity("best_pair", task), _exact("best_pair", log_length)[0]
-    return _best_pair(task, dimension, log_length)
-
-
-@partial(jax.jit, static_argnums=1)
-def _best_pair(task: LinearRegression, dimension: int, log_length: Float[Array, ""]):
     known = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
     log_length = jnp.where(known, log_length, 1.0)
     searched = jax.tree.map(jax.lax.stop_gradient, task), jax.lax.stop_gradient(log_length)
     omega = jax.lax.stop_gradient(_best_key(searched[0], dimension, searched[1]))
-    gain, excess = _pair_excess(task, dimension, omega, log_length)
+    [gain], [excess] = _pair_excess(task, dimension, omega[None], log_length)
     power = task.task_scale**2 * dimension
     alone = log_length == 0
     value = jnp.where(alone, 0.0, gain / (2 * omega))
     risk = 0.5 * (task.noise_std**2 + jnp.where(alone, power, excess * jnp.exp(-log_length)))
-    return tuple(jnp.where(known, each, jnp.nan) for each in (omega, value, risk))
+    return jnp.where(known, omega, jnp.nan), jnp.where(known, value, jnp.nan), jnp.where(known, risk, jnp.nan)
 
 
 def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, ""]) -> Float[Array, ""]:
@@ -775,23 +773,19 @@ def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, "
     stretch = 1 / (1 + (dimension + ratio) * inverse)
     start = power * dimension * (dimension + 1 + ratio) * stretch
     slope = 4 * power * dimension * (dimension + 2) * (1 - inverse) * inverse * stretch**2
-    widest = 0.2 / (dimension + 4)
-    single = jnp.zeros_like(log_length)
+    widest = 0.3 / (dimension + 4)
+    largest = 0.98 * LARGEST_TILT / (dimension**0.5 + jnp.sqrt(2 * (_RADIUS_DROP + log_length)))
 
     def excess(keys):
-        return jax.lax.map(lambda omega: _pair_excess(task, dimension, omega, log_length)[1], keys)
-
-    def around_best():
-        largest = 0.98 * LARGEST_TILT / (dimension**0.5 + jnp.sqrt(2 * (_RADIUS_DROP + log_length)))
-        logs = jnp.linspace(0.5 * jnp.log(leading) - 1.0, jnp.log(largest), _SCAN)
-        values = excess(jnp.exp(logs))
-        best = jnp.nanargmin(values)
-        return logs[jnp.maximum(best - 1, 0)], logs[jnp.minimum(best + 1, _SCAN - 1)]
+        return _pair_excess(task, dimension, keys, log_length)[1]
 
     short = log_length <= _SHORT
-    low, high = jax.lax.cond(short, around_best, lambda: (single, single + widest))
+    scan = jnp.linspace(0.5 * jnp.log(leading) - 1.0, jnp.log(largest), _FIT)
+    best = jnp.nanargmin(excess(jnp.where(short, jnp.exp(scan), 1e-3)))
+    low = jnp.where(short, scan[jnp.maximum(best - 1, 0)], 0.0)
+    high = jnp.where(short, scan[jnp.minimum(best + 1, _FIT - 1)], widest)
     nodes = low + (high - low) * (_POINTS + 1) / 2
-    values = excess(jnp.where(short, jnp.exp(nodes), jnp.sqrt(jnp.maximum(nodes, 0))))
+    values = excess(jnp.where(short, jnp.exp(nodes), jnp.sqrt(jnp.abs(nodes))))
 
     fit = _TO_POWERS @ (values / start)
     grid = np.linspace(-1, 1, 401)
@@ -804,7 +798,7 @@ def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, "
     key = jnp.exp(low + (high - low) * (place + 1) / 2)
 
     square = jnp.where(short, 1.0, nodes)
-    rest = _TO_POWERS @ ((values - start + slope * square) / square**2)
+    rest = _TO_REST @ ((values - start + slope * square) / square**2)
     change = jnp.polyder(rest) * 2 / widest
     squared = leading
     for _ in range(12):
@@ -813,20 +807,24 @@ def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, "
     return jnp.where(short, key, jnp.sqrt(squared))
 
 
-def _pair_excess(task: LinearRegression, dimension: int, omega, log_length):
-    """The gain β of the best values and `L (2R - s²)`, at a key ω > 0."""
-    radius, weight = _lengths(dimension, omega, log_length, _PAIR_RADII)
-    tilts = omega * radius
-    power = task.task_scale**2
-    length = jnp.exp(log_length)
-    at = jnp.maximum(tilts, 1e-7)
-    gaps = jnp.vectorize(_gap_statistics)(at, -at, log_length)
+@partial(jax.jit, static_argnums=1)
+def _pair_excess(task: LinearRegression, dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""]):
+    """The gain β of the best values and `L (2R - s²)`, at keys ω > 0."""
+    power, length = task.task_scale**2, jnp.exp(log_length)
     rest = power * (dimension - 1) + task.noise_std**2
-    noise = 0.5 * length * ((power * gaps[1] + rest * gaps[0]) * radius**2 @ weight)
-    shrinkage = length * (score_statistics(tilts**2, log_length).participation * radius**2 @ weight)
-    curvature = power * (dimension - 2 * shrinkage / length) + noise / length
-    gain = power * (dimension - shrinkage / length) / curvature
-    return gain, power * (dimension * noise - power * shrinkage**2 / length) / curvature
+
+    def at(omega):
+        radius, weight = _lengths(dimension, omega, log_length, _PAIR_RADII)
+        tilts = jnp.maximum(omega * radius, 1e-7)
+        gaps = jnp.vectorize(_gap_statistics)(tilts, -tilts, log_length)
+        noise = 0.5 * length * ((power * gaps[1] + rest * gaps[0]) * radius**2 @ weight)
+        single = score_statistics(tilts**2, log_length)
+        shrinkage = length * (single.participation * radius**2 @ weight)
+        curvature = power * (dimension - 2 * shrinkage / length) + noise / length
+        gain = power * (dimension - shrinkage / length) / curvature
+        return gain, power * (dimension * noise - power * shrinkage**2 / length) / curvature
+
+    return jax.lax.map(at, keys)
 
 
 # --- other kernels, and other matrices --------------------------------------------------------------------
@@ -935,7 +933,7 @@ def kernel_best_values(
         jnp.broadcast_to(x, (first.size, radius.size)).ravel()
         for x in (omega[first][:, None] * radius, omega[second][:, None] * radius)
     ]
-    found = jax.lax.map(lambda pair: kernel_pair(log_kernel, *pair, log_length), tuple(places))
+    found = jax.lax.map(lambda pair: kernel_pair(log_kernel, pair[0], pair[1], log_length), tuple(places))
     shape = (first.size, radius.size)
     power = task.task_scale**2
     terms = power * found.product + (power * (dimension - 1) + task.noise_std**2) * found.participation
