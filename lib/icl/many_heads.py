@@ -655,7 +655,7 @@ def _identity(owner: str, task: LinearRegression) -> int:
     for name in ("cov", "query_cov"):
         matrix = getattr(task, name)
         eye = np.eye(task.dimension)
-        if is_concrete(matrix) and (np.shape(matrix) != eye.shape or np.abs(matrix - eye).max() > 1e-12):
+        if is_concrete(matrix) and (matrix.shape != eye.shape or np.abs(np.asarray(matrix) - eye).max() > 1e-12):
             raise ValueError(
                 f"`{owner}(task=...)` needs a task whose {name} is the identity, because only then do all heads see "
                 f"the same scores. Got {np.asarray(matrix)}."

@@ -22,6 +22,7 @@ from lib.icl import (
     kernel_pair,
     long_prompt_coefficient,
     long_prompt_covariance,
+    many_heads,
     pair_participation,
     pair_quadrature_error,
     pair_score_error,
@@ -303,12 +304,21 @@ def test_slopes_of_the_best_risk_are_finite_and_right():
 
 @pytest.mark.parametrize(
     ("length", "key"),
-    [(10, 1.149), (20, 0.552), (40, 0.451), (80, 0.420), (160, 0.407), (640, 0.3988), (2560, 0.3967), (1e12, 0.39606)],
+    [
+        (10, 1.149),
+        (20, 0.552),
+        (40, 0.451),
+        (80, 0.420),
+        (160, 0.407),
+        (640, 0.3988),
+        (2560, 0.3967),
+        (1e12, np.sqrt(12 / 76.5)),
+    ],
 )
 def test_best_pair_has_its_known_keys(length, key):
-    """ω √L to all printed digits, on both sides of the length at which the search changes."""
+    """ω √L, on both sides of the length at which the search changes; the last has its limit `√(12/(9 · 8.5))`."""
     omega, mu, risk = best_pair(published(), np.log(length))
-    assert abs(omega * np.sqrt(length) - key) < (6e-4 if length < 500 else 6e-5)
+    assert abs(omega * np.sqrt(length) - key) < (6e-4 if length < 500 else 6e-5 if length < 1e4 else 1e-6)
     assert risk < debiased_descent(published(), np.log(length))[1] or length > 1e6
     if length <= 160:
         heads = np.array([omega, -omega])
@@ -326,9 +336,11 @@ def test_best_pair_of_the_published_task():
     np.testing.assert_allclose(risk, 0.55, rtol=1e-12)
 
 
-def test_searches_of_the_best_pair_agree_where_they_meet():
-    below, above = (float(best_pair(published(), np.log(length))[0] * np.sqrt(length)) for length in (299.9, 300.1))
-    assert abs(below / above - 1) < 1e-5
+def test_searches_of_the_best_pair_agree_where_they_meet(monkeypatch):
+    """To the accuracy that is promised for ω."""
+    short = float(best_pair(published(), np.log(300.0))[0])
+    monkeypatch.setattr(many_heads, "_SHORT", 0.0)
+    assert abs(float(best_pair(published(), np.log(300.0))[0]) / short - 1) < 1e-5
 
 
 def test_debiased_descent_is_the_limit_of_small_keys():
