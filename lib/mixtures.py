@@ -410,9 +410,14 @@ def denoising_excess(
 
 
 class GatedScore(eqx.Module):
-    """The score `f(x) = ⟨w, x⟩ + b + r σ(s_0 + ⟨s, x⟩)`, as which a head reads labelled tokens of a mixture.
+    """The score `f(x) = ⟨w, x⟩ + b + r σ(s_0 + ⟨s, x⟩)`: the output of a head on labelled tokens of a mixture.
 
-    `slope` w and `gate_slope` s have shape (d,); `intercept` b, `height` r and `gate_offset` s_0 have shape ().
+    Args:
+      slope: w, shape (d,).
+      intercept: b, shape ().
+      height: r, shape ().
+      gate_slope: s, shape (d,).
+      gate_offset: s_0, shape ().
     """
 
     slope: Float[Array, " d"] = eqx.field(converter=as_float)
@@ -422,7 +427,16 @@ class GatedScore(eqx.Module):
     gate_offset: Float[Array, ""] = eqx.field(converter=as_float)
 
     def __call__(self, token: Float[Array, " d"]) -> Float[Array, ""]:
-        """Return f(x), the estimated log-odds of the label +1."""
+        """Return f(x), the estimated log-odds of the label +1.
+
+        Args:
+          token: x, shape (d,).
+
+        Returns:
+          f(x), shape ().
+
+        Transformations: jit, vmap, grad.
+        """
         gate = jax.nn.sigmoid(self.gate_offset + self.gate_slope @ token)
         return self.slope @ token + self.intercept + self.height * gate
 
