@@ -59,7 +59,7 @@ class ScoreMixture(eqx.Module):
         """Distance from one node to the next; negative where the key points away from k*."""
         return self.scores[1] - self.scores[0]
 
-    def resolves(self, steepness: float) -> Bool[Array, ""]:
+    def resolves(self, steepness: float | Float[Array, ""]) -> Bool[Array, ""]:
         """Return whether the grid integrates a function of a score with edges of width 1/`steepness` to the last
         digits.
 

@@ -108,7 +108,9 @@ def risk_of_overlaps():
 
 
 def channel(label):
-    return prox.Channel(jnp.asarray(SCORES), jnp.asarray([0.4, 0.9, -0.6]), jnp.asarray(0.7), jnp.asarray(0.5), label)
+    return prox.Channel(
+        jnp.asarray(SCORES), jnp.asarray([0.4, 0.9, -0.6]), jnp.asarray(0.7), jnp.asarray(0.5), jnp.asarray(label)
+    )
 
 
 def average(model, snr, method):
