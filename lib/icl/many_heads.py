@@ -254,7 +254,7 @@ def _factors(tilt, s, g, *, largest: int) -> _Factors:
     return _Factors(-jnp.expm1(-size), kept, tuple(powers), tuple(log_scales))
 
 
-def _log_phi(lost: Float[Array, "n k"]) -> Float[Array, "n k"]:
+def _log_phi(lost: Float[Array, "..."]) -> Float[Array, "..."]:
     """`log φ` from 1 - φ; where φ is below rounding every integrand is, too."""
     return jnp.log1p(-jnp.minimum(lost, 1 - 1e-16))
 

@@ -54,7 +54,7 @@ def pairs(float64):
     return np.asarray(values.participation), np.asarray(values.score_error), np.asarray(scale)
 
 
-def trapezoid(a, b, log_length, *, step=0.29, reach=9.5, drop=33.0):
+def trapezoid(a, b, log_length, *, step=0.33, reach=9.0, drop=30.0):
     """C and G̃ by NumPy on grids of their own; Stein's identity, without which float64 cancels, is left to mpmath."""
     largest = np.sqrt(2 * log_length)
     depth = drop + 2 * log_length + sum(min(x**2 / 2, abs(x) * (largest + 1)) for x in (a, b))
@@ -72,7 +72,7 @@ def trapezoid(a, b, log_length, *, step=0.29, reach=9.5, drop=33.0):
     s, t = levels(a), levels(b)
     places = (a, b, a + b, 2 * a, 2 * b, 0)
     low, high = max(min(places) - reach, -largest - reach), min(max(places) + reach, largest + reach)
-    h = min(0.22, 0.29 / max(abs(a), abs(b)))
+    h = min(0.25, 0.33 / max(abs(a), abs(b)))
     g = low + h * np.arange(np.ceil((high - low) / h) + 1)
     half = np.sqrt(h / np.sqrt(2 * np.pi)) * np.exp(-(g**2) / 4)
 
