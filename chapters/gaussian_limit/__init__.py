@@ -1,1 +1,1 @@
-"""An infinite Gaussian prompt is linear attention; finite prompts and other laws depart from it."""
+"""Softmax attention on Gaussian tokens: linear for infinite prompts, and how finite prompts and other tokens differ."""

@@ -1,4 +1,4 @@
-"""Finite Gaussian prompts, each asked the same growing queries."""
+"""Outputs of finite Gaussian prompts for the same growing queries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from lib.measures import Gaussian, GaussianMixture, empirical
 
 
 class Keys(NamedTuple):
-    """One key a simulation of the chapter."""
+    """One key per simulation of the chapter."""
 
     lemma: PRNGKeyArray
     response: PRNGKeyArray
@@ -29,26 +29,26 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, all from `seed`."""
+    """Return the keys of the chapter, all derived from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def query_ray() -> QueryRay:
-    """One head on Gaussian tokens: three dimensions, two outputs, nothing symmetric, nothing centred."""
+    """Return a head on Gaussian tokens: three dimensions, two outputs, no symmetry, tokens not centred."""
     params = Attention([[0.9, 0.3, -0.2], [-0.4, 0.7, 0.1], [0.2, 0.1, 0.8]], [[1.0, 0.5, -0.3], [-0.2, 0.8, 0.6]])
     gaussian = Gaussian([0.5, -0.3, 0.2], [[1.0, 0.4, -0.2], [0.4, 0.8, 0.3], [-0.2, 0.3, 0.6]])
     return QueryRay.through(params, gaussian, jnp.asarray([1.0, 0.6, 0.3]))
 
 
-def query_law() -> Gaussian:
-    """Queries: not centred, in no direction alike."""
+def query_distribution() -> Gaussian:
+    """Return the distribution of the queries, which is not centred and not isotropic."""
     return Gaussian([0.3, -0.2, 0.4], [[2.0, 0.5, -0.3], [0.5, 1.5, 0.4], [-0.3, 0.4, 1.0]])
 
 
 def two_clusters(gaussian: Gaussian) -> GaussianMixture:
-    """Tokens in two clusters, of unequal weight, with the mean and the covariance of `gaussian` and another law."""
+    """Return a mixture of two clusters of unequal weight with the mean and the covariance of `gaussian`."""
     weights, spread = jnp.asarray([0.3, 0.7]), 0.9
-    # the clusters lie apart along Γe₁, with the share `spread²` of the first variance: what is left is a covariance
+    # The centres differ along Γe₁ and have the fraction `spread²` of the first variance; the rest is a covariance.
     along = spread * gaussian.cov[0] / jnp.sqrt(gaussian.cov[0, 0])
     means = gaussian.mean + jnp.outer(jnp.sqrt(weights[::-1] / weights) * jnp.asarray([1.0, -1.0]), along)
     covs = jnp.broadcast_to(gaussian.cov - jnp.outer(along, along), (2, *gaussian.cov.shape))
@@ -57,7 +57,7 @@ def two_clusters(gaussian: Gaussian) -> GaussianMixture:
 
 @dataclass(frozen=True)
 class Responses:
-    """Of prompts of one length: response and `Σ p²` of the weights a prompt and a query, largest token a prompt."""
+    """Prompts of one length: response and `Σ p²` of the weights for each query, and the largest token."""
 
     taus: Float[np.ndarray, " queries"]
     response: Float[np.ndarray, "prompts queries"]
@@ -66,21 +66,21 @@ class Responses:
 
 
 def query_sizes(largest: float, n: int) -> Float[Array, " queries"]:
-    """`n` sizes τ from 0 to the largest."""
+    """Return `n` query sizes τ from 0 to `largest`."""
     return jnp.linspace(0.0, largest, n)
 
 
-def respond(
+def simulate_responses(
     ray: QueryRay, taus: Float[Array, " queries"], counts: Mapping[int, int], *, key: PRNGKeyArray
 ) -> dict[int, Responses]:
-    """By length: that many prompts as `counts` says, each asked the queries of all sizes."""
+    """Return, for each length, the responses of `counts[length]` prompts to queries of all sizes."""
     return {length: _respond(ray, taus, length, count, key=jr.fold_in(key, length)) for length, count in counts.items()}
 
 
 def _respond(
     ray: QueryRay, taus: Float[Array, " queries"], length: int, prompts: int, *, key: PRNGKeyArray
 ) -> Responses:
-    """Prompts of `length` Gaussian tokens, each asked all queries; memory stays near one long prompt's."""
+    """Return the responses of prompts of `length` Gaussian tokens; the memory is that of one long prompt."""
 
     def one_prompt(index):
         prompt = empirical(ray.gaussian, length, key=jr.fold_in(key, index))
@@ -97,5 +97,5 @@ def _respond(
 
 
 def well_sampled(responses: Mapping[int, Responses]) -> dict[int, Responses]:
-    """The lengths with prompts enough to test; the budget of tokens leaves at least one."""
-    return {length: these for length, these in responses.items() if len(these.response) >= ENOUGH_PROMPTS}
+    """Return the lengths with enough prompts for a test; the budget of tokens leaves at least one."""
+    return {length: sample for length, sample in responses.items() if len(sample.response) >= ENOUGH_PROMPTS}

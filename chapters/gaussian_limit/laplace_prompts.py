@@ -1,4 +1,4 @@
-"""Prompts of Laplace tokens before, near and beyond the pole, and how their outputs grow and spread with the length."""
+"""Growth and spread of the outputs of Laplace prompts with the length, below, near and beyond the pole."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -16,25 +16,25 @@ from lib.batching import map_batched
 from lib.measures import Laplace, empirical
 from lib.statistics import standard_error, weighted_slope
 
-# Where the three panels are taken, in units of the pole 1/b.
+# Tilts of the three panels, in units of the pole 1/b.
 INSIDE, BETWEEN, BEYOND = 0.4, 0.8, 2.5
 
 # Outputs of all prompts of one length, by tilt.
 ByTilt = Mapping[float, Float[np.ndarray, " prompts"]]
 
 
-def simulate(counts: Mapping[int, int], *, key: PRNGKeyArray) -> dict[int, ByTilt]:
-    """By length: outputs for Laplace tokens of scale 1, of that many prompts as `counts` says."""
+def simulate_outputs(counts: Mapping[int, int], *, key: PRNGKeyArray) -> dict[int, ByTilt]:
+    """Return, for each length, the outputs of `counts[length]` prompts of Laplace tokens of scale 1."""
     return {length: _outputs(length, count, key=jr.fold_in(key, length)) for length, count in counts.items()}
 
 
 def _outputs(length: int, prompts: int, *, key: PRNGKeyArray) -> ByTilt:
-    """Outputs for Laplace tokens of scale 1, by tilt; the three tilts are asked of the same prompts."""
-    law = Laplace([1.0])
+    """Return outputs for Laplace tokens of scale 1, by tilt; the three tilts share their prompts."""
+    distribution = Laplace([1.0])
     tilts = (INSIDE, BETWEEN, BEYOND)
 
     def one(index):
-        prompt = empirical(law, length, key=jr.fold_in(key, index))
+        prompt = empirical(distribution, length, key=jr.fold_in(key, index))
         return jax.vmap(lambda tilt: attend(unit_head(), prompt, tilt[None])[0])(jnp.asarray(tilts))
 
     outputs = np.asarray(map_batched(one, jnp.arange(prompts), size=length))
@@ -50,24 +50,24 @@ class Growth(NamedTuple):
 
 
 def growth(outputs: Mapping[int, ByTilt], tilt: float) -> Growth:
-    """Fitted to the long prompts."""
-    kept = _long(outputs, tilt)
-    x, means = np.log(list(kept)), np.asarray([values.mean() for values in kept.values()])
-    errors = np.asarray([standard_error(values) for values in kept.values()])
+    """Return the growth of the mean output, fitted to long prompts."""
+    fitted = _long(outputs, tilt)
+    x, means = np.log(list(fitted)), np.asarray([values.mean() for values in fitted.values()])
+    errors = np.asarray([standard_error(values) for values in fitted.values()])
     return Growth(*weighted_slope(x, means, errors), float(np.average(means - x, weights=errors**-2)))
 
 
 def spread_exponent(outputs: Mapping[int, ByTilt], tilt: float) -> tuple[float, float]:
-    """Slope in ln L of the log of the mean absolute deviation, and its standard error by the delta method."""
-    kept = _long(outputs, tilt)
-    spreads, errors = np.transpose([mean_absolute_deviation(values) for values in kept.values()])
-    return weighted_slope(np.log(list(kept)), np.log(spreads), errors / spreads)
+    """Return the slope in ln L of the log of the mean absolute deviation, and its standard error (delta method)."""
+    fitted = _long(outputs, tilt)
+    spreads, errors = np.transpose([mean_absolute_deviation(values) for values in fitted.values()])
+    return weighted_slope(np.log(list(fitted)), np.log(spreads), errors / spreads)
 
 
 def mean_absolute_deviation(values: Float[np.ndarray, " prompts"]) -> tuple[float, float]:
-    """`E |x - E x|`, and its standard error, the error of the mean it is taken around included.
+    """Return `E |x - E x|` and its standard error, including the error of the centre.
 
-    Moving the centre by ε changes it by `-ε E sign(x - E x)`, which is not zero for a skewed law.
+    Moving the centre by ε changes it by `-ε E sign(x - E x)`, which is not zero for a skewed distribution.
     """
     offsets = values - values.mean()
     deviations = np.abs(offsets)
@@ -75,6 +75,6 @@ def mean_absolute_deviation(values: Float[np.ndarray, " prompts"]) -> tuple[floa
 
 
 def _long(outputs: Mapping[int, ByTilt], tilt: float) -> dict[int, Float[np.ndarray, " prompts"]]:
-    """By length: the outputs of prompts long enough for a law in ln L, and enough for a standard error to weigh by."""
-    kept = {length: by_tilt[tilt] for length, by_tilt in outputs.items() if length >= LONG}
-    return {length: values for length, values in kept.items() if len(values) >= FITTED_PROMPTS}
+    """Return the outputs at lengths that are long enough for the fit in ln L and have enough prompts to weight it."""
+    long = {length: by_tilt[tilt] for length, by_tilt in outputs.items() if length >= LONG}
+    return {length: values for length, values in long.items() if len(values) >= FITTED_PROMPTS}

@@ -1,4 +1,4 @@
-"""How far attention is from Lemma 2.1: by rounding on the law, by the fluctuation on finite prompts."""
+"""Deviations of attention from Lemma 2.1: rounding for infinite prompts, the fluctuation for finite ones."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ RATE_TAU = 0.5
 
 @dataclass(frozen=True)
 class LemmaErrors:
-    """Relative errors on random Gaussians: of the lemma, and of linear attention, which sees `E zzᵀ = Γ + mmᵀ`."""
+    """Relative errors on random Gaussians, of the lemma and of linear attention (which has `E zzᵀ = Γ + mmᵀ`)."""
 
     dims: tuple[int, ...]
     lemma: Float[np.ndarray, " n"]
@@ -27,10 +27,13 @@ class LemmaErrors:
 
 @dataclass(frozen=True)
 class RateErrors:
-    """L times the squared errors of prompts of one length, and their mean as two theories predict it.
+    """L times the squared errors of prompts of one length, and two predictions of their mean.
 
-    `predicted` by `fluctuation`; `counted` by counting the tokens that matter: as if `L / e^{Λ(2ξ) - 2Λ(ξ)}` of them
-    were averaged, each with the tilted covariance.
+    Attributes:
+      length: tokens per prompt.
+      errors: L times the squared error of each prompt.
+      predicted: the prediction of `fluctuation`.
+      counted: the prediction if `L / e^{Λ(2ξ) - 2Λ(ξ)}` tokens were averaged, each with the tilted covariance.
     """
 
     length: int
@@ -39,11 +42,11 @@ class RateErrors:
     counted: float
 
 
-def try_lemma(gaussians: int, *, key: PRNGKeyArray) -> LemmaErrors:
-    """`attend` against `V(m + ΓUz)` in NumPy, on random Gaussians of every rank."""
+def simulate_lemma_errors(gaussians: int, *, key: PRNGKeyArray) -> LemmaErrors:
+    """Compare `attend` with `V(m + ΓUz)` in NumPy, on random Gaussians of every rank."""
     dims = (1, 2, 5)
     normals = np.asarray(jr.normal(key, (len(dims), gaussians, 3 * max(dims) + 2, max(dims))))
-    errors = [_lemma_errors(these[:, : 3 * d + 2, :d]) for d, these in zip(dims, normals, strict=True)]
+    errors = [_lemma_errors(block[:, : 3 * d + 2, :d]) for d, block in zip(dims, normals, strict=True)]
     lemma, linear = (np.concatenate([error[case] for error in errors]) for case in (0, 1))
     return LemmaErrors(dims, lemma, linear)
 
@@ -62,12 +65,12 @@ def _lemma_errors(normals: Float[np.ndarray, "n entries d"]) -> tuple[np.ndarray
     slope = np.einsum("nij,njk,nkl,nl->ni", value, cov, bilinear, query)
     size = np.linalg.norm(constant, axis=1) + np.linalg.norm(slope, axis=1)
     uncentred = slope + constant * np.einsum("nj,njk,nk->n", mean, bilinear, query)[:, None]
-    lemma, linear = (np.linalg.norm(outputs - says, axis=1) / size for says in (constant + slope, uncentred))
+    lemma, linear = (np.linalg.norm(outputs - theory, axis=1) / size for theory in (constant + slope, uncentred))
     return lemma, linear
 
 
-def measure_rate(ray: QueryRay, length: int, prompts: int, *, key: PRNGKeyArray) -> RateErrors:
-    """L · squared error of finite prompts around the lemma, beside `tr fluctuation`."""
+def simulate_rate_errors(ray: QueryRay, length: int, prompts: int, *, key: PRNGKeyArray) -> RateErrors:
+    """Return L · squared error of finite prompts around the lemma, with two predictions of its mean."""
     query = ray.queries(RATE_TAU)
     limit = attend(ray.params, ray.gaussian, query)
 

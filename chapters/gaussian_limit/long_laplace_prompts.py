@@ -1,4 +1,4 @@
-"""Laplace prompts between half the pole and the pole, too long to be drawn token by token: the rate of the error."""
+"""Rate of the error of Laplace prompts between half the pole and the pole, for prompts too long to sample fully."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -14,16 +14,16 @@ from chapters.gaussian_limit.laplace_prompts import BETWEEN
 from companion import Alternative, Claim
 from lib.statistics import comparison_quantile, quantile_error
 
-# ln L of the prompts; how many there are of each, and how many of their largest tokens are drawn.
+# ln L of the prompts; number of prompts of each length, and number of their largest tokens that are sampled.
 FAR = (50.0, 200.0)
 FAR_PROMPTS, LARGEST = 4000, 2000
 
-# By ln L: how far the output of each prompt is from its limit, times L^{1-ξ}.
+# For each ln L: the errors of the outputs, times L^{1-ξ}.
 FarErrors = Mapping[float, Float[np.ndarray, " prompts"]]
 
 
-def simulate_far(*, key: PRNGKeyArray) -> FarErrors:
-    """Errors, times L^{1-ξ}, of prompts of the lengths FAR at the tilt BETWEEN, for Laplace tokens of scale 1."""
+def simulate_errors(*, key: PRNGKeyArray) -> FarErrors:
+    """Return errors, times L^{1-ξ}, of prompts of the lengths FAR at ξ = BETWEEN, for Laplace tokens of scale 1."""
     return {
         log_length: scaled_errors(log_length, FAR_PROMPTS, key=jr.fold_in(key, index))
         for index, log_length in enumerate(FAR)
@@ -31,7 +31,7 @@ def simulate_far(*, key: PRNGKeyArray) -> FarErrors:
 
 
 def scaled_errors(log_length: float, prompts: int, *, key: PRNGKeyArray) -> Float[np.ndarray, " prompts"]:
-    """`L^{1-ξ} (T - Λ'(ξ))` at ξ = BETWEEN, from the LARGEST tokens of each prompt and the two moments of the others.
+    """Return `L^{1-ξ} (T - Λ'(ξ))` at ξ = BETWEEN, from the LARGEST tokens and two moments of the other tokens.
 
     The largest of L Laplace tokens are `ln(L/2) - ln Γ_j`, with Γ_j the arrival times of a Poisson process, up to
     relative errors of LARGEST/L. The sum over all other tokens is nearly normal.
@@ -47,7 +47,7 @@ def _scaled_errors(log_length: float, prompts: int, key: PRNGKeyArray) -> Float[
     arrivals = jnp.cumsum(jr.exponential(arrival_key, (prompts, LARGEST)), axis=1)
     tokens = log_length - np.log(2) - jnp.log(arrivals)
     weights = jnp.exp(xi * tokens - log_length)  # over L
-    # all other tokens are below the last of these; their mean is the mean of all less that of the tokens above it
+    # All other tokens are below the last of these; their mean is the mean of all minus the mean of the tokens above it.
     edge = tokens[:, -1] - limit
     above = jnp.exp((xi - 1) * tokens[:, -1]) / (2 * (1 - xi))
     spread = jnp.sqrt(jnp.exp((2 * xi - 1) * tokens[:, -1] - log_length) / (2 * (2 * xi - 1)))
@@ -59,7 +59,7 @@ def _scaled_errors(log_length: float, prompts: int, key: PRNGKeyArray) -> Float[
 
 
 def far_growth(errors: FarErrors) -> tuple[float, float]:
-    """Growth of the median of |error| with each unit of ln L, between the two lengths, and its standard error."""
+    """Return the growth of the median of |error| per unit of ln L, and its standard error."""
     half = np.asarray([0.5])
     sizes = {log_length: np.abs(values) for log_length, values in errors.items()}
     near, far = (float(np.median(values)) for values in sizes.values())
@@ -69,7 +69,7 @@ def far_growth(errors: FarErrors) -> tuple[float, float]:
 
 
 def stable_median() -> float:
-    """The median of |Y|, where `(T - Λ'(ξ)) L^{1-ξ} / ln L → Y` in law at ξ = BETWEEN, for tokens of scale 1.
+    """Return the median of |Y|, where `(T - Λ'(ξ)) L^{1-ξ} / ln L → Y` in distribution at ξ = BETWEEN, scale 1.
 
     `Y = Σ_j κ Γ_j^{-ξ}`, centred, with κ = 2^{-ξ}(1 - ξ²): a stable variable of index 1/ξ, totally skewed.
     """
@@ -81,27 +81,29 @@ def stable_median() -> float:
     scale = 2**-BETWEEN * (1 - BETWEEN**2) * tail**-BETWEEN
 
     def excess(size: float) -> float:
-        below, above = (levy_stable.cdf(place, index, 1.0, scale=scale) for place in (-size, size))
+        below, above = (levy_stable.cdf(bound, index, 1.0, scale=scale) for bound in (-size, size))
         return float(above - below) - 0.5
 
     return float(brentq(excess, 1e-3, 100.0))  # pyright: ignore[reportArgumentType]
 
 
-def middle_claim(far: FarErrors) -> Claim:
-    """Between half the pole and the pole: the factor ln L of the rate."""
-    growing, std_error = far_growth(far)
+def middle_claim(errors: FarErrors) -> Claim:
+    """Claim that the rate between half the pole and the pole has a factor ln L."""
+    slope, std_error = far_growth(errors)
     return Claim(
         id="gaussian-limit-laplace-middle",
         statement=(
             f"At ξ = {BETWEEN}/b the distance of the output from its limit is of the order L^(b|ξ| - 1) ln L: its "
-            "median times L^(1 - b|ξ|) grows with each unit of ln L by b times the median of a stable variable, "
-            f"measured between ln L = {FAR[0]:g} and {FAR[1]:g} on {FAR_PROMPTS} prompts each."
+            "median times L^(1 - b|ξ|) grows with each unit of ln L by b times the median of a stable variable "
+            f"(measured: this growth, in units of b, between ln L = {FAR[0]:g} and {FAR[1]:g} on {FAR_PROMPTS} prompts "
+            "each)."
         ),
         source="derived here",
         box="laplace-regimes",
-        measured=growing,
+        measured=slope,
         expected=stable_median(),
         tolerance=comparison_quantile(1) * std_error,
         std_error=std_error,
-        alternative=Alternative("the rate had no factor ln L", 0.0),
+        reason="99.9 % quantile of a normal deviation, times the standard error",
+        alternative=Alternative("the rate has no factor ln L", 0.0),
     )

@@ -1,4 +1,4 @@
-"""Tokens of one coordinate: five laws of the same mean and variance, asked along a line; and the head U = V = 1."""
+"""Outputs of tokens of one coordinate along a line of tilts: five distributions with the same mean and variance."""
 
 from dataclasses import dataclass
 
@@ -14,15 +14,15 @@ from lib.measures import Empirical, Gaussian, GaussianMixture, Laplace, Measure,
 
 
 def unit_head() -> Attention:
-    """U = V = 1."""
+    """Return the head U = V = 1."""
     return Attention([[1.0]], [[1.0]])
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """One measure of one coordinate: `Λ`, its exact output `Λ'` and those of finite prompts, along a grid of tilts.
+class TiltCurve:
+    """One distribution of one coordinate: Λ, the exact output Λ' and outputs of finite prompts on a grid of tilts.
 
-    From `pole` on, `Λ` is infinite; for all measures but one there is none.
+    Λ is infinite from `pole` on; the pole is finite for one distribution only.
     """
 
     tilts: Float[np.ndarray, " tilts"]
@@ -32,16 +32,16 @@ class Sweep:
     pole: float
 
 
-def simulate(length: int, prompts: int, *, key: PRNGKeyArray) -> dict[str, Sweep]:
-    """The five laws, each with its own prompts."""
+def simulate_curves(length: int, prompts: int, *, key: PRNGKeyArray) -> dict[str, TiltCurve]:
+    """Return the curves of the five distributions, each with its own prompts."""
     return {
-        name: _sweep(measure, tilts_of(name), pole_of(name), length, prompts, key=jr.fold_in(key, index))
+        name: _curve(measure, tilts_of(name), pole_of(name), length, prompts, key=jr.fold_in(key, index))
         for index, (name, measure) in enumerate(one_coordinate_measures().items())
     }
 
 
 def one_coordinate_measures() -> dict[str, Measure]:
-    """Five laws of mean 0 and variance 1: linear attention cannot tell them apart."""
+    """Return five distributions of mean 0 and variance 1, for which linear attention has the same output."""
     narrow = 0.45
     gap = np.sqrt((1 - narrow**2) / 0.21)
     components = Gaussian(jnp.asarray([[0.7 * gap], [-0.3 * gap]]), jnp.full((2, 1, 1), narrow**2))
@@ -55,29 +55,29 @@ def one_coordinate_measures() -> dict[str, Measure]:
 
 
 def tilts_of(name: str) -> Float[np.ndarray, " tilts"]:
-    """Tilts from -4 to 4; for the Laplace law nine tenths of the way to its poles."""
+    """Return tilts from -4 to 4; for Laplace tokens, up to nine tenths of the pole."""
     return np.linspace(-1, 1, 61) * min(0.9 * pole_of(name), 4.0)
 
 
 def pole_of(name: str) -> float:
-    """Where `Λ` ends: at 1/b for the Laplace law, whose scale b is √½; nowhere for the others."""
+    """Return the tilt at which Λ becomes infinite: 1/b for Laplace tokens, of scale b = √½; infinity for the others."""
     return np.sqrt(2.0) if name == "Laplace" else np.inf
 
 
-def _sweep(
+def _curve(
     measure: Measure, tilts: Float[np.ndarray, " tilts"], pole: float, length: int, prompts: int, *, key: PRNGKeyArray
-) -> Sweep:
-    """`attend` with U = V = 1 on the measure and on finite prompts of it."""
+) -> TiltCurve:
+    """Return outputs of the head U = V = 1 for the infinite prompt and for finite prompts."""
     queries = jnp.asarray(tilts)[:, None]
     log_mgf = jax.jit(jax.vmap(measure.log_mgf))(queries)
     exact = jax.jit(jax.vmap(lambda query: attend(unit_head(), measure, query)[0]))(queries)
     indices = jnp.arange(prompts)
     tokens = map_batched(lambda index: measure.sample(length, key=jr.fold_in(key, index)), indices, size=length)
-    return Sweep(tilts, np.asarray(log_mgf), np.asarray(exact), np.asarray(_answers(tokens, queries)), pole)
+    return TiltCurve(tilts, np.asarray(log_mgf), np.asarray(exact), np.asarray(_outputs(tokens, queries)), pole)
 
 
 @jax.jit
-def _answers(
+def _outputs(
     prompts: Float[Array, "prompts length 1"], queries: Float[Array, "queries 1"]
 ) -> Float[Array, "prompts queries"]:
     def one_prompt(points):

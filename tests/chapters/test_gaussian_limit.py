@@ -11,13 +11,13 @@ from scipy.linalg import sqrtm
 from scipy.special import softmax
 from scipy.stats import norm
 
-from chapters.gaussian_limit.elliptical_prompts import factors, laws
-from chapters.gaussian_limit.gaussian_prompts import query_law, query_ray, respond, two_clusters
+from chapters.gaussian_limit.elliptical_prompts import elliptical_distributions, length_factors
+from chapters.gaussian_limit.gaussian_prompts import query_distribution, query_ray, simulate_responses, two_clusters
 from chapters.gaussian_limit.laplace_prompts import BETWEEN, mean_absolute_deviation
 from chapters.gaussian_limit.long_laplace_prompts import scaled_errors, stable_median
 from chapters.gaussian_limit.one_coordinate import one_coordinate_measures, tilts_of
 from chapters.gaussian_limit.parameters import Parameters
-from chapters.gaussian_limit.transport import match
+from chapters.gaussian_limit.transport import match_tilts
 from lib.attention import attend, mean_square_weight
 from lib.measures import Empirical, empirical, tilted_cov, tilted_mean
 from lib.statistics import quantile_error
@@ -54,7 +54,7 @@ def test_the_same_seed_gives_the_same_numbers(run, run_cells):
 
 def test_more_prompts_leave_the_first_as_they_were(float64):
     taus, key = jnp.linspace(0.0, 4.0, 3), jr.key(3)
-    few, more = (respond(query_ray(), taus, {10: n}, key=key)[10] for n in (5, 9))
+    few, more = (simulate_responses(query_ray(), taus, {10: n}, key=key)[10] for n in (5, 9))
     np.testing.assert_allclose(few.response, more.response[:5], rtol=1e-12)  # batches may round otherwise
 
 
@@ -76,7 +76,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 def test_weights_and_response_are_those_of_a_numpy_softmax(float64):
     ray, key = query_ray(), jr.key(1)
-    answered = respond(ray, jnp.asarray([3.0]), {50: 1}, key=key)[50]
+    answered = simulate_responses(ray, jnp.asarray([3.0]), {50: 1}, key=key)[50]
     points = np.asarray(empirical(ray.gaussian, 50, key=jr.fold_in(jr.fold_in(key, 50), 0)).points)
     query, value = 3.0 * np.asarray(ray.direction), np.asarray(ray.params.value)
     weights = softmax(points @ np.asarray(ray.params.bilinear) @ query)
@@ -102,7 +102,7 @@ def test_the_mean_of_prompts_of_two_tokens_equals_quadrature(float64, assert_mon
         quad(lambda x, t=tau: root * x * np.tanh(t * root * x / 2) / 2 * norm.pdf(x), -12, 12, points=[0])[0]
         for tau in taus
     ]
-    responses = respond(query_ray(), jnp.asarray(taus), {2: 20000}, key=jr.key(11))[2]
+    responses = simulate_responses(query_ray(), jnp.asarray(taus), {2: 20000}, key=jr.key(11))[2]
     assert_monte_carlo(responses.response, np.asarray(exact))
     assert_monte_carlo(taus * (1 - responses.squared_weights), np.asarray(exact))
 
@@ -133,17 +133,17 @@ def test_two_clusters_have_the_moments_of_the_gaussian(float64, assert_exact):
 
 @pytest.mark.parametrize("name", ["two scales", "Gaussian", "ellipsoid"])
 def test_elliptical_tokens_answer_as_long_as_the_closed_form_says(float64, name):
-    """`attend` differentiates Λ; `factors` is ψ written out."""
+    """`attend` differentiates Λ; `length_factors` is ψ written out."""
     ray, taus = query_ray(), np.asarray([0.01, 0.7, 2.5])
-    law = laws(ray.gaussian)[name]
+    law = elliptical_distributions(ray.gaussian)[name]
     answers = jax.vmap(lambda query: ray.read(attend(ray.params, law, query)))(ray.queries(taus))
-    np.testing.assert_allclose(answers, taus * factors(taus)[name], rtol=1e-9)
+    np.testing.assert_allclose(answers, taus * length_factors(taus)[name], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["two scales", "ellipsoid"])
 def test_elliptical_tokens_have_the_covariance_of_the_gaussian(float64, name):
     gaussian = query_ray().gaussian
-    tokens = np.asarray(laws(gaussian)[name].sample(200_000, key=jr.key(2)))
+    tokens = np.asarray(elliptical_distributions(gaussian)[name].sample(200_000, key=jr.key(2)))
     np.testing.assert_allclose(np.cov(tokens.T), gaussian.cov, atol=0.02)
     np.testing.assert_allclose(tokens.mean(axis=0), gaussian.mean, atol=0.02)
 
@@ -194,7 +194,7 @@ def test_for_gaussian_tokens_the_transport_map_is_their_covariance(float64):
     """The affine map between two Gaussians, as in the proof, from the covariances of tilts and of tilted means."""
     ray = query_ray()
     bilinear, cov = np.asarray(ray.params.bilinear), np.asarray(ray.gaussian.cov)
-    tilts = bilinear @ np.asarray(query_law().cov) @ bilinear.T
+    tilts = bilinear @ np.asarray(query_distribution().cov) @ bilinear.T
     means = cov @ tilts @ cov
     root = np.real(sqrtm(tilts))
     matrix = np.linalg.solve(root, np.real(sqrtm(root @ means @ root))) @ np.linalg.inv(root)
@@ -202,6 +202,6 @@ def test_for_gaussian_tokens_the_transport_map_is_their_covariance(float64):
 
 
 def test_tilts_are_transported_at_the_least_cost_and_queries_are_not(float64):
-    matching = match(query_ray(), key=jr.key(3))
+    matching = match_tilts(query_ray(), key=jr.key(3))
     assert matching.tilts == 1
     assert matching.queries < 0.9

@@ -1,14 +1,15 @@
-r"""Answers of finite Gaussian prompts to growing queries.
+r"""Finite Gaussian prompts follow the linear limit for small queries, and then saturate at their largest token.
 
-Across: the size $\tau = \|\Gamma^{1/2}Uz\|$ of the query. Up: the component of the output along the straight line
-of Lemma 2.1, in units in which the lemma says $\tau$ (dashed). Each colour is a prompt length $L$: the mean over
-independent prompts with two standard errors (bars, mostly smaller than the line) and the standard deviation between
-prompts (band). Rings mark $\tau = \sqrt{2\ln L}$, the size of the largest of $L$ standard normals. Up to some way
-before its ring a prompt answers like the infinite one; beyond it the answer levels off at its largest token.
+The horizontal axis is the size $\tau = \|\Gamma^{1/2}Uz\|$ of the query. The vertical axis is the component of the
+output along the straight line of Lemma 2.1, in the unit in which the infinite prompt has the output $\tau$ (dashed).
+Each colour is a prompt length $L$: the mean over independent prompts with two standard errors (bars, mostly smaller
+than the line) and the standard deviation between prompts (band). Rings mark $\tau = \sqrt{2\ln L}$, the size of the
+largest of $L$ standard normals. A curve leaves the line somewhat before its ring; beyond the ring it levels off at the
+largest token.
 
-Alt: Line chart. A dashed diagonal is the infinite prompt. The curves, one for each prompt length, leave the
-diagonal one after the other and flatten, the longest last; rings on the diagonal mark where each should leave, not
-far apart although the lengths differ by orders of magnitude.
+Alt: Line chart. A dashed diagonal is the infinite prompt. The curves, one for each prompt length, leave the diagonal
+one after the other and flatten, the longest last; rings on the diagonal mark where each should leave, not far apart
+although the lengths differ by orders of magnitude.
 """
 
 from collections.abc import Mapping
@@ -28,37 +29,37 @@ from lib.statistics import comparison_quantile, standard_error
 
 
 def numbers(responses: Mapping[int, Responses], lemma: LemmaErrors, rate: RateErrors) -> Numbers:
-    """The responses by length and query size; the lemma, its rate, and the ceiling of every prompt."""
+    """Return responses by length and query size, and the claims on the lemma, the rate and the ceiling."""
     return Numbers(_table(responses), (_lemma_claim(lemma), _rate_claim(rate), _ceiling_claim(responses)))
 
 
 def _table(responses: Mapping[int, Responses]) -> Table:
-    """Mean response, its standard error and the spread between prompts, at each length and query size."""
+    """Return the table of the mean response and its spread between prompts, at each length and query size."""
     frames = [
         pd.DataFrame(
             {
                 "length": length,
-                "prompts": len(these.response),
-                "tau": these.taus,
-                "response": these.response.mean(axis=0),
-                "std_error": standard_error(these.response),
-                "spread": these.response.std(axis=0, ddof=1),
+                "prompts": len(sample.response),
+                "tau": sample.taus,
+                "response": sample.response.mean(axis=0),
+                "std_error": standard_error(sample.response),
+                "spread": sample.response.std(axis=0, ddof=1),
                 "departure": np.sqrt(2 * np.log(length)),
             }
         )
-        for length, these in responses.items()
+        for length, sample in responses.items()
     ]
     columns = {
         "length": Column("Tokens in a prompt, L", "tokens"),
-        "prompts": Column("Independent prompts averaged", "prompts"),
-        "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖; also the answer of the infinite prompt, by Lemma 2.1"),
+        "prompts": Column("Number of independent prompts", "prompts"),
+        "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖; also the output of the infinite prompt, by Lemma 2.1"),
         "response": Column(
-            "Mean over prompts of the output's component along VΓUz, in units in which the lemma says τ",
+            "Mean over prompts of the component of the output along VΓUz, in the unit in which Lemma 2.1 gives τ",
             std_error="std_error",
         ),
         "std_error": Column("Standard error of the mean response", moves_with="response"),
         "spread": Column("Standard deviation of the response between prompts", moves_with="response"),
-        "departure": Column("√(2 ln L), where the largest score takes over [heuristic]"),
+        "departure": Column("√(2 ln L), the query size at which the largest score dominates [heuristic]"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
@@ -68,15 +69,18 @@ def _lemma_claim(lemma: LemmaErrors) -> Claim:
         id="gaussian-limit-lemma",
         statement=(
             f"On {len(lemma.lemma)} random Gaussians in dimensions {', '.join(map(str, lemma.dims))}, of full rank, "
-            "singular and Dirac, attention equals V(m + ΓUz): the largest relative error is rounding."
+            "singular and Dirac, the output of attention is V(m + ΓUz) (measured: the largest relative error)."
         ),
         source="[BB26, Lemma 2.1]",
         box="bb26-lemma-2-1",
         measured=float(np.max(lemma.lemma)),
         expected=0.0,
         tolerance=1e-10,
+        reason="rounding in float64, with a margin for ill-conditioned random matrices",
         relation="≤",
-        alternative=Alternative("linear attention, V(Γ + mmᵀ)Uz, also where m ≠ 0", float(np.max(lemma.linear))),
+        alternative=Alternative(
+            "the output is that of linear attention, V(Γ + mmᵀ)Uz, also where m ≠ 0", float(np.max(lemma.linear))
+        ),
     )
 
 
@@ -85,8 +89,8 @@ def _rate_claim(rate: RateErrors) -> Claim:
     return Claim(
         id="gaussian-limit-rate",
         statement=(
-            f"Prompts of {rate.length} tokens miss Lemma 2.1 at τ = {RATE_TAU} by a mean square error of "
-            "tr(fluctuation)/L: the ratio of the two is 1."
+            f"Prompts of {rate.length} tokens have a mean squared error of tr(fluctuation)/L around Lemma 2.1 at "
+            f"τ = {RATE_TAU} (measured: the ratio of the two)."
         ),
         source="derived here",
         box="prop-fluctuation",
@@ -94,34 +98,37 @@ def _rate_claim(rate: RateErrors) -> Claim:
         expected=1.0,
         tolerance=comparison_quantile(1) * std_error,
         std_error=std_error,
+        reason="99.9 % quantile of a normal deviation, times the standard error",
         alternative=Alternative(
-            "the tilted covariance over the number of tokens that matter, e^{τ²} tr(VΓVᵀ)/L", mean / rate.counted
+            "the error is the tilted covariance divided by the effective number of tokens, e^{τ²} tr(VΓVᵀ)/L",
+            mean / rate.counted,
         ),
     )
 
 
 def _ceiling_claim(responses: Mapping[int, Responses]) -> Claim:
-    """A softmax output is a convex combination: no answer beyond the largest token."""
-    answers = max(float(np.max(these.response - these.largest_token[:, None])) for these in responses.values())
-    line = max(float(np.max(these.taus - these.largest_token[:, None])) for these in responses.values())
+    """Claim that no output exceeds the largest token, because it is a convex combination of values."""
+    excess = max(float(np.max(sample.response - sample.largest_token[:, None])) for sample in responses.values())
+    line = max(float(np.max(sample.taus - sample.largest_token[:, None])) for sample in responses.values())
     return Claim(
         id="gaussian-limit-ceiling",
         statement=(
-            "No prompt answers above its own largest token: over all prompts and queries, the largest excess of a "
-            "response over the largest token's component is not positive."
+            "No output exceeds the largest token of its prompt, along the line of the lemma (measured: the largest "
+            "excess over all prompts and queries)."
         ),
         source="derived here",
         box="ceiling",
-        measured=answers,
+        measured=excess,
         expected=0.0,
         tolerance=1e-9,
+        reason="rounding of a weighted mean in float64, with a margin",
         relation="≤",
-        alternative=Alternative("finite prompts that follow the straight line of Lemma 2.1", line),
+        alternative=Alternative("finite prompts follow the straight line of Lemma 2.1 at every query", line),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A curve a length over its spread, on the lemma's line."""
+    """Draw one curve per length with its spread, and the line of the lemma."""
     figure, axes = plt.subplots(figsize=SIZE)
     lengths = sorted(table["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
@@ -132,12 +139,12 @@ def draw(table: pd.DataFrame) -> Figure:
         error_bars(axes, curve["tau"], curve["response"], curve["std_error"], **line)
         departure = curve["departure"].max()
         axes.plot(departure, departure, "o", color=colour, markersize=9, fillstyle="none", markeredgewidth=2, zorder=5)
-        place = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "color": ink()}
-        axes.annotate(f"$L={power_of_ten(length)}$", (curve["tau"].max(), curve["response"].iloc[-1]), **place)
+        look = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "color": ink()}
+        axes.annotate(f"$L={power_of_ten(length)}$", (curve["tau"].max(), curve["response"].iloc[-1]), **look)
     top = 1.12 * (table["response"] + table["spread"]).max()
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
     axes.set(xlim=(0, table["tau"].max()), ylim=(0, max(top, 1.05 * table["departure"].max())))
-    axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="answer along the line of Lemma 2.1")
+    axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="output along the line of Lemma 2.1")
     ring = Line2D([], [], color=ink(), marker="o", fillstyle="none", markersize=9, markeredgewidth=2, linestyle="")
     axes.legend([legend_line("--", 1.5), ring], [r"$L=\infty$: Lemma 2.1", r"$\tau=\sqrt{2\,\ln L}$"], loc="upper left")
     headline(figure, "Finite prompts follow the linear limit, then saturate")

@@ -1,14 +1,14 @@
-r"""Laplace tokens of scale $b$ before, near and beyond the pole.
+r"""Outputs of Laplace tokens have a limit below the pole $1/b$; beyond it they grow with the length forever.
 
-Outputs of independent prompts against their length: the mean with two standard errors (points), the central half
-and nine tenths of the prompts (thick and thin bars). Dashed: the limit $2b^2\xi/(1-b^2\xi^2)$ where there is one,
-and $b\ln L$ up to a fitted constant beyond the pole. Left: the fluctuation is finite and the outputs close in on
-the limit like $1/\sqrt L$. Middle: a limit without a finite fluctuation, approached like $L^{b|\xi|-1}\ln L$. Right:
-the output grows forever, and its random part keeps its size.
+Each panel shows outputs of independent prompts against their length at one tilt $\xi$: the mean with two standard
+errors (points), and the central half and nine tenths of the prompts (thick and thin bars). The vertical scales differ.
+Dashed lines are the limit $2b^2\xi/(1-b^2\xi^2)$ where it exists, and $b\ln L$ plus a fitted constant beyond the pole.
+Left: the fluctuation is finite, and the outputs converge like $1/\sqrt L$. Middle: the limit exists, the fluctuation is
+infinite, and the rate is $L^{b|\xi|-1}\ln L$. Right: the output grows forever, and its random part keeps its size.
 
-Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line.
-Middle: bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a
-straight line in the logarithm of the length, and the bars keep their width.
+Alt: Three panels of attention output against prompt length. Left: bars shrink onto a horizontal dashed line. Middle:
+bars drift up to a dashed line and are still wide at the longest length. Right: the outputs climb along a straight line
+in the logarithm of the length, and the bars keep their width.
 """
 
 from collections.abc import Mapping
@@ -26,14 +26,17 @@ from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, standard_error
 
+# Reason for the tolerance of the two claims beyond the pole.
+QUANTILE_OF_TWO = "99.9 % quantile of the larger of two normal deviations, times the standard error"
 
-def numbers(outputs: Mapping[int, ByTilt], far: FarErrors) -> Numbers:
-    """Mean and quantiles by tilt and length; the slow rate before the pole, growth and a spread that stays beyond."""
-    return Numbers(_table(outputs), (middle_claim(far), *_claims(outputs)))
+
+def numbers(outputs: Mapping[int, ByTilt], long_prompts: FarErrors) -> Numbers:
+    """Return mean and quantiles by tilt and length, and the claims on the slow rate, the growth and the spread."""
+    return Numbers(_table(outputs), (middle_claim(long_prompts), *_claims(outputs)))
 
 
 def _table(outputs: Mapping[int, ByTilt]) -> Table:
-    """Mean and quantiles over prompts, by tilt and length, beside the limit or, beyond the pole, ln L."""
+    """Return the table of mean and quantiles by tilt and length, with the limit or, beyond the pole, ln L."""
     offset = growth(outputs, BEYOND).offset
     rows = [
         {
@@ -51,7 +54,7 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
         for values in (by_tilt[tilt],)
     ]
     columns = {
-        "tilt": Column("Score per unit of token ξ, in units of the pole 1/b", "1/b"),
+        "tilt": Column("Tilt ξ, in units of the pole 1/b", "1/b"),
         "length": Column("Tokens in a prompt, L", "tokens"),
         "prompts": Column("Independent prompts", "prompts"),
         "mean": Column("Mean output over prompts", "b", std_error="std_error"),
@@ -60,38 +63,39 @@ def _table(outputs: Mapping[int, ByTilt]) -> Table:
         "q25": Column("25 % quantile", "b", moves_with="mean"),
         "q75": Column("75 % quantile", "b", moves_with="mean"),
         "q95": Column("95 % quantile", "b", moves_with="mean"),
-        "limit": Column("2b²ξ/(1 - b²ξ²), before the pole", "b"),
+        "limit": Column("2b²ξ/(1 - b²ξ²), below the pole", "b"),
         "growth": Column("b ln L + const, beyond the pole, const fitted", "b", moves_with="mean"),
     }
     return Table(pd.DataFrame(rows), columns)
 
 
 def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
-    """Beyond the pole the mean grows like ln L and the spread does not shrink."""
-    growing, settled = growth(outputs, BEYOND), growth(outputs, INSIDE)
+    """Claim that beyond the pole the mean grows like ln L and the spread does not shrink."""
+    beyond, below = growth(outputs, BEYOND), growth(outputs, INSIDE)
     spread, spread_error = spread_exponent(outputs, BEYOND)
     shrinking, _ = spread_exponent(outputs, INSIDE)
-    inside = f"the outputs settle, as they do on the same prompts at {INSIDE}/b"
+    inside = f"the outputs converge, as they do for the same prompts at {INSIDE}/b"
     return [
         Claim(
             id="gaussian-limit-laplace-growth",
             statement=(
                 f"At ξ = {BEYOND}/b, beyond the pole, the mean output of Laplace tokens grows by b for each unit "
-                "of ln L."
+                "of ln L (measured: this growth, in units of b)."
             ),
             source="heuristic",
             box="laplace-regimes",
-            measured=growing.slope,
+            measured=beyond.slope,
             expected=1.0,
-            tolerance=comparison_quantile(2) * growing.std_error,
-            std_error=growing.std_error,
-            alternative=Alternative(inside, settled.slope),
+            tolerance=comparison_quantile(2) * beyond.std_error,
+            std_error=beyond.std_error,
+            reason=QUANTILE_OF_TWO,
+            alternative=Alternative(inside, below.slope),
         ),
         Claim(
             id="gaussian-limit-laplace-spread",
             statement=(
-                f"At ξ = {BEYOND}/b the output stays random: its mean absolute deviation over prompts follows a power "
-                "of L of exponent 0."
+                f"At ξ = {BEYOND}/b the output stays random: its mean absolute deviation over prompts does not depend "
+                "on L (measured: its exponent in L)."
             ),
             source="heuristic",
             box="laplace-regimes",
@@ -99,14 +103,15 @@ def _claims(outputs: Mapping[int, ByTilt]) -> list[Claim]:
             expected=0.0,
             tolerance=comparison_quantile(2) * spread_error,
             std_error=spread_error,
+            reason=QUANTILE_OF_TWO,
             alternative=Alternative(inside, shrinking),
         ),
     ]
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a tilt: mean and quantiles of the output against the length."""
-    titles = ("it settles", "it settles slowly", "it never settles")
+    """Draw one panel per tilt: mean and quantiles of the output against the length."""
+    titles = ("converges", "converges slowly", "grows forever")
     figure, panels = plt.subplots(1, len(titles), figsize=SIZE, sharex=True)
     tilts = sorted(table["tilt"].unique())
     for panel, tilt, title, colour in zip(panels, tilts, titles, ("C0", "C1", "C2"), strict=True):
@@ -114,14 +119,14 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.vlines(curve["length"], curve["q05"], curve["q95"], color=colour, linewidth=1.5)
         panel.vlines(curve["length"], curve["q25"], curve["q75"], color=colour, linewidth=6, alpha=0.5)
         error_bars(panel, curve["length"], curve["mean"], curve["std_error"], color=colour, marker="o", markersize=5)
-        law = curve["limit"].fillna(curve["growth"])
-        panel.plot(curve["length"], law, color=ink(), linestyle="--", linewidth=1.5)
+        theory = curve["limit"].fillna(curve["growth"])
+        panel.plot(curve["length"], theory, color=ink(), linestyle="--", linewidth=1.5)
         panel.set(xscale="log", xlabel="prompt length $L$", title=f"{title}\n$\\xi={tilt:g}/b$")
         panel.minorticks_off()
         panel.margins(x=0.1)
-    settled = table[table["tilt"] == tilts[0]].iloc[-1]
-    label(panels[0], settled["length"], settled["limit"], "limit", ink(), xytext=(2, 10), ha="right")
+    last = table[table["tilt"] == tilts[0]].iloc[-1]
+    label(panels[0], last["length"], last["limit"], "limit", ink(), xytext=(2, 10), ha="right")
     panels[0].set_ylabel("output, in units of $b$")
     panels[-1].yaxis.set_major_locator(MultipleLocator(4))
-    headline(figure, "Laplace tokens have a limit only inside their pole")
+    headline(figure, "Outputs of Laplace tokens have a limit only below the pole")
     return figure

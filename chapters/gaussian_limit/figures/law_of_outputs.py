@@ -1,12 +1,12 @@
-r"""Gaussian queries get Gaussian outputs if the tokens are Gaussian and the prompt is infinite.
+r"""Gaussian queries have Gaussian outputs if the tokens are Gaussian and the prompt is infinite.
 
-Law of the first coordinate of the output over Gaussian queries, less its mean and divided by its standard deviation
-as the second half of Lemma 2.1 gives them. Dashed: the standard normal. Circles: infinite Gaussian prompts. Squares: a
-fresh Gaussian prompt of finite length for every query, which gives large queries too short an answer. Triangles:
-infinite prompts of a mixture of two Gaussians that has the same mean and the same covariance. Bars: two standard
+The figure shows the distribution of the first coordinate of the output over Gaussian queries, standardised with the
+mean and standard deviation of Lemma 2.1. The dashed curve is the standard normal. Circles are infinite Gaussian
+prompts. Squares use a fresh finite Gaussian prompt for every query; their outputs for large queries are too small.
+Triangles are infinite prompts of a mixture of two Gaussians with the same mean and covariance. Bars are two standard
 errors.
 
-Alt: Three histograms against a dashed bell curve. Circles, for Gaussian tokens and infinite prompts, lie on the bell.
+Alt: Three histograms against a dashed bell curve. Circles, for Gaussian tokens and infinite prompts, are on the bell.
 Squares, for finite prompts, are higher in the middle and lower in the tails. Triangles, for the mixture, have two
 peaks and end early on both sides.
 """
@@ -23,7 +23,7 @@ import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.gaussian_limit.gaussian_prompts import query_law, two_clusters
+from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clusters
 from chapters.gaussian_limit.style import SIZE
 from chapters.gaussian_limit.transport import Matching, transport_claim
 from companion import Alternative, Claim, Column, Numbers, Table
@@ -36,20 +36,20 @@ INFINITE, MIXTURE = "infinite prompts", "infinite prompts, mixture"
 WIDTH = 0.25
 
 
-# Outputs by kind of prompt, one a query, less the mean that the lemma predicts and whitened by its covariance.
+# Outputs by kind of prompt, one per query, centred and whitened with the mean and covariance of the lemma.
 Outputs = Mapping[str, Float[np.ndarray, "queries e"]]
 
 
-def simulate(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> Outputs:
-    """Answers to queries drawn from `query_law`, of three kinds of prompt."""
+def simulate_outputs(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> Outputs:
+    """Return outputs of three kinds of prompt for queries drawn from `query_distribution`."""
     query_key, prompt_key = jr.split(key)
-    asked = query_law().sample(queries, key=query_key)
+    drawn = query_distribution().sample(queries, key=query_key)
     through = ray.params.value @ ray.gaussian.cov @ ray.params.bilinear
-    mean = ray.params.value @ ray.gaussian.mean + through @ query_law().mean
-    root = jnp.linalg.cholesky(through @ query_law().cov @ through.T)
+    mean = ray.params.value @ ray.gaussian.mean + through @ query_distribution().mean
+    root = jnp.linalg.cholesky(through @ query_distribution().cov @ through.T)
 
     def infinite(measure) -> Float[Array, "queries e"]:
-        return jax.jit(jax.vmap(partial(attend, ray.params, measure)))(asked)
+        return jax.jit(jax.vmap(partial(attend, ray.params, measure)))(drawn)
 
     @jax.jit
     @jax.vmap
@@ -59,7 +59,7 @@ def simulate(ray: QueryRay, queries: int, length: int, *, key: PRNGKeyArray) -> 
     tokens = ray.gaussian.sample(queries * length, key=prompt_key).reshape(queries, length, 3)
     outputs = {
         INFINITE: infinite(ray.gaussian),
-        f"prompts of {length} tokens": finite(tokens, asked),
+        f"prompts of {length} tokens": finite(tokens, drawn),
         MIXTURE: infinite(two_clusters(ray.gaussian)),
     }
     return {kind: np.asarray(jnp.linalg.solve(root, (each - mean).T).T) for kind, each in outputs.items()}
@@ -71,60 +71,61 @@ def numbers(outputs: Outputs, matching: Matching) -> Numbers:
 
 
 def _table(outputs: Outputs) -> Table:
-    """Density in bins, by kind of prompt."""
+    """Return the table of densities in bins, by kind of prompt."""
     edges = np.arange(-4.0, 4.0 + WIDTH / 2, WIDTH)
     frames = []
-    for kind, these in outputs.items():
-        share = np.histogram(these[:, 0], edges)[0] / len(these)
-        error = np.sqrt(share * (1 - share) / len(these))
+    for kind, sample in outputs.items():
+        share = np.histogram(sample[:, 0], edges)[0] / len(sample)
+        error = np.sqrt(share * (1 - share) / len(sample))
         rows = {"kind": kind, "output": (edges[1:] + edges[:-1]) / 2, "density": share / WIDTH}
         frames.append(pd.DataFrame({**rows, "std_error": error / WIDTH}))
     columns = {
-        "kind": Column("What answers: Gaussian tokens unless a mixture is named", "name"),
-        "output": Column("Middle of a bin: first output coordinate, standardised as Lemma 2.1 says"),
-        "density": Column("Share of the outputs in the bin, over its width", std_error="std_error"),
-        "std_error": Column("Its standard error", moves_with="density"),
+        "kind": Column("Kind of prompt; the tokens are Gaussian unless a mixture is named", "name"),
+        "output": Column("Middle of a bin of the first output coordinate, standardised with Lemma 2.1"),
+        "density": Column("Fraction of the outputs in the bin, divided by its width", std_error="std_error"),
+        "std_error": Column("Standard error of the density", moves_with="density"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
 def _law_claim(outputs: Outputs) -> Claim:
-    """Kolmogorov-Smirnov tests of projections against the standard normal."""
+    """Claim that Kolmogorov-Smirnov tests do not reject the distribution of the lemma."""
     from scipy.stats import kstest  # a second to import, and only this claim needs it
 
     angles = np.linspace(0, np.pi, 5)[:-1]
     directions = np.stack([np.cos(angles), np.sin(angles)])
 
-    def smallest_chance(kind: str) -> float:
+    def smallest_p_value(kind: str) -> float:
         return min(float(kstest(column, "norm").pvalue) for column in (outputs[kind] @ directions).T)  # pyright: ignore
 
     return Claim(
         id="gaussian-limit-output-law",
         statement=(
-            "Gaussian queries have outputs N(Vm + VΓUm_q, VΓUΓ_qUᵀΓVᵀ): the smallest chance that Kolmogorov-Smirnov "
-            f"tests on {len(angles)} projections of {len(outputs[INFINITE])} outputs give to a difference this large."
+            "Gaussian queries have outputs N(Vm + VΓUm_q, VΓUΓ_qUᵀΓVᵀ) (measured: the smallest p-value of "
+            f"Kolmogorov-Smirnov tests on {len(angles)} projections of {len(outputs[INFINITE])} outputs)."
         ),
         source="[BB26, Lemma 2.1]",
         box="bb26-lemma-2-1-outputs",
-        measured=smallest_chance(INFINITE),
-        expected=1e-3 / len(angles),  # so many tests together are wrong once in a thousand
+        measured=smallest_p_value(INFINITE),
+        expected=1e-3 / len(angles),
         tolerance=0.0,
+        reason=f"{len(angles)} tests at this level together reject a true statement at most once in a thousand times",
         relation="≥",
         alternative=Alternative(
-            "tokens of a mixture of the same mean and covariance, on the same queries", smallest_chance(MIXTURE)
+            "tokens of a mixture with the same mean and covariance have these outputs too", smallest_p_value(MIXTURE)
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Three histograms on the lemma's normal."""
+    """Draw three histograms and the standard normal density."""
     figure, axes = plt.subplots(figsize=SIZE)
     output = np.linspace(-4.0, 4.0, 201)
     axes.plot(output, np.exp(-(output**2) / 2) / np.sqrt(2 * np.pi), color=ink(), linestyle="--", linewidth=1.5)
-    for (kind, these), marker in zip(table.groupby("kind", sort=False), ("o", "s", "^"), strict=True):
-        error_bars(axes, these["output"], these["density"], these["std_error"], marker=marker, label=kind)
+    for (kind, bins), marker in zip(table.groupby("kind", sort=False), ("o", "s", "^"), strict=True):
+        error_bars(axes, bins["output"], bins["density"], bins["std_error"], marker=marker, label=kind)
     axes.set(xlim=(-4, 4), ylim=(0, None))
-    axes.set(xlabel="output, standardised as Lemma 2.1 says", ylabel="density over queries")
+    axes.set(xlabel="output, standardised with Lemma 2.1", ylabel="density over queries")
     legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left", fontsize="small")
-    headline(figure, "Gaussian queries get Gaussian outputs from Gaussian tokens, and not from a mixture")
+    headline(figure, "Gaussian queries have Gaussian outputs for Gaussian tokens, but not for a mixture")
     return figure

@@ -1,12 +1,12 @@
-r"""On average a finite prompt answers in the lemma's direction, the more shortly the larger the query.
+r"""The mean output of a finite prompt is shorter than the output of the infinite prompt, more so for larger queries.
 
-Points: slope $\mathbb{E}\,r/\tau$ of the mean response $r$ of simulated prompts of length $L$, with two standard
-errors. Lines: the exact slope $1-P$, $P=\mathbb{E}\sum_i p_i^2$ computed by quadrature. Neighbouring points share
-their prompts and move together. Only lengths with at least a thousand prompts are drawn. At 1 (dashed) the mean
-is that of the infinite prompt. The law holds at every length and every query size, not only where $L$ is large.
+Points are the slope $\mathbb{E}\,r/\tau$ of the mean response $r$ of simulated prompts of length $L$, with two standard
+errors. Lines are the exact slope $1-P$, with $P=\mathbb{E}\sum_i p_i^2$ computed by quadrature. The dashed line at 1 is
+the infinite prompt. The formula holds at every length and every query size. Neighbouring points share their prompts and
+move together. Only lengths with at least a thousand prompts are drawn.
 
 Alt: Line chart of a slope against query size. For each prompt length an exact curve starts near one and falls
-toward zero as the query grows, later for longer prompts; the points of simulated prompts lie on it.
+toward zero as the query grows, later for longer prompts; the points of simulated prompts are on it.
 """
 
 from collections.abc import Mapping
@@ -39,17 +39,17 @@ from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 
 def numbers(responses: Mapping[int, Responses]) -> Numbers:
-    """Slopes of mean responses beside the exact ones."""
+    """Return slopes of mean responses with the exact ones, and the claims on the mean output."""
     return Numbers(_table(responses), (_mean_claim(responses), _saturation_claim(responses)))
 
 
 def _table(responses: Mapping[int, Responses]) -> Table:
-    """Slope of the mean response beside `1 - E Σp²`, both measured on the same prompts, at τ > 0, of many prompts."""
+    """Return the table of the slope of the mean response and of `1 - E Σp²` on the same prompts, at τ > 0."""
     taus = _taus(responses)
-    asked = taus > 0
+    positive = taus > 0
     frames = []
-    for length, these in well_sampled(responses).items():
-        tau, response, squares = taus[asked], these.response[:, asked], these.squared_weights[:, asked]
+    for length, sample in well_sampled(responses).items():
+        tau, response, squares = taus[positive], sample.response[:, positive], sample.squared_weights[:, positive]
         columns = {
             "length": length,
             "tau": tau,
@@ -75,46 +75,49 @@ def _table(responses: Mapping[int, Responses]) -> Table:
 
 
 def _mean_claim(responses: Mapping[int, Responses]) -> Claim:
-    """`E[ĝ - τ(1 - Σp²)] = 0`, prompt by prompt, in standard errors, at every length with prompts enough."""
+    """Claim that `E[ĝ - τ(1 - Σp²)] = 0` at every length with enough prompts."""
     taus = _taus(responses)
-    asked = taus > 0
+    positive = taus > 0
     tested = well_sampled(responses).values()
-    shrunk = [these.response - taus * (1 - these.squared_weights) for these in tested]
-    unshrunk = [these.response - taus for these in tested]
-    bound = comparison_quantile(len(tested) * int(asked.sum()))
+    shrunk = [sample.response - taus * (1 - sample.squared_weights) for sample in tested]
+    unshrunk = [sample.response - taus for sample in tested]
+    comparisons = len(tested) * int(positive.sum())
     return Claim(
         id="gaussian-limit-mean-output",
         statement=(
-            "The mean response of a finite prompt is τ(1 - E Σp²): the worst deviation over all τ > 0 and all "
-            f"lengths with at least {ENOUGH_PROMPTS} prompts, in standard errors."
+            "The mean response of a finite prompt is τ(1 - E Σp²) (measured: the largest deviation in standard errors, "
+            f"over all τ > 0 and all lengths with at least {ENOUGH_PROMPTS} prompts)."
         ),
         source="derived here",
         box="mean-output",
-        measured=max(worst_deviation(gap[:, asked]) for gap in shrunk),
+        measured=max(worst_deviation(gap[:, positive]) for gap in shrunk),
         expected=0.0,
-        tolerance=bound,
+        tolerance=comparison_quantile(comparisons),
+        comparisons=comparisons,
+        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
         alternative=Alternative(
-            "no shrinkage, a mean response of τ", max(worst_deviation(g[:, asked]) for g in unshrunk)
+            "the mean response is τ, without shrinkage", max(worst_deviation(gap[:, positive]) for gap in unshrunk)
         ),
     )
 
 
 def _saturation_claim(responses: Mapping[int, Responses]) -> Claim:
-    """The mean answer to the largest query over that to one half as large, on the same prompts, the shortest."""
+    """Claim that the mean response is not linear: the largest query and one half as large, for the shortest prompts."""
     length = min(responses)
-    these = responses[length]
-    last, middle = these.taus.size - 1, these.taus.size // 2
-    large, small = these.response[:, last], these.response[:, middle]
+    sample = responses[length]
+    last, middle = sample.taus.size - 1, sample.taus.size // 2
+    large, small = sample.response[:, last], sample.response[:, middle]
     ratio = float(large.mean() / small.mean())
-    # the delta method for a ratio of two means over the same prompts
+    # Delta method for a ratio of two means over the same prompts.
     std_error = float(standard_error(large - ratio * small) / small.mean())
-    slopes = 1 - tabulate(participation, these.taus, np.log(length))
-    exact = these.taus * slopes
+    slopes = 1 - tabulate(participation, sample.taus, np.log(length))
+    exact = sample.taus * slopes
     return Claim(
         id="gaussian-limit-mean-saturates",
         statement=(
-            f"The mean answer is not linear in the query: at L = {length} the query of size {these.taus[last]:g} has a "
-            f"mean answer so many times that of the query of size {these.taus[middle]:g}, as exact theory says."
+            f"The mean output is not linear in the query (measured: the mean response at τ = {sample.taus[last]:g}, "
+            f"divided by the mean response at τ = {sample.taus[middle]:g}, for L = {length}; expected: the exact "
+            "ratio)."
         ),
         source="derived here",
         box="mean-output",
@@ -122,9 +125,10 @@ def _saturation_claim(responses: Mapping[int, Responses]) -> Claim:
         expected=float(exact[last] / exact[middle]),
         tolerance=comparison_quantile(1) * std_error,
         std_error=std_error,
+        reason="99.9 % quantile of a normal deviation, times the standard error",
         alternative=Alternative(
-            "a mean answer linear in the query, shrunk alike at every size",
-            float(these.taus[last] / these.taus[middle]),
+            "the mean output is linear in the query, shrunk by the same factor at every size",
+            float(sample.taus[last] / sample.taus[middle]),
         ),
     )
 
@@ -134,7 +138,7 @@ def _taus(responses: Mapping[int, Responses]) -> Float[np.ndarray, " queries"]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Exact curves, and simulated points on them."""
+    """Draw exact curves and simulated points."""
     figure, axes = plt.subplots(figsize=SIZE)
     lengths = sorted(table["length"].unique().tolist())
     for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
@@ -147,7 +151,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
     label(axes, table["tau"].max(), 1, "Lemma 2.1", ink(), xytext=(0, 5), ha="right", va="bottom")
     axes.set(xlim=(0, 1.02 * table["tau"].max()), ylim=(0, 1.12))
-    axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="slope of the mean answer")
+    axes.set(xlabel=r"size of the query, $\tau=\|\Gamma^{1/2}Uz\|$", ylabel="slope of the mean output")
     legend_with(axes, {"exact, $1-P$": legend_line("-", 1.5), "simulated": legend_point()}, loc="lower left")
-    headline(figure, "The larger the query, the further a finite prompt falls short of the lemma")
+    headline(figure, "On average the output of a finite prompt is too short, more so for larger queries")
     return figure

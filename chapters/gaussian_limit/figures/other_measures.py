@@ -1,17 +1,16 @@
-r"""Five token laws of the same mean and the same variance, one coordinate.
+r"""Only Gaussian tokens give an output that is linear in the query; four other distributions give other curves.
 
-Left: the logarithm of the moment-generating function, $\Lambda(\xi)$, at score scale $\xi = Uz$. Right: its slope
-$\Lambda'(\xi)$, the exact output of the infinite prompt ($V=1$), and as points the mean output of independent finite
-prompts, with two standard errors. At $\xi=0$ all curves on the left have the same height, slope and curvature, so that
-all on the right are tangent: there attention sees only the mean and the variance. Only the Gaussian's is a parabola,
-and stays on its tangent. Signs and the uniform law saturate at their largest value, the mixture goes from one affine
-expert to another, the Laplace law has a pole (dotted), which finite prompts cannot follow. At large $\xi$ the Gaussian
-prompts leave their line too, being finite.
+All five distributions of one coordinate have mean 0 and variance 1. The left panel shows $\Lambda(\xi)$ at the tilt
+$\xi = Uz$, the right panel its slope $\Lambda'(\xi)$, the exact output of the infinite prompt ($V=1$); points are mean
+outputs of finite prompts, with two standard errors. At $\xi=0$ all curves on the left have the same height, slope and
+curvature, so the outputs have the same tangent. The outputs of signs and uniform tokens saturate at the largest token,
+the mixture passes from one affine expert to another, and Laplace tokens have a pole (dotted) that finite prompts cannot
+follow. At large $\xi$ finite Gaussian prompts also leave their line.
 
 Alt: Two line charts against the tilt xi from minus four to four. Left, five bowls that touch at the origin: the
 Gaussian is a parabola, signs and uniform open to straight sides, the Laplace bowl has vertical walls. Right, their
 slopes: the Gaussian is a straight line, signs and uniform saturate, the mixture is an asymmetric S, and the Laplace
-curve blows up at two vertical dotted lines. Points of finite prompts lie on the curves except near the Laplace poles
+curve blows up at two vertical dotted lines. Points of finite prompts are on the curves except near the Laplace poles
 and at the far ends of the Gaussian line.
 """
 
@@ -22,78 +21,81 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.gaussian_limit.one_coordinate import Sweep
+from chapters.gaussian_limit.one_coordinate import TiltCurve
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
-# How far the Laplace law is tested, in units of the pole 1/b: below a half, prompts have a finite fluctuation.
+# Largest tilt at which Laplace tokens are tested, in units of the pole 1/b: below one half, the fluctuation is finite.
 INSIDE = 0.4
 
-# Of the picture, in units of the output.
+# Half the height of the right panel, in units of the output.
 HEIGHT = 4.4
 
 
-def numbers(sweeps: Mapping[str, Sweep]) -> Numbers:
-    """Exact and simulated outputs along the tilts; each law that is not Gaussian against its formula."""
-    return Numbers(_table(sweeps), _claims(sweeps))
+def numbers(curves: Mapping[str, TiltCurve]) -> Numbers:
+    """Return exact and simulated outputs along the tilts, and one claim per distribution that is not Gaussian."""
+    return Numbers(_table(curves), _claims(curves))
 
 
-def _table(sweeps: Mapping[str, Sweep]) -> Table:
-    """Exact output and mean output of finite prompts, by measure and tilt."""
+def _table(curves: Mapping[str, TiltCurve]) -> Table:
+    """Return the table of exact outputs and mean outputs of finite prompts, by distribution and tilt."""
     frames = [
         pd.DataFrame(
             {
                 "measure": name,
-                "tilt": these.tilts,
-                "log_mgf": these.log_mgf,
-                "exact": these.exact,
-                "prompts_mean": these.outputs.mean(axis=0),
-                "prompts_std_error": standard_error(these.outputs),
-                "pole": these.pole if np.isfinite(these.pole) else np.nan,
+                "tilt": curve.tilts,
+                "log_mgf": curve.log_mgf,
+                "exact": curve.exact,
+                "prompts_mean": curve.outputs.mean(axis=0),
+                "prompts_std_error": standard_error(curve.outputs),
+                "pole": curve.pole if np.isfinite(curve.pole) else np.nan,
             }
         )
-        for name, these in sweeps.items()
+        for name, curve in curves.items()
     ]
     columns = {
-        "measure": Column("Law of one token coordinate, of mean 0 and variance 1", "name"),
-        "tilt": Column("Score per unit of token, ξ = Uz"),
+        "measure": Column("Distribution of one token coordinate, of mean 0 and variance 1", "name"),
+        "tilt": Column("Tilt ξ = Uz, the score per unit of token"),
         "log_mgf": Column("Λ(ξ), the logarithm of the moment-generating function", absolute=1e-12),
         "exact": Column("Output Λ'(ξ) of the infinite prompt", absolute=1e-12),
         "prompts_mean": Column("Mean output of finite prompts", std_error="prompts_std_error"),
         "prompts_std_error": Column("Standard error of that mean", moves_with="prompts_mean"),
-        "pole": Column("Where Λ becomes infinite, 1/b for the Laplace law of scale b; empty for the others"),
+        "pole": Column("Tilt at which Λ becomes infinite: 1/b for Laplace tokens of scale b; empty for the others"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
-def _claims(sweeps: Mapping[str, Sweep]) -> list[Claim]:
-    """Each exact curve that is not a line against its finite prompts, where these have a second moment."""
-    words = {
+def _claims(curves: Mapping[str, TiltCurve]) -> list[Claim]:
+    """Claim that finite prompts follow each exact curve, where their outputs have a second moment."""
+    formulas = {
         "Rademacher": "s·tanh(sξ) for signs ±s",
-        "uniform": "Langevin's function a·coth(aξ) - 1/ξ for the uniform law on [-a, a]",
-        "Laplace": f"2b²ξ/(1 - b²ξ²) for the Laplace law of scale b, at |ξ| ≤ {INSIDE}/b",
-        "mixture": "two affine experts gated by a softmax for a mixture of two Gaussians",
+        "uniform": "Langevin's function a·coth(aξ) - 1/ξ for uniform tokens on [-a, a]",
+        "Laplace": f"2b²ξ/(1 - b²ξ²) for Laplace tokens of scale b, at |ξ| ≤ {INSIDE}/b",
+        "mixture": "a sum of two affine experts, gated by a softmax, for a mixture of two Gaussians",
     }
-    chosen = {name: np.abs(sweeps[name].tilts) <= INSIDE * sweeps[name].pole for name in words}
-    bound = comparison_quantile(sum(int(tilts.sum()) for tilts in chosen.values()))
+    chosen = {name: np.abs(curves[name].tilts) <= INSIDE * curves[name].pole for name in formulas}
+    compared = sum(int(tilts.sum()) for tilts in chosen.values())
+    bound = comparison_quantile(compared)
     claims = []
-    for name, formula in words.items():
-        outputs, tilts = sweeps[name].outputs[:, chosen[name]], sweeps[name].tilts[chosen[name]]
+    for name, formula in formulas.items():
+        outputs, tilts = curves[name].outputs[:, chosen[name]], curves[name].tilts[chosen[name]]
         claims.append(
             Claim(
                 id=f"gaussian-limit-{name.lower()}",
                 statement=(
-                    f"In the limit attention answers {formula}: the worst deviation of the mean over finite "
-                    f"prompts, over {len(tilts)} tilts, in standard errors."
+                    f"The output of the infinite prompt is {formula} (measured: the largest deviation of the mean over "
+                    f"finite prompts in standard errors, over {len(tilts)} tilts)."
                 ),
                 source="derived here",
                 box="other-tokens",
-                measured=worst_deviation(outputs - sweeps[name].exact[chosen[name]]),
+                measured=worst_deviation(outputs - curves[name].exact[chosen[name]]),
                 expected=0.0,
                 tolerance=bound,
+                comparisons=len(tilts),
+                reason=f"99.9 % quantile of the largest of {compared} normal deviations, those of all four claims",
                 alternative=Alternative(
-                    "the line of the Gaussian of the same covariance", worst_deviation(outputs - tilts)
+                    "the output is the line of Gaussian tokens of the same variance", worst_deviation(outputs - tilts)
                 ),
             )
         )
@@ -101,7 +103,7 @@ def _claims(sweeps: Mapping[str, Sweep]) -> list[Claim]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """`Λ`, and its slope with points of finite prompts; Laplace's poles in both."""
+    """Draw Λ, and its slope with points of finite prompts; mark the poles of Laplace tokens in both panels."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6), sharex=True)
     measures = list(dict.fromkeys(table["measure"]))
     for measure, marker in zip(measures, markers(len(measures)), strict=True):
@@ -112,16 +114,16 @@ def draw(table: pd.DataFrame) -> Figure:
         look = {"color": line.get_color(), "marker": marker}
         error_bars(right, shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], **look)
         last = curve.iloc[-1]
-        there = {"ha": "right", "xytext": (-6, 6)} if last["tilt"] < table["tilt"].max() else {}
-        label(left, last["tilt"], last["log_mgf"], measure, line.get_color(), **there)
+        shift = {"ha": "right", "xytext": (-6, 6)} if last["tilt"] < table["tilt"].max() else {}
+        label(left, last["tilt"], last["log_mgf"], measure, line.get_color(), **shift)
         inside = curve[curve["exact"].abs() <= HEIGHT].iloc[-1]
-        there = {"ha": "right", "xytext": (-8, 0)} if inside["tilt"] < curve["tilt"].max() / 2 else {}
-        label(right, inside["tilt"], inside["exact"], measure, line.get_color(), **there)
+        shift = {"ha": "right", "xytext": (-8, 0)} if inside["tilt"] < curve["tilt"].max() / 2 else {}
+        label(right, inside["tilt"], inside["exact"], measure, line.get_color(), **shift)
     pole, edge = table["pole"].max(), table["tilt"].max()
     for axes in (left, right):
-        for place in (-pole, pole):
-            axes.axvline(place, color=ink(), linestyle=":", linewidth=1.5)
-        axes.set(xlim=(-edge, edge), xlabel=r"score per unit of token, $\xi=Uz$")
+        for position in (-pole, pole):
+            axes.axvline(position, color=ink(), linestyle=":", linewidth=1.5)
+        axes.set(xlim=(-edge, edge), xlabel=r"tilt $\xi=Uz$")
     left.set(ylim=(0, None), ylabel=r"$\Lambda(\xi)$")
     right.set(ylim=(-HEIGHT, HEIGHT), ylabel=r"output, $\Lambda'(\xi)$")
     label(right, pole, -HEIGHT, r"Laplace pole $1/b$", ink(), xytext=(5, 8), va="bottom")
