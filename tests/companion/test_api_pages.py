@@ -8,7 +8,7 @@ from docutils import nodes
 from companion.site.sphinx.api_pages import docstring
 
 ENV = SimpleNamespace(config=SimpleNamespace(companion_project=SimpleNamespace(root=Path("nowhere"))))
-LIBRARY = SimpleNamespace(meant_by=lambda word, of: None)
+LIBRARY = SimpleNamespace(resolve_word=lambda word, source: None)
 DOC = """Return `x + y`.
 
 More about the sum: it is plain.

@@ -249,9 +249,9 @@ def test_prose_of_a_notebook_with_published_figures_is_current(fresh_clone):
 @pytest.mark.parametrize(
     ("path", "old", "new", "message"),
     [
-        (NOTEBOOK, "repeats = 500", "repeats = 501", "other parameters.* `companion run toy` first"),
-        (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", "other steps.* `companion run toy` first"),
-        (FIGURE, 'fmt="o"', 'fmt="s"', "other code.* `companion redraw toy/toy_error` first"),
+        (NOTEBOOK, "repeats = 500", "repeats = 501", "different parameters.* `companion run toy` first"),
+        (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", "statements that lead to it differ.* `companion run toy` first"),
+        (FIGURE, 'fmt="o"', 'fmt="s"', "different code.* `companion redraw toy/toy_error` first"),
     ],
 )
 def test_published_figures_of_older_sources_are_refused(fresh_clone, path, old, new, message):

@@ -36,7 +36,7 @@ def test_clone_in_a_folder_of_any_name_is_built(ran, tmp_path, name):
     clone.replace("clone/toy/figures/toy_error.py", "Points are means", "Points are averages")
     finished = clone.companion("build", "--target", "figures")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert "toy/toy_error drawn; replaced" in finished.stdout
+    assert "toy/toy_error redrawn; replaced" in finished.stdout
     assert {path.name for path in clone.root.iterdir()} - {".snakemake"} == before
     assert [path.name for path in tmp_path.rglob("executed*") if path.is_file()] == []
     assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -50,7 +50,7 @@ BOOK = {
         import numpy as np
         def up_to(rows): return np.arange(1, rows + 1)
         """,
-    "papers/demo/falling_line.py": """\
+    "papers/demo/figures/falling_line.py": """\
         r'''A line that falls as $1/L$.
 
         It has a second paragraph.
@@ -86,11 +86,12 @@ BOOK = {
 }
 CELLS = [
     "",
-    "from papers.demo import falling_line, lengths",
+    "from papers.demo import lengths",
+    "from papers.demo.figures import falling_line",
     "# lengths, from one up\nup = lengths.up_to(3)",
     "publish(falling_line, up)",
 ]
-FIGURE = Path("papers/demo/falling_line.py")
+FIGURE = Path("papers/demo/figures/falling_line.py")
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def demo(working_folder):
     def publish(rows=3, figure=None, cells=(), **named):
         parameters = {"seed": 7, "lengths": [1, 2]}
         _, publish = begin(module("parameters").Parameters, {**parameters, "In": list(cells)})
-        return publish(figure or module("falling_line"), np.arange(1, rows + 1), **named)
+        return publish(figure or module("figures.falling_line"), np.arange(1, rows + 1), **named)
 
     folder = working_folder / "figures-scratch" / "demo"
     return SimpleNamespace(module=module, publish=publish, folder=folder)
@@ -215,16 +216,16 @@ def test_record_contains_the_steps_of_the_notebook(demo):
     """It lists the steps that lead to the figure, their functions and those of the figure, and the files of both."""
     record = demo.publish(cells=[*CELLS, "%timeit up", "nonsense ("]).record
     assert list(record.steps) == ["up = lengths.up_to(3)", "publish(falling_line, up)"]
-    figure_functions = [f"papers.demo.falling_line.{name}" for name in ("numbers", "_claim", "draw")]
+    figure_functions = [f"papers.demo.figures.falling_line.{name}" for name in ("numbers", "_claim", "draw")]
     assert list(record.functions) == ["papers.demo.lengths.up_to", *figure_functions]
-    assert list(record.sources) == ["papers/demo/falling_line.py", "papers/demo/lengths.py"]
+    assert list(record.sources) == ["papers/demo/figures/falling_line.py", "papers/demo/lengths.py"]
 
 
 def test_record_without_a_notebook_has_no_steps(demo):
     """The functions of the figure are still listed."""
     record = demo.publish().record
     assert record.steps == ()
-    assert record.functions[0] == "papers.demo.falling_line.numbers"
+    assert record.functions[0] == "papers.demo.figures.falling_line.numbers"
 
 
 def test_record_describes_every_column(demo):
@@ -366,7 +367,7 @@ def test_publish_refuses_an_incomplete_figure(demo, part):
     """The argument must be a module with `numbers` and `draw`; the error states that."""
     figure = ModuleType("papers.demo.half")
     setattr(figure, part, print)
-    for argument in (figure, "falling_line", demo.module("falling_line").draw):
+    for argument in (figure, "falling_line", demo.module("figures.falling_line").draw):
         with pytest.raises(TypeError, match=r"`publish\(FIGURE, …\)` needs a figure module.*Got "):
             demo.publish(figure=argument)
 
@@ -374,7 +375,7 @@ def test_publish_refuses_an_incomplete_figure(demo, part):
 def test_numbers_must_return_numbers(demo, edit, working_folder):
     """A plain table is refused, and no file is written."""
     edit("return Numbers(Table(frame, columns), (_claim(measured),))", "return frame")
-    with pytest.raises(TypeError, match=r"`papers\.demo\.falling_line\.numbers` must return `Numbers\("):
+    with pytest.raises(TypeError, match=r"`papers\.demo\.figures\.falling_line\.numbers` must return `Numbers\("):
         demo.publish()
     assert list(working_folder.rglob("*")) == []
 
@@ -383,7 +384,7 @@ def test_picture_is_drawn_from_the_published_data(demo, edit, monkeypatch):
     """`draw` gets the unrounded CSV read back, not the frame of `numbers`, and a separate copy for each theme."""
     edit('"error": 1 / length}', '"error": 1 / length, "law": pd.Categorical(["a"] * len(length))}')
     edit("absolute=1e-9)}", 'absolute=1e-9), "law": Column("law")}')
-    figure, tables = demo.module("falling_line"), []
+    figure, tables = demo.module("figures.falling_line"), []
     draw = figure.draw
 
     def draw_and_modify(table):

@@ -83,7 +83,7 @@ def test_edits_that_cannot_change_a_result_keep_it(precomputed):
     [
         (NOTEBOOK, "seed = 0", "seed = 1"),
         (CODE, "uniform(-1, 1", "uniform(-2, 2"),
-        (CODE, "of repeats is fixed", "of repeats is set"),
+        (CODE, "of repeats is a constant", "of repeats is fixed"),
         ("requirements.lock", "# Pin", "numpy==2.4\n# Pin"),
     ],
     ids=["parameter", "source", "comment", "lock"],
@@ -92,7 +92,7 @@ def test_edits_that_can_change_a_result_make_it_stale(split_clone, path, old, ne
     """Undoing the edit makes it fresh again; a comment does not matter."""
     write_results(split_clone)
     split_clone.replace(path, old, new)
-    assert any(cached(split_clone).values()) == (old == "of repeats is fixed")
+    assert any(cached(split_clone).values()) == (old == "of repeats is a constant")
     split_clone.replace(path, new, old)
     assert all(cached(split_clone).values())
 

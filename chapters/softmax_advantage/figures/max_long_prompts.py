@@ -168,9 +168,9 @@ def draw(table: pd.DataFrame) -> Figure:
     last = growing.iloc[-1]
     label(axes, last["log_length"], last["risk"], rf"$\nu={c:g}\,\sqrt{{2\,\ln L}}$", ink(), xytext=(4, -8))
     axes.axhline(1 / c, color=ink(), linewidth=0.8, linestyle=":")
-    linear = table[table["kind"] == "linear"]
-    axes.plot(linear["log_length"], linear["risk"], "^", color="C1")
-    first = linear.iloc[0]
+    triangles = table[table["kind"] == "linear"]
+    axes.plot(triangles["log_length"], triangles["risk"], "^", color="C1")
+    first = triangles.iloc[0]
     label(axes, first["log_length"], first["risk"], "linear,\n" r"$\nu=\infty$", "C1", xytext=(-8, 14), ha="right")
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
