@@ -250,7 +250,12 @@ def test_prose_of_a_notebook_with_published_figures_is_current(fresh_clone):
     ("path", "old", "new", "message"),
     [
         (NOTEBOOK, "repeats = 500", "repeats = 501", "different parameters.* `companion run toy` first"),
-        (NOTEBOOK, "p.lengths, p.repeats", "p.lengths[:2], p.repeats", "statements that lead to it differ.* `companion run toy` first"),
+        (
+            NOTEBOOK,
+            "p.lengths, p.repeats",
+            "p.lengths[:2], p.repeats",
+            "statements that lead to it differ.* `companion run toy` first",
+        ),
         (FIGURE, 'fmt="o"', 'fmt="s"', "different code.* `companion redraw toy/toy_error` first"),
     ],
 )

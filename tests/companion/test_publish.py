@@ -50,6 +50,7 @@ BOOK = {
         import numpy as np
         def up_to(rows): return np.arange(1, rows + 1)
         """,
+    "papers/demo/figures/__init__.py": "",
     "papers/demo/figures/falling_line.py": """\
         r'''A line that falls as $1/L$.
 
