@@ -36,7 +36,7 @@ if missing:
 try:
     from companion.authoring.bootstrap import look_around
 except ImportError as error:
-    raise SystemExit(f"`companion` cannot be used: {{error}}. If one lies beside the notebook, rename it.") from error
+    raise SystemExit(f"`companion` cannot be used: {{error}}. Is one next to the notebook? Rename it.") from error
 look_around(packages, "{name}", just_installed=missing)
 """
 INSTALL = """\

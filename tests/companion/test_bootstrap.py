@@ -205,7 +205,7 @@ def test_another_package_called_companion_is_named(tmp_path, name):
     finished = first_cell(tmp_path, ROOT)
     assert finished.returncode == 1
     assert finished.stderr.startswith("`companion` cannot be used: No module named 'companion.authoring")
-    assert "beside the notebook, rename it" in finished.stderr
+    assert "next to the notebook? Rename it" in finished.stderr
 
 
 def test_missing_package_of_a_book_is_named(tmp_path):

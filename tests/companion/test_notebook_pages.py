@@ -254,7 +254,7 @@ def test_prose_of_a_notebook_with_published_figures_is_current(fresh_clone):
             NOTEBOOK,
             "p.lengths, p.repeats",
             "p.lengths[:2], p.repeats",
-            "statements that lead to it differ.* `companion run toy` first",
+            "statements .* differ.* `companion run toy` first",
         ),
         (FIGURE, 'fmt="o"', 'fmt="s"', "different code.* `companion redraw toy/toy_error` first"),
     ],
