@@ -294,7 +294,7 @@ def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: 
     Returns:
       The pairs g + ih.
 
-    Transformations: none.
+    Transformations: jit, vmap.
     """
     strides = np.cumprod((1, *shape[:0:-1]))[::-1]
     count = jnp.zeros(shape, jnp.uint32)
@@ -320,7 +320,7 @@ def threefry(
     Returns:
       Two arrays of words, of the shape of the counts.
 
-    Transformations: none.
+    Transformations: jit, vmap.
     """
     parity = key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA)
     schedule = (key[0], key[1], parity)
