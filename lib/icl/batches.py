@@ -368,5 +368,5 @@ def _quantile(degrees: int, precision: str) -> np.ndarray:
         return np.where(z < 0, chi2.ppf(norm.cdf(z), degrees), chi2.isf(norm.sf(z), degrees))
 
     coefficients = np.polynomial.chebyshev.chebinterpolate(quantile, 100)  # pyright: ignore
-    kept = np.abs(coefficients) > QUANTILE_TOLERANCE[precision] * np.abs(coefficients).max()
-    return coefficients[: np.flatnonzero(kept)[-1] + 1]
+    significant = np.abs(coefficients) > QUANTILE_TOLERANCE[precision] * np.abs(coefficients).max()
+    return coefficients[: np.flatnonzero(significant)[-1] + 1]
