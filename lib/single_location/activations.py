@@ -41,7 +41,7 @@ class Activation(eqx.Module):
     """A map from the scores χ of all tokens to their weights s; the head's output is `Σ_l s_l z_l`."""
 
     @abc.abstractmethod
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the weight of each token.
 
         Args:
@@ -54,7 +54,9 @@ class Activation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the distribution of the scores of a head, as far as averages of these weights need it.
 
         Args:
@@ -180,11 +182,13 @@ class Normalised(Activation):
         Transformations: jit, vmap, grad.
         """
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the kernels over their sum."""
         return jax.nn.softmax(self.log_kernel(chi), axis=-1)
 
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
@@ -265,11 +269,13 @@ class Softplus(Normalised):
 class Hardmax(Activation):
     """Weights `s_l = 1` for the largest score and 0 for all others: the softmax of infinitely large scores."""
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return a one-hot vector."""
         return jax.nn.one_hot(jnp.argmax(chi, axis=-1), chi.shape[-1], dtype=chi.dtype)
 
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
@@ -285,7 +291,9 @@ class Hardmax(Activation):
 class Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the distributions of single scores.
 
         Args:
@@ -313,7 +321,7 @@ class Elementwise(Activation):
 class Linear(Elementwise):
     """The weights `s_l = 1 + χ_l` of linear attention."""
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the scores plus one."""
         return 1.0 + chi
 
@@ -329,7 +337,7 @@ class Linear(Elementwise):
 class Exp(Elementwise):
     """The weights `s_l = e^{χ_l}`: exponential, but not normalised."""
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the exponentials of the scores."""
         return jnp.exp(chi)
 
@@ -372,7 +380,7 @@ class Biased(Elementwise):
         Transformations: jit, vmap, grad.
         """
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the shape function of each score plus the bias."""
         return self.shape(chi + self.bias)
 
@@ -447,7 +455,9 @@ class Relu(Biased):
         """Return the positive part."""
         return jnp.maximum(chi, 0.0)
 
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the distributions of single scores on a grid with a node at the kink."""
         return task.marginals(m_k, q_k, kink=-self.bias)
 
