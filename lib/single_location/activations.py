@@ -170,7 +170,7 @@ class Normalised(Activation):
     """Weights `s_l = κ(χ_l)/Σ_m κ(χ_m)` with a kernel κ > 0."""
 
     @abc.abstractmethod
-    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return `log κ`, element by element.
 
         Args:
@@ -211,7 +211,7 @@ class Normalised(Activation):
 class Softmax(Normalised):
     """The weights `s_l = e^{χ_l} / Σ_m e^{χ_m}`."""
 
-    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the score itself."""
         return chi
 
@@ -245,7 +245,7 @@ class Softplus(Normalised):
 
     bias: float | Float[Array, "*stack"] = 0.0
 
-    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return `log log(1 + e^x)` with x = χ + bias, which is x far to the left."""
         x = chi + self.bias
         return jnp.where(x < -30.0, x, jnp.log(jax.nn.softplus(jnp.maximum(x, -30.0))))
@@ -368,7 +368,7 @@ class Biased(Elementwise):
     )
 
     @abc.abstractmethod
-    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the weight of a score that contains the bias.
 
         Args:
@@ -427,7 +427,7 @@ class SmoothStep(Biased):
 class Sigmoid(SmoothStep):
     """The weights `s_l = 1/(1 + e^{-χ_l - bias})`; the best element-wise weights of the spiked model [D26]."""
 
-    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the logistic function."""
         return jax.nn.sigmoid(chi)
 
@@ -439,7 +439,7 @@ class Sigmoid(SmoothStep):
 class Erf(SmoothStep):
     """The weights `s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
 
-    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return `1 + erf` without cancellation far to the left."""
         return erfc(-chi)
 
@@ -451,7 +451,7 @@ class Erf(SmoothStep):
 class Relu(Biased):
     """The weights `s_l = max(χ_l + bias, 0)`."""
 
-    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the positive part."""
         return jnp.maximum(chi, 0.0)
 
