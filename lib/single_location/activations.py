@@ -213,7 +213,7 @@ class Softmax(Normalised):
 
     def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the score itself."""
-        return chi
+        return jnp.asarray(chi)
 
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the lowest risk by a search over c."""
@@ -323,7 +323,7 @@ class Linear(Elementwise):
 
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the scores plus one."""
-        return 1.0 + chi
+        return 1.0 + jnp.asarray(chi)
 
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the risk of least squares, in closed form given the mean of the hidden score."""
