@@ -139,6 +139,6 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.xaxis.set_minor_locator(NullLocator())
     headline(
         figure,
-        r"On average $\nabla_\mathbf{U}$ has a larger error than $\nabla_\mathbf{V}$, more so on longer prompts",
+        r"On average $\nabla_\mathbf{U}$ has more error than $\nabla_\mathbf{V}$, more so on longer prompts",
     )
     return figure
