@@ -12,7 +12,7 @@ from jaxtyping import Float, PRNGKeyArray
 from scipy.special import softmax
 
 from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from chapters.temperature_and_length.sampled import generator
+from chapters.temperature_and_length.simulated_prompts import generator
 from lib.icl import (
     Blocks,
     LinearRegression,

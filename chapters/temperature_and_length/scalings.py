@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from chapters.temperature_and_length import bounded
-from chapters.temperature_and_length.marks import FIXED, LOGARITHM, ROOT
+from chapters.temperature_and_length import uniform_scores
 from chapters.temperature_and_length.parameters import LONGEST
+from chapters.temperature_and_length.style import FIXED, LOGARITHM, ROOT
 from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
 
 # The power of ln L that each scaling multiplies the scores by.
@@ -66,7 +66,9 @@ def bounded_scores(reference: int, ratio: float, points: int) -> Curves:
     curves = {}
     for name, taus in spreads(reference, ratio, log_lengths).items():
         pairs = list(zip(np.sqrt(3.0) * taus, log_lengths, strict=True))
-        mean, typical = (np.asarray([of(*pair) for pair in pairs]) for of in (bounded.participation, bounded.typical))
+        mean, typical = (
+            np.asarray([of(*pair) for pair in pairs]) for of in (uniform_scores.participation, uniform_scores.typical)
+        )
         curves[name] = Curve(log_lengths, taus, mean, typical)
     return curves
 

@@ -6,8 +6,16 @@ import pytest
 from scipy import integrate
 from scipy.special import exp1, expit, logsumexp, softmax
 
-from chapters.temperature_and_length import bounded, hay, rare, regression, retrieval, sampled, scalings
-from chapters.temperature_and_length.marks import FIXED, LOGARITHM, ROOT
+from chapters.temperature_and_length import (
+    rare_contributions,
+    regression,
+    relevant_token,
+    retrieval,
+    scalings,
+    simulated_prompts,
+    uniform_scores,
+)
+from chapters.temperature_and_length.style import FIXED, LOGARITHM, ROOT
 from lib import single_location as sl
 from lib.finite_prompt import LARGEST_TAU, participation, typical_participation
 from lib.icl import LinearRegression, block_head, fast_normal
@@ -89,9 +97,9 @@ def test_bounded_scores_agree_with_draws(halfwidth, length):
     sums = logsumexp(scores, axis=1)
     log_length = np.log(length)
     for drawn, exact in (
-        (squares, bounded.participation(halfwidth, log_length)),
-        (np.log(squares), np.log(bounded.typical(halfwidth, log_length))),
-        (sums, bounded.mean_log_sum(halfwidth, log_length)),
+        (squares, uniform_scores.participation(halfwidth, log_length)),
+        (np.log(squares), np.log(uniform_scores.typical(halfwidth, log_length))),
+        (sums, uniform_scores.mean_log_sum(halfwidth, log_length)),
     ):
         assert abs(drawn.mean() - exact) < comparison_quantile(12) * standard_error(drawn)
 
@@ -99,7 +107,7 @@ def test_bounded_scores_agree_with_draws(halfwidth, length):
 def test_bounded_averages_agree_with_scipy():
     for a, y in zip(_rng.uniform(0.2, 12.0, 12), _rng.uniform(-20.0, 6.0, 12), strict=True):
         theirs = integrate.quad(lambda u, y=y: np.exp(-np.exp(y + u)), -a, a, epsabs=0, epsrel=1e-11, limit=400)[0]
-        ours = bounded.log_survival(np.asarray([y]), a)[0]
+        ours = uniform_scores.log_survival(np.asarray([y]), a)[0]
         np.testing.assert_allclose(np.exp(ours), theirs / (2 * a), rtol=1e-8)
 
 
@@ -107,43 +115,45 @@ def test_two_bounded_scores_share_by_a_sigmoid():
     """Of two tokens the difference of scores has a triangular law."""
     a = 2.3
     squares = integrate.quad(lambda d: (2 * a - d) / (2 * a**2) * (expit(d) ** 2 + expit(-d) ** 2), 0, 2 * a)[0]
-    np.testing.assert_allclose(bounded.participation(a, np.log(2.0)), squares, rtol=1e-10)
+    np.testing.assert_allclose(uniform_scores.participation(a, np.log(2.0)), squares, rtol=1e-10)
 
 
 def test_a_needle_of_one_among_one_is_a_sigmoid():
     """One other token, uniform: `E 1/(1 + e^{χ - score})`."""
     a, score = 1.4, 0.8
     theirs = integrate.quad(lambda x: expit(score - x) / (2 * a), -a, a)[0]
-    log_survival = bounded.uniform_hay(a / np.sqrt(3.0))
-    np.testing.assert_allclose(bounded.needle_weight(score, log_survival, np.log(2.0)), theirs, rtol=1e-9)
+    log_survival = uniform_scores.uniform_hay(a / np.sqrt(3.0))
+    np.testing.assert_allclose(uniform_scores.needle_weight(score, log_survival, np.log(2.0)), theirs, rtol=1e-9)
     # no hay at all
-    np.testing.assert_allclose(bounded.needle_weight(score, log_survival, 0.0), 1.0, rtol=1e-9)
+    np.testing.assert_allclose(uniform_scores.needle_weight(score, log_survival, 0.0), 1.0, rtol=1e-9)
 
 
 def test_needles_agree_with_draws(float64):
     tau, length, height = 1.9, 60, 4.0
     generator, wide = np.random.default_rng(8), np.sqrt(3.0) * tau
     for law, others in (
-        (hay.UNIFORM, generator.uniform(-wide, wide, (40000, length - 1))),
-        (hay.NORMAL, tau * generator.standard_normal((40000, length - 1))),
+        (relevant_token.UNIFORM, generator.uniform(-wide, wide, (40000, length - 1))),
+        (relevant_token.NORMAL, tau * generator.standard_normal((40000, length - 1))),
     ):
         drawn = expit(height - logsumexp(others, axis=1))
-        exact = bounded.needle_weight(height, hay.HAY[law](tau), np.log(length))
+        exact = uniform_scores.needle_weight(height, relevant_token.HAY[law](tau), np.log(length))
         assert abs(drawn.mean() - exact) < comparison_quantile(2) * standard_error(drawn)
 
 
 def test_the_integral_of_a_small_and_a_large_argument_is_one_function():
     log_w = np.linspace(-3.5, -1.5, 9)  # both sides of where the series ends
     theirs = [integrate.quad(lambda t: -np.expm1(-t) / t, 0, np.exp(x))[0] for x in log_w]
-    np.testing.assert_allclose(bounded._ein(log_w), theirs, rtol=1e-12)
-    np.testing.assert_allclose(bounded._ein(np.asarray([2.0])), np.euler_gamma + 2 + exp1(np.exp(2.0)), rtol=1e-14)
+    np.testing.assert_allclose(uniform_scores._ein(log_w), theirs, rtol=1e-12)
+    np.testing.assert_allclose(
+        uniform_scores._ein(np.asarray([2.0])), np.euler_gamma + 2 + exp1(np.exp(2.0)), rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize(("tau", "length"), [(1.3, 5), (3.1, 40)])
 def test_what_rare_prompts_carry_agrees_with_draws(float64, tau, length):
     scores = np.random.default_rng(length).standard_normal((60000, length))
     squares, largest = np.sum(softmax(tau * scores, axis=1) ** 2, axis=1), scores.max(axis=1)
-    edges, below = rare.mean_below(tau, np.log(length))
+    edges, below = rare_contributions.mean_below(tau, np.log(length))
     for x in (1.2, 2.0, 2.7):
         drawn = squares * (largest <= x)
         at = np.interp(x, edges, below)
@@ -153,7 +163,7 @@ def test_what_rare_prompts_carry_agrees_with_draws(float64, tau, length):
 
 def test_shares_of_the_mean_run_from_none_to_all(float64):
     chances = np.geomspace(1e-5, 1.0, 25)
-    found = rare.carried(0.66, 50.0, chances)
+    found = rare_contributions.carried(0.66, 50.0, chances)
     assert (np.diff(found.share) > -1e-9).all()
     assert (found.share > found.chance * (1 - 1e-6)).all()
     np.testing.assert_allclose(found.share[-1], 1.0, atol=1e-6)
@@ -162,7 +172,7 @@ def test_shares_of_the_mean_run_from_none_to_all(float64):
 
 def test_drawn_prompts_are_weighed_by_a_softmax(float64):
     taus, key = [0.5, 3.0], jr.key(4)
-    log_others, log_squares = sampled.draw(taus, 12, 5, key=key)
+    log_others, log_squares = simulated_prompts.draw(taus, 12, 5, key=key)
     for index in range(5):
         scores = np.asarray(fast_normal(jr.fold_in(key, index), (12,)))
         for row, tau in enumerate(taus):

@@ -23,7 +23,7 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from chapters.temperature_and_length.marks import SIZE
+from chapters.temperature_and_length.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 from lib.finite_prompt import participation

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.hay import Weights
-from chapters.temperature_and_length.marks import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, SIZE, UNIFORM
+from chapters.temperature_and_length.relevant_token import Weights
+from chapters.temperature_and_length.style import COLOURS, LABELS, LOGARITHM, NORMAL, ROOT, SIZE, UNIFORM
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from chapters.temperature_and_length.marks import ROOT, SIZE
-from chapters.temperature_and_length.rare import RARE, Averages, Carried
+from chapters.temperature_and_length.rare_contributions import RARE, Averages, Carried
 from chapters.temperature_and_length.scalings import Curves, mean_exponent, typical_exponent
+from chapters.temperature_and_length.style import ROOT, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, legend_line, sequence
 

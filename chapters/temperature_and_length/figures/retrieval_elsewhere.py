@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SIZE, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER
 from chapters.temperature_and_length.retrieval import Risks, Trial
+from chapters.temperature_and_length.style import LINEAR, SIGMOID, SIZE, SOFTMAX
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, few_decades, headline, ink, label, legend_line
 from lib.statistics import comparison_quantile

@@ -19,7 +19,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.marks import (
+from chapters.temperature_and_length.scalings import Curves, frozen, mean_exponent, typical_exponent
+from chapters.temperature_and_length.simulated_prompts import Comparison
+from chapters.temperature_and_length.style import (
     COLOURS,
     FIXED,
     LABELS,
@@ -31,8 +33,6 @@ from chapters.temperature_and_length.marks import (
     TYPICAL,
     UNIFORM,
 )
-from chapters.temperature_and_length.sampled import Comparison
-from chapters.temperature_and_length.scalings import Curves, frozen, mean_exponent, typical_exponent
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, legend_line
 from lib.statistics import student_quantile

@@ -17,8 +17,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.temperature_and_length.marks import MEAN, TYPICAL
 from chapters.temperature_and_length.scalings import spreads
+from chapters.temperature_and_length.style import MEAN, TYPICAL
 from lib.batching import map_batched
 from lib.finite_prompt import participation, typical_participation
 from lib.icl import fast_normal

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from chapters.temperature_and_length import bounded
-from chapters.temperature_and_length.marks import NORMAL, UNIFORM
+from chapters.temperature_and_length import uniform_scores
 from chapters.temperature_and_length.scalings import SHORTEST, spreads
+from chapters.temperature_and_length.style import NORMAL, UNIFORM
 
 # The longest prompt of the curves, as ln L: all is decided before.
 LONGEST = 100.0
-HAY = {UNIFORM: bounded.uniform_hay, NORMAL: bounded.normal_hay}
+HAY = {UNIFORM: uniform_scores.uniform_hay, NORMAL: uniform_scores.normal_hay}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def weigh(reference: int, ratio: float, height: float, points: int) -> list[Weig
     for law, hay in HAY.items():
         for scaling, taus in spreads(reference, ratio, log_lengths).items():
             weight = [
-                bounded.needle_weight(height * tau, hay(tau), log_length)
+                uniform_scores.needle_weight(height * tau, hay(tau), log_length)
                 for tau, log_length in zip(taus, log_lengths, strict=True)
             ]
             found.append(Weights(law, scaling, log_lengths, np.asarray(weight)))
