@@ -1,4 +1,4 @@
-"""One token of fixed score among many others: what it weighs as the prompt grows, under the three scalings."""
+"""Mean weight of one token of fixed score as the number of other tokens grows, under the three scalings."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,15 @@ from chapters.temperature_and_length import uniform_scores
 from chapters.temperature_and_length.scalings import SHORTEST, spreads
 from chapters.temperature_and_length.style import NORMAL, UNIFORM
 
-# The longest prompt of the curves, as ln L: all is decided before.
+# Longest prompt of the curves, as ln L: the weights are close to their limits before.
 LONGEST = 100.0
-HAY = {UNIFORM: uniform_scores.uniform_hay, NORMAL: uniform_scores.normal_hay}
+# By distribution of the other tokens' scores: ln φ, given their standard deviation.
+OTHER_SCORES = {UNIFORM: uniform_scores.log_survival_of_uniform, NORMAL: uniform_scores.log_survival_of_normal}
 
 
 @dataclass(frozen=True)
-class Weights:
-    """Of one law of hay and one scaling: mean weight of the needle at each length."""
+class RelevantWeights:
+    """Mean weight of the relevant token at each length, for one distribution of other scores and one scaling."""
 
     law: str
     scaling: str
@@ -24,14 +25,14 @@ class Weights:
     weight: Float[np.ndarray, " n"]
 
 
-def weigh(reference: int, ratio: float, height: float, points: int) -> list[Weights]:
-    """The needle's score is `height` standard deviations of the hay, at every length and under every scaling."""
-    log_lengths, found = np.geomspace(SHORTEST, LONGEST, points), []
-    for law, hay in HAY.items():
+def exact_weights(reference: int, ratio: float, height: float, points: int) -> list[RelevantWeights]:
+    """Return the mean weight of a token whose score is `height` standard deviations of the others, at every length."""
+    log_lengths, curves = np.geomspace(SHORTEST, LONGEST, points), []
+    for law, log_survival in OTHER_SCORES.items():
         for scaling, taus in spreads(reference, ratio, log_lengths).items():
             weight = [
-                uniform_scores.needle_weight(height * tau, hay(tau), log_length)
+                uniform_scores.relevant_weight(height * tau, log_survival(tau), log_length)
                 for tau, log_length in zip(taus, log_lengths, strict=True)
             ]
-            found.append(Weights(law, scaling, log_lengths, np.asarray(weight)))
-    return found
+            curves.append(RelevantWeights(law, scaling, log_lengths, np.asarray(weight)))
+    return curves
