@@ -14,9 +14,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.real_heads import tracking
+from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS
-from chapters.real_heads.measuring import at, seen_by_heads, tabulated
+from chapters.real_heads.head_measurements import at, seen_by_heads, tabulated
 from chapters.real_heads.network import Network
 from chapters.real_heads.statistics import Heads
 from lib.heads import compare, explained_share
@@ -63,7 +63,7 @@ def gaussian(
     `drawn` prompts a head and length; `name` is that of the table that stands for them without the network.
     """
     if network is None:
-        return {length: tracking.control(name, length) for length in lengths}
+        return {length: tracked_tables.control(name, length) for length in lengths}
     return {
         length: _draw(network, length, prompts, drawn, _normal, key=jr.fold_in(key, length))
         for length in sorted(lengths)
@@ -73,7 +73,7 @@ def gaussian(
 def independent(network: Network | None, length: int, prompts: int, drawn: int, *, key: PRNGKeyArray) -> Control:
     """Keys and values that each head has on the text, drawn independently of one another from all prompts."""
     if network is None:
-        return tracking.control("independent", length)
+        return tracked_tables.control("independent", length)
     return _draw(network, length, prompts, drawn, _one_of, key=key)
 
 

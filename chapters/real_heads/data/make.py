@@ -8,12 +8,12 @@ About five minutes on two cores; it needs the weights (requirements-weights.lock
 import numpy as np
 import pandas as pd
 
-from chapters.real_heads import controls, examples, measuring, network, replacing
+from chapters.real_heads import controls, example_heads, head_measurements, head_replacement, network
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.regimes import LINEAR
 from chapters.real_heads.statistics import HeadStatistics, columns_of
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Column, Table
 from companion.authoring.datasets import Result, make
 from companion.project.notebooks import Notebook
@@ -25,7 +25,11 @@ DIGITS = 6
 # How many of the heads are replaced, beside the number of those in the linear regime.
 COUNTS = range(0, LAYERS * HEADS + 1, 6)
 KINDS = ("stretches", "sentences")
-SETTING = {"length": replacing.LENGTH, "fitted_on": replacing.FITTED_ON, "embedded": replacing.EMBEDDED}
+SETTING = {
+    "length": head_replacement.LENGTH,
+    "fitted_on": head_replacement.FITTED_ON,
+    "embedded": head_replacement.EMBEDDED,
+}
 HEAD = {"layer": Column("Layer, from 0"), "head": Column("Head of the layer, from 0")}
 EXAMPLES = {
     **HEAD,
@@ -66,10 +70,10 @@ def parameters(*names: str) -> dict:
 def heads() -> Result:
     """Means over queries of every prompt, layer and head."""
     p, trained = parameters("seed", "shorter", "prompts"), opened()
-    followed = measuring.follow(trained, [*p["shorter"], LONGEST], p["prompts"])
-    shuffled = measuring.shuffle(trained, LONGEST, p["prompts"], key=measuring.keys(p["seed"]).words)
+    followed = head_measurements.follow(trained, [*p["shorter"], LONGEST], p["prompts"])
+    shuffled = head_measurements.shuffle(trained, LONGEST, p["prompts"], key=head_measurements.keys(p["seed"]).words)
     kinds = [*(("text", these) for these in followed.values()), ("shuffled", shuffled)]
-    kinds.append(("bare", measuring.strip(trained, LONGEST, p["prompts"])))
+    kinds.append(("bare", head_measurements.strip(trained, LONGEST, p["prompts"])))
     frame = pd.concat([pd.DataFrame({"kind": kind, **columns_of(these)}) for kind, these in kinds], ignore_index=True)
     words = " ".join(HeadStatistics.__doc__.split())
     columns = {name: Column(f"Mean over queries; see {HeadStatistics.__module__}: {words}") for name in frame}
@@ -81,7 +85,7 @@ def heads() -> Result:
 def drawn() -> Result:
     """The controls, of every head."""
     p, trained = parameters("seed", "shorter", "prompts", "drawn"), opened()
-    keys, setting = measuring.keys(p["seed"]), (p["prompts"], p["drawn"])
+    keys, setting = head_measurements.keys(p["seed"]), (p["prompts"], p["drawn"])
     gaussian = controls.gaussian(trained, [*p["shorter"], LONGEST], *setting, key=keys.gaussian)
     again = controls.gaussian(trained, [LONGEST], *setting, key=keys.again)[LONGEST]
     independent = controls.independent(trained, LONGEST, *setting, key=keys.drawn)
@@ -103,30 +107,32 @@ def _control(kind: str, control: controls.Control) -> pd.DataFrame:
 def shown() -> Result:
     """Three heads in full."""
     p, trained = parameters("prompts"), opened()
-    (statistics,) = measuring.follow(trained, [LONGEST], p["prompts"]).values()
-    frame = pd.concat([examples.rows_of(one) for one in examples.show(trained, statistics)], ignore_index=True)
+    (statistics,) = head_measurements.follow(trained, [LONGEST], p["prompts"]).values()
+    frame = pd.concat(
+        [example_heads.rows_of(one) for one in example_heads.show(trained, statistics)], ignore_index=True
+    )
     return Result(Table(frame, EXAMPLES), p, digits=DIGITS)
 
 
 def replaced() -> Result:
     """Embeddings when more and more heads are replaced."""
     trained, maps, texts, ratio = _scene()
-    before = replacing.embed(trained, maps, texts, "own", replacing.first_heads([], 0))
+    before = head_replacement.embed(trained, maps, texts, "own", head_replacement.first_heads([], 0))
     counts = sorted({*COUNTS, int(np.sum(ratio < LINEAR))})
     by_spread, by_layer = np.argsort(ratio.ravel()), np.arange(ratio.size)
     orders = {"ascending": by_spread, "descending": by_spread[::-1], "first": by_layer, "last": by_layer[::-1]}
     rows = []
     for name, order in orders.items():
-        for answer in replacing.ANSWERS:
+        for answer in head_replacement.ANSWERS:
             for count in counts:
-                after = replacing.embed(trained, maps, texts, answer, replacing.first_heads(order, count))
+                after = head_replacement.embed(trained, maps, texts, answer, head_replacement.first_heads(order, count))
                 cosines = {
-                    kind: replacing.cosines(*pair)
+                    kind: head_replacement.cosines(*pair)
                     for kind, pair in zip(KINDS, zip(before, after, strict=True), strict=True)
                 }
                 means = {kind: these.mean() for kind, these in cosines.items()}
                 errors = {f"{kind}_se": standard_error(these) for kind, these in cosines.items()}
-                partners = replacing.found_partners(after[1])
+                partners = head_replacement.found_partners(after[1])
                 rows.append({"order": name, "answer": answer, "count": count, **means, **errors, "partners": partners})
     return Result(Table(pd.DataFrame(rows)[list(REPLACED)], REPLACED), SETTING | parameters("prompts"), digits=DIGITS)
 
@@ -135,22 +141,22 @@ def alone() -> Result:
     """Embeddings when one head is replaced."""
     trained, maps, texts, ratio = _scene()
     texts = texts._replace(sentences=texts.sentences[:1])
-    before, _ = replacing.embed(trained, maps, texts, "own", replacing.first_heads([], 0))
+    before, _ = head_replacement.embed(trained, maps, texts, "own", head_replacement.first_heads([], 0))
     damage = {}
-    for answer in replacing.ANSWERS:
+    for answer in head_replacement.ANSWERS:
         after = [
-            replacing.embed(trained, maps, texts, answer, replacing.first_heads([number], 1))[0]
+            head_replacement.embed(trained, maps, texts, answer, head_replacement.first_heads([number], 1))[0]
             for number in range(ratio.size)
         ]
-        damage[answer] = [1 - replacing.cosines(before, these).mean() for these in after]
+        damage[answer] = [1 - head_replacement.cosines(before, these).mean() for these in after]
     frame = pd.DataFrame({**names_of_heads(), "ratio": ratio.ravel(), **damage})
     return Result(Table(frame, ALONE), SETTING | parameters("prompts"), digits=DIGITS)
 
 
 def _scene():
     trained = opened()
-    (statistics,) = measuring.follow(trained, [LONGEST], parameters("prompts")["prompts"]).values()
-    return trained, replacing.fit(trained), replacing.texts(trained), statistics.ratio
+    (statistics,) = head_measurements.follow(trained, [LONGEST], parameters("prompts")["prompts"]).values()
+    return trained, head_replacement.fit(trained), head_replacement.texts(trained), statistics.ratio
 
 
 def opened() -> network.Network:

@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.real_heads.examples import Example, rows_of
-from chapters.real_heads.marks import GAUSSIAN, TEXT
+from chapters.real_heads.example_heads import Example, rows_of
+from chapters.real_heads.style import GAUSSIAN, TEXT
 from companion import Column, Numbers, Table
 from companion.figures.style import few_decades, headline, ink
 

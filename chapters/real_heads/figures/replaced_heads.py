@@ -16,9 +16,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.real_heads.marks import SIZE, TEXT, borders
 from chapters.real_heads.regimes import FROZEN, LINEAR
-from chapters.real_heads.replacement import Replacement
+from chapters.real_heads.replacement_results import Replacement
+from chapters.real_heads.style import SIZE, TEXT, borders
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib.statistics import comparison_quantile

@@ -19,10 +19,10 @@ from matplotlib.lines import Line2D
 
 from chapters.real_heads.controls import Control
 from chapters.real_heads.findings import Shares
-from chapters.real_heads.marks import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
 from chapters.real_heads.regimes import FROZEN, LINEAR
 from chapters.real_heads.statistics import ByLength
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline
 from lib.statistics import comparison_quantile

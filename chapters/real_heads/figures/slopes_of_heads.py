@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 
 from chapters.real_heads.controls import Control
 from chapters.real_heads.findings import Slopes
-from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.statistics import HeadStatistics
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, student_quantile

@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.real_heads.findings import Measured, Steps
-from chapters.real_heads.marks import GAUSSIAN, ROUNDING, SIZE, TEXT
 from chapters.real_heads.regimes import LINEAR
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 from lib.statistics import comparison_quantile

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from scipy.interpolate import CubicSpline
 
-from chapters.real_heads import tracking
+from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HeadInputs, Weights, encode
 from chapters.real_heads.network import Network
 from chapters.real_heads.statistics import ByLength, HeadStatistics
@@ -40,14 +40,14 @@ def keys(seed: int) -> Keys:
 def follow(network: Network | None, lengths: Sequence[int], prompts: int) -> ByLength:
     """Every head on the first `prompts` stretches of the text, cut to each length."""
     if network is None:
-        return tracking.followed(lengths)
+        return tracked_tables.followed(lengths)
     return {length: _followed(network, length, prompts)[0] for length in sorted(lengths)}
 
 
 def shuffle(network: Network | None, length: int, prompts: int, *, key: PRNGKeyArray) -> HeadStatistics:
     """The same prompts of one length with the words of each in random order, special tokens staying where they are."""
     if network is None:
-        return tracking.of_kind("shuffled", length)
+        return tracked_tables.of_kind("shuffled", length)
     plain = network.prompts(length, prompts)
     words = jr.permutation(key, jnp.asarray(plain[:, 1:-1]), axis=1, independent=True)
     return measure(network, np.concatenate([plain[:, :1], words, plain[:, -1:]], axis=1))
@@ -56,7 +56,7 @@ def shuffle(network: Network | None, length: int, prompts: int, *, key: PRNGKeyA
 def strip(network: Network | None, length: int, prompts: int) -> HeadStatistics:
     """The same stretches of text without special tokens."""
     if network is None:
-        return tracking.of_kind("bare", length)
+        return tracked_tables.of_kind("bare", length)
     return measure(network, network.bare(length, prompts))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS, HeadInputs, Weights, attend, embedding, encode
-from chapters.real_heads.measuring import seen_by_heads
+from chapters.real_heads.head_measurements import seen_by_heads
 from chapters.real_heads.network import Network, installed, tokenizer_of
 
 SENTENCES = Path(__file__).parent / "data" / "sentences.txt"

@@ -8,9 +8,9 @@ import pandas as pd
 from jaxtyping import Float
 from scipy.special import ndtri, softmax
 
-from chapters.real_heads import tracking
+from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEADS
-from chapters.real_heads.measuring import at, seen_by_heads, tabulated
+from chapters.real_heads.head_measurements import at, seen_by_heads, tabulated
 from chapters.real_heads.network import Network
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics
@@ -96,7 +96,7 @@ def rows_of(example: Example) -> pd.DataFrame:
 
 def _tracked(number: int, statistics: HeadStatistics) -> Example:
     layer, head = divmod(number, HEADS)
-    rows = tracking.table("examples")
+    rows = tracked_tables.table("examples")
     rows = rows[(rows["layer"] == layer) & (rows["head"] == head)]
     scores, weights, outputs = (rows[rows["panel"] == name] for name in ("scores", "weights", "outputs"))
     x, expected = outputs["x"].to_numpy(), outputs["gaussian"].to_numpy()

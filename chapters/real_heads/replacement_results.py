@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from chapters.real_heads import tracking
+from chapters.real_heads import tracked_tables
+from chapters.real_heads.head_replacement import LENGTH, SENTENCES
 from chapters.real_heads.regimes import LINEAR
-from chapters.real_heads.replacing import LENGTH, SENTENCES
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Replacement:
 
 def read() -> Replacement:
     """Numbers of the tables that `data/make.py` made: too long for a page, whether weights are installed or not."""
-    together, alone = tracking.table("replaced"), tracking.table("alone")
+    together, alone = tracked_tables.table("replaced"), tracked_tables.table("alone")
     linear = int(np.sum(alone["ratio"] < LINEAR))
 
     def at(order: str, answer: str, count: int, column: str = "stretches") -> float:
@@ -56,7 +56,7 @@ def read() -> Replacement:
     def ranks(one, other) -> float:
         return float(spearmanr(one, other).statistic)
 
-    relative, share = alone["own"] / alone["mean"], tracking.of_kind("text", LENGTH).share.ravel()
+    relative, share = alone["own"] / alone["mean"], tracked_tables.of_kind("text", LENGTH).share.ravel()
     return Replacement(
         together=together,
         alone=alone,
