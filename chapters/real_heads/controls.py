@@ -5,7 +5,6 @@ its prompt. Every query has scores of its own spread τ, so what is expected of 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import jax
@@ -18,7 +17,7 @@ from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEAD_WIDTH, HEADS, LAYERS
 from chapters.real_heads.head_measurements import at, seen_by_heads, tabulated
 from chapters.real_heads.network import Network
-from chapters.real_heads.statistics import Heads
+from chapters.real_heads.statistics import Control
 from lib.heads import compare, explained_share
 from lib.partition import LARGEST_SQUARE_TAU, square_given_others
 
@@ -26,33 +25,6 @@ from lib.partition import LARGEST_SQUARE_TAU, square_given_others
 QUERIES = 64
 # Rounding of a covariance in float32, relative to its trace: what keeps its Cholesky factor real.
 JITTER = 1e-7
-
-
-@dataclass(frozen=True)
-class Control:
-    """Of every head, on drawn prompts of one length.
-
-    `ratio` is the mean τ of its queries over √(2 ln L). `participation` and `slope` are means over prompts with their
-    standard errors; of Gaussian tokens one is averaged exactly for the former. The slope is that against the prediction
-    with the law's own moments; `expected_…` are exact for Gaussian tokens. `share` is R² with each prompt's own
-    moments, as it is measured on the text.
-    """
-
-    length: int
-    ratio: Heads
-    participation: Heads
-    participation_se: Heads
-    expected_participation: Heads
-    slope: Heads
-    slope_se: Heads
-    expected_slope: Heads
-    share: Heads
-    prompts: int
-
-    @property
-    def arrays(self) -> dict[str, Heads]:
-        """What there is of every head, by name."""
-        return {name: value for name, value in vars(self).items() if name not in ("length", "prompts")}
 
 
 def gaussian(

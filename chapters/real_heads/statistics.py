@@ -101,6 +101,42 @@ class HeadStatistics:
         return replace(self, **{name: array[prompts] for name, array in self.arrays.items()})
 
 
+@dataclass(frozen=True)
+class Control:
+    """Of every head, on drawn prompts of one length.
+
+    `ratio` is the mean τ of its queries over √(2 ln L). `participation` and `slope` are means over prompts with their
+    standard errors; of Gaussian tokens one is averaged exactly for the former. The slope is that against the prediction
+    with the law's own moments; `expected_…` are exact for Gaussian tokens. `share` is R² with each prompt's own
+    moments, as it is measured on the text.
+    """
+
+    length: int
+    ratio: Heads
+    participation: Heads
+    participation_se: Heads
+    expected_participation: Heads
+    slope: Heads
+    slope_se: Heads
+    expected_slope: Heads
+    share: Heads
+    prompts: int
+
+    @property
+    def arrays(self) -> dict[str, Heads]:
+        """What there is of every head, by name."""
+        return {name: value for name, value in vars(self).items() if name not in ("length", "prompts")}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number, its standard error over prompts drawn again, and what the same measurement gives for something else."""
+
+    value: float
+    std_error: float
+    other: float
+
+
 # By length, and for the controls by what was done to the prompts.
 ByLength = Mapping[int, HeadStatistics]
 

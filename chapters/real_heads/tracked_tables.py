@@ -2,16 +2,12 @@
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from chapters.real_heads.encoder import HEADS, LAYERS
-from chapters.real_heads.statistics import ByLength, HeadStatistics
-
-if TYPE_CHECKING:
-    from chapters.real_heads.controls import Control
+from chapters.real_heads.statistics import ByLength, Control, HeadStatistics
 
 DATA = Path(__file__).parent / "data"
 
@@ -34,10 +30,8 @@ def of_kind(kind: str, length: int) -> HeadStatistics:
     return HeadStatistics(length, **{name: array.reshape(-1, LAYERS, HEADS) for name, array in arrays.items()})
 
 
-def control(kind: str, length: int) -> "Control":
+def control(kind: str, length: int) -> Control:
     """Heads on drawn prompts."""
-    from chapters.real_heads.controls import Control
-
     rows = _rows("controls", kind, length).sort_values(["layer", "head"])
     names = [name for name in Control.__dataclass_fields__ if name not in ("length", "prompts")]
     arrays = {name: rows[name].to_numpy().reshape(LAYERS, HEADS) for name in names}

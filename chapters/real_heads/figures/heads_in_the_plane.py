@@ -10,18 +10,110 @@ the curve, many outside the band, and to the left of a dashed line; a few lie to
 prompts the points are lower, and spread more widely around the curve.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.findings import Plane, Regimes
-from chapters.real_heads.nearness import NEAR
+from chapters.real_heads.encoder import HEAD_WIDTH
+from chapters.real_heads.regimes import FROZEN, LINEAR, NEAR
+from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, freezing
 from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
+from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, student_quantile
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Heads at every length with the errors of their means, and the exact `curves` of Gaussian scores at `taus`.
+
+    `deviations` are those of drawn Gaussian prompts from the exact participation, in standard errors, `drawn` such
+    prompts at least a head; `common` the same where all queries of a head are taken to have their mean spread. `near`
+    counts the heads within a factor `NEAR` of the curve, by length; `other` counts drawn Gaussian prompts.
+    """
+
+    heads: ByLength
+    errors: Mapping[int, Mapping[str, Heads]]
+    taus: Float[np.ndarray, " taus"]
+    curves: Mapping[int, Float[np.ndarray, " taus"]]
+    deviations: Mapping[int, Heads]
+    common: Mapping[int, Heads]
+    drawn: int
+    near: Mapping[int, Measured]
+
+
+@dataclass(frozen=True)
+class Regimes:
+    """How many heads are in the linear regime and frozen; `other` is for scores without the network's own 1/√32."""
+
+    linear: Measured
+    frozen: Measured
+    between: int
+
+
+def place_in_plane(heads: ByLength, controls: Mapping[int, Control], *, key: PRNGKeyArray) -> Plane:
+    """Heads on the text, and Gaussian tokens, against the exact curves."""
+    taus = np.geomspace(0.4, 25.0, 60)
+    return Plane(
+        heads=heads,
+        errors={
+            length: {
+                name: bootstrap(lambda these, name=name: these.mean(name), found, key=key)
+                for name in ("tau", "participation")
+            }
+            for length, found in heads.items()
+        },
+        taus=taus,
+        curves={length: np.asarray(participation(taus, np.log(length))) for length in heads},
+        deviations={length: _deviation(these, these.expected_participation) for length, these in controls.items()},
+        common={length: _deviation(these, _at_mean_spread(these)) for length, these in controls.items()},
+        drawn=min(these.prompts for these in controls.values()),
+        near={length: _count_near(heads[length], these, key=key) for length, these in controls.items()},
+    )
+
+
+def _count_near(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Measured:
+    """Count the heads whose participation is within a factor `NEAR` of Gaussian scores of the same mean spread.
+
+    The Gaussian prompts of the control are held to the exact participation at each query's own spread.
+    """
+
+    def count(participations: Heads, expected: Heads) -> int:
+        return int(np.sum(np.abs(np.log(participations / expected)) <= np.log(NEAR)))
+
+    def on_text(these: HeadStatistics) -> int:
+        curve = np.asarray(participation(these.mean("tau"), np.log(heads.length)))
+        return count(these.mean("participation"), curve)
+
+    error = float(bootstrap(on_text, heads, key=key))
+    return Measured(on_text(heads), error, count(control.participation, control.expected_participation))
+
+
+def _deviation(control: Control, expected: Heads) -> Heads:
+    return (control.participation - expected) / control.participation_se
+
+
+def _at_mean_spread(control: Control) -> Heads:
+    return np.asarray(participation(control.ratio * freezing(control.length), np.log(control.length)))
+
+
+def count_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
+    """Heads below half of freezing, and beyond it."""
+    unscaled = heads.ratio * np.sqrt(HEAD_WIDTH)
+
+    def count(inside: Callable) -> Measured:
+        error = bootstrap(lambda these: np.sum(inside(these.ratio)), heads, key=key)
+        return Measured(float(np.sum(inside(heads.ratio))), float(error), float(np.sum(inside(unscaled))))
+
+    between = int(np.sum((heads.ratio >= LINEAR) & (heads.ratio < FROZEN)))
+    return Regimes(count(lambda ratio: ratio < LINEAR), count(lambda ratio: ratio >= FROZEN), between)
 
 
 def numbers(plane: Plane, regimes: Regimes) -> Numbers:

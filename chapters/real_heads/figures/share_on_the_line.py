@@ -10,22 +10,66 @@ towards their point, tails on the right fall. Crosses fall likewise and lie abov
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool, PRNGKeyArray
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from scipy.stats import spearmanr
 
-from chapters.real_heads.controls import Control
-from chapters.real_heads.findings import Shares
+from chapters.real_heads.encoder import LAYERS
 from chapters.real_heads.regimes import FROZEN, LINEAR
-from chapters.real_heads.statistics import ByLength
+from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline
 from lib.statistics import comparison_quantile
+
+
+@dataclass(frozen=True)
+class Shares:
+    """R² of every head at every length with its error, and what it does with spread and length.
+
+    `ranks` is the rank correlation with τ̂/√(2 ln L), `other` with the number of the layer. `growth` is the mean change
+    of heads in the linear regime from the shortest to the longest prompts, `other` that of frozen heads.
+    """
+
+    errors: dict[int, Heads]
+    ranks: Measured
+    growth: Measured
+    growing: int
+
+
+def compare_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
+    """The explained shares at every length."""
+    shortest, longest = heads[min(heads)], heads[max(heads)]
+    linear, frozen = longest.ratio < LINEAR, longest.ratio >= FROZEN
+    layers = np.repeat(np.arange(LAYERS), linear.shape[1])
+
+    def ranks(these: HeadStatistics) -> float:
+        return float(spearmanr(these.ratio.ravel(), these.share.ravel()).statistic)
+
+    def growth(chosen: Bool[np.ndarray, "layers heads"]):
+        return lambda short, long: float(np.mean((long.share - short.share)[chosen]))
+
+    return Shares(
+        errors={length: bootstrap(lambda these: these.share, found, key=key) for length, found in heads.items()},
+        ranks=Measured(
+            ranks(longest),
+            float(bootstrap(ranks, longest, key=key)),
+            float(spearmanr(layers, longest.share.ravel()).statistic),
+        ),
+        growth=Measured(
+            growth(linear)(shortest, longest),
+            float(bootstrap(growth(linear), shortest, longest, key=key)),
+            growth(frozen)(shortest, longest),
+        ),
+        growing=int(np.sum((longest.share > shortest.share)[linear])),
+    )
 
 
 def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Numbers:

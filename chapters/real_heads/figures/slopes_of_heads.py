@@ -9,19 +9,45 @@ Alt: Scatter with a dashed diagonal. Crosses lie on the diagonal from lower left
 mostly below it, further below on the left, and a few above at its right end.
 """
 
+from dataclasses import dataclass
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.controls import Control
-from chapters.real_heads.findings import Slopes
-from chapters.real_heads.statistics import HeadStatistics
+from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
 from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, student_quantile
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """By how much slopes fall short of 1 - P in the mean over heads; `other` is what Gaussian tokens' do.
+
+    `deviations` are those of drawn Gaussian prompts from the exact slope, in standard errors; `unshrunk` those from 1.
+    """
+
+    errors: Heads
+    shortfall: Measured
+    deviations: Heads
+    unshrunk: Heads
+
+
+def compare_slopes(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Slopes:
+    """The best slopes against those of Gaussian tokens."""
+
+    def shortfall(these) -> float:
+        return float(np.mean(these.expected_slope - these.slope))
+
+    errors = bootstrap(lambda these: these.slope, heads, key=key)
+    error = float(bootstrap(shortfall, heads, key=key))
+    deviations, unshrunk = ((control.slope - expected) / control.slope_se for expected in (control.expected_slope, 1.0))
+    return Slopes(errors, Measured(shortfall(heads), error, shortfall(control)), deviations, unshrunk)
 
 
 def numbers(heads: HeadStatistics, control: Control, slopes: Slopes) -> Numbers:

@@ -10,13 +10,17 @@ text, about the same for prompts, a little higher without the first place. Right
 the first place, most of them near zero.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.findings import Measured, Steps
 from chapters.real_heads.regimes import LINEAR
+from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
 from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT
 from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
@@ -29,6 +33,80 @@ LADDER = {
     "text": "prompts\nof the text",
     "without_first": "without\nfirst place",
 }
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Where the explained share of heads in the linear regime is lost.
+
+    `kept` is the part of the way from Gaussian tokens to prompts that independent tokens of the text go too, `other`
+    where Gaussian tokens drawn once more take their place. `gain` is what R² gains when the first place is left out,
+    `other` the place in the middle. `place` is the weight on the first place without special tokens over that with
+    them, `other` the same if it went to all places alike. `arrays` is what there is of every head, by name.
+    """
+
+    arrays: Mapping[str, Heads]
+    kept: Measured
+    gain: Measured
+    place: Measured
+
+
+def follow_steps(
+    heads: HeadStatistics,
+    shuffled: HeadStatistics,
+    bare: HeadStatistics,
+    *,
+    gaussian: Control,
+    again: Control,
+    independent: Control,
+    key: PRNGKeyArray,
+) -> Steps:
+    """From Gaussian tokens to prompts of the text, and what the first place has to do with it."""
+    linear = heads.ratio < LINEAR
+
+    def mean(share: Heads) -> float:
+        return float(np.mean(share[linear]))
+
+    def kept(step: Heads):
+        top = mean(gaussian.share)
+        return lambda these: (top - mean(step)) / (top - mean(these.share))
+
+    def gain(these: HeadStatistics) -> float:
+        return mean(these.share_without_first - these.share)
+
+    def place(these: HeadStatistics, without: HeadStatistics) -> float:
+        return float(without.mean("first").mean() / these.mean("first").mean())
+
+    arrays = {
+        "ratio": heads.ratio,
+        "gaussian": gaussian.share,
+        "independent": independent.share,
+        "text": heads.share,
+        "text_se": bootstrap(lambda these: these.share, heads, key=key),
+        "without_first": heads.share_without_first,
+        "shuffled": shuffled.share,
+        "bare": bare.share,
+        "first": heads.mean("first"),
+        "first_bare": bare.mean("first"),
+        "skewness": heads.mean("skewness"),
+        "tails": heads.mean("tails"),
+    }
+    return Steps(
+        arrays=arrays,
+        kept=Measured(
+            kept(independent.share)(heads),
+            float(bootstrap(kept(independent.share), heads, key=key)),
+            kept(again.share)(heads),
+        ),
+        gain=Measured(
+            gain(heads), float(bootstrap(gain, heads, key=key)), mean(heads.share_without_another - heads.share)
+        ),
+        place=Measured(
+            place(heads, bare),
+            float(bootstrap(place, heads, bare, key=key)),
+            float(1 / (heads.length * heads.mean("first").mean())),
+        ),
+    )
 
 
 def numbers(steps: Steps) -> Numbers:
