@@ -26,7 +26,6 @@ NOT_YET = {
     "finite_samples",
     "message_passing",
     "single_location_training",
-    "real_heads",
 }
 CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS | NOT_YET]
 
