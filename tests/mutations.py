@@ -221,8 +221,8 @@ MUTATIONS = (
     Mutation(
         "risk-at-the-gain-nearby",
         "lib/icl/blocks.py",
-        "here - slope**2 / (2 * curvature)",
-        "here",
+        "risk_near - slope**2 / (2 * curvature)",
+        "risk_near",
         ("tests/lib/test_icl.py::test_best_gain_is_the_least_over_gains",),
     ),
     Mutation(

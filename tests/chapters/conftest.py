@@ -15,6 +15,7 @@ from companion.build.run_spec import RunSpec, Target
 from companion.figures import store, table_io
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Column, Table
+from companion.project import slicing
 from companion.project.configuration import Settings
 from companion.project.notebooks import PARAMETERS_TAG, Notebook
 from companion.project.parameters import resolve
@@ -49,8 +50,8 @@ class Run:
             assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
 
 
-def _run_cells(name: str, **overrides: Any) -> Run:
-    """Run the notebook `name` at smoke size, with `overrides`; raises what its cells raise."""
+def _run_cells(name: str, *, only: str | None = None, **overrides: Any) -> Run:
+    """Run the notebook `name` at smoke size with `overrides`, or only the cells that lead to the figure `only`."""
     notebook, run = Notebook.named(PROJECT, name), Run()
     values = resolve(PROJECT, notebook, "smoke", overrides)
 
@@ -67,7 +68,7 @@ def _run_cells(name: str, **overrides: Any) -> Run:
         for cell in notebook.cells:
             if cell["cell_type"] == "code" and PARAMETERS_TAG in cell["metadata"].get("tags", []):
                 run.names |= values
-        for source in notebook.code:
+        for source in notebook.code if only is None else slicing.reduced_cells(notebook.code, only):
             exec(source, run.names)
     return run
 

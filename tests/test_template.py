@@ -1,0 +1,59 @@
+"""Each chapter has the sections of the template, in order, with content of its own between them."""
+
+from pathlib import Path
+
+import pytest
+
+from companion.project.notebooks import Notebook
+from companion.project.paths import Project
+
+PROJECT = Project(Path(__file__).parents[1])
+OPENING = ["The question", "A first guess", "Findings"]
+CLOSING = ["In short", "Limits", "Sources", "Try it"]
+# A collection of interactive figures, not a chapter with a question of its own.
+COLLECTIONS = {"laboratory"}
+# Chapters that do not follow the template yet.
+NOT_YET = {
+    "risk_and_parameters",
+    "exact_finite_prompt",
+    "sharp_rates",
+    "icl_infinite",
+    "icl_finite",
+    "published_experiment",
+    "trajectory_stability",
+    "softmax_advantage",
+    "needle_in_a_long_prompt",
+    "finite_samples",
+    "message_passing",
+    "single_location_training",
+    "temperature_and_length",
+    "real_heads",
+}
+CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS | NOT_YET]
+
+
+def sections(name):
+    """Return the second-level headings of a notebook, in order."""
+    cells = [cell["source"] for cell in Notebook.named(PROJECT, name).cells if cell["cell_type"] == "markdown"]
+    return [line[3:].strip() for cell in cells for line in cell.splitlines() if line.startswith("## ")]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_sections_of_the_template_are_in_order(name):
+    headings = sections(name)
+    assert headings[: len(OPENING)] == OPENING
+    assert headings[-len(CLOSING) :] == CLOSING
+    assert len(headings) > len(OPENING) + len(CLOSING)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_there_are_three_findings_that_name_their_figures(name):
+    text = "\n".join(cell["source"] for cell in Notebook.named(PROJECT, name).cells if cell["cell_type"] == "markdown")
+    findings = text.split("## Findings\n")[1].split("\n## ")[0]
+    bullets = [bullet for bullet in findings.split("\n- ")[1:]]
+    assert len(bullets) == 3
+    assert all("{numref}`fig-" in bullet for bullet in bullets)
+
+
+def test_exceptions_are_chapters_without_the_template():
+    assert {name for name in NOT_YET if sections(name)[: len(OPENING)] == OPENING} == set()
