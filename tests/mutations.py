@@ -209,14 +209,14 @@ MUTATIONS = (
         "chapters/risk_and_parameters/isotropic_heads.py",
         "norm / dimension**0.5, gain, float(np.exp(search.fun))",
         "norm / dimension**0.5, dimension**0.5 / norm, float(np.exp(search.fun))",
-        ("tests/chapters/test_risk_and_parameters.py::test_a_price_is_that_of_the_head_it_is_told_with",),
+        ("tests/chapters/test_risk_and_parameters.py::test_the_price_is_that_of_the_returned_head",),
     ),
     Mutation(
         "price-on-the-valley",
         "chapters/risk_and_parameters/isotropic_heads.py",
         "isotropic_blocks(dimension, norm, gain)",
         "isotropic_blocks(dimension, norm, dimension**0.5 / norm)",
-        ("tests/chapters/test_risk_and_parameters.py::test_a_price_is_that_of_the_head_it_is_told_with",),
+        ("tests/chapters/test_risk_and_parameters.py::test_the_price_is_that_of_the_returned_head",),
     ),
     Mutation(
         "risk-at-the-gain-nearby",
@@ -228,7 +228,7 @@ MUTATIONS = (
     Mutation(
         "one-head-at-the-gain-of-infinite-prompts",
         "chapters/risk_and_parameters/opposite_heads.py",
-        "gains = (answers @ self.targets) / np.sum(answers**2, axis=1)",
+        "gains = (outputs @ self.targets) / np.sum(outputs**2, axis=1)",
         "gains = 1 / self.tilts",
         ("tests/chapters/test_risk_and_parameters.py::test_one_head_is_compared_at_its_best_gain",),
     ),
