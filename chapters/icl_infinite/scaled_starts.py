@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from chapters.icl_infinite.block_flows import Flow, bounds, clock, follow, sharp_bound, toeplitz
-from chapters.icl_infinite.marks import AXIS, RANDOM
+from chapters.icl_infinite.style import AXIS, RANDOM
 from lib.icl import LinearRegression, balanced_start
 
 # Divides a Σ of norm 2.6, or in higher dimension up to 3, and makes it small.

@@ -20,7 +20,7 @@ from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
 from chapters.exact_finite_prompt import plain_prompts
-from chapters.exact_finite_prompt.marks import SIZE
+from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, label, legend_line, legend_point, legend_with, markers
 from lib.batching import map_batched

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.exact_finite_prompt.against_theory import ErrorsBySize
-from chapters.exact_finite_prompt.marks import SIZE
+from chapters.exact_finite_prompt.style import SIZE
+from chapters.exact_finite_prompt.theory_comparison import ErrorsBySize
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
     error_bars,

@@ -19,8 +19,8 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from chapters.icl_finite.descents import StochasticDescents
 from chapters.icl_finite.exact_flows import Flows, IsotropicProblem
-from chapters.icl_finite.marks import MARKERS, SIZE
 from chapters.icl_finite.parameters import WAITED
+from chapters.icl_finite.style import MARKERS, SIZE
 from chapters.icl_finite.valley_search import Price
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, legend_line, sequence

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from chapters.icl_finite.descents import LONGER, StochasticDescents
 from chapters.icl_finite.exact_flows import Flows
-from chapters.icl_finite.marks import MARKERS, SIZE
+from chapters.icl_finite.style import MARKERS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, sequence
 from lib.statistics import standard_error, student_quantile, worst_deviation

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.icl_finite.balls import GROWING, Farthest
-from chapters.icl_finite.marks import SIZE
+from chapters.icl_finite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 from lib.finite_prompt import rate_exponent

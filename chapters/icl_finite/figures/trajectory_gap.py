@@ -17,8 +17,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
-from chapters.icl_finite.marks import SIZE
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
+from chapters.icl_finite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 

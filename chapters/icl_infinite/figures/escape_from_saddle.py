@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.icl_infinite.block_flows import Flow, first_below, follow
-from chapters.icl_infinite.marks import SIZE
+from chapters.icl_infinite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 from lib.icl import Blocks, LinearRegression

@@ -27,7 +27,7 @@ from chapters.icl_infinite.block_flows import (
     slowest_rate,
     toeplitz,
 )
-from chapters.icl_infinite.marks import SIZE
+from chapters.icl_infinite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline
 from lib.icl import Blocks, LinearRegression, balanced_start

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.icl_infinite.block_flows import REACHED, first_below
-from chapters.icl_infinite.marks import AXIS, RANDOM, SIZE
 from chapters.icl_infinite.scaled_starts import ScaledStart
+from chapters.icl_infinite.style import AXIS, RANDOM, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 

@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.bounded_averages import Slopes
-from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
+from chapters.sharp_rates.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, markers, sequence
 

@@ -19,9 +19,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.averaged_errors import AveragedErrors, claims_of
-from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
+from chapters.sharp_rates.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 
