@@ -1,3 +1,3 @@
-"""How the pictures of this chapter draw what they share."""
+"""Sizes that the figures of this chapter share."""
 
 SIZE = (8.0, 4.5)
