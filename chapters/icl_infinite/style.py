@@ -1,5 +1,5 @@
-"""What the pictures of this chapter share."""
+"""Sizes and names that the figures of this chapter share."""
 
 SIZE = (8.0, 4.5)
-# Θ of a start, as tables name it.
+# Names of the two kinds of Θ in tables.
 RANDOM, AXIS = "random", "first axis"
