@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.icl_finite.balls import GROWING, Farthest
+from chapters.icl_finite.ball_search import GROWING, Farthest
 from chapters.icl_finite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
