@@ -1,7 +1,8 @@
 """The largest distance between finite and infinite risk over all heads in a ball, by search.
 
-Two families. Block heads in the plane: all of A and b. And all heads on the line: in U and V there are four numbers
-that the answer sees, the weights a, c of the query's covariate in the scores of covariate and label, and v, b.
+There are two families of heads: block heads in the plane, with all entries of A and b, and all heads on the line. On
+the line the output depends on four numbers in U and V: the weights a, c of covariate and label in the scores, and the
+weights v, b of covariate and label in the value.
 """
 
 from collections.abc import Callable
@@ -18,23 +19,23 @@ from lib.attention import Attention
 from lib.icl import LinearRegression, PairAverage, block_attention, line_average, line_head, score_table
 from lib.icl.averages import few_radii, radial
 
-# A radius that grows with the length: where the largest of L standard normals lies.
+# Name of the radius that grows with the length, like the largest of L standard normals.
 GROWING = "√(2 ln L)"
 
 
 @dataclass(frozen=True)
 class Family:
-    """Heads of one kind, as points of a space; the lengths at which they are searched, and where searches begin."""
+    """A family of heads, parametrised by points of R^n, with its average and the starting points of the search."""
 
     name: str
     dimension: int
     head: Callable[[Float[Array, " n"]], Attention]
     average: PairAverage
-    begins: list[list[float]]
+    starts: list[list[float]]
 
 
 class Farthest(NamedTuple):
-    """The largest |R_L - R_∞| found in a ball of heads, `radius` its radius and `rule` the radius as tables name it."""
+    """The largest |R_L - R_∞| that the search finds in a ball of heads; `rule` names the radius in tables."""
 
     family: str
     rule: str
@@ -44,7 +45,7 @@ class Farthest(NamedTuple):
 
 
 def _on_the_plane(rays: int, radii: int) -> PairAverage:
-    """Rays at equal angles, and tasks for what is quadratic in them."""
+    """Return the average over queries on rays at equal angles and over tasks, exact for quadratic functions of them."""
     angles = np.pi * (np.arange(rays) + 0.5) / rays
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     frames = np.broadcast_to(np.eye(2), (rays, 2, 2))
@@ -56,16 +57,16 @@ def _plane(point: Float[Array, "5"]) -> Attention:
 
 
 def families() -> tuple[Family, Family]:
-    """Block heads in the plane, whose average over tasks is closed, and all heads on the line."""
-    # toward one axis or all, with either sign; a little off the symmetric heads, which are saddles
-    begins = [[-2, 0.1, -0.1, -0.1, 2], [-2, 0.1, -0.1, -2, 2], [2, 0.1, 0.1, 0.1, 2], [2, 0.1, -0.1, 2, 2]]
-    plane = Family("block heads, d = 2", 2, _plane, _on_the_plane(32, 48), begins)
-    begins = [[-2, 0.1, 0.1, 2], [0.1, 2, 2, 0.1], [0.1, 2, -2, 0.1], [1, -2, 0.2, 2]]
-    return plane, Family("all heads, d = 1", 1, line_head, line_average(48), begins)
+    """Return block heads in the plane, whose average over tasks has a closed form, and all heads on the line."""
+    # along one axis or all axes, with both signs, slightly away from the symmetric heads, which are saddles
+    starts = [[-2, 0.1, -0.1, -0.1, 2], [-2, 0.1, -0.1, -2, 2], [2, 0.1, 0.1, 0.1, 2], [2, 0.1, -0.1, 2, 2]]
+    plane = Family("block heads, d = 2", 2, _plane, _on_the_plane(32, 48), starts)
+    starts = [[-2, 0.1, 0.1, 2], [0.1, 2, 2, 0.1], [0.1, 2, -2, 0.1], [1, -2, 0.2, 2]]
+    return plane, Family("all heads, d = 1", 1, line_head, line_average(48), starts)
 
 
-def simulate(radii: list[float], block_log_lengths: list[float], all_log_lengths: list[float]) -> list[Farthest]:
-    """For each family the supremum over balls of fixed `radii`, and, at both ends, over balls that grow."""
+def search_balls(radii: list[float], block_log_lengths: list[float], all_log_lengths: list[float]) -> list[Farthest]:
+    """Return the suprema of each family over balls of fixed `radii` and, at the extreme lengths, over growing ones."""
     plane, line = families()
     return [
         *_suprema(plane, sorted(radii), sorted(block_log_lengths)),
@@ -74,38 +75,39 @@ def simulate(radii: list[float], block_log_lengths: list[float], all_log_lengths
 
 
 def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> list[Farthest]:
+    """Return the suprema of one family, by radius and length."""
     task = LinearRegression(np.eye(family.dimension))
 
     @jax.jit
-    def misfit(point, radius, scores):
-        """-ln |R_L - R_∞| at a point of the ball, given by one of space; the logarithm, for gaps of any size."""
+    def log_gap(point, radius, scores):
+        """Return -ln |R_L - R_∞| and its gradient; `point` in R^n is mapped into the ball."""
 
-        def of(point):
+        def objective(point):
             inside = radius * point / jnp.sqrt(1 + point @ point)
             gap = task.risk_gap(family.head(inside), scores, family.average)
             return -0.5 * jnp.log(gap**2 + jnp.finfo(float).tiny)
 
-        return jax.value_and_grad(of)(point)
+        return jax.value_and_grad(objective)(point)
 
-    def search(radius, log_length, begins):
+    def search(radius, log_length, starts):
         def objective(point):
-            value, slope = misfit(point, radius, score_table(log_length))
+            value, slope = log_gap(point, radius, score_table(log_length))
             return float(value), np.asarray(slope)
 
-        found = [minimize(objective, begin, jac=True, method="BFGS", options={"gtol": 1e-4}) for begin in begins]
-        best = min(found, key=lambda end: end.fun)
+        results = [minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-4}) for start in starts]
+        best = min(results, key=lambda result: result.fun)
         return float(np.exp(-best.fun)), [best.x]
 
     rows = []
     for radius in radii:
-        # from every begin at the shortest length, then from the best head of the length before
-        begins = [np.asarray(begin, float) for begin in family.begins]
+        # from every start at the shortest length, then from the best head of the previous length
+        starts = [np.asarray(start, float) for start in family.starts]
         for ell in log_lengths:
-            gap, begins = search(radius, ell, begins)
+            gap, starts = search(radius, ell, starts)
             rows.append(Farthest(family.name, f"{radius:g}", radius, ell, gap))
     for ell in (log_lengths[0], log_lengths[-1]):
         radius = float(np.sqrt(2 * ell))
-        # one search bounds this supremum from below
-        gap, _ = search(radius, ell, [np.asarray(family.begins[0], float)])
+        # a single search is enough for a lower bound of this supremum
+        gap, _ = search(radius, ell, [np.asarray(family.starts[0], float)])
         rows.append(Farthest(family.name, GROWING, radius, ell, gap))
     return rows

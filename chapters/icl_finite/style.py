@@ -1,5 +1,5 @@
-"""What the pictures of this chapter share."""
+"""Sizes and markers that the figures of this chapter share."""
 
 SIZE = (8.0, 4.5)
-# Stochastic descents, by how their prompts are drawn.
+# Markers of the stochastic descents, by the way their prompts are drawn.
 MARKERS = {"collapsed": "o", "plain": "x"}
