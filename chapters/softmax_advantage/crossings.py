@@ -24,17 +24,17 @@ from lib.single_location import (
 )
 
 # Lengths at which both routes find the crossing, a longer one, and strengths ν between which it lies at all of them.
-LENGTHS, LONGER, BETWEEN = (2, 3), 10, (1.0, 40.0)
+LENGTHS, LONG_LENGTH, BRACKET = (2, 3), 10, (1.0, 40.0)
 # The error of a crossing. Searches know risks to about 1e-6, and next to a crossing the difference of the two risks
 # changes by more than 0.003 per unit of ν.
 ACCURACY = 1e-3
 # Steps of the lattices of scores: of that on which slopes are searched, and of that on which risks are taken. They
 # resolve slopes up to 15: the kernel has its nearest singularity at a distance of π/15 = 0.2 from the real axis.
-SEARCHED, TAKEN = {2: 0.1, 3: 0.15}, {2: 0.05, 3: 0.09}
+SEARCH_STEPS, RISK_STEPS = {2: 0.1, 3: 0.15}, {2: 0.05, 3: 0.09}
 # Distance of the two strengths from which a lattice interpolates its crossing.
-APART = 0.05
+LATTICE_DISTANCE = 0.05
 # Nodes of the integral over positive scores on each axis, and where a normal variable ends, in standard deviations.
-NODES, EDGE = 100, 9.0
+NODES, NORMAL_END = 100, 9.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Crossings:
 
     `softplus` and `lattice` are softplus at its best slope, by the Laplace identity and by sums over a lattice of
     scores. `relu` is the normalised ReLU. `posterior_slope` is softplus at the slope √ν of the posterior. `longer` is
-    softplus at its best slope with `LONGER` tokens.
+    softplus at its best slope with `LONG_LENGTH` tokens.
     """
 
     softplus: Float[np.ndarray, " lengths"]
@@ -53,28 +53,30 @@ class Crossings:
     longer: float
 
 
-def find_crossings() -> Crossings:
+def solve_crossings() -> Crossings:
     """Find all of them by root finding on exact risks."""
     crossings, relu, posterior_slope = (
         np.asarray([_crossing(risk, length) for length in LENGTHS])
         for risk in (softplus_risk, relu_risk, _risk_at_posterior_slope)
     )
     lattice = np.asarray([_crossing_on_lattice(length, near) for length, near in zip(LENGTHS, crossings, strict=True)])
-    return Crossings(crossings, lattice, relu, posterior_slope, _crossing(softplus_risk, LONGER))
+    return Crossings(crossings, lattice, relu, posterior_slope, _crossing(softplus_risk, LONG_LENGTH))
 
 
 def _crossing(risk: Callable[[int, float], float], length: int) -> float:
     def difference(snr: float) -> float:
         return risk(length, snr) - elementwise_risk(length, snr)
 
-    return float(brentq(difference, *BETWEEN, xtol=ACCURACY / 100))  # pyright: ignore[reportArgumentType]
+    return float(brentq(difference, *BRACKET, xtol=ACCURACY / 100))  # pyright: ignore[reportArgumentType]
 
 
 def _crossing_on_lattice(length: int, near: float) -> float:
     """Interpolate between two strengths around `near`; the lattice's own risks, element-wise ones from the library."""
-    snrs = near + APART * np.asarray([-1.0, 1.0])
+    snrs = near + LATTICE_DISTANCE * np.asarray([-1.0, 1.0])
     ends = few_tokens.LARGEST_SCORE + np.sqrt(snrs[-1])
-    coarse, fine = (few_tokens.ScoreLattice(length, step=step[length], highest=ends) for step in (SEARCHED, TAKEN))
+    coarse, fine = (
+        few_tokens.ScoreLattice(length, step=step[length], highest=ends) for step in (SEARCH_STEPS, RISK_STEPS)
+    )
     differences = []
     for snr in snrs:
         searched, taken = (
@@ -111,7 +113,7 @@ def relu_risk(length: int, snr: float) -> float:
     """
     root, rest = np.sqrt(snr), length - 1
     below = 0.5**rest  # the chance that no other token has a positive score
-    scores, weights = _gauss(-EDGE, 0.0)
+    scores, weights = _gauss(-NORMAL_END, 0.0)
     alone = weights @ (np.exp(-0.5 * (scores - root) ** 2) / np.sqrt(2 * np.pi) * ndtr(scores) ** rest)
     hidden = ndtr(root) * below + alone
     power = ndtr(root) * below + ndtr(-root) * below * rest + ndtr(-root) * below
@@ -136,7 +138,7 @@ def _orthant(count: int, shift: float) -> tuple[float, float]:
     size = np.linalg.norm(shares, axis=0)
     # scores are t times the shares: a normal density in t, of mean `peak` and standard deviation 1/size
     peak = shift * shares[0] / size**2
-    low, high = np.maximum(peak - EDGE / size, 0.0), peak + EDGE / size
+    low, high = np.maximum(peak - NORMAL_END / size, 0.0), peak + NORMAL_END / size
     nodes, node_weights = _gauss(0.0, 1.0)
     t = low + (high - low) * nodes[:, None]
     exponent = -0.5 * (t**2 * size**2 - 2 * t * shift * shares[0] + shift**2)

@@ -50,7 +50,7 @@ class FixedHead:
     bayes: Float[np.ndarray, " widths"]
 
 
-def fix_heads() -> dict[tuple[str, str], FixedHead]:
+def best_fixed_heads() -> dict[tuple[str, str], FixedHead]:
     """By model and kind of head: prompts of `MEAN_LENGTH - width` or `MEAN_LENGTH + width` tokens."""
     widths = np.arange(0, MEAN_LENGTH - 1, 2)
     heads = {}

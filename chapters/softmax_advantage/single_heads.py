@@ -19,7 +19,7 @@ COSINE_BIAS, COSINE_LENGTH = -1.0, 5
 
 
 @dataclass(frozen=True)
-class Slopes:
+class SlopeRisks:
     """Risks of softmax heads k = c k*: of the right slope c = √ν, and of `STEEP`; and the Bayes risk."""
 
     right: float
@@ -54,15 +54,15 @@ class Products:
         return float(np.mean(self.together**2 / (self.weights * self.posterior)))
 
 
-def try_slopes() -> Slopes:
+def evaluate_slopes() -> SlopeRisks:
     """Softmax heads of the right slope and of a wrong one, by the quadrature of every normalised activation."""
     generic = Spiked(GENERIC_LENGTH, GENERIC_SNR)
     slopes = np.asarray([np.sqrt(GENERIC_SNR), STEEP])
     risks = best_scale(attention_moments(generic, softmax, Overlaps(slopes, slopes**2, 1.0, 1.0)))
-    return Slopes(*map(float, risks), bayes=float(bayes_risk(generic)))
+    return SlopeRisks(*map(float, risks), bayes=float(bayes_risk(generic)))
 
 
-def measure_cosine(prompts: int, *, key: PRNGKeyArray) -> Products:
+def simulate_cosine(prompts: int, *, key: PRNGKeyArray) -> Products:
     """The scores of simulated prompts, read by an element-wise head and by the posterior."""
     task, head = Spiked(COSINE_LENGTH, GENERIC_SNR), Erf(COSINE_BIAS)
     root = np.sqrt(GENERIC_SNR)

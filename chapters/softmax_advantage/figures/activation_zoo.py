@@ -19,32 +19,46 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.softmax_advantage.crossings import ACCURACY, LENGTHS, LONGER, Crossings
-from chapters.softmax_advantage.marks import DISTINCT, TITLES, WIDE, dot
+from chapters.softmax_advantage.activation_risks import (
+    ACTIVATIONS,
+    BIASES,
+    LONG,
+    SHORT,
+    STRONG,
+    ActivationRisks,
+    SoftplusLeads,
+)
+from chapters.softmax_advantage.crossings import ACCURACY, LENGTHS, LONG_LENGTH, Crossings
 from chapters.softmax_advantage.models import GENERIC_LENGTH
-from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, Slopes
-from chapters.softmax_advantage.zoo import BIASES, LONG, SHORT, STRONG, ZOO, Halves, Zoo
+from chapters.softmax_advantage.single_heads import COSINE_LENGTH, STEEP, Products, SlopeRisks
+from chapters.softmax_advantage.style import DISTINCT, TITLES, WIDE, dot
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib.statistics import comparison_quantile
 
 
-def numbers(zoos: Mapping[str, Zoo], halves: Halves, crossings: Crossings, slopes: Slopes, cosine: Products) -> Numbers:
+def numbers(
+    zoos: Mapping[str, ActivationRisks],
+    halves: SoftplusLeads,
+    crossings: Crossings,
+    slopes: SlopeRisks,
+    cosine: Products,
+) -> Numbers:
     """The zoo, by model and activation; which of them are Bayes, what one half of it is worth, and an angle."""
     rows = [
         {
             "model": model,
             "activation": name,
             "bias": bias,
-            "normalised": ZOO[name].normalised,
-            "exponential": ZOO[name].exponential,
+            "normalised": ACTIVATIONS[name].normalised,
+            "exponential": ACTIVATIONS[name].exponential,
             "risk": best,
             "bayes": zoo.bayes,
             "cosine_squared": (1.0 - best) / (1.0 - zoo.bayes),
         }
         for model, zoo in zoos.items()
         for name, bias, best in (
-            *((name, "best" if ZOO[name].biased else "none", best) for name, best in zoo.risks.items()),
+            *((name, "best" if ACTIVATIONS[name].biased else "none", best) for name, best in zoo.risks.items()),
             *(("softplus", f"{bias:g}", risk) for bias, risk in zoo.shifted.items()),
         )
     ]
@@ -68,8 +82,8 @@ def numbers(zoos: Mapping[str, Zoo], halves: Halves, crossings: Crossings, slope
     return Numbers(Table(pd.DataFrame(rows), columns), claims)
 
 
-def _zoo_claims(zoos: Mapping[str, Zoo]) -> tuple[Claim, ...]:
-    excess = {name: min(zoo.risks[name] - zoo.bayes for zoo in zoos.values()) for name in ZOO}
+def _zoo_claims(zoos: Mapping[str, ActivationRisks]) -> tuple[Claim, ...]:
+    excess = {name: min(zoo.risks[name] - zoo.bayes for zoo in zoos.values()) for name in ACTIVATIONS}
     lowest = min(BIASES)
     spiked = zoos["spiked"].risks
     return (
@@ -81,7 +95,7 @@ def _zoo_claims(zoos: Mapping[str, Zoo]) -> tuple[Claim, ...]:
             ),
             source="derived here",
             box="risk-is-an-angle",
-            measured=min(excess[name] for name in ZOO if name != "softmax"),
+            measured=min(excess[name] for name in ACTIVATIONS if name != "softmax"),
             expected=DISTINCT,
             tolerance=0.0,
             relation="≥",
@@ -120,7 +134,7 @@ def _zoo_claims(zoos: Mapping[str, Zoo]) -> tuple[Claim, ...]:
     )
 
 
-def _halves_claims(halves: Halves) -> tuple[Claim, Claim]:
+def _halves_claims(halves: SoftplusLeads) -> tuple[Claim, Claim]:
     return (
         Claim(
             id="softmax-advantage-half-or-none",
@@ -180,7 +194,7 @@ def _crossing_claims(crossings: Crossings) -> tuple[Claim, ...]:
         Claim(
             id="softmax-advantage-half-crossing-longer",
             statement=(
-                f"The crossing falls with the length: ν at which the two risks are equal with {LONGER} tokens, which "
+                f"The crossing falls with the length: ν at which the two risks are equal with {LONG_LENGTH} tokens, which "
                 f"is below that with {LENGTHS[-1]} tokens."
             ),
             source="derived here",
@@ -213,7 +227,7 @@ def _crossing_claims(crossings: Crossings) -> tuple[Claim, ...]:
     )
 
 
-def _slope_claim(slopes: Slopes) -> Claim:
+def _slope_claim(slopes: SlopeRisks) -> Claim:
     return Claim(
         id="softmax-advantage-bayes",
         statement=(

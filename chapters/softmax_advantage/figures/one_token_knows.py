@@ -65,7 +65,7 @@ class Prompts:
         return (asked - self.answers(head)) ** 2
 
 
-def simulate(*, key: PRNGKeyArray) -> Prompts:
+def simulate_prompts(*, key: PRNGKeyArray) -> Prompts:
     """Prompts of real tokens without label noise, read by the best softmax head and the best linear head."""
     truth_key, prompt_key, place_key = jr.split(key, 3)
     task, truth = Spiked(LENGTH, SNR), draw_truth(DIMENSION, key=truth_key)

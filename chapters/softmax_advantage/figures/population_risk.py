@@ -18,8 +18,8 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.marks import DASHES, TITLES
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
+from chapters.softmax_advantage.style import DASHES, TITLES
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline, label
 from lib.single_location import LocationTask, Spiked, bayes_integrals, best_elementwise_risk, best_risk, linear

@@ -20,15 +20,15 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.fixed_heads import pooled, score_marginals
-from chapters.softmax_advantage.hints import Hints
-from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import MODELS, bayes_risk
+from chapters.softmax_advantage.other_signals import OtherSignals
+from chapters.softmax_advantage.style import DISTINCT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus
 
 # Steps of the lattices of scores: of that on which slopes are searched, and of that on which risks are taken.
-SEARCHED, TAKEN = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
+SEARCH_STEPS, RISK_STEPS = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
 # The strongest hint of the published figure.
 STRONGEST = 12.0
 NORMALISED = {"softmax": softmax, "softplus": softplus}
@@ -62,19 +62,19 @@ class Curves:
     by_head: Mapping[str, Float[np.ndarray, " snrs"]]
 
 
-def trace(points: int) -> dict[str, Curves]:
+def best_risks(points: int) -> dict[str, Curves]:
     """Every setting at that many strengths from 0 to `STRONGEST`."""
     snrs = np.linspace(0.0, STRONGEST, points)
-    return {name: _trace(setting, snrs) for name, setting in SETTINGS.items()}
+    return {name: _best_risks(setting, snrs) for name, setting in SETTINGS.items()}
 
 
-def _trace(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
+def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
     make, hint, shift = MODELS[setting.model], few_tokens.spiked_log_ratio, np.sqrt(STRONGEST)
     if setting.model == "max":
         hint, shift = few_tokens.max_log_ratio, 0.0
     ends = few_tokens.LARGEST_SCORE + shift
-    coarse = [few_tokens.ScoreLattice(length, step=SEARCHED[length], highest=ends) for length in setting.lengths]
-    fine = [few_tokens.ScoreLattice(length, step=TAKEN[length], highest=ends) for length in setting.lengths]
+    coarse = [few_tokens.ScoreLattice(length, step=SEARCH_STEPS[length], highest=ends) for length in setting.lengths]
+    fine = [few_tokens.ScoreLattice(length, step=RISK_STEPS[length], highest=ends) for length in setting.lengths]
     by_head: dict[str, list[float]] = {name: [] for name in (*NORMALISED, *ELEMENTWISE)}
     for snr in snrs:
         searched, taken = (
@@ -90,7 +90,7 @@ def _trace(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
     return Curves(snrs, bayes, {name: np.asarray(risks) for name, risks in by_head.items()})
 
 
-def numbers(curves: Mapping[str, Curves], hints: Hints) -> Numbers:
+def numbers(curves: Mapping[str, Curves], hints: OtherSignals) -> Numbers:
     """Risks by setting and ν; softmax is Bayes, also where hints are of another kind, and no other head is."""
     frame = _frame(curves)
     return Numbers(_table(frame), (*_claims(frame), _length_claim(frame), _hints_claim(hints)))
@@ -175,7 +175,7 @@ def _length_claim(frame: pd.DataFrame) -> Claim:
     )
 
 
-def _hints_claim(hints: Hints) -> Claim:
+def _hints_claim(hints: OtherSignals) -> Claim:
     """The general condition, on a hint that satisfies it and is neither of the two models, and on one that does not."""
     return Claim(
         id="softmax-advantage-other-hints",

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.fixed_heads import MEAN_LENGTH, FixedHead
-from chapters.softmax_advantage.marks import DISTINCT, HEADS, TITLES, WIDE
+from chapters.softmax_advantage.style import DISTINCT, HEADS, TITLES, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import MARKERS, headline, label
 

@@ -15,12 +15,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.models import Risks
-from chapters.softmax_advantage.strong_laws import (
-    LAWS,
+from chapters.softmax_advantage.strong_signals import (
     STRONG,
+    STRONG_LIMITS,
     STRONGEST,
     WEAKER,
-    EveryLength,
+    LimitConstants,
     StrongLinear,
     largest_softmax_error,
 )
@@ -36,7 +36,7 @@ FORMULAS = {
 }
 
 
-def numbers(risks: Mapping[int, Risks], linear: StrongLinear, every: EveryLength) -> Numbers:
+def numbers(risks: Mapping[int, Risks], linear: StrongLinear, every: LimitConstants) -> Numbers:
     """Exact risks over the laws they should tend to; exponents, a power and a price of two tokens; constants."""
     frame = _frame(risks)
     return Numbers(_table(frame), [*_claims(frame), _constant_claim(linear), *_corollary_claims(every)])
@@ -50,7 +50,7 @@ def _frame(risks: Mapping[int, Risks]) -> pd.DataFrame:
                 "length": length,
                 "snr": these.snrs,
                 "risk": risk,
-                "ratio": risk / LAWS[name](length, these.snrs),
+                "ratio": risk / STRONG_LIMITS[name](length, these.snrs),
             }
         )
         for length, these in risks.items()
@@ -159,7 +159,7 @@ def _constant_claim(linear: StrongLinear) -> Claim:
     )
 
 
-def _corollary_claims(every: EveryLength) -> tuple[Claim, Claim]:
+def _corollary_claims(every: LimitConstants) -> tuple[Claim, Claim]:
     """Corollary 4.3 in the spiked model, with its constants, at every length that was looked at."""
     lengths = every.lengths
     span = f"{len(lengths)} lengths from L = {lengths.min()} to {lengths.max()}"

@@ -1,4 +1,4 @@
-"""Hints of other kinds than the two models give, on prompts of two and three tokens: can softmax use them?"""
+"""OtherSignals of other kinds than the two models give, on prompts of two and three tokens: can softmax use them?"""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ STEPS = {2: 0.08, 3: 0.16}
 
 
 @dataclass(frozen=True)
-class Hints:
+class OtherSignals:
     """Risks of the best softmax head, and Bayes risks, by length and case.
 
     `shared`: a spike on scores that have a part in common; `narrow`: a hidden score that is nearer to zero.
@@ -37,7 +37,7 @@ class Hints:
     narrow_bayes: Float[np.ndarray, "lengths widths"]
 
 
-def try_hints() -> Hints:
+def best_softmax_risks() -> OtherSignals:
     """All cases at all lengths."""
     shared, narrow = [], []
     for length in LENGTHS:
@@ -45,7 +45,7 @@ def try_hints() -> Hints:
         shared.append([_risks(lattice, shared_log_ratio(lattice.scores, *case)) for case in SHARED])
         narrow.append([_risks(lattice, narrow_log_ratio(lattice.scores, width)) for width in NARROW])
     (soft, bayes), (soft_narrow, bayes_narrow) = (np.moveaxis(np.asarray(each), 2, 0) for each in (shared, narrow))
-    return Hints(soft, bayes, soft_narrow, bayes_narrow)
+    return OtherSignals(soft, bayes, soft_narrow, bayes_narrow)
 
 
 def _risks(lattice: ScoreLattice, log_hint: Float[Array, "n L"]) -> tuple[float, float]:

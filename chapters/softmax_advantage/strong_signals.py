@@ -16,7 +16,7 @@ WEAKER, STRONG, STRONGEST = 22.5, 45.0, 90.0
 EVERY_LENGTH = (2, 3, 5, 10, 30, 100)
 # There the constant of softmax is read off at this hint, at twice and at four times that.
 CONSTANT = 60.0
-LAWS = {
+STRONG_LIMITS = {
     "softmax": lambda length, snr: (length - 1) * 0.5 * np.sqrt(np.pi / snr) * np.exp(-snr / 4),
     "hardmax": lambda length, snr: (length - 1) * (2 / np.sqrt(np.pi * snr)) * np.exp(-snr / 4),
     "sigmoid": lambda length, snr: np.sqrt((length - 1) * np.pi / (2 * snr)) * np.exp(-snr / 8),
@@ -32,14 +32,14 @@ class StrongLinear:
     scaled: Float[np.ndarray, " two"]
 
 
-def follow_linear() -> StrongLinear:
+def scaled_linear_risks() -> StrongLinear:
     """The best linear head where 1/ν is small beside 1/L, by quadrature."""
     snrs = np.asarray([1000.0, 2000.0])
     return StrongLinear(GENERIC_LENGTH, snrs * np.asarray(best_risk(Spiked(GENERIC_LENGTH, snrs), linear)))
 
 
 @dataclass(frozen=True)
-class EveryLength:
+class LimitConstants:
     """Of each length: the constants of two laws, read off twice, so that what the second reading misses is known.
 
     Rows are readings, both extrapolated in 1/ν from a pair of hints, the second pair twice as strong. `linear` is
@@ -51,7 +51,7 @@ class EveryLength:
     softmax: Float[np.ndarray, "2 lengths"]
 
 
-def follow_every_length() -> EveryLength:
+def extrapolate_constants() -> LimitConstants:
     """The best linear and softmax heads in the spiked model from short to long prompts, by quadrature."""
     lengths = np.asarray(EVERY_LENGTH)
 
@@ -64,7 +64,7 @@ def follow_every_length() -> EveryLength:
         return np.sqrt(np.pi / snr) * np.exp(-snr / 4)
 
     even = np.full(lengths.shape, CONSTANT)
-    return EveryLength(
+    return LimitConstants(
         lengths,
         readings(lambda tasks: best_risk(tasks, linear), lambda snr: 1 / snr, 1000.0 * lengths),
         readings(bayes_risk, exponential, even),
