@@ -1,4 +1,5 @@
-"""Eight activations, and the lowest risk of each; what a bias makes of softplus, and which half is worth more."""
+"""The lowest risks of eight activations, the effect of a bias on softplus, and softplus against element-wise "
+"weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,15 +28,15 @@ from lib.single_location import (
     softplus,
 )
 
-# Biases that softplus is given, from where it still differs from softmax to where it does not any more.
+# Biases of softplus, from one at which it differs from softmax to one at which it does not.
 BIASES = (-2.0, -4.0, -8.0, -16.0, -64.0)
-# Spiked tasks (L, ν) in which softplus and the best element-wise weights are compared: short prompts at weak hints and
-# at strong ones, and a longer prompt.
+# Spiked tasks (L, ν) in which softplus and the best element-wise weights are compared: short prompts at weak signals
+# and at strong ones, and a longer prompt.
 SHORT, STRONG, LONG = ((2, 5.0), (3, 2.0)), ((2, 20.0), (3, 20.0), (2, 60.0), (3, 60.0)), (10, 6.0)
 
 
 class ActivationKind(NamedTuple):
-    """An activation: is it normalised over the tokens, does it grow exponentially, is its bias searched?"""
+    """An activation, and whether it is normalised over the tokens, grows exponentially and has a bias to search."""
 
     activation: Activation
     normalised: bool
@@ -57,9 +58,9 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class ActivationRisks:
-    """Of one model: the Bayes risk, the lowest risk of each activation, and risks of softplus by the bias it is given.
+    """The Bayes risk, the lowest risk of each activation, and risks of softplus by its bias, in one model.
 
-    The last are at the slope of the posterior, so that each is at least as large as the lowest at its bias.
+    The risks of softplus in `shifted` are at the slope of the posterior, so they are upper bounds of the lowest ones.
     """
 
     bayes: float
@@ -69,9 +70,9 @@ class ActivationRisks:
 
 @dataclass(frozen=True)
 class SoftplusLeads:
-    """Lowest risk of softplus, which is normalised only, less that of element-wise weights, which are neither.
+    """The lowest risk of softplus without a bias minus that of element-wise weights, in the spiked model.
 
-    In the spiked model, for the tasks of `SHORT`, of `STRONG`, and for `LONG`.
+    The fields are for the tasks of `SHORT` and of `STRONG`, and for `LONG`.
     """
 
     short: Float[np.ndarray, " short"]
@@ -80,12 +81,12 @@ class SoftplusLeads:
 
 
 def best_risks(length: int, snr: float) -> dict[str, ActivationRisks]:
-    """By model: the best risk of every activation, and softplus shifted."""
+    """Return by model the best risk of every activation, and the risks of softplus by its bias."""
     return {model: _best_risks(model, make(length, snr)) for model, make in MODELS.items()}
 
 
 def compare_softplus() -> SoftplusLeads:
-    """Compare softplus without a bias with the best element-wise weights, in short prompts and in a longer one."""
+    """Return the lead of the best element-wise weights over softplus without a bias, on short and longer prompts."""
     tasks = Spiked(*np.asarray([*SHORT, *STRONG, LONG]).T)
     lead = np.asarray(best_risk(tasks, softplus)) - np.asarray(best_elementwise_risk(tasks))
     return SoftplusLeads(lead[: len(SHORT)], lead[len(SHORT) : -1], float(lead[-1]))
@@ -97,7 +98,7 @@ def _best_risks(model: str, task: LocationTask) -> ActivationRisks:
     overlaps = Overlaps(c, c**2, 1.0, 1.0)
     shifted = {bias: float(best_scale(attention_moments(task, Softplus(bias), overlaps))) for bias in BIASES}
     risks = {
-        name: bayes if name == "softmax" else float(best_risk(task, species.activation))
-        for name, species in ACTIVATIONS.items()
+        name: bayes if name == "softmax" else float(best_risk(task, kind.activation))
+        for name, kind in ACTIVATIONS.items()
     }
     return ActivationRisks(bayes, risks, shifted)
