@@ -8,7 +8,7 @@ import companion
 from companion.project.parameters import different
 
 # From these two lengths, as decimal logarithms, the trends in L are read.
-SHORTER, LONGER = 4, 12
+SHORT_DECADE, LONG_DECADE = 4, 12
 
 
 class Parameters(companion.Parameters):
@@ -24,9 +24,9 @@ class Parameters(companion.Parameters):
     @property
     def curve_decades(self) -> list[int]:
         """The lengths of the curves, the longest of the book among them."""
-        return sorted({*self.decades, LONGER})
+        return sorted({*self.decades, LONG_DECADE})
 
     @property
     def price_decades(self) -> list[int]:
         """The lengths at which the price is found: those of the curves, and the two that its trend is read from."""
-        return sorted({*self.decades, SHORTER, LONGER})
+        return sorted({*self.decades, SHORT_DECADE, LONG_DECADE})

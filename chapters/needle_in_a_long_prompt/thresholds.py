@@ -29,7 +29,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class LinearTest:
+class LinearRisks:
     """Risk of linear attention at one length: at its own threshold, and at a hint of 2 ln L."""
 
     length: float
@@ -37,15 +37,15 @@ class LinearTest:
     blind: float
 
 
-def find_thresholds(decades: list[int]) -> Thresholds:
+def solve_thresholds(decades: list[int]) -> Thresholds:
     """The hint that halves the risk, by bisection; for linear attention in closed form."""
     at = np.asarray(decades, float)
     risks = {"softmax": bayes_risk, "sigmoid": best_elementwise_risk}
-    snrs = {name: halving(risk, 10.0**at) for name, risk in risks.items()}
+    snrs = {name: solve_half_risk(risk, 10.0**at) for name, risk in risks.items()}
     return Thresholds(at, {**snrs, "linear": linear_threshold(10.0**at)})
 
 
-def halving(risk: Callable[[Spiked], ArrayLike], lengths: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def solve_half_risk(risk: Callable[[Spiked], ArrayLike], lengths: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """The ν at which `risk(task)`, falling in ν, is one half, at every length."""
 
     def one(length):
@@ -65,7 +65,7 @@ def reference_lines(decades: list[int]) -> Thresholds:
     return Thresholds(at, {"2 ln L": 2.0 * np.log(10.0**at), "L": 10.0**at})
 
 
-def try_linear() -> LinearTest:
+def evaluate_linear() -> LinearRisks:
     """The best linear head, by quadrature, at the closed form of its threshold and at that of softmax."""
     snrs = np.asarray([linear_threshold(SHORT), 2.0 * np.log(SHORT)])
-    return LinearTest(SHORT, *map(float, np.asarray(best_risk(Spiked(SHORT, snrs), linear))))
+    return LinearRisks(SHORT, *map(float, np.asarray(best_risk(Spiked(SHORT, snrs), linear))))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from chapters.needle_in_a_long_prompt.passage import frozen
-from chapters.needle_in_a_long_prompt.thresholds import halving, linear_threshold, reference_lines
+from chapters.needle_in_a_long_prompt.thresholds import linear_threshold, reference_lines, solve_half_risk
+from chapters.needle_in_a_long_prompt.transition import frozen
 from lib import single_location as sl
 from lib.finite_prompt import participation
 
@@ -17,7 +17,7 @@ def test_claims_hold_and_tables_are_finite(run):
 
 def test_bisection_finds_where_a_falling_risk_is_one_half(assert_exact):
     lengths = np.asarray([10.0, 1e6, 1e12])
-    risks = halving(lambda task: np.exp(-np.log(2.0) * task.snr / np.log(task.length)), lengths)
+    risks = solve_half_risk(lambda task: np.exp(-np.log(2.0) * task.snr / np.log(task.length)), lengths)
     assert_exact(risks, np.log(lengths), 1e-7)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.needle_in_a_long_prompt.marks import SIZE
-from chapters.needle_in_a_long_prompt.parameters import LONGER, SHORTER
-from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearTest, Thresholds
+from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE, SHORT_DECADE
+from chapters.needle_in_a_long_prompt.style import SIZE
+from chapters.needle_in_a_long_prompt.thresholds import HALF, LinearRisks, Thresholds
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 
@@ -24,7 +24,7 @@ MARKS = {"softmax": "o", "sigmoid": "s", "linear": "^"}
 LINES = {"2 ln L": ("--", r"$2\,\ln L$"), "L": (":", "$L$")}
 
 
-def numbers(thresholds: Thresholds, lines: Thresholds, linear: LinearTest) -> Numbers:
+def numbers(thresholds: Thresholds, lines: Thresholds, linear: LinearRisks) -> Numbers:
     """The thresholds by activation and length: 2 ln L, 2 ln(L - 1) exactly, and about L."""
     claims = (_threshold_claim(thresholds), _elementwise_claim(thresholds), _linear_claim(linear))
     return Numbers(_table(thresholds, lines), claims)
@@ -52,20 +52,22 @@ def _threshold_claim(thresholds: Thresholds) -> Claim:
     """The needle is found at 2 ln L, ever more exactly."""
     soft = dict(zip(thresholds.decades, thresholds.snrs["softmax"], strict=True))
     flat = dict(zip(thresholds.decades, thresholds.snrs["linear"], strict=True))
-    straw = 2.0 * np.log(10.0) * np.asarray([SHORTER, LONGER])
+    straw = 2.0 * np.log(10.0) * np.asarray([SHORT_DECADE, LONG_DECADE])
     return Claim(
         id="needle-threshold",
         statement=(
-            f"The hint that halves the risk of softmax grows like 2 ln L: its slope in 2 ln L from L = 10^{SHORTER} to "
-            f"10^{LONGER}, up to the √ν by which the needle's own score fluctuates."
+            f"The hint that halves the risk of softmax grows like 2 ln L: its slope in 2 ln L from L = 10^{SHORT_DECADE} to "
+            f"10^{LONG_DECADE}, up to the √ν by which the needle's own score fluctuates."
         ),
         source="derived here",
         box="tallest-straw",
-        measured=float((soft[LONGER] - soft[SHORTER]) / np.ptp(straw)),
+        measured=float((soft[LONG_DECADE] - soft[SHORT_DECADE]) / np.ptp(straw)),
         expected=1.0,
         # the theorem is a limit; at finite length the needle's score fluctuates by √ν, at ν = 2 ln L
         tolerance=float(np.ptp(np.sqrt(straw)) / np.ptp(straw)),
-        alternative=Alternative("linear attention in its place", float((flat[LONGER] - flat[SHORTER]) / np.ptp(straw))),
+        alternative=Alternative(
+            "linear attention in its place", float((flat[LONG_DECADE] - flat[SHORT_DECADE]) / np.ptp(straw))
+        ),
     )
 
 
@@ -91,7 +93,7 @@ def _elementwise_claim(thresholds: Thresholds) -> Claim:
     )
 
 
-def _linear_claim(linear: LinearTest) -> Claim:
+def _linear_claim(linear: LinearRisks) -> Claim:
     """Linear attention needs ν ≫ L: the closed form of its threshold, put into the quadrature."""
     return Claim(
         id="needle-linear",

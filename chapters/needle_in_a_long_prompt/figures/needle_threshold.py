@@ -19,20 +19,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.needle_in_a_long_prompt.marks import SIZE
-from chapters.needle_in_a_long_prompt.parameters import LONGER
-from chapters.needle_in_a_long_prompt.passage import Hay, Passage
+from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE
+from chapters.needle_in_a_long_prompt.style import SIZE
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
+from chapters.needle_in_a_long_prompt.transition import FrozenWeights, Transition
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 
 
-def numbers(curves: Mapping[int, Passage], hay: Hay) -> Numbers:
+def numbers(curves: Mapping[int, Transition], hay: FrozenWeights) -> Numbers:
     """The curves; hay alone freezes where the needle appears, and the step steepens."""
     return Numbers(_table(curves), (_freezing_claim(hay), _sharpening_claim(curves)))
 
 
-def _table(curves: Mapping[int, Passage]) -> Table:
+def _table(curves: Mapping[int, Transition]) -> Table:
     """By length and relative strength of the hint."""
     frames = [
         pd.DataFrame(
@@ -58,8 +58,8 @@ def _table(curves: Mapping[int, Passage]) -> Table:
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
-def _freezing_claim(hay: Hay) -> Claim:
-    """Hay alone freezes where the needle appears."""
+def _freezing_claim(hay: FrozenWeights) -> Claim:
+    """FrozenWeights alone freezes where the needle appears."""
     shorter, longer = hay.participation
     shrinks = np.sqrt(hay.decades[1] / hay.decades[0]) - 1.0
     return Claim(
@@ -78,7 +78,7 @@ def _freezing_claim(hay: Hay) -> Claim:
     )
 
 
-def _sharpening_claim(curves: Mapping[int, Passage]) -> Claim:
+def _sharpening_claim(curves: Mapping[int, Transition]) -> Claim:
     """The step steepens with L, in units of the threshold."""
 
     def width(curve):
@@ -93,18 +93,18 @@ def _sharpening_claim(curves: Mapping[int, Passage]) -> Claim:
         id="needle-sharpening",
         statement=(
             "The passage from blindness to success becomes a step: the width, in ν/(2 ln L), over which the risk falls "
-            f"from 0.8 to 0.2, at L = 10^{LONGER} over the same for the shortest prompt."
+            f"from 0.8 to 0.2, at L = 10^{LONG_DECADE} over the same for the shortest prompt."
         ),
         source="heuristic",
         box="tallest-straw",
-        measured=width(curves[LONGER]) / width(curves[shortest]),
+        measured=width(curves[LONG_DECADE]) / width(curves[shortest]),
         # the heuristic has (shortest/longest)^½ in decades; half that power is asked for
-        expected=(shortest / LONGER) ** 0.25,
+        expected=(shortest / LONG_DECADE) ** 0.25,
         tolerance=0.0,
         relation="≤",
         alternative=Alternative(
             "the same for linear attention, in units of its own threshold",
-            linear_width(LONGER) / linear_width(shortest),
+            linear_width(LONG_DECADE) / linear_width(shortest),
         ),
     )
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from chapters.needle_in_a_long_prompt.parameters import LONGER, SHORTER
+from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE, SHORT_DECADE
 from lib.finite_prompt import participation
 from lib.single_location import Spiked, bayes_risk
 
 
 @dataclass(frozen=True)
-class Passage:
+class Transition:
     """Of one length: Bayes risk with a needle, and participation without one, at scores of the same variance ν.
 
     `ratios` are ν/(2 ln L), and `frozen` is the participation that the random-energy model gives for L = ∞.
@@ -25,7 +25,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Hay:
+class FrozenWeights:
     """Participation without a needle, at so many times the threshold: of two lengths, and what it is for L = ∞."""
 
     decades: tuple[int, int]
@@ -34,15 +34,15 @@ class Hay:
     frozen: float
 
 
-def trace(decades: list[int], ratios: int) -> dict[int, Passage]:
+def evaluate_transitions(decades: list[int], ratios: int) -> dict[int, Transition]:
     """The passage of each length L = 10^decade, at that many hint strengths ν/(2 ln L) from 0.05 to 2.4."""
-    return {decade: _passage(decade, np.linspace(0.05, 2.4, ratios)) for decade in decades}
+    return {decade: _transition(decade, np.linspace(0.05, 2.4, ratios)) for decade in decades}
 
 
-def _passage(decade: int, ratios: Float[np.ndarray, " n"]) -> Passage:
+def _transition(decade: int, ratios: Float[np.ndarray, " n"]) -> Transition:
     log_length = decade * np.log(10.0)
     snrs = 2.0 * log_length * ratios
-    return Passage(
+    return Transition(
         ratios=ratios,
         snrs=snrs,
         risk=np.asarray(bayes_risk(Spiked(10.0**decade, snrs))),
@@ -51,12 +51,12 @@ def _passage(decade: int, ratios: Float[np.ndarray, " n"]) -> Passage:
     )
 
 
-def freeze_hay() -> Hay:
+def evaluate_frozen_weights() -> FrozenWeights:
     """The longest hay at twice the threshold, and a shorter one."""
-    decades, excess = (SHORTER, LONGER), 2.0
+    decades, excess = (SHORT_DECADE, LONG_DECADE), 2.0
     log_lengths = np.log(10.0) * np.asarray(decades, float)
     found = participation(np.sqrt(2.0 * log_lengths * excess), log_lengths)
-    return Hay(decades, excess, np.asarray(found), float(frozen(excess)))
+    return FrozenWeights(decades, excess, np.asarray(found), float(frozen(excess)))
 
 
 def frozen(ratio: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"] | float:
