@@ -1,3 +1,3 @@
-"""How the pictures of this chapter draw what they share."""
+"""Shared style of the figures of this chapter."""
 
 SIZE = (8.5, 4.5)

@@ -1,4 +1,4 @@
-"""From blindness to success, and from averaging to freezing: risk with a needle, participation of hay without one."""
+"""The Bayes risk with a relevant token, and the participation without one, along the signal strength."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from lib.single_location import Spiked, bayes_risk
 
 @dataclass(frozen=True)
 class Transition:
-    """Of one length: Bayes risk with a needle, and participation without one, at scores of the same variance ν.
+    """Bayes risk with a relevant token and participation without one, at scores of the same variance ν, for one length.
 
     `ratios` are ν/(2 ln L), and `frozen` is the participation that the random-energy model gives for L = ∞.
     """
@@ -26,7 +26,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class FrozenWeights:
-    """Participation without a needle, at so many times the threshold: of two lengths, and what it is for L = ∞."""
+    """Participation without a relevant token at `excess` times the threshold, for two lengths and for L = ∞."""
 
     decades: tuple[int, int]
     excess: float
@@ -35,7 +35,7 @@ class FrozenWeights:
 
 
 def evaluate_transitions(decades: list[int], ratios: int) -> dict[int, Transition]:
-    """The passage of each length L = 10^decade, at that many hint strengths ν/(2 ln L) from 0.05 to 2.4."""
+    """Return the transition of each length L = 10^decade, at `ratios` signal strengths ν/(2 ln L) from 0.05 to 2.4."""
     return {decade: _transition(decade, np.linspace(0.05, 2.4, ratios)) for decade in decades}
 
 
@@ -52,13 +52,17 @@ def _transition(decade: int, ratios: Float[np.ndarray, " n"]) -> Transition:
 
 
 def evaluate_frozen_weights() -> FrozenWeights:
-    """The longest hay at twice the threshold, and a shorter one."""
+    """Return the participation of a short and of the longest prompt without a relevant token, at twice the "
+    "threshold."""
     decades, excess = (SHORT_DECADE, LONG_DECADE), 2.0
     log_lengths = np.log(10.0) * np.asarray(decades, float)
-    found = participation(np.sqrt(2.0 * log_lengths * excess), log_lengths)
-    return FrozenWeights(decades, excess, np.asarray(found), float(frozen(excess)))
+    values = participation(np.sqrt(2.0 * log_lengths * excess), log_lengths)
+    return FrozenWeights(decades, excess, np.asarray(values), float(frozen(excess)))
 
 
 def frozen(ratio: Float[np.ndarray, "*n"] | float) -> Float[np.ndarray, "*n"] | float:
-    """The random-energy model's participation for L = ∞, at ν/(2 ln L): zero up to the threshold. A heuristic."""
+    """Return the participation of the random-energy model for L = ∞ at `ratio` = ν/(2 ln L), which is 0 up to 1.
+
+    For the participation of softmax weights this limit is a heuristic.
+    """
     return 1.0 - np.sqrt(1.0 / np.maximum(ratio, 1.0))

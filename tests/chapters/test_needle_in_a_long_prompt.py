@@ -1,4 +1,4 @@
-"""The chapter on a needle in a long prompt: its thresholds halve the risks, and its curves are the library's."""
+"""The chapter on a needle in a long prompt: risks at its thresholds are one half, and its curves are the library's."""
 
 import numpy as np
 import pytest
@@ -43,12 +43,12 @@ def test_the_thresholds_of_softmax_and_linear_attention_halve_their_risks(float6
 
 def test_softmax_never_needs_more_than_the_best_element_wise_activation(run):
     table = run.tables["needle_price"].frame
-    found = table.pivot_table(index="decade", columns="activation", values="snr").dropna()
-    assert len(found) >= 2
-    assert (found["softmax"] <= found["sigmoid"]).all()
+    thresholds = table.pivot_table(index="decade", columns="activation", values="snr").dropna()
+    assert len(thresholds) >= 2
+    assert (thresholds["softmax"] <= thresholds["sigmoid"]).all()
 
 
-def test_needle_and_hay_are_asked_at_the_same_scale(float64, run):
+def test_risk_and_participation_are_at_the_same_scale(float64, run):
     row = run.tables["needle_threshold"].frame.iloc[-1]
     log_length = row["decade"] * np.log(10.0)
     np.testing.assert_allclose(row["snr"], 2 * log_length * row["ratio"], rtol=1e-12)
