@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, SMALLEST_RIDGE, SNR, task
+from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, SMALLEST_RIDGE, SNR, chapter_task
 from lib.single_location import (
     Activation,
     LocationTask,
@@ -79,7 +79,7 @@ def least_squares_key() -> float:
     return SNR * (1.0 - 1.0 / LENGTH) ** 2
 
 
-def look_below(ridges: pd.DataFrame, *, points: int) -> Floor:
+def solve_below_floor(ridges: pd.DataFrame, *, points: int) -> Floor:
     """Where the best ridges are at their floor, and what the same equations say of a key ridge below it."""
     mine = ridges[ridges["head"] == "softmax"]
     keys, values = (int((mine[column] <= SMALLEST_RIDGE).sum()) for column in ("ridge_k", "ridge_v"))
@@ -87,16 +87,18 @@ def look_below(ridges: pd.DataFrame, *, points: int) -> Floor:
     def both(alpha):
         ridge_k, ridge_v = ridge_at(ridges, "softmax", alpha)
         pairs = ((ridge_k, ridge_v), (LOWERED * ridge_k, ridge_v))
-        first, second = (quantities_of(predict(HEADS["softmax"], alpha, pair, points=points))["risk"] for pair in pairs)
+        first, second = (
+            quantities_of(solve_fixed_point(HEADS["softmax"], alpha, pair, points=points))["risk"] for pair in pairs
+        )
         return first, second
 
     return Floor(len(mine), keys, values, both(AT_FLOOR), both(ABOVE_FLOOR))
 
 
-def follow(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Trained:
+def solve_curves(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Trained:
     """Replica predictions of both heads along sample ratios, at the best ridges there."""
     return {
-        (name, alpha): quantities_of(predict(activation, alpha, ridge_at(ridges, name, alpha), points=points))
+        (name, alpha): quantities_of(solve_fixed_point(activation, alpha, ridge_at(ridges, name, alpha), points=points))
         for name, activation in HEADS.items()
         for alpha in alphas
     }
@@ -112,14 +114,14 @@ def ridge_at(ridges: pd.DataFrame, name: str, alpha: float) -> tuple[float, floa
     return between("ridge_k"), between("ridge_v")
 
 
-def predict(
-    activation: Activation, alpha: float, ridge: tuple[float, float], *, points: int, scene: LocationTask | None = None
+def solve_fixed_point(
+    activation: Activation, alpha: float, ridge: tuple[float, float], *, points: int, task: LocationTask | None = None
 ) -> Replica:
-    """The replica fixed point of the chapter's task, or of `scene`."""
+    """The replica fixed point of the chapter's task, or of `task`."""
     ridge_k, ridge_v = ridge
-    scene = task() if scene is None else scene
+    task = chapter_task() if task is None else task
     return replica(
-        scene, activation, noise_std=NOISE_STD, alpha=alpha, ridge=(float(ridge_k), float(ridge_v)), points=points
+        task, activation, noise_std=NOISE_STD, alpha=alpha, ridge=(float(ridge_k), float(ridge_v)), points=points
     )
 
 
@@ -133,11 +135,11 @@ def quantities_of(fixed: Replica) -> dict[str, Measured]:
 
 def bayes_optimal(alphas: Iterable[float]) -> dict[float, float]:
     """By sample ratio: the risk of the Bayes-optimal estimator."""
-    return {alpha: float(bayes_optimal_risk(task(), noise_std=NOISE_STD, alpha=alpha)) for alpha in alphas}
+    return {alpha: float(bayes_optimal_risk(chapter_task(), noise_std=NOISE_STD, alpha=alpha)) for alpha in alphas}
 
 
-def find_bounds(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Bounds:
+def solve_bounds(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Bounds:
     """The Bayes-optimal curve and its end, the population risks of both heads, and their replicas on the way there."""
-    heads = {"softmax": float(bayes_risk(task())), "linear": float(best_risk(task(), linear))}
-    far = follow(FAR, ridges, points=points)
+    heads = {"softmax": float(bayes_risk(chapter_task())), "linear": float(best_risk(chapter_task(), linear))}
+    far = solve_curves(FAR, ridges, points=points)
     return Bounds(bayes_optimal(alphas), bayes_optimal([MANY])[MANY], heads, far)

@@ -45,7 +45,7 @@ class Rerun:
     other: float
 
 
-def task() -> Spiked:
+def chapter_task() -> Spiked:
     """One token of three carries the answer, its score raised by two standard deviations."""
     return Spiked(LENGTH, SNR)
 
@@ -63,19 +63,19 @@ def train(
     ridge: tuple[float, float],
     dimension: int,
     seeds: Sequence[int],
-    scene: LocationTask | None = None,
+    task: LocationTask | None = None,
     trainer: Trainer | None = None,
 ) -> ErmResult:
     """One training run a seed, stacked; the key of a run is its seed folded with its dimension.
 
-    On the chapter's task, or on `scene`; by L-BFGS, or by `trainer`.
+    On the chapter's task, or on `task`; by L-BFGS, or by `trainer`.
     """
     how = {"alpha": alpha, "ridge": ridge, "start": STARTS[start], "trainer": trainer}
-    scene = task() if scene is None else scene
-    return simulate_seeds(scene, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **how)
+    task = chapter_task() if task is None else task
+    return simulate_seeds(task, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **how)
 
 
-def train_again(runs: pd.DataFrame) -> Rerun:
+def retrain_first_run(runs: pd.DataFrame) -> Rerun:
     """One tracked training run, done again, and its twin on other prompts."""
     row = runs[(runs["head"] == "softmax") & (runs["dimension"] == min(RUNS))].iloc[0]
     ridge = (float(row["ridge_k"]), float(row["ridge_v"]))

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.finite_samples.limits import deviations
-from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain_ticks
+from chapters.finite_samples.extrapolation import deviations
+from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain_ticks
 from chapters.finite_samples.theory import (
     ABOVE_FLOOR,
     AT_FLOOR,

@@ -16,8 +16,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.finite_samples.marks import COLOURS, DIFFERENT, plain_ticks
-from chapters.finite_samples.plain import SGD_STEPS
+from chapters.finite_samples.gradient_training import SGD_STEPS
+from chapters.finite_samples.style import COLOURS, DIFFERENT, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import standard_error, student_quantile

@@ -21,9 +21,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.finite_samples.limits import deviations
-from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain_ticks
-from chapters.finite_samples.published import MAX, RANDOM_STARTS, RUN_ALPHAS, SPIKED, SPIKED_WEAK, Again, Panel
+from chapters.finite_samples.extrapolation import deviations
+from chapters.finite_samples.published_settings import (
+    MAX,
+    RANDOM_STARTS,
+    RUN_ALPHAS,
+    SPIKED,
+    SPIKED_WEAK,
+    Panel,
+    Recomputed,
+)
+from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain_ticks
 from chapters.finite_samples.theory import Measured
 from chapters.finite_samples.training import HEADS, NOISE_STD
 from companion import Alternative, Claim, Column, Numbers, Table
@@ -40,7 +48,7 @@ REACH = 1.15
 NAMED = {"softmax": (3.2, (6, 6), "left"), "linear": (5.0, (6, 8), "left"), "Bayes-optimal": (2.0, (-8, -8), "right")}
 
 
-def numbers(panels: Mapping[str, Panel], again: Again) -> Numbers:
+def numbers(panels: Mapping[str, Panel], again: Recomputed) -> Numbers:
     """Theory, training and floors of the three tasks: they agree, and say who is ahead where."""
     claims = (
         _theory_claim(panels, [SPIKED_WEAK, SPIKED], "spiked", "the two spiked tasks"),
@@ -241,7 +249,7 @@ def _starts_claims(panels: Mapping[str, Panel]) -> tuple[Claim, Claim, Claim]:
     )
 
 
-def _again_claims(again: Again) -> tuple[Claim, Claim]:
+def _again_claims(again: Recomputed) -> tuple[Claim, Claim]:
     (tracked, now), error = again.fixed, np.hypot(*(each.std_error for each in again.fixed))
     return (
         Claim(

@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain_ticks
+from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain_ticks
 from chapters.finite_samples.theory import FAR, Bounds, Measured, Trained, ridge_at
 from chapters.finite_samples.training import HEADS, NOISE_STD, SMALLEST_RIDGE, Rerun
 from companion import Alternative, Claim, Column, Numbers, Table

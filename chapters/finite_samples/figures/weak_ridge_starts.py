@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.finite_samples.marks import DIFFERENT
+from chapters.finite_samples.style import DIFFERENT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 

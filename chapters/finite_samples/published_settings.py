@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from chapters.finite_samples.limits import extrapolate
-from chapters.finite_samples.marks import DIFFERENT
-from chapters.finite_samples.theory import QUANTITIES, Measured, Trained, predict, quantities_of
+from chapters.finite_samples.extrapolation import extrapolate
+from chapters.finite_samples.style import DIFFERENT
+from chapters.finite_samples.theory import QUANTITIES, Measured, Trained, quantities_of, solve_fixed_point
 from chapters.finite_samples.training import HEADS, OTHER_SEED, Rerun, tracked, train
 from lib.single_location import LocationTask, Max, Spiked, bayes_risk, best_risk, linear
 from lib.statistics import standard_error
@@ -85,7 +85,7 @@ def _starts(runs: pd.DataFrame) -> dict[tuple[str, float], Starts]:
 
 
 @dataclass(frozen=True)
-class Again:
+class Recomputed:
     """One fixed point and one training run of the max task, tracked and made again."""
 
     fixed: tuple[Measured, Measured]
@@ -93,18 +93,18 @@ class Again:
     run: Rerun
 
 
-def make_again(panels: Mapping[str, Panel], *, points: int) -> Again:
+def recompute_first(panels: Mapping[str, Panel], *, points: int) -> Recomputed:
     """The linear head at the sample ratio 1: its fixed point, also beside the next ratio's, and its first run."""
     ridges, runs = tracked("published_ridges"), tracked("published_runs")
     chosen = ridges[(ridges["panel"] == MAX) & (ridges["head"] == "linear") & (ridges["alpha"] == 1)].iloc[0]
     ridge, task = (float(chosen["ridge_k"]), float(chosen["ridge_v"])), tasks()[MAX]
-    fixed = quantities_of(predict(HEADS["linear"], 1.0, ridge, points=points, scene=task))["risk"]
+    fixed = quantities_of(solve_fixed_point(HEADS["linear"], 1.0, ridge, points=points, task=task))["risk"]
     of_run = (runs["panel"] == MAX) & (runs["head"] == "linear") & (runs["alpha"] == 1)
     row = runs[of_run & (runs["dimension"] == min(RUNS))].iloc[0]
-    setting = {"alpha": 1.0, "ridge": ridge, "dimension": int(row["dimension"]), "scene": task}
+    setting = {"alpha": 1.0, "ridge": ridge, "dimension": int(row["dimension"]), "task": task}
     again, other = train("linear", "informed", **setting, seeds=[int(row["seed"]), OTHER_SEED]).risk
     theory = panels[MAX].theory
-    return Again(
+    return Recomputed(
         fixed=(theory["linear", 1.0]["risk"], fixed),
         neighbour=theory["linear", CURVE_ALPHAS[CURVE_ALPHAS.index(1) + 1]]["risk"],
         run=Rerun(float(row["risk"]), float(again), float(other)),
