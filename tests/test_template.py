@@ -23,7 +23,6 @@ NOT_YET = {
     "risk_and_parameters",
     "published_experiment",
     "trajectory_stability",
-    "finite_samples",
     "message_passing",
     "single_location_training",
     "temperature_and_length",

@@ -1,4 +1,4 @@
-"""Training runs in growing dimension, taken to where theory speaks: D → ∞."""
+"""Extrapolate training runs in growing dimension to D → ∞, and compare them with theory."""
 
 from collections.abc import Sequence
 
@@ -11,27 +11,28 @@ from lib.statistics import extrapolate_to_infinite_size
 
 
 def extrapolate(runs: pd.DataFrame) -> Trained:
-    """Each quantity at D → ∞, by head and sample ratio."""
+    """Return each quantity at D → ∞, by head and sample ratio."""
     return {
         setting: {
-            name: Measured(*extrapolate_to_infinite_size(mine["dimension"].to_numpy(float), mine[name].to_numpy()))
+            name: Measured(*extrapolate_to_infinite_size(group["dimension"].to_numpy(float), group[name].to_numpy()))
             for name in QUANTITIES
         }
-        for setting, mine in runs.groupby(["head", "alpha"], sort=False)
+        for setting, group in runs.groupby(["head", "alpha"], sort=False)
     }
 
 
 def deviations(
     curves: Trained, limits: Trained, compared: Sequence[float], name: str
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Simulation minus replica in combined standard errors; then the same against the neighbouring ratio."""
-    ratios, right, wrong = np.asarray(compared), [], []
+    """Return simulation minus replica in combined standard errors, and the same with replica at the next sample "
+    "ratio."""
+    ratios, same_ratio, next_ratio = np.asarray(compared), [], []
     for alpha in compared:
-        others = ratios[ratios != alpha]
-        nearest = float(others[np.argmin(np.abs(np.log(others / alpha)))])
+        remaining = ratios[ratios != alpha]
+        nearest = float(remaining[np.argmin(np.abs(np.log(remaining / alpha)))])
         for quantity in QUANTITIES:
-            run, own, other = limits[name, alpha], curves[name, alpha], curves[name, nearest]
-            error = np.hypot(run[quantity].std_error, own[quantity].std_error)
-            right.append((run[quantity].value - own[quantity].known) / error)
-            wrong.append((run[quantity].value - other[quantity].known) / error)
-    return np.asarray(right), np.asarray(wrong)
+            run, fixed, neighbour = limits[name, alpha], curves[name, alpha], curves[name, nearest]
+            error = np.hypot(run[quantity].std_error, fixed[quantity].std_error)
+            same_ratio.append((run[quantity].value - fixed[quantity].known) / error)
+            next_ratio.append((run[quantity].value - neighbour[quantity].known) / error)
+    return np.asarray(same_ratio), np.asarray(next_ratio)

@@ -1,4 +1,4 @@
-"""The chapter on finite samples: tracked training runs are where theory says, above the best, and can be made anew."""
+"""The chapter on finite samples: tracked runs agree with theory, are above the optimal risk, and can be repeated."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -166,6 +166,7 @@ def test_starts_are_told_apart_by_their_objectives():
     )
     (found,) = published_settings._starts(runs).values()
     assert found.apart == pytest.approx(2 / 3)
+    assert (found.differing, found.seeds) == (2, 3)
     assert (found.informed.value, found.informed.std_error) == (0.5, 0.0)
 
 

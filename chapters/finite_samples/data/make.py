@@ -1,11 +1,11 @@
-"""The best ridges, training runs at them, and training runs at weak ones.
+"""Compute the best ridges, training runs at them, and training runs at weak ridges.
 
     python -m chapters.finite_samples.data.make
 
-About ten minutes on one core for the chapter's own task; an hour more for the paper's three (`published_…`), and a
-quarter of an hour for plain training at one of these (`plain_runs`), which a killed run goes on with, part by part,
-from its checkpoint in `_build/checkpoints/`. Runs are trained at the ridges of `best_ridges` and of `published_ridges`,
-which stand beside them.
+This takes about ten minutes on one core for the chapter's own task, an hour more for the paper's three tasks
+(`published_…`), and a quarter of an hour for gradient descent and SGD at one of these (`plain_runs`). A run of
+`plain_runs` that was killed continues, part by part, from its checkpoint in `_build/checkpoints/`. Runs are trained at
+the ridges of `best_ridges` and of `published_ridges`, which are in the same folder.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ TRAINED = {
     "ridge_k": Column("Ridge of the key vector, r_k"),
     "ridge_v": Column("Ridge of the value vector, r_v"),
     "dimension": Column("Coordinates of a token, D"),
-    "seed": Column("Of the run: its key is fold_in(key(seed), dimension)", "name"),
+    "seed": Column("Seed of the run; its key is fold_in(key(seed), dimension)", "name"),
     "risk": Column("Excess risk on fresh prompts; answering 0 costs 1"),
     "m_k": Column("k·k*/D"),
     "q_k": Column("|k|²/D"),
@@ -70,12 +70,12 @@ PLAIN_SETTING = {
     "method": Column("`gradient descent` on all prompts, or `SGD` on batches of them", "name"),
     **{name: TRAINED[name] for name in ("head", "alpha", "ridge_k", "ridge_v", "dimension", "seed")},
 }
-# Where ridges are looked for, and what a place without a fixed point counts as.
+# Bounds of the search for ridges, and the risk that stands for a missing fixed point.
 WIDEST, LOST = (1e-4, 1e3), 10.0
 
 
 def best_ridges() -> Result:
-    """The ridges, from `SMALLEST_RIDGE` on, of least replica risk."""
+    """Return the ridges of least replica risk, at least `SMALLEST_RIDGE`."""
     rows = [
         {"head": name, "alpha": alpha, "ridge_k": ridge_k, "ridge_v": ridge_v}
         for name in HEADS
@@ -85,7 +85,7 @@ def best_ridges() -> Result:
 
 
 def published_ridges() -> Result:
-    """The same for the paper's three tasks, without a floor, from few prompts to many."""
+    """Return the ridges of least replica risk for the paper's three tasks, without a lower bound."""
     rows = [
         {"panel": panel, "head": name, "alpha": alpha, "ridge_k": ridge_k, "ridge_v": ridge_v}
         for panel, task in published_settings.tasks().items()
@@ -104,7 +104,10 @@ def search(
     digits: int,
     task: LocationTask | None = None,
 ) -> Iterator[tuple[float, tuple[float, float]]]:
-    """Best ridges along sample ratios: by the simplex method, on coarse fixed points, each from the last one's end."""
+    """Yield best ridges along sample ratios, by the simplex method on coarse fixed points.
+
+    Each search starts at the result of the previous one.
+    """
     logs = np.log([first, first] if name == "softmax" else [first, 8.0])
     for alpha in track(alphas, description=f"ridges of {name}"):
 
@@ -119,7 +122,7 @@ def search(
 
 
 def published_theory() -> Result:
-    """The replica fixed points at those ridges."""
+    """Return the replica fixed points at those ridges."""
     rows, tasks = [], published_settings.tasks()
     for row in tracked("published_ridges").to_dict("records"):
         ridge = (row["ridge_k"], row["ridge_v"])
@@ -132,7 +135,7 @@ def published_theory() -> Result:
 
 
 def published_optimal() -> Result:
-    """The Bayes-optimal risk of the paper's three tasks, by state evolution."""
+    """Return the Bayes-optimal risk of the paper's three tasks, by state evolution."""
     rows = [
         {"panel": panel, "alpha": alpha, "risk": bayes_optimal_risk(task, noise_std=NOISE_STD, alpha=alpha).item()}
         for panel, task in published_settings.tasks().items()
@@ -143,7 +146,7 @@ def published_optimal() -> Result:
 
 
 def published_runs() -> Result:
-    """Runs of the paper's three tasks at those ridges, from the hidden directions and from random ones."""
+    """Return runs of the paper's three tasks at those ridges, from the hidden directions and from random ones."""
     ridges, tables = tracked("published_ridges"), []
     for panel, task in published_settings.tasks().items():
         for row in ridges[
@@ -162,7 +165,7 @@ def published_runs() -> Result:
 
 
 def plain_runs() -> Result:
-    """Gradient descent and SGD from the random starts, on the prompts and at the ridges, of `published_runs`."""
+    """Return runs of gradient descent and SGD, with the random starts, prompts and ridges of `published_runs`."""
     chosen = gradient_training.select_same_prompts(tracked("published_runs"))
     settings = chosen[["head", "alpha", "ridge_k", "ridge_v"]].drop_duplicates()
     parts = [
@@ -192,7 +195,7 @@ def plain_runs() -> Result:
 
 
 def runs() -> Result:
-    """Runs at the best ridges, in all dimensions, from the hidden directions."""
+    """Return runs at the best ridges, in all dimensions, from the hidden directions."""
     ridges = tracked("best_ridges")
     return _trained(
         train_all(name, "informed", alpha=alpha, ridge=ridge_at(ridges, name, alpha), dimension=size, seeds=range(n))
@@ -203,7 +206,7 @@ def runs() -> Result:
 
 
 def weak_ridges() -> Result:
-    """Runs at weak ridges, each twice on the same prompts: from the hidden directions, and from random ones."""
+    """Return runs at weak ridges, twice on the same prompts: from the hidden directions, and from random ones."""
     setting = {"alpha": WEAK_ALPHA, "dimension": WEAK_DIMENSION, "seeds": range(WEAK_RUNS)}
     return _trained(
         train_all("softmax", start, ridge=(ridge, ridge), **setting) for ridge in WEAK_RIDGES for start in STARTS
@@ -224,7 +227,7 @@ def train_all(
     seeds: Sequence[int],
     task: LocationTask | None = None,
 ) -> pd.DataFrame:
-    """Training runs of one setting, a row a seed."""
+    """Return training runs of one setting, one row per seed."""
     found = train(name, start, alpha=alpha, ridge=ridge, dimension=dimension, seeds=seeds, task=task)
     ridge_k, ridge_v = ridge
     setting = {"head": name, "start": start, "alpha": alpha, "ridge_k": ridge_k, "ridge_v": ridge_v}
