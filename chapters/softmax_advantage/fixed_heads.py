@@ -1,4 +1,4 @@
-"""Heads for prompts of random length: fixed ones, tuned to the law of lengths itself, and one for each length."""
+"""Heads for prompts of random length: one head for all lengths, and one head per length."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,20 +28,20 @@ from lib.single_location import (
     softmax,
 )
 
-# The mean of the law of lengths, which is L = mean ± width, with equal chances.
+# The mean of the distribution of lengths, which is L = mean ± width with equal chances.
 MEAN_LENGTH = GENERIC_LENGTH
-# A number of NumPy's, whose type is as strong as that of other figures' strengths: one compilation serves all.
+# A NumPy number has the same type as the signal strengths of other figures, so that one compilation serves all.
 SNR = np.float64(GENERIC_SNR)
-# Element-wise heads: tuned here over slope, bias and scale, whatever of them they have.
+# Element-wise heads; slope, bias (if there is one) and scale are tuned.
 ELEMENTWISE = {"linear": linear, "sigmoid": sigmoid, "erf": erf}
 
 
 @dataclass(frozen=True)
 class FixedHead:
-    """Of one kind of head, along widths of the law of lengths.
+    """Risks of one kind of head, along widths of the distribution of lengths.
 
-    `risk` is that of one head, the best for the law; `per_length` the mean of the risks of two heads, one for each
-    length and the best for it; `bayes` the mean of the Bayes risks of both lengths.
+    `risk` is that of one head, the best for the distribution; `per_length` is the mean risk of two heads, each the best
+    for one of the lengths; `bayes` is the mean of the Bayes risks of both lengths.
     """
 
     widths: Int[np.ndarray, " widths"]
@@ -50,8 +50,8 @@ class FixedHead:
     bayes: Float[np.ndarray, " widths"]
 
 
-def fix_heads() -> dict[tuple[str, str], FixedHead]:
-    """By model and kind of head: prompts of `MEAN_LENGTH - width` or `MEAN_LENGTH + width` tokens."""
+def best_fixed_heads() -> dict[tuple[str, str], FixedHead]:
+    """Return risks by model and kind of head, for prompts of `MEAN_LENGTH - width` or `MEAN_LENGTH + width` tokens."""
     widths = np.arange(0, MEAN_LENGTH - 1, 2)
     heads = {}
     for model, make in MODELS.items():
@@ -69,14 +69,14 @@ def fix_heads() -> dict[tuple[str, str], FixedHead]:
 
 
 def _softmax_risk(model: str, ends: LocationTask) -> Float[np.ndarray, " widths"]:
-    """Of the softmax head that is the posterior, its value vector as long as is best for both lengths together."""
+    """Return the risk of the softmax head whose weights are the posterior, with the best length of its value vector."""
     c = posterior_slope(model, GENERIC_SNR)
     both = attention_moments(ends, softmax, Overlaps(c, c**2, 1.0, 1.0))
     return best_scale(jax.tree.map(lambda leaf: leaf.mean(axis=0), both))
 
 
 def score_marginals(task: LocationTask) -> ScoreMixture:
-    """Return the distributions of the hidden score along k* and of another score."""
+    """Return the distributions of the relevant score along k* and of another score."""
     return task.marginals(jnp.ones(()), jnp.ones(()))
 
 

@@ -332,7 +332,7 @@ def both_starts_arrive_within_a_dozen_iterations(table):
 # --- needle_in_a_long_prompt
 
 
-def the_needle_is_found_where_the_hay_freezes(table):
+def the_relevant_token_is_found_where_other_weights_freeze(table):
     places = []
     for _, curve in groups(table, "decade", by="ratio"):
         assert (np.diff(curve["risk"]) <= 0).all()
@@ -775,7 +775,10 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         both_starts_arrive_within_a_dozen_iterations,
     ),
     "needle_in_a_long_prompt/needle_price": ("needle-threshold", "needle-elementwise-threshold", "needle-linear"),
-    "needle_in_a_long_prompt/needle_threshold": ("needle-freezing", the_needle_is_found_where_the_hay_freezes),
+    "needle_in_a_long_prompt/needle_threshold": (
+        "needle-freezing",
+        the_relevant_token_is_found_where_other_weights_freeze,
+    ),
     "output_concentration/output_error_by_dimension": (the_slope_approaches_one_later_in_higher_dimensions,),
     "output_concentration/output_error_by_law": ("output-concentration-laws", only_the_gaussian_climbs),
     "output_concentration/output_error_vs_length": (

@@ -1,4 +1,4 @@
-"""The chapter on softmax's advantage: its tables say what they hold, its simulated cosine is other people's."""
+"""The chapter on the advantage of softmax: its tables are consistent, and its simulated cosine agrees with SciPy."""
 
 import jax.random as jr
 import numpy as np
@@ -6,14 +6,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import erf, softmax
 
-from chapters.softmax_advantage import crossings, strong_laws
+from chapters.softmax_advantage import crossings, strong_signals
+from chapters.softmax_advantage.activation_risks import ACTIVATIONS, BIASES
 from chapters.softmax_advantage.figures import one_token_knows, random_length
 from chapters.softmax_advantage.figures.population_risk import strengths
 from chapters.softmax_advantage.fixed_heads import pooled, score_marginals
-from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import GENERIC_SNR, MODELS
-from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, measure_cosine
-from chapters.softmax_advantage.zoo import BIASES, ZOO
+from chapters.softmax_advantage.single_heads import COSINE_BIAS, COSINE_LENGTH, Products, simulate_cosine
+from chapters.softmax_advantage.style import DISTINCT
 from lib import single_location as sl
 from lib.finite_prompt import participation
 from lib.single_location.activations import affine_fit
@@ -33,7 +33,7 @@ def test_no_head_is_below_bayes_and_none_above_answering_zero(run):
     zoo = run.tables["activation_zoo"].frame
     assert (zoo["risk"] >= zoo["bayes"] - 1e-12).all()
     assert zoo["cosine_squared"].between(0.0, 1.0 + 1e-12).all()
-    assert list(zoo["activation"][zoo["bias"].isin(["best", "none"])]) == 2 * list(ZOO)
+    assert list(zoo["activation"][zoo["bias"].isin(["best", "none"])]) == 2 * list(ACTIVATIONS)
     for frame in (risks[["softmax", "sigmoid", "linear"]], zoo[["risk"]]):
         assert (frame.to_numpy() > 0).all()
         assert (frame.to_numpy() < 1).all()
@@ -94,7 +94,7 @@ def test_products_of_weights_and_posterior_are_those_of_scipy(float64):
     scores = np.array(jr.normal(key, (7, COSINE_LENGTH)))
     scores[:, 0] += root
     p, s = softmax(root * scores, axis=1), 1 + erf(scores + COSINE_BIAS)
-    found = measure_cosine(7, key=key)
+    found = simulate_cosine(7, key=key)
     for products, expected in ((found.together, s * p), (found.weights, s**2), (found.posterior, p**2)):
         np.testing.assert_allclose(products, np.sum(expected, axis=1), rtol=1e-10)
 
@@ -157,7 +157,7 @@ def test_the_prompt_that_is_shown_is_the_median_one():
     weights = {head: np.tile([0.0, 1.0], (5, 1)) for head in one_token_knows.HEADS}
     prompts = one_token_knows.Prompts(values, values, np.zeros(5, int), weights, 0.0)
     assert prompts.median == 4
-    assert prompts.found("softmax") == 0.0
+    assert not prompts.found("softmax").any()
 
 
 def test_a_finite_hint_is_lost_in_a_long_prompt_and_an_infinite_one_is_not(run):
@@ -198,11 +198,11 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 def test_constants_at_every_length_are_those_of_closed_forms(float64):
     """Linear attention's from its exact risk; softmax's of two tokens from one integral, by SciPy."""
-    every = strong_laws.follow_every_length()
+    every = strong_signals.extrapolate_constants()
     lengths, snr = every.lengths, np.asarray([[2000.0], [4000.0]]) * every.lengths
     weak, strong = snr / (lengths / (lengths - 1) + snr / lengths)
     np.testing.assert_allclose(every.linear[1], 2 * strong - weak, rtol=1e-9)
-    snrs = strong_laws.CONSTANT * np.asarray([1.0, 2.0])
+    snrs = strong_signals.CONSTANT * np.asarray([1.0, 2.0])
 
     def scaled(snr):
         """Of `E sigmoid(-ν - √(2ν) g)` with both exponentials taken together: e^(ν/4) times it, over √(π/ν)."""

@@ -1,12 +1,13 @@
-r"""Excess risk of the best head of each kind against the strength $\nu$ of the hint, in the paper's own three settings.
+r"""In the paper's three settings the best softmax head attains the Bayes risk, and no other head does under a signal.
 
-Two tokens in the spiked model; two in the max model; one, two or three with equal chances in the max model. Each
-head has its best slope and length, erf its best bias, softplus none. Dots: the Bayes risk, by another quadrature.
-The curve of softmax, its slope searched like any other, runs through them.
+The vertical axis shows the excess risk of the best head of each kind (logarithmic), the horizontal axis the signal
+strength $\nu$. The settings are two tokens in the spiked model, two in the max model, and one, two or three tokens with
+equal chances in the max model. Each head has its best slope and scale; erf has its best bias, softplus has none. Dots:
+the Bayes risk, from another quadrature. The slope of softmax is searched like that of the other heads.
 
-Alt: Three panels of risk, logarithmic, against hint strength from 0 to 12. In each the softmax curve is lowest and runs
-through the dots of the Bayes risk; softplus is above it, then erf, then linear. In the second and third panel erf
-and linear level off far above; in the third they start above the others.
+Alt: Three panels of risk, logarithmic, against signal strength from 0 to 12. In each the softmax curve is lowest and
+passes through the dots of the Bayes risk; softplus is above it, then erf, then linear. In the second and third panel
+erf and linear level off far above; in the third they start above the others.
 """
 
 from collections.abc import Mapping
@@ -20,27 +21,27 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from chapters.softmax_advantage.fixed_heads import pooled, score_marginals
-from chapters.softmax_advantage.hints import Hints
-from chapters.softmax_advantage.marks import DISTINCT
 from chapters.softmax_advantage.models import MODELS, bayes_risk
+from chapters.softmax_advantage.other_signals import OtherSignals
+from chapters.softmax_advantage.style import DISTINCT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus
 
-# Steps of the lattices of scores: of that on which slopes are searched, and of that on which risks are taken.
-SEARCHED, TAKEN = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
-# The strongest hint of the published figure.
+# Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length.
+SEARCH_STEPS, RISK_STEPS = {1: 0.1, 2: 0.1, 3: 0.15}, {1: 0.05, 2: 0.05, 3: 0.09}
+# The largest signal strength of the published figure.
 STRONGEST = 12.0
 NORMALISED = {"softmax": softmax, "softplus": softplus}
 ELEMENTWISE = {"erf": erf, "linear": linear}
 # The order of colours.
 HEADS = ("softmax", "softplus", "erf", "linear")
-# From here on a hint tells heads apart.
+# The claim about the other heads is made from this signal strength on.
 WEAK = 0.5
 
 
 class Setting(NamedTuple):
-    """A model, and the lengths that its prompts have with equal chances."""
+    """A model, and the equally likely lengths of its prompts."""
 
     model: str
     lengths: tuple[int, ...]
@@ -55,34 +56,35 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Curves:
-    """Of one setting, along strengths ν: the Bayes risk, and the lowest risk of each kind of head."""
+    """The Bayes risk and the lowest risk of each kind of head along ν, in one setting."""
 
     snrs: Float[np.ndarray, " snrs"]
     bayes: Float[np.ndarray, " snrs"]
     by_head: Mapping[str, Float[np.ndarray, " snrs"]]
 
 
-def trace(points: int) -> dict[str, Curves]:
-    """Every setting at that many strengths from 0 to `STRONGEST`."""
+def best_risks(points: int) -> dict[str, Curves]:
+    """Return the curves of every setting at `points` signal strengths from 0 to `STRONGEST`."""
     snrs = np.linspace(0.0, STRONGEST, points)
-    return {name: _trace(setting, snrs) for name, setting in SETTINGS.items()}
+    return {name: _best_risks(setting, snrs) for name, setting in SETTINGS.items()}
 
 
-def _trace(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
-    make, hint, shift = MODELS[setting.model], few_tokens.spiked_log_ratio, np.sqrt(STRONGEST)
+def _best_risks(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
+    make, log_ratio, shift = MODELS[setting.model], few_tokens.spiked_log_ratio, np.sqrt(STRONGEST)
     if setting.model == "max":
-        hint, shift = few_tokens.max_log_ratio, 0.0
+        log_ratio, shift = few_tokens.max_log_ratio, 0.0
     ends = few_tokens.LARGEST_SCORE + shift
-    coarse = [few_tokens.ScoreLattice(length, step=SEARCHED[length], highest=ends) for length in setting.lengths]
-    fine = [few_tokens.ScoreLattice(length, step=TAKEN[length], highest=ends) for length in setting.lengths]
+    coarse = [few_tokens.ScoreLattice(length, step=SEARCH_STEPS[length], highest=ends) for length in setting.lengths]
+    fine = [few_tokens.ScoreLattice(length, step=RISK_STEPS[length], highest=ends) for length in setting.lengths]
     by_head: dict[str, list[float]] = {name: [] for name in (*NORMALISED, *ELEMENTWISE)}
     for snr in snrs:
-        searched, taken = (
-            [Prompts.from_log_ratio(one, hint(one.scores, snr)) for one in these] for these in (coarse, fine)
+        search_prompts, risk_prompts = (
+            [Prompts.from_log_ratio(lattice, log_ratio(lattice.scores, snr)) for lattice in lattices]
+            for lattices in (coarse, fine)
         )
         for name, activation in NORMALISED.items():
-            slope = few_tokens.best_key_slope(activation, searched)
-            by_head[name].append(float(few_tokens.mixed_risk(activation, slope, taken)))
+            slope = few_tokens.best_key_slope(activation, search_prompts)
+            by_head[name].append(float(few_tokens.mixed_risk(activation, slope, risk_prompts)))
         marginals = pooled([score_marginals(make(length, snr)) for length in setting.lengths])
         for name, activation in ELEMENTWISE.items():
             by_head[name].append(float(compiled_lowest_risk(activation, marginals)))
@@ -90,26 +92,26 @@ def _trace(setting: Setting, snrs: Float[np.ndarray, " snrs"]) -> Curves:
     return Curves(snrs, bayes, {name: np.asarray(risks) for name, risks in by_head.items()})
 
 
-def numbers(curves: Mapping[str, Curves], hints: Hints) -> Numbers:
-    """Risks by setting and ν; softmax is Bayes, also where hints are of another kind, and no other head is."""
+def numbers(curves: Mapping[str, Curves], signals: OtherSignals) -> Numbers:
+    """Return risks by setting and ν; claim that softmax attains the Bayes risk, also for other signals."""
     frame = _frame(curves)
-    return Numbers(_table(frame), (*_claims(frame), _length_claim(frame), _hints_claim(hints)))
+    return Numbers(_table(frame), (*_claims(frame), _length_claim(frame), _signals_claim(signals)))
 
 
 def _frame(curves: Mapping[str, Curves]) -> pd.DataFrame:
     frames = [
-        pd.DataFrame({"setting": name, "snr": these.snrs, "bayes": these.bayes, **these.by_head})
-        for name, these in curves.items()
+        pd.DataFrame({"setting": name, "snr": setting.snrs, "bayes": setting.bayes, **setting.by_head})
+        for name, setting in curves.items()
     ]
     return pd.concat(frames, ignore_index=True)
 
 
 def _table(frame: pd.DataFrame) -> Table:
-    """By setting and ν."""
+    """Return one row per setting and ν."""
     columns = {
-        "setting": Column("The model, and the tokens of its prompts", "name"),
-        "snr": Column("Strength of the hint, ν"),
-        "bayes": Column("Bayes risk, by Laplace's identity; the mean where lengths are random"),
+        "setting": Column("Model and number of tokens in a prompt", "name"),
+        "snr": Column("Signal strength ν"),
+        "bayes": Column("Bayes risk, by Laplace's identity; its mean where the length is random"),
         "softmax": Column("Excess risk of the best softmax head, found by a search over slopes"),
         "softplus": Column("Excess risk of the best head with normalised softplus weights, without bias"),
         "erf": Column("Excess risk of the best head with weights 1 + erf, with bias"),
@@ -119,52 +121,54 @@ def _table(frame: pd.DataFrame) -> Table:
 
 
 def _claims(frame: pd.DataFrame) -> list[Claim]:
-    """The paper's conclusions from its figure."""
-    hinted = frame[frame["snr"] >= WEAK]
+    """Claim the paper's conclusions from its figure."""
+    with_signal = frame[frame["snr"] >= WEAK]
     others = ["softplus", *ELEMENTWISE]
     return [
         Claim(
             id="softmax-advantage-published-softmax",
             statement=(
-                "In the three settings of the published figure the best softmax head, its slope found by a search, has "
-                "the Bayes risk at every strength of the hint: the largest relative excess."
+                "In the three settings of the published figure, the best softmax head found by a search over slopes "
+                "attains the Bayes risk at every signal strength (largest relative excess)."
             ),
             source="[D26, Prop. 4.2]",
             box="d26-bayes",
             measured=float((frame["softmax"] / frame["bayes"] - 1.0).abs().max()),
             expected=0.0,
-            tolerance=1e-6,  # what slopes known to a few thousandths cost, to second order
+            tolerance=1e-6,  # the risk is quadratic near its minimum, and slopes are accurate to a few thousandths
             relation="≤",
             alternative=Alternative(
-                "softplus, normalised as well", float((frame["softplus"] / frame["bayes"] - 1.0).abs().max())
+                "softplus, which is normalised too", float((frame["softplus"] / frame["bayes"] - 1.0).abs().max())
             ),
         ),
         Claim(
             id="softmax-advantage-published-others",
             statement=(
-                f"There no other head has it: the least excess over the Bayes risk of softplus without bias, erf and "
-                f"linear, at strengths from {WEAK} to {STRONGEST:g}."
+                "In the three settings of the published figure, softplus without bias, erf and linear heads do not "
+                f"attain the Bayes risk at signal strengths from {WEAK} to {STRONGEST:g} (smallest excess)."
             ),
             source="[D26, abstract]",
             box="risk-is-an-angle",
-            measured=float(hinted[others].sub(hinted["bayes"], axis=0).min(axis=None)),
+            measured=float(with_signal[others].sub(with_signal["bayes"], axis=0).min(axis=None)),
             expected=DISTINCT,
             tolerance=0.0,
             relation="≥",
-            alternative=Alternative("the same for softmax", float((hinted["softmax"] - hinted["bayes"]).min())),
+            alternative=Alternative(
+                "the same for softmax", float((with_signal["softmax"] - with_signal["bayes"]).min())
+            ),
         ),
     ]
 
 
 def _length_claim(frame: pd.DataFrame) -> Claim:
-    """What a random length costs before there is a hint: all weights of an element-wise head are alike."""
+    """Claim the cost of a random length without a signal, where all weights of an element-wise head are equal."""
     start = frame[frame["snr"] == 0].set_index("setting").iloc[-1]
     lengths = np.asarray(list(SETTINGS.values())[-1].lengths, float)
     return Claim(
         id="softmax-advantage-published-length",
         statement=(
-            "Without any hint, weights that are not normalised lose E[1/L] - 1/E[L] against Bayes, since they can only "
-            "be 1/E[L]: the erf head on prompts of one, two or three tokens."
+            "Without a signal, the risk of weights that are not normalised exceeds the Bayes risk by E[1/L] - 1/E[L], "
+            "because they can only be 1/E[L] (erf head, prompts of one, two or three tokens)."
         ),
         source="[D26, Cor. 4.4]",
         box="one-head-many-lengths",
@@ -175,43 +179,43 @@ def _length_claim(frame: pd.DataFrame) -> Claim:
     )
 
 
-def _hints_claim(hints: Hints) -> Claim:
-    """The general condition, on a hint that satisfies it and is neither of the two models, and on one that does not."""
+def _signals_claim(signals: OtherSignals) -> Claim:
+    """Claim the general condition for a signal that satisfies it; the alternative is a signal that does not."""
     return Claim(
         id="softmax-advantage-other-hints",
         statement=(
-            "Softmax is Bayes for other hints that tell tokens apart by a difference of scores: spiked scores with a "
-            "part in common, two or three tokens, five cases each; the largest relative excess of the best head."
+            "The best softmax head attains the Bayes risk for spiked scores that have a common part, because this "
+            "signal, too, distinguishes tokens by differences of scores (largest relative excess, ten cases)."
         ),
         source="[D26, Prop. 4.2]",
         box="other-hints",
-        measured=float(np.max(np.abs(hints.shared / hints.shared_bayes - 1.0))),
+        measured=float(np.max(np.abs(signals.shared / signals.shared_bayes - 1.0))),
         expected=0.0,
         tolerance=1e-6,
         relation="≤",
         alternative=Alternative(
-            "the same where the hidden score is the one near zero",
-            float(np.min(hints.narrow / hints.narrow_bayes - 1.0)),
+            "the same where the relevant token is the one whose score is near zero",
+            float(np.min(signals.narrow / signals.narrow_bayes - 1.0)),
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a setting: a curve a head, named where they are apart, and dots for Bayes."""
+    """Draw one panel per setting, with one curve per head and dots for the Bayes risk."""
     figure, panels = plt.subplots(1, 3, figsize=(9.0, 4.2), sharey=True)
     colours = {"softmax": "C0", "linear": "C1", "erf": "C2", "softplus": "C3"}
     for panel, (setting, curves) in zip(panels, table.groupby("setting", sort=False), strict=True):
         for name in HEADS:
             panel.plot(curves["snr"], curves[name], color=colours[name], linewidth=2)
         panel.plot(curves["snr"], curves["bayes"], "o", color=ink(), markersize=3.5, zorder=3)
-        panel.set(yscale="log", ylim=(7e-3, 0.8), xlim=(0, STRONGEST), title=setting, xlabel=r"hint, $\nu$")
+        panel.set(yscale="log", ylim=(7e-3, 0.8), xlim=(0, STRONGEST), title=setting, xlabel=r"signal strength $\nu$")
     first = table[table["setting"] == table["setting"].iloc[0]]
-    # at the strongest hint, where all four are apart; below a curve if the next one is not far above it
+    # labels at the strongest signal, where the four curves are apart; below a curve if the next one is close above it
     last, offsets = first[first["snr"] <= STRONGEST].iloc[-1], {"softplus": (0, -12), "softmax": (-24, -4)}
     for name in HEADS:
-        place = {"xytext": offsets.get(name, (0, 16)), "ha": "right"}
-        label(panels[0], last["snr"], last[name], name, colours[name], **place)
+        position = {"xytext": offsets.get(name, (0, 16)), "ha": "right"}
+        label(panels[0], last["snr"], last[name], name, colours[name], **position)
     panels[0].set_ylabel("excess risk")
     panels[0].annotate("dots: Bayes", (0.03, 0.05), xycoords="axes fraction")
-    headline(figure, "Softmax runs through the Bayes risk, no other head does")
+    headline(figure, "In the paper's settings softmax attains the Bayes risk, and no other head does")
     return figure

@@ -1,4 +1,4 @@
-"""The spiked model at strong hints: exact risks, and the laws that they tend to."""
+"""The spiked model at strong signals: exact risks, and the limit formulas that they tend to."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from scipy.special import beta
 from chapters.softmax_advantage.models import GENERIC_LENGTH, Risks, bayes_risk, best_sigmoid
 from lib.single_location import Spiked, best_risk, hardmax, linear
 
-# Where the laws at strong hints are read off, twice: from the first to the second, and from the second to the third.
+# Signal strengths between which exponents are measured, twice: first to second, and second to third.
 WEAKER, STRONG, STRONGEST = 22.5, 45.0, 90.0
-# Where constants are compared with those of the laws.
+# Lengths at which constants are compared with those of the limit formulas.
 EVERY_LENGTH = (2, 3, 5, 10, 30, 100)
-# There the constant of softmax is read off at this hint, at twice and at four times that.
+# The constant of softmax is measured at this signal strength, at twice and at four times that.
 CONSTANT = 60.0
-LAWS = {
+STRONG_LIMITS = {
     "softmax": lambda length, snr: (length - 1) * 0.5 * np.sqrt(np.pi / snr) * np.exp(-snr / 4),
     "hardmax": lambda length, snr: (length - 1) * (2 / np.sqrt(np.pi * snr)) * np.exp(-snr / 4),
     "sigmoid": lambda length, snr: np.sqrt((length - 1) * np.pi / (2 * snr)) * np.exp(-snr / 8),
@@ -26,23 +26,23 @@ LAWS = {
 
 @dataclass(frozen=True)
 class StrongLinear:
-    """Linear attention in the spiked model: ν times its risk at two very strong hints, the second twice the first."""
+    """Linear attention in the spiked model: ν times its risk at two very strong signals, the second twice the first."""
 
     length: int
     scaled: Float[np.ndarray, " two"]
 
 
-def follow_linear() -> StrongLinear:
-    """The best linear head where 1/ν is small beside 1/L, by quadrature."""
+def scaled_linear_risks() -> StrongLinear:
+    """Return the risk of the best linear head where 1/ν is small compared with 1/L, by quadrature."""
     snrs = np.asarray([1000.0, 2000.0])
     return StrongLinear(GENERIC_LENGTH, snrs * np.asarray(best_risk(Spiked(GENERIC_LENGTH, snrs), linear)))
 
 
 @dataclass(frozen=True)
-class EveryLength:
-    """Of each length: the constants of two laws, read off twice, so that what the second reading misses is known.
+class LimitConstants:
+    """The constants of two limit formulas per length, measured twice, so that the error of the second is known.
 
-    Rows are readings, both extrapolated in 1/ν from a pair of hints, the second pair twice as strong. `linear` is
+    Rows are readings, both extrapolated in 1/ν from a pair of signals, the second pair twice as strong. `linear` is
     ν times the risk, and `softmax` the risk over `√(π/ν) e^{-ν/4}`.
     """
 
@@ -51,20 +51,21 @@ class EveryLength:
     softmax: Float[np.ndarray, "2 lengths"]
 
 
-def follow_every_length() -> EveryLength:
-    """The best linear and softmax heads in the spiked model from short to long prompts, by quadrature."""
+def extrapolate_constants() -> LimitConstants:
+    """Extrapolate the constants of the best linear and softmax heads in the spiked model, from short to long "
+    "prompts."""
     lengths = np.asarray(EVERY_LENGTH)
 
     def readings(risk, scale, weakest):
         snrs = np.asarray([1.0, 2.0, 4.0])[:, None] * weakest
-        found = np.asarray(risk(Spiked(np.broadcast_to(lengths, snrs.shape), snrs))) / scale(snrs)
-        return 2 * found[1:] - found[:-1]
+        scaled = np.asarray(risk(Spiked(np.broadcast_to(lengths, snrs.shape), snrs))) / scale(snrs)
+        return 2 * scaled[1:] - scaled[:-1]
 
     def exponential(snr):
         return np.sqrt(np.pi / snr) * np.exp(-snr / 4)
 
     even = np.full(lengths.shape, CONSTANT)
-    return EveryLength(
+    return LimitConstants(
         lengths,
         readings(lambda tasks: best_risk(tasks, linear), lambda snr: 1 / snr, 1000.0 * lengths),
         readings(bayes_risk, exponential, even),
@@ -72,14 +73,14 @@ def follow_every_length() -> EveryLength:
 
 
 def largest_softmax_error(lengths: Int[np.ndarray, " lengths"]) -> float:
-    """The largest relative distance that the second reading of the softmax constants can have from its limit.
+    """Return a bound of the relative distance of the second reading of the softmax constants from the limits.
 
     For two tokens the risk over its limit is `1 - π²/4ν + 5π⁴/32ν² - ...`, an alternating series of falling terms: the
     reading `2f(2ν) - f(ν)` removes the term in 1/ν and misses 1 by less than `5π⁴/64ν²`, on the lower side. A third
-    token as close as the first two lowers the risk of L tokens, relative to the law, by less than
+    token as close as the first two lowers the risk of L tokens, relative to the limit formula, by less than
     `(L - 2) (K/π^{3/2}) e^{-ν/12}/√(3ν)`, K = (2π/√3) B(2/3, 2/3), and so raises the reading.
     """
-    snr = 2.0 * CONSTANT  # the weaker hint of the second pair
+    snr = 2.0 * CONSTANT  # the weaker signal of the second pair
     next_term = 5 * np.pi**4 / (64 * snr**2)
     constant = 2 * np.pi / np.sqrt(3) * beta(2 / 3, 2 / 3) / np.pi**1.5
     third_tokens = (lengths.max() - 2) * constant * np.exp(-snr / 12) / np.sqrt(3 * snr)
@@ -87,7 +88,7 @@ def largest_softmax_error(lengths: Int[np.ndarray, " lengths"]) -> float:
 
 
 def best_risks(lengths: Iterable[int]) -> dict[int, Risks]:
-    """By length: exact risks in the spiked model along strong hints, always for two tokens too."""
+    """Return exact risks in the spiked model along strong signals, by length; two tokens are always included."""
     snrs = np.sort(np.append(np.geomspace(4.0, STRONGEST, 18), [WEAKER, STRONG]))
     return {length: _best_risks(Spiked(length, snrs), snrs) for length in sorted({2, *lengths})}
 

@@ -1,4 +1,4 @@
-"""Hints of other kinds than the two models give, on prompts of two and three tokens: can softmax use them?"""
+"""The best softmax head and the Bayes risk for other signals than those of the two models, with two or three tokens."""
 
 from dataclasses import dataclass
 
@@ -17,18 +17,18 @@ from lib.single_location import (
 from lib.single_location.few_tokens import LARGEST_SCORE
 
 LENGTHS = (2, 3)
-# Strength of the spike and share in common; and widths of the hidden score.
+# Strength of the spike and correlation of the scores; and standard deviations of the relevant score.
 SHARED = ((1.0, 0.3), (1.0, 0.6), (4.0, 0.0), (4.0, 0.3), (4.0, 0.6))
 NARROW = (0.2, 0.4, 0.6)
-# Steps of lattices, for two tokens and for three: scores in common bend what is averaged.
+# Steps of the lattices by length; a common part of the scores makes the averaged function less smooth.
 STEPS = {2: 0.08, 3: 0.16}
 
 
 @dataclass(frozen=True)
-class Hints:
+class OtherSignals:
     """Risks of the best softmax head, and Bayes risks, by length and case.
 
-    `shared`: a spike on scores that have a part in common; `narrow`: a hidden score that is nearer to zero.
+    `shared`: a spike on scores with a common part; `narrow`: a relevant score that is nearer to zero than the others.
     """
 
     shared: Float[np.ndarray, "lengths cases"]
@@ -37,18 +37,20 @@ class Hints:
     narrow_bayes: Float[np.ndarray, "lengths widths"]
 
 
-def try_hints() -> Hints:
-    """All cases at all lengths."""
+def best_softmax_risks() -> OtherSignals:
+    """Return the risks of all cases at all lengths."""
     shared, narrow = [], []
     for length in LENGTHS:
         lattice = ScoreLattice(length, step=STEPS[length], highest=LARGEST_SCORE + 2.0)
         shared.append([_risks(lattice, shared_log_ratio(lattice.scores, *case)) for case in SHARED])
         narrow.append([_risks(lattice, narrow_log_ratio(lattice.scores, width)) for width in NARROW])
-    (soft, bayes), (soft_narrow, bayes_narrow) = (np.moveaxis(np.asarray(each), 2, 0) for each in (shared, narrow))
-    return Hints(soft, bayes, soft_narrow, bayes_narrow)
+    (softmax_shared, bayes_shared), (softmax_narrow, bayes_narrow) = (
+        np.moveaxis(np.asarray(risks), 2, 0) for risks in (shared, narrow)
+    )
+    return OtherSignals(softmax_shared, bayes_shared, softmax_narrow, bayes_narrow)
 
 
-def _risks(lattice: ScoreLattice, log_hint: Float[Array, "n L"]) -> tuple[float, float]:
-    prompts = Prompts.from_log_ratio(lattice, log_hint)
+def _risks(lattice: ScoreLattice, log_ratio: Float[Array, "n L"]) -> tuple[float, float]:
+    prompts = Prompts.from_log_ratio(lattice, log_ratio)
     slope = best_key_slope(softmax, [prompts])
     return float(mixed_risk(softmax, slope, [prompts])), float(prompts.bayes_risk())

@@ -1,7 +1,8 @@
 """The paper's finite-sample figure at its reported settings: three tokens, two spiked tasks and a max task.
 
-Tracked under `data/`, since the search for ridges and the training runs take an hour: `published_theory`, replica
-fixed points at the ridges that are best without a floor, `published_optimal`, and `published_runs` at those ridges.
+The tables are tracked under `data/`, since the search for ridges and the training runs take an hour:
+`published_theory` has replica fixed points at the best ridges without a lower bound, `published_optimal` the
+Bayes-optimal risk, and `published_runs` training runs at those ridges.
 """
 
 from collections.abc import Mapping
@@ -10,40 +11,45 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from chapters.finite_samples.limits import extrapolate
-from chapters.finite_samples.marks import DIFFERENT
-from chapters.finite_samples.theory import QUANTITIES, Measured, Trained, predict, quantities_of
+from chapters.finite_samples.extrapolation import extrapolate
+from chapters.finite_samples.style import DIFFERENT
+from chapters.finite_samples.theory import QUANTITIES, Measured, Trained, quantities_of, solve_fixed_point
 from chapters.finite_samples.training import HEADS, OTHER_SEED, Rerun, tracked, train
 from lib.single_location import LocationTask, Max, Spiked, bayes_risk, best_risk, linear
 from lib.statistics import standard_error
 
 LENGTH = 3
 PANELS = SPIKED_WEAK, SPIKED, MAX = "spiked, ν = 1", "spiked, ν = 2", "max, ν = ∞"
-# The sample ratios of the curves, up to the largest that is reported, and those at which heads are trained.
+# The sample ratios of the curves, up to the largest reported one, and those at which heads are trained.
 CURVE_ALPHAS = (0.25, 0.32, 0.4, 0.5, 0.63, 0.8, 1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8, 10, 12.5, 16, 20)
 RUN_ALPHAS = (0.5, 1, 2, 5, 10, 20)
-# Dimensions of the training runs, with the number of seeds at each; random starts are tried at one of them.
+# Dimensions of the training runs, with the number of seeds at each, and the dimension of the random starts.
 RUNS = {200: 12, 400: 6, 800: 3}
 RANDOM_STARTS = 400
 
 
 def tasks() -> Mapping[str, LocationTask]:
-    """The tasks of the three panels, by name."""
+    """Return the tasks of the three panels, by name."""
     return dict(zip(PANELS, (Spiked(LENGTH, 1.0), Spiked(LENGTH, 2.0), Max(LENGTH, np.inf)), strict=True))
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Training runs on the same prompts from two starts: both mean risks, and on which share of seeds they differ."""
+    """Training runs on the same prompts from two starts: both mean risks, and how many seeds end at other minima.
+
+    `apart` is the fraction `differing` / `seeds`.
+    """
 
     informed: Measured
     random: Measured
     apart: float
+    differing: int
+    seeds: int
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One task of the figure: both heads by theory and by training, and what no head gets below."""
+    """One task of the figure: both heads by theory and by training, the Bayes-optimal risk, and the best risks."""
 
     theory: Trained
     trained: Trained
@@ -53,15 +59,15 @@ class Panel:
 
 
 def read_panels() -> dict[str, Panel]:
-    """The tracked tables by task, and the risks at infinitely many prompts."""
+    """Return the tracked tables by task, and the risks at infinitely many prompts."""
     theory, optimal, runs = (tracked(f"published_{name}") for name in ("theory", "optimal", "runs"))
     panels = {}
     for name, task in tasks().items():
-        fixed, best, mine = (table[table["panel"] == name] for table in (theory, optimal, runs))
+        fixed, best, trained = (table[table["panel"] == name] for table in (theory, optimal, runs))
         panels[name] = Panel(
             theory={(row["head"], row["alpha"]): _measured(row) for row in fixed.to_dict("records")},
-            trained=extrapolate(mine[mine["start"] == "informed"]),
-            starts=_starts(mine[mine["dimension"] == RANDOM_STARTS]),
+            trained=extrapolate(trained[trained["start"] == "informed"]),
+            starts=_starts(trained[trained["dimension"] == RANDOM_STARTS]),
             optimal=dict(zip(best["alpha"], best["risk"], strict=True)),
             floors={"softmax": float(bayes_risk(task)), "linear": float(best_risk(task, linear))},
         )
@@ -73,38 +79,39 @@ def _measured(row: Mapping) -> dict[str, Measured]:
 
 
 def _starts(runs: pd.DataFrame) -> dict[tuple[str, float], Starts]:
-    """By head and sample ratio; runs of equal seeds have equal prompts."""
+    """Compare both starts by head and sample ratio; runs with equal seeds have equal prompts."""
     pairs = runs.pivot_table(index=["head", "alpha", "seed"], columns="start", values=["risk", "objective"])
-    found = {}
-    for (head, alpha), mine in pairs.groupby(level=["head", "alpha"], sort=False):
-        risks = (mine["risk", start].to_numpy() for start in ("informed", "uninformed"))
+    starts = {}
+    for (head, alpha), group in pairs.groupby(level=["head", "alpha"], sort=False):
+        risks = (group["risk", start].to_numpy() for start in ("informed", "uninformed"))
         informed, random = (Measured(float(risk.mean()), float(standard_error(risk))) for risk in risks)
-        excess = mine["objective", "uninformed"] / mine["objective", "informed"] - 1.0
-        found[head, alpha] = Starts(informed, random, float((excess.abs() > DIFFERENT).mean()))
-    return found
+        excess = group["objective", "uninformed"] / group["objective", "informed"] - 1.0
+        differ = excess.abs() > DIFFERENT
+        starts[head, alpha] = Starts(informed, random, float(differ.mean()), int(differ.sum()), len(differ))
+    return starts
 
 
 @dataclass(frozen=True)
-class Again:
-    """One fixed point and one training run of the max task, tracked and made again."""
+class Recomputed:
+    """One fixed point and one training run of the max task, both tracked and recomputed."""
 
     fixed: tuple[Measured, Measured]
     neighbour: Measured
     run: Rerun
 
 
-def make_again(panels: Mapping[str, Panel], *, points: int) -> Again:
-    """The linear head at the sample ratio 1: its fixed point, also beside the next ratio's, and its first run."""
+def recompute_first(panels: Mapping[str, Panel], *, points: int) -> Recomputed:
+    """Recompute the fixed point and the first run of the linear head at the sample ratio 1 of the max task."""
     ridges, runs = tracked("published_ridges"), tracked("published_runs")
     chosen = ridges[(ridges["panel"] == MAX) & (ridges["head"] == "linear") & (ridges["alpha"] == 1)].iloc[0]
     ridge, task = (float(chosen["ridge_k"]), float(chosen["ridge_v"])), tasks()[MAX]
-    fixed = quantities_of(predict(HEADS["linear"], 1.0, ridge, points=points, scene=task))["risk"]
+    fixed = quantities_of(solve_fixed_point(HEADS["linear"], 1.0, ridge, points=points, task=task))["risk"]
     of_run = (runs["panel"] == MAX) & (runs["head"] == "linear") & (runs["alpha"] == 1)
     row = runs[of_run & (runs["dimension"] == min(RUNS))].iloc[0]
-    setting = {"alpha": 1.0, "ridge": ridge, "dimension": int(row["dimension"]), "scene": task}
+    setting = {"alpha": 1.0, "ridge": ridge, "dimension": int(row["dimension"]), "task": task}
     again, other = train("linear", "informed", **setting, seeds=[int(row["seed"]), OTHER_SEED]).risk
     theory = panels[MAX].theory
-    return Again(
+    return Recomputed(
         fixed=(theory["linear", 1.0]["risk"], fixed),
         neighbour=theory["linear", CURVE_ALPHAS[CURVE_ALPHAS.index(1) + 1]]["risk"],
         run=Rerun(float(row["risk"]), float(again), float(other)),
