@@ -1,8 +1,10 @@
 """Building the site: no file identifies the builder, and a build after a killed build succeeds."""
 
+import json
 import signal
 
 import pytest
+from bs4 import BeautifulSoup
 
 # Python imports `sitecustomize` at each start: every process of a build sees an unusual host name.
 SITECUSTOMIZE = """\
@@ -39,8 +41,12 @@ jupyter_book.build_site(project, "laptop")
 
 @pytest.fixture(scope="module")
 def site(pristine, tmp_path_factory):
-    """A clone whose notebook warns, built by a user and on a host with unusual names."""
+    """A clone whose notebook warns and has a technical figure, built by a user and on a host with unusual names."""
     clone = pristine.copy_to(tmp_path_factory.mktemp("analytical-engine") / "clone")
+    notebook = json.loads(clone.project.notebook("toy").read_text(encoding="utf-8"))
+    (cell,) = [cell for cell in notebook["cells"] if "publish(toy_error" in "".join(cell["source"])]
+    cell["metadata"]["tags"] = ["technical"]
+    clone.write("book/toy.ipynb", json.dumps(notebook))
     clone.write("sitecustomize.py", SITECUSTOMIZE)
     clone.replace("clone/toy/figures/toy_error.py", "    return {\n        length: np.random", WARNING)
     home = clone.root.parent / "augusta"
@@ -63,6 +69,15 @@ def test_site_does_not_identify_its_builder(site):
         text = path.read_text(encoding="utf-8")
         assert "this is approximate" in text
         assert "clone/toy/figures/toy_error.py" in text
+
+
+def test_a_technical_figure_is_folded_below_its_headline(site):
+    page = BeautifulSoup((site.project.site("laptop") / "book/toy.html").read_text(encoding="utf-8"), "html.parser")
+    (fold,) = page.select("details.companion-technical")
+    caption = fold.select_one("figcaption .caption-text").get_text(" ", strip=True)
+    assert fold.find("summary").get_text(" ", strip=True) == f"Technical figure: {caption}"
+    assert fold.select("figure.companion-figure") == page.select("figure.companion-figure")
+    assert fold.select("details.companion-details") != []
 
 
 def test_build_after_a_killed_build_is_complete(site):

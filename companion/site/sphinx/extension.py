@@ -22,7 +22,7 @@ from sphinx.util.typing import ExtensionMetadata
 from companion.analysis.dependencies import MACHINE
 from companion.build.cache_keys import tree_digests
 from companion.io.atomic import dump_json
-from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
+from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, TECHNICAL_TAG
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Project
 from companion.project.repository import site_address
 from companion.site import notebook_content
@@ -199,7 +199,10 @@ def _folded(cell: Cell) -> Cell:
 
 
 def show_figures(notebook: Content) -> Content:
-    """Return the notebook with each published output replaced by a `{companion-figure}` directive."""
+    """Return the notebook with each published output replaced by a `{companion-figure}` directive.
+
+    The figures of a cell with the tag `technical` are folded.
+    """
     cells: list[Cell] = []
     for cell in notebook["cells"]:
         outputs = cell.get("outputs", [])
@@ -209,7 +212,8 @@ def show_figures(notebook: Content) -> Content:
             continue
         cells.append({**cell, "outputs": [output for output in outputs if figure_shown(output) is None]})
         for index, figure in enumerate(figures):
-            directive = f"```{{companion-figure}} {figure}\n```"
+            option = ":technical:\n" if TECHNICAL_TAG in notebook_content.tags(cell) else ""
+            directive = f"```{{companion-figure}} {figure}\n{option}```"
             cells.append({"cell_type": "markdown", "id": f"{cell['id']}-{index}", "metadata": {}, "source": directive})
     return {**notebook, "cells": cells}
 
