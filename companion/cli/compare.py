@@ -22,7 +22,8 @@ def compare(
     """Compare two runs or builds figure by figure.
 
     The command compares columns, rows, every digit of every number, and claims; it prints the first difference of each
-    figure. A folder is that of a build, for example `_build/laptop`, or `figures`, whose numbers have six digits.
+    figure. A folder is that of a build, for example `_build/laptop`, or `figures`, whose numbers have six digits. A
+    figure that moved to another notebook is recognised by its claims and columns.
 
     Exit code: 0 if all figures are equal, 1 if not.
 

@@ -154,7 +154,7 @@ def test_figure_in_only_one_build_is_named(tmp_path):
     """The report names its folder; the other figures are still compared."""
     old, new = build(tmp_path / "old"), build(tmp_path / "new")
     build(old, name="toy/older")
-    build(new, name="two/newer")
+    build(new, name="two/newer", claims=(OTHER,))
     assert differences(old, new) == {
         "toy/older": f"only in {old}",
         "toy/toy_error": None,
@@ -214,3 +214,34 @@ def test_a_changed_last_digit_of_a_run_is_found(ran, tmp_path):
     row[1] = row[1][:-1] + ("1" if row[1][-1] != "1" else "2")
     path.write_text("\n".join([lines[0], ",".join(row), *lines[2:]]) + "\n")
     assert "row 1, column 'squared_error'" in str(differences(build, edited.project.build("laptop").folder))
+
+
+def test_a_figure_that_moved_is_compared(tmp_path):
+    """Claims and columns identify it, in another notebook and under another name."""
+    old = build(tmp_path / "old")
+    assert differences(old, build(tmp_path / "new", name="other/error")) == {"toy/toy_error → other/error": None}
+    changed = build(tmp_path / "changed", name="other/error", table=TABLE.replace("100,0.01", "100,0.02"))
+    assert differences(old, changed) == {"toy/toy_error → other/error": "row 2, column 'error': 0.01 and 0.02"}
+
+
+def test_a_figure_without_claims_that_moved_keeps_its_name(tmp_path):
+    old = build(tmp_path / "old", claims=())
+    assert differences(old, build(tmp_path / "new", claims=(), name="other/toy_error")) == {
+        "toy/toy_error → other/toy_error": None
+    }
+    renamed = differences(old, build(tmp_path / "renamed", claims=(), name="other/error"))
+    assert set(renamed) == {"toy/toy_error", "other/error"}
+
+
+def test_other_claims_or_columns_are_another_figure(tmp_path):
+    old = build(tmp_path / "old")
+    for name, changes in {"claims": {"claims": (OTHER,)}, "columns": {"table": TABLE.replace("law", "kind")}}.items():
+        found = differences(old, build(tmp_path / name, name="other/error", **changes))
+        assert set(found) == {"toy/toy_error", "other/error"}
+        assert all(difference.startswith("only in") for difference in found.values())
+
+
+def test_two_candidates_are_not_compared(tmp_path):
+    new = build(tmp_path / "new", name="other/error")
+    build(tmp_path / "new", name="third/error")
+    assert set(differences(build(tmp_path / "old"), new)) == {"toy/toy_error", "other/error", "third/error"}
