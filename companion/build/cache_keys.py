@@ -137,6 +137,7 @@ def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
         "pictures": {str(target): key for target, key in keys.items() if target.figure is not None},
         "pages": {relative(page, project.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
         "live": dict(project.settings.live),
+        "moved": dict(project.settings.moved),
         "api": list(project.settings.api),
         "machine": tree_digests(dependencies.MACHINE),
     }

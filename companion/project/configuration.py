@@ -39,6 +39,10 @@ class Settings(BaseModel):
         default_factory=dict,
         description="for a `notebook/figure`, the interactive figure that its page also shows",
     )
+    moved: dict[str, str] = Field(
+        default_factory=dict,
+        description="for a `notebook/figure` of an earlier version, its present `notebook/figure`",
+    )
     api: Texts = Field((), description="the packages or modules whose public names `{companion-api}` must explain")
     preload: Texts = Field((), description="packages that a build of several notebooks imports once for all kernels")
     compute: Texts = Field(

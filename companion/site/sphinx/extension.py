@@ -39,6 +39,7 @@ from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
 from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons, write_sitemap
 from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
+from companion.site.sphinx.old_addresses import lead_to_new_pages, warn_of_wrong_entries, write_pages
 from companion.site.sphinx.page_scripts import copy_scripts, forget_embedded, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
@@ -93,11 +94,13 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", number_boxes)
     app.connect("doctree-read", make_anchors_unique)
     app.connect("env-check-consistency", warn_of_faults)
+    app.connect("env-check-consistency", warn_of_wrong_entries)
     app.connect("env-check-consistency", warn_of_undocumented_modules)
     app.connect("missing-reference", find_work)
     app.connect("missing-reference", find_figure)
     app.connect("html-page-context", _mend_page)
     app.connect("html-page-context", add_metadata)
+    app.connect("html-page-context", lead_to_new_pages)
     app.connect("html-page-context", load_scripts)
     app.connect("build-finished", _complete_site, priority=900)  # after the theme has written its files
     return {"parallel_read_safe": False, "parallel_write_safe": True}
@@ -226,6 +229,7 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
     (out / ".nojekyll").touch()
     (out / "404.html").write_text(_not_found(project), encoding="utf-8")
     copy_files(project, app.config.companion_profile, out)
+    write_pages(app, out)
     draw_thumbnails(app, out)
     origin = Path(str(importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline")))
     for part in MATHJAX:
