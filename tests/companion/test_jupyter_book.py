@@ -1,7 +1,9 @@
 """Building the site: no file identifies the builder, and a build after a killed build succeeds."""
 
 import json
+import os
 import signal
+import time
 
 import pytest
 from bs4 import BeautifulSoup
@@ -74,6 +76,17 @@ def test_site_does_not_identify_its_builder(site):
         text = path.read_text(encoding="utf-8")
         assert "this is approximate" in text
         assert "clone/toy/figures/toy_error.py" in text
+
+
+def test_a_page_that_is_older_than_the_last_build_is_built_again(site):
+    """As a page is that was moved into place or restored."""
+    site.replace("book/index.md", "Every figure", "Any figure")
+    yesterday = time.time() - 24 * 3600
+    os.utime(site.root / "book/index.md", (yesterday, yesterday))
+    finished = site.companion("build")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "Any figure" in (site.project.site("laptop") / "book/index.html").read_text(encoding="utf-8")
+    site.replace("book/index.md", "Any figure", "Every figure")
 
 
 def test_a_technical_figure_is_folded_below_its_headline(site):

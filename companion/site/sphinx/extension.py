@@ -40,6 +40,7 @@ from companion.site.sphinx.link_previews import add_metadata, hide_repository_bu
 from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
 from companion.site.sphinx.old_addresses import lead_to_new_pages, warn_of_wrong_entries, write_pages
+from companion.site.sphinx.outdated_pages import note_contents, pages_with_other_content
 from companion.site.sphinx.page_scripts import copy_scripts, forget_embedded, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
@@ -83,6 +84,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("config-inited", _exclude_unlisted_pages, priority=950)  # after the table of contents is read
     app.connect("builder-inited", copy_scripts)
     app.connect("env-get-outdated", pages_out_of_date)
+    app.connect("env-get-outdated", pages_with_other_content)
+    app.connect("env-updated", note_contents)
     app.connect("env-purge-doc", forget_page)
     app.connect("env-purge-doc", forget_cards)
     app.connect("env-purge-doc", forget_embedded)
