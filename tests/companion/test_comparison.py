@@ -39,15 +39,19 @@ RECORD = {
     "files": {},
 }
 OTHER = CLAIM | {"id": "toy-other"}
+KINDS = {"length": "integer", "error": "number", "law": "text"}
 
 
-def build(folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", rounded="length\n10\n") -> Path:
+def build(
+    folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", rounded="length\n10\n", columns=None
+) -> Path:
     """Write the parts of a build that are compared: unrounded tables, and published tables with records."""
     for kind, text in (("tables", table), ("figures", rounded)):
         path = folder / kind / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    record = atomic.dump_json({**RECORD, "claims": list(claims), "caption": folder.name})
+    parts = {"claims": list(claims), "caption": folder.name, "columns": columns or {}}
+    record = atomic.dump_json({**RECORD, **parts})
     (folder / "figures" / f"{name}.json").write_text(record, encoding="utf-8")
     return folder
 
@@ -245,3 +249,18 @@ def test_two_candidates_are_not_compared(tmp_path):
     new = build(tmp_path / "new", name="other/error")
     build(tmp_path / "new", name="third/error")
     assert set(differences(build(tmp_path / "old"), new)) == {"toy/toy_error", "other/error", "third/error"}
+
+
+def test_only_the_figures_of_one_notebook_are_compared(tmp_path):
+    old, new = build(tmp_path / "old"), build(tmp_path / "new")
+    build(new, name="two/newer", claims=(OTHER,))
+    assert differences(old, new, "toy") == {"toy/toy_error": None}
+
+
+def test_the_largest_difference_is_given_in_tolerances(tmp_path):
+    """The tolerance is that of a published number: `absolute`, 1e-6 of the value, and half a unit of the sixth digit."""
+    columns = {name: {"meaning": name, "unit": "1", "absolute": 0.001, "kind": KINDS[name]} for name in ("length", "error", "law")}
+    old = build(tmp_path / "old", columns=columns)
+    new = build(tmp_path / "new", columns=columns, table=TABLE.replace("100,0.01", "100,0.02"))
+    (difference,) = differences(old, new).values()
+    assert difference == "row 2, column 'error': 0.01 and 0.02. Largest: error of row 2 differs by 10 tolerances"
