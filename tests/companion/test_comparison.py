@@ -259,7 +259,10 @@ def test_only_the_figures_of_one_notebook_are_compared(tmp_path):
 
 def test_the_largest_difference_is_given_in_tolerances(tmp_path):
     """The tolerance is that of a published number: `absolute`, 1e-6 of the value, and half a unit of the sixth digit."""
-    columns = {name: {"meaning": name, "unit": "1", "absolute": 0.001, "kind": KINDS[name]} for name in ("length", "error", "law")}
+    columns = {
+        name: {"meaning": name, "unit": "1", "absolute": 0.001, "kind": KINDS[name]}
+        for name in ("length", "error", "law")
+    }
     old = build(tmp_path / "old", columns=columns)
     new = build(tmp_path / "new", columns=columns, table=TABLE.replace("100,0.01", "100,0.02"))
     (difference,) = differences(old, new).values()
