@@ -43,7 +43,7 @@ KINDS = {"length": "integer", "error": "number", "law": "text"}
 
 
 def build(
-    folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", rounded="length\n10\n", columns=None
+    folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", *, rounded="length\n10\n", columns=None
 ) -> Path:
     """Write the parts of a build that are compared: unrounded tables, and published tables with records."""
     for kind, text in (("tables", table), ("figures", rounded)):
@@ -258,7 +258,7 @@ def test_only_the_figures_of_one_notebook_are_compared(tmp_path):
 
 
 def test_the_largest_difference_is_given_in_tolerances(tmp_path):
-    """The tolerance is that of a published number: `absolute`, 1e-6 of the value, and half a unit of the sixth digit."""
+    """A tolerance is `absolute`, and 1e-6 of the value, and half a unit of the sixth digit."""
     columns = {
         name: {"meaning": name, "unit": "1", "absolute": 0.001, "kind": KINDS[name]}
         for name in ("length", "error", "law")

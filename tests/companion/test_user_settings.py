@@ -63,3 +63,16 @@ def test_the_commit_of_a_repository_above_is_not_that_of_the_book(ran, tmp_path)
     assert finished.returncode == 0, finished.stdout + finished.stderr
     provenance = json.loads((clone.project.build("laptop").provenance / "toy.json").read_text(encoding="utf-8"))
     assert provenance["git"] is None
+
+
+def test_a_profile_of_snakemake_does_not_govern_a_build(ran, tmp_path):
+    """A user who works with a cluster has one; this one runs nothing."""
+    clone = ran.copy_to(tmp_path / "clone")
+    profile = tmp_path / "profile" / "config.yaml"
+    profile.parent.mkdir()
+    profile.write_text("dry-run: true\n", encoding="utf-8")
+    clone.environment["SNAKEMAKE_PROFILE"] = str(profile.parent)
+    finished = clone.companion("build")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "The site is built" in finished.stdout
+    assert (clone.project.site("laptop") / "index.html").is_file()
