@@ -25,7 +25,7 @@ from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
-from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, Project
+from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, Project, relative
 
 # The prefix of the folders of sockets among the temporary files.
 SOCKETS = "lpa-"
@@ -182,6 +182,7 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
         if spec.figure:
             notebook = _leave_only(notebook, spec.figure, staging)
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
+        _require_known_inputs(project, spec.notebook, staging / import_recorder.READ)
         _require_complete(notebook, staging / "figures" / spec.notebook)
         device = json.loads((staging / "device.json").read_text())
         yield staging
@@ -367,6 +368,18 @@ def _short_temporary_folder() -> Path:
         f"The path of the folder for temporary files is too long for sockets: {folder}. Set TMPDIR to a folder whose "
         f"path has at most {LONGEST_FOLDER} bytes."
     )
+
+
+def _require_known_inputs(project: Project, name: str, log: Path) -> None:
+    """Raise a `UserError` if the kernel read a file of the book that is in no cache key."""
+    read = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    if unknown := sorted(file for file in read if not cache_keys.in_a_key(project, name, file)):
+        listed = ", ".join(json.dumps(file) for file in unknown)
+        raise UserError(
+            f"{name} reads {', '.join(unknown)}, and no cache key contains it: a change would go unnoticed. Move data "
+            f"of this notebook to {relative(project.data(name), project.root)}, or list what the book reads under "
+            f"`inputs` in {TABLE} of {project.root / FILE}: inputs = [{listed}]"
+        )
 
 
 def _require_complete(notebook: Notebook, folder: Path) -> None:

@@ -30,6 +30,10 @@ class Settings(BaseModel):
 
     chapters: str = Field(description="the package with one folder per notebook")
     science: Texts = Field((), description="the packages whose sources decide numbers, besides the chapters")
+    inputs: Texts = Field(
+        (),
+        description="other files and folders of the book that computations read, data or modules",
+    )
     context: str | None = Field(None, description="a function that is called once before anything is computed")
     device: str | None = Field(None, description="a function that returns the name of the computing device")
     report: Texts = Field((), description="the distributions whose versions are recorded with every run")
