@@ -288,11 +288,12 @@ def _inputs(project: Project) -> dict[str, str]:
     return digests
 
 
-def in_a_key(project: Project, name: str, file: str) -> bool:
-    """Return whether `file`, a path relative to the root, is part of the numbers key of notebook `name`.
+def may_be_read(project: Project, name: str, file: str) -> bool:
+    """Return whether a kernel of notebook `name` may read `file`, a path relative to the root.
 
-    Sources of the science packages count, because the key has those that the notebook can reach. So do the files from
-    which the publishing tool takes the parameters.
+    It may read what the numbers key contains: its data, the listed inputs, and sources of the science packages, of
+    which the key has those that the notebook can reach. It may also read what decides no number beyond the key:
+    generated files, and the configuration and profiles from which the publishing tool takes the parameters.
     """
     path = project.root / file
     packages = [project.root / package for package in (*project.settings.science, dependencies.MACHINE.name)]

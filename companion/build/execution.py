@@ -373,7 +373,7 @@ def _short_temporary_folder() -> Path:
 def _require_known_inputs(project: Project, name: str, log: Path) -> None:
     """Raise a `UserError` if the kernel read a file of the book that is in no cache key."""
     read = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
-    if unknown := sorted(file for file in read if not cache_keys.in_a_key(project, name, file)):
+    if unknown := sorted(file for file in read if not cache_keys.may_be_read(project, name, file)):
         listed = ", ".join(json.dumps(file) for file in unknown)
         raise UserError(
             f"{name} reads {', '.join(unknown)}, and no cache key contains it: a change would go unnoticed. Move data "

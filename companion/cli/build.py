@@ -86,11 +86,12 @@ def build(
         edited = cache_keys.stamps(project, profile) != stamps
         reason = "its sources were edited while it ran" if edited else "the error is above"
         raise UserError(f"The build failed: {reason}. Finished work is kept; run the same command to continue.")
+    wanted = [stamp for what, stamp in stamps.items() if target == "site" or isinstance(what, Target)]
+    if not all(cache_keys.intact(project, stamp) for stamp in wanted):
+        raise UserError(
+            "Snakemake ended without an error and without a result. Does the Snakefile include the workflow?"
+        )
     if target == "site":
-        from companion.site.jupyter_book import is_built
-
-        if not is_built(project, profile):
-            raise UserError("Snakemake ended without an error, and the site is not there. Run the command again.")
         console.print(f"[green]The site is built:[/] {escaped(project.site(profile) / 'index.html')}", soft_wrap=True)
 
 

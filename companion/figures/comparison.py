@@ -8,6 +8,9 @@ from companion.figures import store, tolerances
 from companion.figures.record import ClaimRecord
 from companion.io.errors import UserError
 
+# What identifies a figure that moved: its claims, its columns, and, without claims, its name.
+Identity = tuple[frozenset[str], tuple[str, ...], str]
+
 
 def differences(old: Path, new: Path, notebook: str | None = None) -> dict[str, str | None]:
     """Return the first difference of each figure of two builds, None for equal figures, by `notebook/figure`.
@@ -28,8 +31,8 @@ def differences(old: Path, new: Path, notebook: str | None = None) -> dict[str, 
         if name in old_figures and name in new_figures:
             first_differences[name] = _first_difference(old_figures[name], new_figures[name])
         elif name in moved:
-            there = moved[name]
-            first_differences[f"{name} → {there}"] = _first_difference(old_figures[name], new_figures[there])
+            first = _first_difference(old_figures[name], new_figures[moved[name]])
+            first_differences[f"{name} → {moved[name]}"] = first
         elif name not in moved.values():
             first_differences[name] = f"only in {old if name in old_figures else new}"
     return first_differences
@@ -37,19 +40,23 @@ def differences(old: Path, new: Path, notebook: str | None = None) -> dict[str, 
 
 def _moved(old: dict[str, tuple[Path, Path]], new: dict[str, tuple[Path, Path]]) -> dict[str, str]:
     """Return the new name of each figure of `old` that has another name or notebook in `new`."""
-    gone = {name: _identity(name, *paths) for name, paths in old.items() if name not in new}
-    come = {name: _identity(name, *paths) for name, paths in new.items() if name not in old}
-    same = {name: [there for there, other in come.items() if other == identity] for name, identity in gone.items()}
-    found = {name: there[0] for name, there in same.items() if len(there) == 1}
-    return {name: there for name, there in found.items() if list(found.values()).count(there) == 1}
+    removed = _by_identity({name: paths for name, paths in old.items() if name not in new})
+    added = _by_identity({name: paths for name, paths in new.items() if name not in old})
+    return {
+        names[0]: added[identity][0]
+        for identity, names in removed.items()
+        if len(names) == len(added.get(identity, ())) == 1
+    }
 
 
-def _identity(name: str, table: Path, record: Path) -> tuple[frozenset[str], tuple[str, ...], str]:
-    """Return claims and columns of a figure, and its name if it has no claims."""
-    claims = frozenset(_claims(record))
-    with table.open(newline="", encoding="utf-8") as file:
-        columns = tuple(next(csv.reader(file), ()))
-    return claims, columns, "" if claims else name.rpartition("/")[2]
+def _by_identity(figures: dict[str, tuple[Path, Path]]) -> dict[Identity, list[str]]:
+    names: dict[Identity, list[str]] = {}
+    for name, (table, record) in figures.items():
+        claims = frozenset(_claims(record))
+        with table.open(newline="", encoding="utf-8") as file:
+            columns = tuple(next(csv.reader(file), ()))
+        names.setdefault((claims, columns, "" if claims else name.rpartition("/")[2]), []).append(name)
+    return names
 
 
 def _figures(build: Path, exact: bool, only: str | None) -> dict[str, tuple[Path, Path]]:
@@ -58,7 +65,8 @@ def _figures(build: Path, exact: bool, only: str | None) -> dict[str, tuple[Path
     tables = build / "tables" if exact else figures
     records = sorted(figures.glob(f"{only or '*'}/*{store.RECORD}")) if figures.is_dir() else []
     if not records:
-        raise UserError(f"{build} contains no figures. Name a build, such as _build/laptop, or figures/.")
+        what = f"figures of the notebook {only}" if only else "figures"
+        raise UserError(f"{build} contains no {what}. Name a build, such as _build/laptop, or figures/.")
     paths: dict[str, tuple[Path, Path]] = {}
     for path in records:
         notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -41,7 +42,7 @@ def test_a_run_gives_the_same_bytes(ran, tmp_path, settings):
     """Numbers and pictures are computed again, because nothing of the first run is there."""
     clone = ran.copy_to(tmp_path / "clone")
     for folder in (clone.project.published, clone.project.root / "_build"):
-        subprocess.run(["rm", "-r", str(folder)], check=True)
+        shutil.rmtree(folder)
     (tmp_path / "user").mkdir()
     settings(clone, tmp_path / "user")
     finished = clone.companion("run", "toy")
@@ -76,3 +77,11 @@ def test_a_profile_of_snakemake_does_not_govern_a_build(ran, tmp_path):
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert "The site is built" in finished.stdout
     assert (clone.project.site("laptop") / "index.html").is_file()
+
+
+def test_a_build_without_a_result_is_an_error(clone):
+    """For example after an edit of the Snakefile; the exit code of Snakemake is 0."""
+    clone.write("Snakefile", 'rule site:\n    shell: "true"\n')
+    finished = clone.companion("build")
+    assert finished.returncode == 2
+    assert "without a result" in finished.stderr

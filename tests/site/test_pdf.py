@@ -14,7 +14,7 @@ from companion.project.paths import Project
 from companion.site import pdf as printing
 
 # PDF pages per page of the site: fewer would mean missing content, more would mean blank pages.
-FEWEST, MOST = 3, 30
+FEWEST, MOST = 3, 20
 FIGURES = "figure.companion-figure"
 # Height of A4 paper without margins, in CSS pixels.
 TALLEST = (297 - 42) / 25.4 * 96

@@ -67,16 +67,20 @@ class FigureDirective(SphinxDirective):
                 raise self.error(f"Claim {claim.id!r} of figure {self.arguments[0]!r} needs a source.")
         table = table_script(project, self.env.docname, folder, figure)
         live = embedded_figure(self, shown)
-        shown_nodes = [self._picture(folder, figure, record), *table, *live]
-        shown_nodes += self._details(project, folder, figure, record)
-        return [self._folded(record, shown_nodes)] if "technical" in self.options else shown_nodes
+        content = [self._picture(folder, figure, record), *table, *live]
+        content += self._details(project, folder, figure, record)
+        return [self._folded(record, content)] if "technical" in self.options else content
 
     def _folded(self, record: FigureRecord, content: list[nodes.Node]) -> nodes.Node:
-        text, messages = self.parse_inline(" ".join(without_html(record.caption).split("\n\n")[0].split()))
+        text, messages = self._headline(record)
         fold = details(classes=["companion-technical"])
         fold += summary("", "", nodes.Text("Technical figure: "), *text)
         fold += [*messages, *content]
         return fold
+
+    def _headline(self, record: FigureRecord) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the first paragraph of the caption, with its formulas."""
+        return self.parse_inline(" ".join(without_html(record.caption).split("\n\n")[0].split()))
 
     def _picture(self, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
         shown = nodes.figure(classes=["companion-figure"])
@@ -85,8 +89,8 @@ class FigureDirective(SphinxDirective):
             for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
         }
         shown += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
-        first, *rest = without_html(record.caption).split("\n\n")
-        text, messages = self.parse_inline(" ".join(first.split()))
+        rest = without_html(record.caption).split("\n\n")[1:]
+        text, messages = self._headline(record)
         shown += nodes.caption("", "", *text)
         shown += messages
         if rest:

@@ -7,7 +7,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from html import escape
 from pathlib import Path
 from string import Template
@@ -27,8 +27,8 @@ from companion.site.sphinx.downloads import FIGURES
 logger = logging.getLogger(__name__)
 TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "moved.html.txt"
 SCRIPT = """<script>(() => {
-  const moved = %s;
-  const page = moved[decodeURIComponent(location.hash.slice(1))];
+  const moved = $moved;
+  const page = moved[decodeURIComponent(location.hash.slice(1))] ?? $otherwise;
   if (page) location.replace(page + location.hash);
 })();</script>"""
 
@@ -65,20 +65,16 @@ def lead_to_new_pages(
     folder, _, name = pagename.rpartition("/")
     pages = new_pages(project).get(name)
     if doctree is not None and pages and folder == project.book.name:
-        context["body"] += SCRIPT % json.dumps(_moved(app, pages, _anchors(doctree)))
+        context["body"] += script(_moved(app, pages, _anchors(doctree)))
 
 
 def write_pages(app: Sphinx, out: Path) -> None:
     """Write the pages of notebooks that no longer exist, and copy the files of moved figures to their old places."""
     project: Project = app.config.companion_project
-    template = Template(TEMPLATE.read_text(encoding="utf-8"))
     for name, pages in new_pages(project).items():
         if name not in project.notebooks():
             ((target, _),) = pages.most_common(1)
-            script = SCRIPT.replace("if (page) ", "") % json.dumps(_moved(app, pages, set()))
-            script = script.replace("];\n", f"] ?? {json.dumps(f'{target}.html')};\n")
-            page = template.substitute(target=escape(f"{target}.html"), script=script)
-            write_text(out / project.book.name / f"{name}.html", page)
+            write_text(out / project.book.name / f"{name}.html", old_page(f"{target}.html", _moved(app, pages, set())))
     for old, new in project.settings.moved.items():
         folder, _, figure = new.partition("/")
         notebook, _, old_figure = old.partition("/")
@@ -86,6 +82,17 @@ def write_pages(app: Sphinx, out: Path) -> None:
             target = out / FIGURES / notebook / f"{old_figure}{origin.name.removeprefix(figure)}"
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(origin, target)
+
+
+def script(moved: Mapping[str, str], otherwise: str | None = None) -> str:
+    """Return a script that opens the new page of the anchor in the address, or `otherwise` if the anchor is unknown."""
+    return Template(SCRIPT).substitute(moved=json.dumps(moved), otherwise=json.dumps(otherwise))
+
+
+def old_page(target: str, moved: Mapping[str, str]) -> str:
+    """Return the page of a notebook that no longer exists; anchors that are not in `moved` lead to `target`."""
+    template = Template(TEMPLATE.read_text(encoding="utf-8"))
+    return template.substitute(target=escape(target), script=script(moved, target))
 
 
 def _moved(app: Sphinx, pages: Counter[str], present: set[str]) -> dict[str, str]:
