@@ -1,1 +1,1 @@
-"""Rate at which the output of a finite prompt converges: bound, simulation and exact error."""
+"""Rates at which the output and the gradients of a finite prompt converge: bounds, simulation and exact errors."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from chapters.output_concentration.experiment import QUERIES, SPREAD, isotropic
+from chapters.concentration.experiment import QUERIES, SPREAD, isotropic
 from lib.attention import Attention
 from lib.concentration import ByImportance, ErrorCurve, error_curve, output_gap, sample_gaps
 from lib.measures import Measure

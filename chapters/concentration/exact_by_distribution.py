@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.stats import norm
 
-from chapters.output_concentration.experiment import DIMENSION
+from chapters.concentration.experiment import DIMENSION
 
 # Grid of ln u, in units of the mean of e^s: from φ^L = 1 for the longest prompt to φ^L = 0 for the shortest.
 STEP = 0.4

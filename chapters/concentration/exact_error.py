@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from chapters.output_concentration.experiment import DIMENSION
+from chapters.concentration.experiment import DIMENSION
 from lib.concentration import BoundShape, RadialTable, isotropic_error, radial_table, tightest_bound
 from lib.finite_prompt import score_statistics
 

@@ -1,7 +1,7 @@
 """The experiment of this chapter: the head U = uI, V = I, standard normal queries, and tokens of scale σ.
 
-For Gaussian tokens the error in L²(ν) is known exactly at every length; divided by σ², it depends on σ only through
-H = uσ.
+For Gaussian tokens the error of the output in L²(ν) is known exactly at every length; divided by σ², it depends on σ
+only through H = uσ.
 """
 
 from typing import NamedTuple
@@ -17,12 +17,12 @@ from lib.measures import Gaussian, GaussianMixture
 QUERIES = 4
 # Queries are drawn from N(0, SPREAD² I) and weighted back to N(0, I): long ones contribute most of the mean error.
 SPREAD = 2**0.5
-# Dimension of tokens and queries in the figures that do not compare dimensions.
+# Dimension of tokens, queries and outputs in the figures that do not compare dimensions.
 DIMENSION = 2
 
 
 class Keys(NamedTuple):
-    """One key per simulation of the chapter."""
+    """One key per simulation of outputs."""
 
     scales: PRNGKeyArray
     dimensions: PRNGKeyArray
@@ -31,7 +31,7 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """Return the keys of the chapter, all derived from `seed`."""
+    """Return the keys of the simulations of outputs, all derived from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 

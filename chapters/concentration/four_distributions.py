@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from scipy.special import comb, factorial2
 
-from chapters.output_concentration import exact_by_distribution
-from chapters.output_concentration.error_curves import simulate_errors
-from chapters.output_concentration.exact_by_distribution import ExactErrors
-from chapters.output_concentration.exact_error import ExactError
-from chapters.output_concentration.experiment import DIMENSION, clusters, head
+from chapters.concentration import exact_by_distribution
+from chapters.concentration.error_curves import simulate_errors
+from chapters.concentration.exact_by_distribution import ExactErrors
+from chapters.concentration.exact_error import ExactError
+from chapters.concentration.experiment import DIMENSION, clusters, head
 from lib.attention import fluctuation, mean_square_weight
 from lib.concentration import ErrorCurve
 from lib.measures import Measure, Uniform

@@ -1,7 +1,7 @@
-"""Errors of both gradients of simulated prompts.
+"""Errors of both gradients of simulated prompts, in the experiment of this chapter with Gaussian tokens.
 
-Gaussian tokens of scale σ, U = uI and V = I. The error of ∇_V is the number of outputs times the error of the output,
-hence exact at every length; ∇_U depends on the covariance of the tilted tokens.
+The error of ∇_V is the number of outputs times the error of the output, hence exact at every length; ∇_U depends on the
+covariance of the tilted tokens.
 """
 
 from collections.abc import Sequence
@@ -13,31 +13,30 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, head, isotropic
 from lib.attention import Attention
 from lib.concentration import ByImportance, ErrorCurve, bilinear_gap, error_curve, sample_gaps, value_gap
 from lib.measures import Empirical, Gaussian, Measure
 
-# Dimension of tokens, queries and outputs.
-DIMENSION = 2
-# Queries per prompt; one query is cheaper than the tokens of a prompt.
-QUERIES = 4
-# Queries are drawn from N(0, SPREAD² I) and weighted back to N(0, I): long ones contribute most of the mean error.
-SPREAD = 2**0.5
 # The names of the two gradients, ∇_V and ∇_U.
 VALUE, BILINEAR = "value", "bilinear"
 
 
-class Keys(NamedTuple):
-    """One key per simulation of the chapter."""
+class GradientKeys(NamedTuple):
+    """One key per simulation of gradients."""
 
     scales: PRNGKeyArray
     queries: PRNGKeyArray
     single: PRNGKeyArray
 
 
-def keys(seed: int) -> Keys:
-    """Return the keys of the chapter, all derived from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
+def gradient_keys(seed: int) -> GradientKeys:
+    """Return the keys of the simulations of gradients, all derived from `seed`.
+
+    They equal the first keys of the simulations of outputs, so that the two share random numbers. No claim compares
+    simulated gradients with simulated outputs.
+    """
+    return GradientKeys(*jr.split(jr.key(seed), len(GradientKeys._fields)))
 
 
 class BothGaps(NamedTuple):
@@ -71,13 +70,8 @@ class PairedErrors:
         return np.log(bilinear / value), np.cov(difference, rowvar=False) / len(difference)
 
 
-def normal(scale: float) -> Gaussian:
-    """Return N(0, scale² I)."""
-    return Gaussian(np.zeros(DIMENSION), scale**2 * np.eye(DIMENSION))
-
-
 def point(norm: float) -> Gaussian:
-    """Return a query of this norm as a Gaussian of covariance 0; the type is that of `normal`, to compile once."""
+    """Return a query of this norm as a Gaussian of covariance 0; the type is that of `isotropic`, to compile once."""
     return Gaussian(norm * np.eye(DIMENSION)[0], np.zeros((DIMENSION, DIMENSION)))
 
 
@@ -86,8 +80,14 @@ def simulate_by_scale(
 ) -> dict[float, PairedErrors]:
     """Return, for each σ, the errors of prompts with tokens of this scale, for standard normal queries."""
     return {
-        sigma: simulate_errors(
-            normal(sigma), normal(SPREAD), gain, lengths, prompts, spread=SPREAD, key=jr.fold_in(key, index)
+        sigma: simulate_gradient_errors(
+            isotropic(DIMENSION, sigma),
+            isotropic(DIMENSION, SPREAD),
+            gain,
+            lengths,
+            prompts,
+            spread=SPREAD,
+            key=jr.fold_in(key, index),
         )
         for index, sigma in enumerate(scales)
     }
@@ -98,14 +98,14 @@ def simulate_by_query(
 ) -> dict[float, PairedErrors]:
     """Return, for each τ, the errors of prompts with tokens of scale 1, all for one query of this size."""
     return {
-        tau: simulate_errors(
-            normal(1.0), point(tau / gain), gain, lengths, prompts, spread=1.0, key=jr.fold_in(key, index)
+        tau: simulate_gradient_errors(
+            isotropic(DIMENSION), point(tau / gain), gain, lengths, prompts, spread=1.0, key=jr.fold_in(key, index)
         )
         for index, tau in enumerate(taus)
     }
 
 
-def simulate_errors(
+def simulate_gradient_errors(
     tokens: Gaussian,
     queries: Gaussian,
     gain: float,
@@ -116,7 +116,6 @@ def simulate_errors(
     key: PRNGKeyArray,
 ) -> PairedErrors:
     """Return the errors of prompts, each with fresh queries that are weighted back from `spread` to 1."""
-    params = Attention(gain * np.eye(DIMENSION), np.eye(DIMENSION))
     options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
-    samples = sample_gaps(ByImportance(both_gaps, spread), params, tokens, queries, lengths, **options)
+    samples = sample_gaps(ByImportance(both_gaps, spread), head(gain), tokens, queries, lengths, **options)
     return PairedErrors(lengths, jax.tree.map(np.asarray, samples))

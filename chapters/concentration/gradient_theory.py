@@ -1,4 +1,4 @@
-"""Theory of both errors: exact values, the form of the bounds, and the limit of long prompts."""
+"""Theory of the errors of both gradients: exact values, the form of the bounds, and the limit of long prompts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from chapters.gradient_concentration.gradient_errors import BILINEAR, DIMENSION, VALUE, PairedErrors
+from chapters.concentration.experiment import DIMENSION
+from chapters.concentration.gradient_errors import BILINEAR, VALUE, PairedErrors
 from lib.concentration import BoundShape, fit_bound, isotropic_error, looseness, radial_table, tightest_bound
 from lib.finite_prompt import rate_exponent, score_statistics
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from scipy.special import ndtri
 
-from chapters.output_concentration.experiment import isotropic
+from chapters.concentration.experiment import isotropic
 from lib.measures import Empirical
 
 

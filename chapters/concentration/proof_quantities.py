@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import log_ndtr
 
-from chapters.output_concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
+from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
 from lib.attention import Attention, attend
 from lib.concentration import ByImportance, ErrorCurve, error_curve, log_chi_density, sample_gaps
 from lib.measures import Empirical, Measure

@@ -1,4 +1,4 @@
-"""The chapter on outputs: the same for other seeds, and its parts are what they say."""
+"""The chapter on concentration: its claims hold for other seeds, and its parts agree with independent computations."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -7,24 +7,27 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from chapters.output_concentration import partition_functions
-from chapters.output_concentration.error_curves import simulate_errors
-from chapters.output_concentration.exact_by_distribution import clusters as normal_clusters
-from chapters.output_concentration.exact_by_distribution import errors_for, signs, uniform
-from chapters.output_concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
-from chapters.output_concentration.four_distributions import (
+from chapters.concentration import partition_functions
+from chapters.concentration.error_curves import simulate_errors
+from chapters.concentration.exact_by_distribution import clusters as normal_clusters
+from chapters.concentration.exact_by_distribution import errors_for, signs, uniform
+from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
+from chapters.concentration.four_distributions import (
     MOMENTS,
     WITHIN,
     even_moments,
     exact_limits,
     token_distributions,
 )
-from chapters.output_concentration.proof_quantities import MeasureProof, fraction_above
+from chapters.concentration.gradient_errors import BothGaps, PairedErrors
+from chapters.concentration.gradient_theory import bounds, long_prompt_limit, single_tokens
+from chapters.concentration.proof_quantities import MeasureProof, fraction_above
+from chapters.concentration.sub_gaussian_moments import compute_moments
 from lib.attention import attend
 from lib.concentration import ByImportance, isotropic_error, radial_table, sample_gaps
 from lib.measures import Empirical, Gaussian, Rademacher
 
-NAME = "output_concentration"
+NAME = "concentration"
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -43,6 +46,9 @@ def test_claims_hold_for_other_seeds(seed, run_chapter):
         {"dimension_lengths": []},
         {"gain": 1.0},
         {"truncation": 2.0},
+        {"gradient_lengths": [16, 16, 64, 64]},
+        {"taus": [1.0, 2.0]},
+        {"taus": [0.5, 0.5]},
     ],
 )
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
@@ -234,8 +240,60 @@ def test_the_anatomy_of_one_query_asks_the_same_gap_as_attend(float64, assert_ex
 
 
 def test_errors_are_those_of_the_anatomy(float64, assert_exact):
-    """Whoever asks: the same prompts, the same queries."""
+    """Both functions simulate the same prompts and the same queries."""
     law, options = isotropic(2), {"prompts": 6, "key": jr.key(6)}
     apart, wide = ByImportance(MeasureProof(0.5), SPREAD), isotropic(2, SPREAD)
     taken = sample_gaps(apart, head(0.4), law, wide, [2, 5], queries_per_prompt=QUERIES, **options)
     assert_exact(simulate_errors(head(0.4), law, [2, 5], **options).mean, np.mean(taken.gap, axis=0))
+
+
+def test_the_long_prompt_law_is_a_moment_of_shifted_normals(assert_monte_carlo):
+    tau, gain = 1.2, 0.4
+    y = np.random.default_rng(5).normal(size=(20_000, DIMENSION)) + np.asarray([tau, 0.0])
+    gaps = np.sum((y[:, :, None] * y[:, None, :] - np.eye(DIMENSION)) ** 2, axis=(1, 2))
+    assert_monte_carlo((tau / gain) ** 2 * np.exp(tau**2) * gaps, long_prompt_limit(np.asarray([tau]), gain)[0])
+
+
+def test_log_ratios_know_that_both_errors_share_their_prompts():
+    """Spread of ratios over repeated experiments, against the spread that each of them reports."""
+    rng = np.random.default_rng(6)
+    common = rng.gamma(2.0, size=(300, 400, 2))
+    noise = 3 * common * rng.gamma(10.0, 0.1, size=common.shape)
+    results = [PairedErrors([2, 4], BothGaps(*both)).log_ratio for both in zip(common, noise, strict=True)]
+    logs, covs = (np.asarray(part) for part in zip(*results, strict=True))
+    assert np.abs(logs.mean(axis=0) - np.log(3)).max() < 0.01
+    np.testing.assert_allclose(np.mean([np.diagonal(cov) for cov in covs], axis=0), logs.var(axis=0), rtol=0.3)
+
+
+def test_bounds_touch_the_errors_and_say_how_loose_they_are():
+    """One scale twice as large: the factor that the power of σ overdoes, and the decay that c₂ takes from the other."""
+    lengths = [4, 8, 16, 32, 64]
+    gaps = np.random.default_rng(7).gamma(100.0, 0.01, size=(20, 5)) / np.asarray(lengths)
+    measured = {sigma: PairedErrors(lengths, BothGaps(sigma**2 * gaps, sigma**4 * gaps)) for sigma in (1.0, 2.0)}
+    for name, bound in bounds(measured, 0.4).items():
+        errors = np.stack([these.curve(name).mean for these in measured.values()])
+        shape = bound.shape(np.asarray([[1.0], [2.0]]), np.asarray(lengths))
+        np.testing.assert_allclose(np.max(errors / shape), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(10**bound.looseness, np.max(shape / errors), rtol=1e-12)
+        assert bound.own_looseness < bound.least_looseness <= bound.looseness
+
+
+def test_gradients_of_one_token_are_those_of_numpy(assert_monte_carlo):
+    rng, gain, scale = np.random.default_rng(8), 0.4, 2.0
+    token, query = rng.normal(size=(2, 40_000, DIMENSION))
+    value = DIMENSION * np.sum((scale * token - scale**2 * gain * query) ** 2, axis=1)
+    bilinear = scale**4 * DIMENSION * np.sum(query**2, axis=1)
+    exact = single_tokens({scale: None}, gain).exact[scale]
+    assert_monte_carlo(np.stack([value, bilinear], axis=1), np.asarray([exact["value"], exact["bilinear"]]))
+
+
+def test_tilted_moments_are_closed_forms_and_the_ceiling_is_a_mean():
+    known = compute_moments()
+    moments, tilts = known.moments, known.tilts
+    np.testing.assert_allclose(moments["Gaussian", 4], tilts**4 + 6 * tilts**2 + 3, rtol=1e-9)
+    np.testing.assert_allclose(moments["uniform", 8][0], 3**4 / 9, rtol=1e-9)
+    np.testing.assert_allclose(moments["Laplace", 4][0], 24 / 4, rtol=1e-9)
+    assert np.all(np.isinf(moments["Laplace", 4][tilts > np.sqrt(2)]))
+    uniform = np.random.default_rng(9).uniform(size=2_000_000)
+    excess = np.sqrt(-2 * np.log(uniform / 2))  # P(Y > y) = min(1, 2e^{-y²/2})
+    np.testing.assert_allclose(known.ceilings[4][10], np.mean((2 * tilts[10] + excess) ** 4), rtol=5e-3)

@@ -1,1 +1,1 @@
-"""Figures of the chapter output_concentration: one module per figure."""
+"""Figures of the chapter concentration: one module per figure."""

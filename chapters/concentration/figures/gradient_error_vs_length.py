@@ -20,15 +20,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.gradient_concentration.gradient_errors import VALUE, PairedErrors
-from chapters.gradient_concentration.style import SIZE, SYMBOL
-from chapters.gradient_concentration.theory import (
+from chapters.concentration.gradient_errors import VALUE, PairedErrors
+from chapters.concentration.gradient_theory import (
     OWN_POWERS,
     LooseBound,
     SingleTokens,
     ValueErrors,
     mean_errors,
 )
+from chapters.concentration.style import SYMBOL, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
     error_bars,
@@ -189,7 +189,7 @@ def _single_claim(single: SingleTokens) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per gradient: simulated and exact errors, and the bound."""
     sigmas = sorted(table["sigma"].unique())
-    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=WIDE, sharex=True, sharey=True)
     for panel, gradient in zip(panels, SYMBOL.values(), strict=True):
         part = table[table["gradient"] == gradient]
         for sigma, colour, marker in zip(sigmas, sequence(len(sigmas)), markers(len(sigmas)), strict=True):

@@ -19,10 +19,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from chapters.gradient_concentration.gradient_errors import BILINEAR, DIMENSION, PairedErrors
-from chapters.gradient_concentration.parameters import MODERATE
-from chapters.gradient_concentration.style import SIZE
-from chapters.gradient_concentration.theory import long_prompt_limit, long_prompt_ratio
+from chapters.concentration.experiment import DIMENSION
+from chapters.concentration.gradient_errors import BILINEAR, PairedErrors
+from chapters.concentration.gradient_theory import long_prompt_limit, long_prompt_ratio
+from chapters.concentration.parameters import MODERATE
+from chapters.concentration.style import WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_with, markers, sequence
 from lib.statistics import comparison_quantile
@@ -112,7 +113,7 @@ def _growth_claim(measured: Mapping[float, PairedErrors]) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw ratios against the length by scale, and against the query size by length."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=WIDE)
     scale, query = (table[table["panel"] == panel] for panel in ("scale", "query"))
     sigmas, lengths = sorted(scale["number"].unique()), sorted(scale["length"].unique())
     for sigma, colour, marker in zip(sigmas, sequence(len(sigmas)), markers(len(sigmas)), strict=True):

@@ -19,9 +19,9 @@ import pandas as pd
 from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.output_concentration.error_curves import as_columns
-from chapters.output_concentration.exact_error import ExactError, dense_lengths
-from chapters.output_concentration.style import SIZE, coloured, length_axes
+from chapters.concentration.error_curves import as_columns
+from chapters.concentration.exact_error import ExactError, dense_lengths
+from chapters.concentration.style import SIZE, coloured, length_axes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
 from lib.concentration import ErrorCurve, RadialTable, error_curve, sample_isotropic

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.output_concentration.error_curves import as_columns
-from chapters.output_concentration.experiment import DIMENSION
-from chapters.output_concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
-from chapters.output_concentration.style import SIZE
+from chapters.concentration.error_curves import as_columns
+from chapters.concentration.experiment import DIMENSION
+from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
+from chapters.concentration.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
     error_bars,

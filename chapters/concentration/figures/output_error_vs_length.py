@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.output_concentration.error_curves import as_columns
-from chapters.output_concentration.exact_error import LONGEST, SHORTEST, ErrorsByScale, ExactError, errors_at_one_size
-from chapters.output_concentration.experiment import DIMENSION
-from chapters.output_concentration.proof_quantities import SimulatedProof
-from chapters.output_concentration.style import coloured, length_axes
+from chapters.concentration.error_curves import as_columns
+from chapters.concentration.exact_error import LONGEST, SHORTEST, ErrorsByScale, ExactError, errors_at_one_size
+from chapters.concentration.experiment import DIMENSION
+from chapters.concentration.proof_quantities import SimulatedProof
+from chapters.concentration.style import coloured, length_axes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, label, legend_line, legend_point, legend_with
 from lib.concentration import BoundShape, ErrorCurve, looseness

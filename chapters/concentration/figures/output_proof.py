@@ -24,11 +24,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from chapters.output_concentration.exact_error import LONGEST, SHORTEST
-from chapters.output_concentration.experiment import DIMENSION
-from chapters.output_concentration.partition_functions import Partitions
-from chapters.output_concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
-from chapters.output_concentration.style import coloured
+from chapters.concentration.exact_error import LONGEST, SHORTEST
+from chapters.concentration.experiment import DIMENSION
+from chapters.concentration.partition_functions import Partitions
+from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
+from chapters.concentration.style import coloured
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, few_decades, headline, ink, legend_line, markers
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
