@@ -60,6 +60,57 @@ def groups(frame: pd.DataFrame, *names: str, by: str | None = None):
         yield key, group if by is None else group.sort_values(by, ignore_index=True)
 
 
+# --- concentration
+
+
+def the_slope_approaches_one_later_in_higher_dimensions(table):
+    ends = []
+    for _, curve in groups(table[table["kind"] == "exact"], "dimension", by="length"):
+        slopes = np.diff(np.log(curve["error"])) / np.diff(np.log(curve["length"]))
+        assert falls(slopes[len(slopes) // 2 :])
+        assert slopes[-1] > -1 - 1e-3
+        assert slopes[-1] + 1 < (slopes[len(slopes) // 2] + 1) / 2
+        ends.append(slopes[-1])
+    assert rises(ends)
+
+
+def only_the_gaussian_climbs(table):
+    rates = {
+        law: -last_slope(curve, "length", "error") for law, curve in groups(table[table["kind"] == "exact"], "law")
+    }
+    assert rates.pop("Gaussian") < 1 - LITTLE
+    assert all(rate == pytest.approx(1, abs=0.01) for rate in rates.values())
+
+
+def larger_tokens_decay_slower_and_far_below_the_bound(table):
+    slopes = []
+    for sigma, curves in groups(table, "sigma"):
+        exact, bound = (curves[curves["kind"] == kind].sort_values("length") for kind in ("exact", "bound"))
+        slopes.append(last_slope(exact, "length", "error"))
+        above = np.interp(np.log(exact["length"]), np.log(bound["length"]), np.log(bound["error"].clip(lower=1e-300)))
+        if sigma > 1:
+            assert np.max(above - np.log(exact["error"])) > math.log(FAR)
+    assert rises(slopes)
+
+
+def large_weights_become_rarer(table):
+    for _, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "sigma", by="x"):
+        assert falls(curve["value"][curve["value"].idxmax() :])
+        assert curve["value"].iloc[-1] < curve["value"].iloc[0]
+
+
+def gradients_concentrate(table):
+    for _, curve in groups(table, "gradient", "sigma", by="length"):
+        assert falls_beyond_chance(curve["error"], curve["std_error"])
+
+
+def bilinear_gradient_errs_more_on_longer_prompts(table):
+    for _, curve in groups(table[(table["panel"] == "scale") & (table["series"] == "prompts")], "number", by="length"):
+        assert (curve["ratio"] - 1 > SIGMAS * curve["std_error"]).all()
+        assert falls_beyond_chance(curve["ratio"].to_numpy()[::-1], curve["std_error"].to_numpy()[::-1])
+        assert rises(curve["ratio"])
+
+
 # --- exact_finite_prompt
 
 
@@ -166,21 +217,6 @@ def only_gaussian_tokens_are_linear(table):
         bends[law] = slopes.max() / slopes.min() - 1
     assert bends.pop("Gaussian") < 1e-9
     assert min(bends.values()) > LITTLE
-
-
-# --- gradient_concentration
-
-
-def gradients_concentrate(table):
-    for _, curve in groups(table, "gradient", "sigma", by="length"):
-        assert falls_beyond_chance(curve["error"], curve["std_error"])
-
-
-def bilinear_gradient_errs_more_on_longer_prompts(table):
-    for _, curve in groups(table[(table["panel"] == "scale") & (table["series"] == "prompts")], "number", by="length"):
-        assert (curve["ratio"] - 1 > SIGMAS * curve["std_error"]).all()
-        assert falls_beyond_chance(curve["ratio"].to_numpy()[::-1], curve["std_error"].to_numpy()[::-1])
-        assert rises(curve["ratio"])
 
 
 # --- icl_finite
@@ -343,45 +379,6 @@ def the_relevant_token_is_found_where_other_weights_freeze(table):
     long = table[table["decade"] == table["decade"].max()].set_index("ratio")["participation"]
     assert long[long.index < 0.6].max() < LITTLE
     assert long[long.index > NEAR].min() > 4 * LITTLE
-
-
-# --- output_concentration
-
-
-def the_slope_approaches_one_later_in_higher_dimensions(table):
-    ends = []
-    for _, curve in groups(table[table["kind"] == "exact"], "dimension", by="length"):
-        slopes = np.diff(np.log(curve["error"])) / np.diff(np.log(curve["length"]))
-        assert falls(slopes[len(slopes) // 2 :])
-        assert slopes[-1] > -1 - 1e-3
-        assert slopes[-1] + 1 < (slopes[len(slopes) // 2] + 1) / 2
-        ends.append(slopes[-1])
-    assert rises(ends)
-
-
-def only_the_gaussian_climbs(table):
-    rates = {
-        law: -last_slope(curve, "length", "error") for law, curve in groups(table[table["kind"] == "exact"], "law")
-    }
-    assert rates.pop("Gaussian") < 1 - LITTLE
-    assert all(rate == pytest.approx(1, abs=0.01) for rate in rates.values())
-
-
-def larger_tokens_decay_slower_and_far_below_the_bound(table):
-    slopes = []
-    for sigma, curves in groups(table, "sigma"):
-        exact, bound = (curves[curves["kind"] == kind].sort_values("length") for kind in ("exact", "bound"))
-        slopes.append(last_slope(exact, "length", "error"))
-        above = np.interp(np.log(exact["length"]), np.log(bound["length"]), np.log(bound["error"].clip(lower=1e-300)))
-        if sigma > 1:
-            assert np.max(above - np.log(exact["error"])) > math.log(FAR)
-    assert rises(slopes)
-
-
-def large_weights_become_rarer(table):
-    for _, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "sigma", by="x"):
-        assert falls(curve["value"][curve["value"].idxmax() :])
-        assert curve["value"].iloc[-1] < curve["value"].iloc[0]
 
 
 # --- published_experiment
@@ -700,6 +697,20 @@ def normal_tasks_are_light_enough_and_heavy_ones_not(table):
 
 
 GUARDS: dict[str, tuple[Guard, ...]] = {
+    "concentration/gradient_error_vs_length": (
+        "gradient-concentration-bound-value",
+        "gradient-concentration-bound-bilinear",
+        gradients_concentrate,
+    ),
+    "concentration/gradient_extra_factor": (bilinear_gradient_errs_more_on_longer_prompts,),
+    "concentration/output_error_by_dimension": (the_slope_approaches_one_later_in_higher_dimensions,),
+    "concentration/output_error_by_law": ("output-concentration-laws", only_the_gaussian_climbs),
+    "concentration/output_error_vs_length": (
+        "output-concentration-bound",
+        larger_tokens_decay_slower_and_far_below_the_bound,
+    ),
+    "concentration/output_proof": ("output-concentration-share", large_weights_become_rarer),
+    "concentration/tilted_moments": ("gradient-concentration-tilts",),
     "exact_finite_prompt/collapsed_sampler": ("exact-finite-prompt-collapsed",),
     "exact_finite_prompt/exact_error": (
         "exact-finite-prompt-error",
@@ -733,13 +744,6 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "gaussian_limit/mean_output": ("gaussian-limit-mean-output", answers_shrink_with_the_query),
     "gaussian_limit/other_measures": (only_gaussian_tokens_are_linear,),
-    "gradient_concentration/gradient_error_vs_length": (
-        "gradient-concentration-bound-value",
-        "gradient-concentration-bound-bilinear",
-        gradients_concentrate,
-    ),
-    "gradient_concentration/gradient_extra_factor": (bilinear_gradient_errs_more_on_longer_prompts,),
-    "gradient_concentration/tilted_moments": ("gradient-concentration-tilts",),
     "icl_finite/final_risk": ("icl-finite-price",),
     "icl_finite/finite_training": ("icl-finite-training", "icl-finite-gain", each_length_has_a_level_of_its_own),
     "icl_finite/gap_over_a_ball": (
@@ -779,13 +783,6 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         "needle-freezing",
         the_relevant_token_is_found_where_other_weights_freeze,
     ),
-    "output_concentration/output_error_by_dimension": (the_slope_approaches_one_later_in_higher_dimensions,),
-    "output_concentration/output_error_by_law": ("output-concentration-laws", only_the_gaussian_climbs),
-    "output_concentration/output_error_vs_length": (
-        "output-concentration-bound",
-        larger_tokens_decay_slower_and_far_below_the_bound,
-    ),
-    "output_concentration/output_proof": ("output-concentration-share", large_weights_become_rarer),
     "published_experiment/cures": (
         *(f"published-experiment-cure-{change}" for change in ("balanced-start", "label-entry-1", "label-entry-2")),
         "published-experiment-cure-4-heads",
