@@ -74,6 +74,7 @@ def build(
             *(["tasks=1"] if tasks else []),
             # this command holds its own lock, and stamps are the only outputs: a killed build leaves nothing to unlock
             *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
+            *("--profile", "none", "--workflow-profile", "none"),  # a user's profile may name another scheduler
         ]
         output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         with (
@@ -86,6 +87,10 @@ def build(
         reason = "its sources were edited while it ran" if edited else "the error is above"
         raise UserError(f"The build failed: {reason}. Finished work is kept; run the same command to continue.")
     if target == "site":
+        from companion.site.jupyter_book import is_built
+
+        if not is_built(project, profile):
+            raise UserError("Snakemake ended without an error, and the site is not there. Run the command again.")
         console.print(f"[green]The site is built:[/] {escaped(project.site(profile) / 'index.html')}", soft_wrap=True)
 
 

@@ -67,7 +67,7 @@ def _weights_claim(sums: WeightSums) -> Claim:
         measured=float(np.max(np.abs(sums.exact - 1))),
         expected=0.0,
         tolerance=1e-10,
-        reason="five hundred times the rounding of a sum of 1e5 positive terms, 2e-13",
+        reason="five hundred times the rounding of a sum of 10⁵ positive terms, 2·10⁻¹³",
         relation="≤",
         alternative=Alternative(
             "the participation of long prompts, e^{τ²}/L, or 1 where that is larger",
@@ -89,7 +89,7 @@ def _accuracy_claim(accuracy: Accuracy) -> Claim:
         measured=float(np.max(accuracy.reported)),
         expected=0.0,
         tolerance=1e-11,
-        reason="fifty times the rounding of a sum of 1e5 positive terms, 2e-13",
+        reason="fifty times the rounding of a sum of 10⁵ positive terms, 2·10⁻¹³",
         relation="≤",
         alternative=Alternative("a quadrature with half as many nodes", float(np.max(accuracy.coarse))),
     )

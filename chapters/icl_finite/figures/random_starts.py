@@ -22,7 +22,7 @@ from companion.figures.style import headline, ink, label, sequence
 
 # Bound on the relative size of the next term after C_Σ/(2L), for ln L ≥ 13.
 NEXT_TERM = 1e-3
-# Bound on the relative spread of final risks: they are minima, so a distance of 1e-4 from the end changes them by less.
+# Bound on the relative spread of final risks: they are minima, so a distance of 10⁻⁴ from the end changes them by less.
 SPREAD = 1e-5
 
 
@@ -96,7 +96,7 @@ def _starts_claim(flows: RandomFlows) -> Claim:
         measured=spread(flows.ended),
         expected=0.0,
         tolerance=SPREAD,
-        reason="the ends are minima, so a relative distance of 1e-4 from the end changes the risk by much less",
+        reason="the ends are minima, so a relative distance of 10⁻⁴ from the end changes the risk by much less",
         relation="≤",
         alternative=Alternative(f"training is stopped at time {STOPPED[0]:g}", spread(flows.stopped[..., 0])),
     )

@@ -100,7 +100,7 @@ def _limit_claim(flows: dict[str, Flow]) -> Claim:
         measured=max(flow.distance[-1] for flow in flows.values()),
         expected=0.0,
         tolerance=REACHED,
-        reason="steps have relative errors of 1e-10, which do not add up because the flow contracts to its limit",
+        reason="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
         relation="≤",
         alternative=Alternative(
             "it ends at another head of risk zero, A = Σ⁻¹ and b = 1",

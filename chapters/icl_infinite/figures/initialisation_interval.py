@@ -83,7 +83,7 @@ def _every_scale_claim(frame: pd.DataFrame) -> Claim:
         measured=float(np.max(frame["distance"])),
         expected=0.0,
         tolerance=REACHED,
-        reason="steps have relative errors of 1e-10, which do not add up because the flow contracts to its limit",
+        reason="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
         relation="≤",
         alternative=Alternative("one of the runs ends at the saddle A = 0, b = 0", 1.0),
     )

@@ -121,7 +121,7 @@ def _large_dimension_claim() -> Claim:
         measured=price(dimension),
         expected=np.e,
         tolerance=NEXT_TERM,
-        reason="the next term in 1/d is of order 1e-5 at this dimension",
+        reason="the next term in 1/d is of order 10⁻⁵ at this dimension",
         alternative=Alternative("the price does not change beyond d = 20", price(20)),
     )
 
