@@ -18,9 +18,6 @@ class Parameters(companion.Parameters):
         AfterValidator(different("each is a curve")),
     ]
     snrs: Annotated[int, Field(ge=5, le=100, description="Number of signal strengths ν from 0.1 to 60.")]
-    published_snrs: Annotated[
-        int, Field(ge=4, le=200, description="Number of signal strengths ν from 0 to 12, as in the paper's figure.")
-    ]
     zoo_length: Annotated[int, Field(ge=3, le=1000, description="Prompt length at which activations are compared.")]
     zoo_snr: Annotated[
         float, Field(ge=2.0, le=20.0, description="Signal strength ν at which activations are compared.")

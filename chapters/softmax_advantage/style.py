@@ -4,8 +4,6 @@
 DISTINCT = 1e-4
 WIDE = (9.5, 4.6)
 DASHES = {"softmax": "-", "sigmoid": "--", "linear": ":"}
-# The order of colours and markers in the figure of random lengths.
-HEADS = ("softmax", "linear", "sigmoid", "erf")
 TITLES = {"spiked": "spiked model", "max": "max model"}
 
 

@@ -565,6 +565,9 @@ def softmax_is_lowest_and_its_lead_grows(table):
             assert rises(lead)
 
 
+# --- softmax_variations
+
+
 def softmax_is_bayes_at_every_width_and_other_heads_are_not(table):
     for head, risks in groups(table, "activation"):
         off = risks["risk"] - risks["bayes"]
@@ -858,16 +861,16 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         softmax_finds_the_hidden_token_and_a_linear_head_does_not,
     ),
     "softmax_advantage/population_risk": ("softmax-advantage-bayes", softmax_is_lowest_and_its_lead_grows),
-    "softmax_advantage/published_population": (
+    "softmax_variations/published_population": (
         "softmax-advantage-published-softmax",
         "softmax-advantage-published-others",
     ),
-    "softmax_advantage/random_length": (
+    "softmax_variations/random_length": (
         "softmax-advantage-any-length",
         "softmax-advantage-length-price",
         softmax_is_bayes_at_every_width_and_other_heads_are_not,
     ),
-    "softmax_advantage/strong_hints": (each_head_comes_nearer_to_its_law,),
+    "softmax_variations/strong_hints": (each_head_comes_nearer_to_its_law,),
     "temperature_and_length/largest_scores": (
         "temperature-cap",
         beyond_one_over_root_three_tokens_just_own_their_prompt,

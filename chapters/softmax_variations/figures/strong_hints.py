@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.models import Risks
-from chapters.softmax_advantage.strong_signals import (
+from chapters.softmax_variations.strong_signals import (
     STRONG,
     STRONG_LIMITS,
     STRONGEST,
     WEAKER,
     LimitConstants,
+    Risks,
     StrongLinear,
     largest_softmax_error,
 )

@@ -8,14 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from chapters.softmax_advantage.models import (
-    GENERIC_LENGTH,
-    GENERIC_SNR,
-    MODELS,
-    bayes_risk,
-    best_scale,
-    posterior_slope,
-)
+from chapters.softmax_variations.models import GENERIC_LENGTH, GENERIC_SNR, MODELS, bayes_risk
 from lib.single_location import (
     LocationTask,
     Overlaps,
@@ -24,6 +17,7 @@ from lib.single_location import (
     compiled_lowest_risk,
     erf,
     linear,
+    optimal_risk,
     sigmoid,
     softmax,
 )
@@ -70,9 +64,10 @@ def best_fixed_heads() -> dict[tuple[str, str], FixedHead]:
 
 def _softmax_risk(model: str, ends: LocationTask) -> Float[np.ndarray, " widths"]:
     """Return the risk of the softmax head whose weights are the posterior, with the best length of its value vector."""
-    c = posterior_slope(model, GENERIC_SNR)
+    c = GENERIC_SNR**0.5 if model == "spiked" else GENERIC_SNR
     both = attention_moments(ends, softmax, Overlaps(c, c**2, 1.0, 1.0))
-    return best_scale(jax.tree.map(lambda leaf: leaf.mean(axis=0), both))
+    mean = jax.tree.map(lambda leaf: leaf.mean(axis=0), both)
+    return np.asarray(optimal_risk(mean.hidden, mean.power))
 
 
 def score_marginals(task: LocationTask) -> ScoreMixture:

@@ -20,10 +20,10 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.fixed_heads import pooled, score_marginals
-from chapters.softmax_advantage.models import MODELS, bayes_risk
-from chapters.softmax_advantage.other_signals import OtherSignals
-from chapters.softmax_advantage.style import DISTINCT
+from chapters.softmax_variations.fixed_heads import pooled, score_marginals
+from chapters.softmax_variations.models import MODELS, bayes_risk
+from chapters.softmax_variations.other_signals import OtherSignals
+from chapters.softmax_variations.style import DISTINCT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib.single_location import Prompts, compiled_lowest_risk, erf, few_tokens, linear, softmax, softplus

@@ -1,14 +1,14 @@
 """The spiked model at strong signals: exact risks, and the limit formulas that they tend to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import beta
 
-from chapters.softmax_advantage.models import GENERIC_LENGTH, Risks, bayes_risk, best_sigmoid
-from lib.single_location import Spiked, best_risk, hardmax, linear
+from chapters.softmax_variations.models import GENERIC_LENGTH, bayes_risk
+from lib.single_location import Spiked, best_elementwise_risk, best_risk, hardmax, linear
 
 # Signal strengths between which exponents are measured, twice: first to second, and second to third.
 WEAKER, STRONG, STRONGEST = 22.5, 45.0, 90.0
@@ -22,6 +22,14 @@ STRONG_LIMITS = {
     "sigmoid": lambda length, snr: np.sqrt((length - 1) * np.pi / (2 * snr)) * np.exp(-snr / 8),
     "linear": lambda length, snr: length / snr,
 }
+
+
+@dataclass(frozen=True)
+class Risks:
+    """The lowest risk of each kind of head along signal strengths ν, for one length."""
+
+    snrs: Float[np.ndarray, " snrs"]
+    by_head: Mapping[str, Float[np.ndarray, " snrs"]]
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,7 @@ def _best_risks(tasks: Spiked, snrs: Float[np.ndarray, " snrs"]) -> Risks:
     exact = {
         "softmax": bayes_risk(tasks),
         "hardmax": np.asarray(best_risk(tasks, hardmax)),
-        "sigmoid": best_sigmoid("spiked", tasks),
+        "sigmoid": np.asarray(best_elementwise_risk(tasks)),
         "linear": np.asarray(best_risk(tasks, linear)),
     }
     return Risks(snrs, exact)

@@ -17,10 +17,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.fixed_heads import MEAN_LENGTH, FixedHead
-from chapters.softmax_advantage.style import DISTINCT, HEADS, TITLES, WIDE
+from chapters.softmax_variations.fixed_heads import MEAN_LENGTH, FixedHead
+from chapters.softmax_variations.style import DISTINCT, TITLES, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import MARKERS, headline, label
+
+# The order of colours and markers.
+HEADS = ("softmax", "linear", "sigmoid", "erf")
 
 
 def numbers(heads: Mapping[tuple[str, str], FixedHead]) -> Numbers:
