@@ -296,25 +296,25 @@ def a_prompt_shows_pairs_and_asks_for_a_label(table):
 # --- laboratory
 
 
-def a_query_pulls_the_answer_its_way(table):
-    for _, answers in groups(table[table["kind"] == "law"], "law"):
-        still = answers[(answers["x"].abs() < 1e-9) & (answers["y"].abs() < 1e-9)].iloc[0]
-        pulled = answers[(answers["x"].abs() > 1e-9) | (answers["y"].abs() > 1e-9)]
-        along = pulled["x"] * (pulled["u"] - still["u"]) + pulled["y"] * (pulled["v"] - still["v"])
+def a_query_moves_the_output_in_its_direction(table):
+    for _, outputs in groups(table[table["kind"].isin(["law", "prompt"])], "law", "kind"):
+        at_zero = outputs[(outputs["x"].abs() < 1e-9) & (outputs["y"].abs() < 1e-9)].iloc[0]
+        others = outputs[(outputs["x"].abs() > 1e-9) | (outputs["y"].abs() > 1e-9)]
+        along = others["x"] * (others["u"] - at_zero["u"]) + others["y"] * (others["v"] - at_zero["v"])
         assert (along > 0).all()
 
 
-def softmax_needs_a_logarithm_and_a_linear_head_the_length(table):
-    table = table.assign(hint=table["scale"] ** 2, length=1 + np.exp(table["top"] ** 2 / 2))
-    longest = table["hint"].max()
+def softmax_needs_two_log_lengths_and_a_linear_head_the_length(table):
+    table = table.assign(signal=table["scale"] ** 2, length=1 + np.exp(table["top"] ** 2 / 2))
+    strongest = table["signal"].max()
     for length, curve in groups(table[table["length"] > 100], "length"):
-        needed = curve.loc[curve["softmax"] < math.log(0.5), "hint"].min()
+        needed = curve.loc[curve["softmax"] < math.log(0.5), "signal"].min()
         assert 1 / NEAR < needed / (2 * math.log(length)) < NEAR
-        if length > 2 * longest:
+        if length > 2 * strongest:
             assert (curve["linear"] > math.log(0.5)).all()
 
 
-def a_prompt_answers_linearly_well_before_the_line_and_not_beyond(table):
+def the_output_falls_below_linear_attention_near_the_line(table):
     long = table[table["top"] ** 2 / 2 > math.log(100)]
     ratio, lost = long["tau"] / long["top"], np.exp(long["log_participation"])
     assert lost[ratio < 0.5].max() < LITTLE
@@ -761,9 +761,9 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "icl_infinite/initialisation_interval": ("icl-infinite-every-alpha",),
     "icl_infinite/one_prompt": ("icl-infinite-fills-in", a_prompt_shows_pairs_and_asks_for_a_label),
     "icl_infinite/token_scales": ("icl-infinite-task-scale",),
-    "laboratory/live_cloud": (a_query_pulls_the_answer_its_way,),
-    "laboratory/live_needle": (softmax_needs_a_logarithm_and_a_linear_head_the_length,),
-    "laboratory/live_plane": (a_prompt_answers_linearly_well_before_the_line_and_not_beyond,),
+    "laboratory/live_cloud": (a_query_moves_the_output_in_its_direction,),
+    "laboratory/live_needle": (softmax_needs_two_log_lengths_and_a_linear_head_the_length,),
+    "laboratory/live_plane": (the_output_falls_below_linear_attention_near_the_line,),
     "laboratory/live_valley": (best_place_of_the_valley_costs_more_than_linear,),
     "measures/one_prompt_converges": ("measures-one-prompt", "measures-fluctuation"),
     "measures/order_does_not_matter": ("measures-order", "measures-one-more"),
