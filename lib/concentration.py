@@ -173,7 +173,9 @@ def sample_gaps(
     Transformations: jit, vmap, grad.
     """
     prompts = require_count("sample_gaps", "prompts", prompts, "a mean is taken over them.")
-    asked = require_count("sample_gaps", "queries_per_prompt", queries_per_prompt, "an error is that of an answer.")
+    query_count = require_count(
+        "sample_gaps", "queries_per_prompt", queries_per_prompt, "an error is that of an answer."
+    )
     lengths = tuple(require_count("sample_gaps", "lengths", length, "no prompt is empty.") for length in lengths)
     if not lengths:
         raise ValueError("`sample_gaps(lengths=...)` needs at least one prompt length. Got none.")
@@ -186,10 +188,10 @@ def sample_gaps(
             gaps = [gap(params, Empirical(points[:length]), measure, query) for length in lengths]
             return jax.tree.map(lambda *leaves: jnp.stack(leaves), *gaps)
 
-        by_query = jax.vmap(one_query)(queries.sample(asked, key=query_key))
+        by_query = jax.vmap(one_query)(queries.sample(query_count, key=query_key))
         return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), by_query)
 
-    size = max(lengths) * (measure.dimension + asked)
+    size = max(lengths) * (measure.dimension + query_count)
     return map_batched(one_prompt, jnp.arange(prompts), size=size, numbers_at_once=numbers_at_once)
 
 

@@ -118,8 +118,8 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
     require_float64("lib.finite_prompt.typical_participation", log_length)
     if is_concrete(tau_squared) and is_concrete(log_length):
         tau_squared, log_length = np.broadcast_arrays(tau_squared, log_length)
-        found = in_batches(_typical, tau_squared.ravel(), log_length.ravel(), batch=8)
-        return jnp.asarray(found).reshape(tau_squared.shape)
+        typical = in_batches(_typical, tau_squared.ravel(), log_length.ravel(), batch=8)
+        return jnp.asarray(typical).reshape(tau_squared.shape)
     return jnp.vectorize(_typical_one)(tau_squared, log_length)
 
 
@@ -153,8 +153,8 @@ def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatisti
 
 def _tabulated(tau_squared: Float[np.ndarray, "*n"], log_length: Float[np.ndarray, "*n"]) -> ScoreStatistics:
     """Evaluate a few pairs at a time, so that one compiled program, which is large, serves arrays of every shape."""
-    found = in_batches(_vectorised, tau_squared.ravel(), log_length.ravel(), batch=8)
-    return ScoreStatistics(*(jnp.asarray(column).reshape(tau_squared.shape) for column in found))
+    columns = in_batches(_vectorised, tau_squared.ravel(), log_length.ravel(), batch=8)
+    return ScoreStatistics(*(jnp.asarray(column).reshape(tau_squared.shape) for column in columns))
 
 
 def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
@@ -425,9 +425,9 @@ def _continued(tau_squared, log_length):
     short_of = tau_squared - inside
     inverse = jnp.exp(-log_length)
     slopes = (inverse - inverse**2, 2 * inverse - inverse**2)
-    answer = zip(_integrals(inside, log_length, DEFAULT_RESOLUTION), slopes, strict=True)
+    values = zip(_integrals(inside, log_length, DEFAULT_RESOLUTION), slopes, strict=True)
     guaranteed = _guaranteed(tau_squared, log_length)
-    return tuple(jnp.where(guaranteed, value + short_of * slope, jnp.nan) for value, slope in answer)
+    return tuple(jnp.where(guaranteed, value + short_of * slope, jnp.nan) for value, slope in values)
 
 
 @jax.custom_batching.sequential_vmap
@@ -436,8 +436,8 @@ def _resolution_error(tau_squared, log_length):
     default = DEFAULT_RESOLUTION
     finer = Resolution(levels=default.levels * 3 // 2, step=default.step / 1.5)
     farther = Resolution(levels=default.levels * 3 // 2, reach=default.reach + 2, drop=default.drop + 18)
-    answers = [jnp.stack(_integrals(inside, log_length, each)) for each in (default, finer, farther)]
-    change = jnp.max(jnp.abs(jnp.stack(answers[1:]) / answers[0] - 1))
+    results = [jnp.stack(_integrals(inside, log_length, each)) for each in (default, finer, farther)]
+    change = jnp.max(jnp.abs(jnp.stack(results[1:]) / results[0] - 1))
     return jnp.where(_guaranteed(tau_squared, log_length), 2 * change + ROUNDING, jnp.nan)
 
 

@@ -228,8 +228,6 @@ class Progress(eqx.Module):
 
         Raises:
           ValueError: if the arrays belong to a run with another key.
-
-        Transformations: none.
         """
         key_bits, *rest = map(jnp.asarray, arrays)
         if not np.array_equal(key_bits, jr.key_data(self.state.key)):

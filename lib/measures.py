@@ -46,7 +46,7 @@ class Measure(eqx.Module):
         return _last_axis(self, jax.eval_shape(lambda: self.sample(1, key=jr.key(0))), 2)
 
     @abc.abstractmethod
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = log E exp⟨ξ, z⟩`, which is convex, and 0 at ξ = 0.
 
         Args:
@@ -103,7 +103,7 @@ class Gaussian(Measure):
         """The dimension d of the mean."""
         return _last_axis(self, self.mean, 1)
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = ⟨mean, ξ⟩ + ½⟨ξ, cov ξ⟩`."""
         return self.mean @ tilt + 0.5 * tilt @ self.cov @ tilt
 
@@ -165,7 +165,7 @@ class GaussianMixture(Measure):
         """The dimension d of the components."""
         return _last_axis(self, self.components.mean, 2)
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = log Σ_k π_k exp Λ_k(ξ)`."""
         return logsumexp(log_softmax(self.log_weights) + jax.vmap(Gaussian.log_mgf, (0, None))(self.components, tilt))
 
@@ -217,7 +217,7 @@ class Empirical(Measure):
         """The dimension d of the tokens."""
         return _last_axis(self, self.points, 2)
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = log (1/n) Σ_i exp⟨ξ, z_i⟩`."""
         return logsumexp(self.points @ tilt) - jnp.log(self.points.shape[-2])
 
@@ -247,7 +247,7 @@ class Rademacher(Measure):
         """The dimension d of `scale`."""
         return _last_axis(self, self.scale, 1)
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = Σ_i log cosh(scale_i ξ_i)`."""
         angle = self.scale * tilt
         return jnp.sum(jnp.logaddexp(angle, -angle) - jnp.log(2.0))
@@ -278,7 +278,7 @@ class Uniform(Measure):
         """The dimension d of `halfwidth`."""
         return _last_axis(self, self.halfwidth, 1)
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = Σ_i log(sinh(a_i ξ_i) / (a_i ξ_i))`, with a = halfwidth."""
         return jnp.sum(_log_sinhc(self.halfwidth * tilt))
 
@@ -324,7 +324,7 @@ class Laplace(Measure):
         """The dimension d of `scale`."""
         return _last_axis(self, self.scale, 1)
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = -Σ_i log(1 - b_i² ξ_i²)`; `+inf` where some `|ξ_i| ≥ 1/b_i`."""
         reach = self.scale * tilt
         inside = jnp.all(jnp.abs(reach) < 1.0)
@@ -378,7 +378,7 @@ class Pushforward(Measure):
         """The dimension e of `offset`."""
         return _last_axis(self, self.offset, 1)
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = Λ_measure(matrixᵀ ξ) + ⟨offset, ξ⟩`."""
         return self.measure.log_mgf(self.matrix.T @ tilt) + self.offset @ tilt
 
@@ -417,7 +417,7 @@ def empirical(measure: Measure, n: int, *, key: PRNGKeyArray) -> Empirical:
     return Empirical(measure.sample(n, key=key))
 
 
-def tilted_mean(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, " d"]:
+def tilted_mean(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, " d"]:
     """Return `∇Λ(ξ)`, the mean of the measure proportional to `exp⟨ξ, z⟩ μ(dz)`.
 
     Args:
@@ -437,7 +437,7 @@ def tilted_mean(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, " d"
     return _inside_domain(mean, log_mgf, tilt)
 
 
-def tilted_cov(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, "d d"]:
+def tilted_cov(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, "d d"]:
     """Return `∇²Λ(ξ)`, the covariance of the measure proportional to `exp⟨ξ, z⟩ μ(dz)`.
 
     Args:
@@ -456,7 +456,7 @@ def tilted_cov(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, "d d"
     return _inside_domain(jax.hessian(log_mgf)(tilt), log_mgf(tilt), tilt)
 
 
-def _checked_log_mgf(measure: Measure, tilt: Float[Array, " d"]):
+def _checked_log_mgf(measure: Measure, tilt: Float[Array | np.ndarray, " d"]):
     if jnp.shape(tilt) != (d := measure.dimension,):
         raise ValueError(
             f"The tilt ξ must be a vector of the measure's space R^{d}, because Λ(ξ) = log E exp⟨ξ, z⟩. "
@@ -465,7 +465,7 @@ def _checked_log_mgf(measure: Measure, tilt: Float[Array, " d"]):
     return measure.log_mgf
 
 
-def _inside_domain(value, log_mgf: Float[Array, ""], tilt: Float[Array, " d"]):
+def _inside_domain(value, log_mgf: Float[Array, ""], tilt: Float[Array | np.ndarray, " d"]):
     return require_now_or_then(
         value,
         jnp.isfinite(log_mgf),

@@ -206,14 +206,14 @@ MUTATIONS = (
     ),
     Mutation(
         "price-at-another-gain",
-        "chapters/risk_and_parameters/heads.py",
+        "chapters/risk_and_parameters/isotropic_heads.py",
         "norm / dimension**0.5, gain, float(np.exp(search.fun))",
         "norm / dimension**0.5, dimension**0.5 / norm, float(np.exp(search.fun))",
         ("tests/chapters/test_risk_and_parameters.py::test_a_price_is_that_of_the_head_it_is_told_with",),
     ),
     Mutation(
         "price-on-the-valley",
-        "chapters/risk_and_parameters/heads.py",
+        "chapters/risk_and_parameters/isotropic_heads.py",
         "isotropic_blocks(dimension, norm, gain)",
         "isotropic_blocks(dimension, norm, dimension**0.5 / norm)",
         ("tests/chapters/test_risk_and_parameters.py::test_a_price_is_that_of_the_head_it_is_told_with",),
@@ -221,8 +221,8 @@ MUTATIONS = (
     Mutation(
         "risk-at-the-gain-nearby",
         "lib/icl/blocks.py",
-        "here - slope**2 / (2 * curvature)",
-        "here",
+        "risk_near - slope**2 / (2 * curvature)",
+        "risk_near",
         ("tests/lib/test_icl.py::test_best_gain_is_the_least_over_gains",),
     ),
     Mutation(

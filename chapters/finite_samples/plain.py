@@ -14,7 +14,7 @@ from lib.single_location import ErmResult, Trainer, full_batch_trainer, stochast
 
 PANEL, DIMENSION, ALPHAS = SPIKED, RANDOM_STARTS, (0.5, 1.0, 2.0, 5.0, 10.0)
 # Gradient descent stops where its gradient is so flat, or after so many steps.
-DESCENT = {"steps": 3000, "flat": 1e-4}
+DESCENT = {"steps": 3000, "gradient_tolerance": 1e-4}
 # SGD takes as many steps at every sample ratio, on so many prompts each; its first step depends on the head.
 SGD_STEPS, BATCH, FIRST_STEPS = 20_000, 16, {"softmax": 0.3, "linear": 0.1}
 HOW = {"descent": DESCENT, "sgd": {"steps": SGD_STEPS, "batch": BATCH, "first_steps": FIRST_STEPS}}

@@ -1,7 +1,7 @@
-"""Simulated prompts, and how far both gradients of each are from those of its law.
+"""Errors of both gradients of simulated prompts.
 
-Gaussian tokens of scale σ, U = uI and V = I. The error of ∇_V is the number of outputs times that of the output, hence
-exact at any length; ∇_U sees the covariance of the tilted tokens and errs more.
+Gaussian tokens of scale σ, U = uI and V = I. The error of ∇_V is the number of outputs times the error of the output,
+hence exact at every length; ∇_U depends on the covariance of the tilted tokens.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ from lib.attention import Attention
 from lib.concentration import ByImportance, ErrorCurve, bilinear_gap, error_curve, sample_gaps, value_gap
 from lib.measures import Empirical, Gaussian, Measure
 
-# Of tokens, queries and outputs.
+# Dimension of tokens, queries and outputs.
 DIMENSION = 2
-# Queries asked of each prompt: a query costs a fraction of the tokens it is asked of.
+# Queries per prompt; one query is cheaper than the tokens of a prompt.
 QUERIES = 4
-# Queries are drawn from N(0, SPREAD² I) and weighted back to N(0, I): the mean errors rest on long ones.
+# Queries are drawn from N(0, SPREAD² I) and weighted back to N(0, I): long ones contribute most of the mean error.
 SPREAD = 2**0.5
 # The names of the two gradients, ∇_V and ∇_U.
 VALUE, BILINEAR = "value", "bilinear"
 
 
 class Keys(NamedTuple):
-    """One key a simulation of the chapter."""
+    """One key per simulation of the chapter."""
 
     scales: PRNGKeyArray
     queries: PRNGKeyArray
@@ -36,75 +36,77 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, all from `seed`."""
+    """Return the keys of the chapter, all derived from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 class BothGaps(NamedTuple):
-    """The gaps of ∇_V and ∇_U: of one prompt and one query, or of many."""
+    """Squared errors of ∇_V and ∇_U, for one or many prompts and queries."""
 
     value: Float[Array, "..."]
     bilinear: Float[Array, "..."]
 
 
 def both_gaps(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " d"]) -> BothGaps:
-    """At one prompt and one query."""
+    """Return the squared errors for one prompt and one query."""
     return BothGaps(value_gap(params, prompt, measure, query), bilinear_gap(params, prompt, measure, query))
 
 
 @dataclass(frozen=True)
 class PairedErrors:
-    """Both errors of the same prompts: their gaps, a row a prompt and a column a length."""
+    """Squared errors of both gradients for the same prompts: one row per prompt, one column per length."""
 
     lengths: Sequence[int]
     samples: BothGaps
 
     def curve(self, name: str) -> ErrorCurve:
-        """The mean error of one gradient, by name."""
+        """Return the mean error of the gradient with this name."""
         return error_curve(self.lengths, self.samples._asdict()[name])
 
     @property
     def log_ratio(self) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k k"]]:
-        """`ln` of the error of ∇_U over that of ∇_V at each length, and its covariance: the prompts are the same."""
+        """Return ln of the ratio of the errors of ∇_U and ∇_V at each length, and its covariance."""
         value, bilinear = (samples.mean(axis=0) for samples in self.samples)
         difference = self.samples.bilinear / bilinear - self.samples.value / value
         return np.log(bilinear / value), np.cov(difference, rowvar=False) / len(difference)
 
 
 def normal(scale: float) -> Gaussian:
-    """N(0, scale² I)."""
+    """Return N(0, scale² I)."""
     return Gaussian(np.zeros(DIMENSION), scale**2 * np.eye(DIMENSION))
 
 
 def point(norm: float) -> Gaussian:
-    """The query of this length, as a law without width: of the type of `normal`, so that nothing compiles twice."""
+    """Return a query of this norm as a Gaussian of covariance 0; the type is that of `normal`, to compile once."""
     return Gaussian(norm * np.eye(DIMENSION)[0], np.zeros((DIMENSION, DIMENSION)))
 
 
-def by_scale(
+def simulate_by_scale(
     scales: Sequence[float], gain: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
 ) -> dict[float, PairedErrors]:
-    """By σ: prompts of tokens of that scale, standard normal queries."""
+    """Return, for each σ, the errors of prompts with tokens of this scale, for standard normal queries."""
     return {
-        sigma: errors_of(
+        sigma: simulate_errors(
             normal(sigma), normal(SPREAD), gain, lengths, prompts, spread=SPREAD, key=jr.fold_in(key, index)
         )
         for index, sigma in enumerate(scales)
     }
 
 
-def by_query(
+def simulate_by_query(
     taus: Sequence[float], gain: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
 ) -> dict[float, PairedErrors]:
-    """By τ: prompts of tokens of scale 1, all asked the one query of that size."""
+    """Return, for each τ, the errors of prompts with tokens of scale 1, all for one query of this size."""
     return {
-        tau: errors_of(normal(1.0), point(tau / gain), gain, lengths, prompts, spread=1.0, key=jr.fold_in(key, index))
+        tau: simulate_errors(
+            normal(1.0), point(tau / gain), gain, lengths, prompts, spread=1.0, key=jr.fold_in(key, index)
+        )
         for index, tau in enumerate(taus)
     }
 
 
-def errors_of(
-    law: Gaussian,
+def simulate_errors(
+    tokens: Gaussian,
     queries: Gaussian,
     gain: float,
     lengths: Sequence[int],
@@ -113,8 +115,8 @@ def errors_of(
     spread: float,
     key: PRNGKeyArray,
 ) -> PairedErrors:
-    """Prompts of tokens of `law`, each asked queries of its own, which are weighted as if `spread` were 1."""
+    """Return the errors of prompts, each with fresh queries that are weighted back from `spread` to 1."""
     params = Attention(gain * np.eye(DIMENSION), np.eye(DIMENSION))
     options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
-    samples = sample_gaps(ByImportance(both_gaps, spread), params, law, queries, lengths, **options)
+    samples = sample_gaps(ByImportance(both_gaps, spread), params, tokens, queries, lengths, **options)
     return PairedErrors(lengths, jax.tree.map(np.asarray, samples))

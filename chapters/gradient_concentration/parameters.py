@@ -1,4 +1,4 @@
-"""What `gradient_concentration` can be rerun with."""
+"""Parameters of the notebook `gradient_concentration`."""
 
 from typing import Annotated
 
@@ -7,22 +7,22 @@ from pydantic import AfterValidator, Field
 import companion
 from companion.project.parameters import each_once
 
-# Up to this query size the error at the longest length is compared with its limit: beyond, rare prompts carry the mean.
+# Largest query size at which the error is compared with its limit; beyond it, rare prompts dominate the mean.
 MODERATE = 0.5
 
 
 def some_moderate(taus: list[float]) -> list[float]:
-    """One at least where the limit is near."""
+    """Check that at least one query is small enough for a comparison with the limit."""
     if min(taus) > MODERATE:
-        raise ValueError(f"needs a query size of at most {MODERATE}, because the limit law is tested there")
+        raise ValueError(f"needs a query size of at most {MODERATE}, because the limit is tested there")
     return taus
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Everything random is drawn from it.")]
-    gain: Annotated[float, Field(ge=0.4, le=0.6, description="u of U = uI; V = I.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    gain: Annotated[float, Field(ge=0.4, le=0.6, description="Size u of the head U = uI, V = I.")]
     scales: Annotated[
         list[Annotated[float, Field(ge=1.0, le=4.0)]],
         Field(max_length=6, description="Token scales σ, at least two of them."),
@@ -36,7 +36,7 @@ class Parameters(companion.Parameters):
     prompts: Annotated[int, Field(ge=200, le=10**6, description="Prompts for each σ and each query size.")]
     taus: Annotated[
         list[Annotated[float, Field(gt=0.0, le=20.0)]],
-        Field(max_length=20, description="Query sizes τ asked one by one, of tokens of scale 1, at least two of them."),
+        Field(max_length=20, description="Sizes τ of single queries for tokens of scale 1, at least two of them."),
         AfterValidator(each_once(2, "a curve is drawn through them")),
         AfterValidator(some_moderate),
     ]

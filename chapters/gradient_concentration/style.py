@@ -1,5 +1,5 @@
-"""How the pictures of this chapter draw what they share."""
+"""Shared style of the figures of this chapter."""
 
 SIZE = (9.0, 4.6)
-# The names of the two gradients, as tables and claims say them.
+# Symbols of the two gradients in tables and claims.
 SYMBOL = {"value": "∇_V", "bilinear": "∇_U"}

@@ -1,4 +1,4 @@
-"""Tilted moments of one token coordinate: of sub-Gaussian laws, of one that is not, and a ceiling of the former."""
+"""Tilted moments of one token coordinate: sub-Gaussian distributions and their ceiling, and Laplace tokens."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,48 +7,52 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-# The orders of the assumption, beside 0.
+# The orders of the assumption, without 0.
 ORDERS = (4, 8)
-# The law that is not sub-Gaussian; its tilted moments are finite only below the tilt 1/b.
-OUTSIDER = "Laplace"
-# The share of the mixture's variance that lies within its components.
+# The distribution that is not sub-Gaussian; its tilted moments are finite only below the tilt 1/b.
+NOT_SUB_GAUSSIAN = "Laplace"
+# Fraction of the variance of the mixture that is within its components.
 WITHIN = 0.1
 
 Moment = Callable[[float, int], float]
 
 
 @dataclass(frozen=True)
-class Tilts:
-    """Of laws with mean 0 and variance 1: the tilted moments of each order by tilt, and their common ceiling."""
+class TiltedMoments:
+    """Tilted moments of distributions with mean 0 and variance 1, by order and tilt, and their common ceiling."""
 
     tilts: Float[np.ndarray, " n"]
     moments: Mapping[tuple[str, int], Float[np.ndarray, " n"]]
     ceilings: Mapping[int, Float[np.ndarray, " n"]]
 
 
-def tilted_moments() -> Tilts:
-    """By quadrature over the tokens, or over two points, or (Laplace) in closed form."""
+def compute_moments() -> TiltedMoments:
+    """Return the moments, by quadrature over the tokens or (Laplace) in closed form, and the ceilings."""
     tilts = np.linspace(0.0, 6.0, 121)
     x = np.linspace(-14.0, 20.0, 6801)
     edge, (centre, width) = np.sqrt(3.0), np.sqrt([1 - WITHIN, WITHIN])
     log_clusters = np.logaddexp(-(((x - centre) / width) ** 2) / 2, -(((x + centre) / width) ** 2) / 2)
     inside, weights = np.polynomial.legendre.leggauss(80)
-    laws: dict[str, Moment] = {
+    distributions: dict[str, Moment] = {
         "Gaussian": _by_rule(x, -(x**2) / 2),
         "mixture": _by_rule(x, log_clusters),
         "uniform": _by_rule(edge * inside, np.log(weights)),
         "Rademacher": _by_rule(np.asarray([-1.0, 1.0]), np.zeros(2)),
-        OUTSIDER: _laplace(np.sqrt(0.5)),
+        NOT_SUB_GAUSSIAN: _laplace(np.sqrt(0.5)),
     }
-    return Tilts(
+    return TiltedMoments(
         tilts,
-        {(name, order): np.asarray([law(t, order) for t in tilts]) for name, law in laws.items() for order in ORDERS},
+        {
+            (name, order): np.asarray([moment(t, order) for t in tilts])
+            for name, moment in distributions.items()
+            for order in ORDERS
+        },
         {order: np.asarray([ceiling(t, order) for t in tilts]) for order in ORDERS},
     )
 
 
 def _by_rule(nodes: Float[np.ndarray, " n"], log_weights: Float[np.ndarray, " n"]) -> Moment:
-    """`E |z'|^p` under the tilt, from a rule for the law itself."""
+    """Return the function `E |z'|^p` under a tilt, from a quadrature rule without the tilt."""
 
     def moment(tilt: float, order: int) -> float:
         log_mass = log_weights + tilt * nodes
@@ -58,7 +62,7 @@ def _by_rule(nodes: Float[np.ndarray, " n"], log_weights: Float[np.ndarray, " n"
 
 
 def _laplace(scale: float) -> Moment:
-    """Tilted double exponentials are two exponentials, of different scales; infinite from the tilt 1/b on."""
+    """Return the function for Laplace tokens: under a tilt, two exponentials of different scales."""
 
     def moment(tilt: float, order: int) -> float:
         if tilt * scale >= 1:
@@ -70,9 +74,9 @@ def _laplace(scale: float) -> Moment:
 
 
 def ceiling(tilt: float, order: int) -> float:
-    """`E (2|ξ| + Y)^p`, `P(Y > y) = min(1, 2e^{-y²/2})`: no law that is 1-sub-Gaussian and centred has more.
+    """Return `E (2|ξ| + Y)^p`, `P(Y > y) = min(1, 2e^{-y²/2})`, a bound for centred 1-sub-Gaussian distributions.
 
-    By parts, the mean of an increasing function is its value at the start plus the integral of slope times tail.
+    By parts, the mean of an increasing function is its value at 0 plus the integral of slope times tail.
     """
     y = np.linspace(0.0, 14.0, 4001)
     slope = order * (2 * tilt + y) ** (order - 1)

@@ -1,4 +1,4 @@
-"""What is known of both errors beside the simulation: exact values, the form of the bounds, and long prompts."""
+"""Theory of both errors: exact values, the form of the bounds, and the limit of long prompts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from lib.finite_prompt import rate_exponent, score_statistics
 
 # The powers of σ and of ln L in the bound.
 POWERS = {VALUE: {"sigma_power": 6, "log_power": 1}, BILINEAR: {"sigma_power": 12, "log_power": 2}}
-# The powers of σ and of ln L that a mean and a covariance of the tokens themselves have.
+# The powers of σ and of ln L of a mean and of a covariance of the tokens.
 OWN_POWERS = {VALUE: (2, 0), BILINEAR: (4, 1)}
 
 
 @dataclass(frozen=True)
 class ValueErrors:
-    """By σ, at the simulated lengths: the exact error of ∇_V, and what it were if all queries had length √d."""
+    """Exact error of ∇_V by σ at the simulated lengths, and its value if all queries had length √d."""
 
     right: Mapping[float, Float[np.ndarray, " k"]]
     wrong: Mapping[float, Float[np.ndarray, " k"]]
 
 
 def value_errors(scales: Sequence[float], gain: float, lengths: Sequence[int]) -> ValueErrors:
-    """d times the error of the output, by quadrature."""
+    """Return d times the error of the output, by quadrature."""
     table = radial_table(np.log(lengths))
 
     def at_one_size(norm):
@@ -40,19 +40,20 @@ def value_errors(scales: Sequence[float], gain: float, lengths: Sequence[int]) -
 
 @dataclass(frozen=True)
 class LooseBound:
-    """Of one gradient: the form of the bound with constants, and how many powers of ten it lies above the errors."""
+    """Form of the bound on one gradient, and the powers of ten by which bounds exceed the errors where they do most."""
 
     shape: BoundShape
-    """With the slowest decay among the scales for c₂, and the least c₁ that bounds all errors."""
+    """The bound with the slowest decay among the scales for c₂, and the smallest c₁ that bounds all errors."""
     looseness: float
+    """The powers of ten for this shape."""
     least_looseness: float
-    """Of all constants; c₂ may be 0, and then nothing of the bound falls."""
+    """The powers of ten for the best constants; c₂ may be 0, and then the bound does not fall."""
     own_looseness: float
-    """Of c₁ σ^p (ln L)^q / L^β(H), p and q the tokens' own, β the exponent of outputs."""
+    """The powers of ten for c₁ σ^p (ln L)^q / L^β(H), with the powers of a mean or covariance and the exponent β."""
 
 
 def bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, LooseBound]:
-    """By gradient: constants that bound the simulated errors at all σ and lengths."""
+    """Return, for each gradient, bounds on the simulated errors at all σ and lengths."""
     lengths = np.asarray(next(iter(measured.values())).lengths)
     scales = np.asarray(list(measured))[:, None]
     decay = lengths ** -np.asarray(rate_exponent(gain * scales))
@@ -70,34 +71,34 @@ def bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, Loo
 
 @dataclass(frozen=True)
 class SingleTokens:
-    """Of prompts of one token, by σ: both errors, simulated, and what they are exactly."""
+    """Simulated and exact errors of prompts of one token, by σ."""
 
     measured: Mapping[float, PairedErrors]
     exact: Mapping[float, Mapping[str, float]]
 
 
 def single_tokens(measured: Mapping[float, PairedErrors], gain: float) -> SingleTokens:
-    """One token answers Vz₁ to any query: ∇_V errs by d²σ²(1 + H²), and ∇_U, which is 0, by d²σ⁴."""
+    """Return both errors of one token, whose output is Vz₁ for any query: d²σ²(1 + H²) for ∇_V, d²σ⁴ for ∇_U."""
     square = DIMENSION**2
     exact = {s: {VALUE: square * s**2 * (1 + (gain * s) ** 2), BILINEAR: square * s**4} for s in measured}
     return SingleTokens(measured, exact)
 
 
 def mean_errors(measured: Mapping[float, PairedErrors], name: str) -> Float[np.ndarray, "sigmas k"]:
-    """Of one gradient, by σ and length."""
+    """Return the mean errors of one gradient, by σ and length."""
     return np.stack([errors.curve(name).mean for errors in measured.values()])
 
 
-def long_prompt_law(tau: Float[np.ndarray, "*n"], gain: float) -> Float[np.ndarray, "*n"]:
-    """`lim L · error` of ∇_U at a query of size τ, tokens of scale 1: `‖z‖² e^{τ²} ((τ² + d)² + 2τ² + d)`.
+def long_prompt_limit(tau: Float[np.ndarray, "*n"], gain: float) -> Float[np.ndarray, "*n"]:
+    """Return `lim L · error` of ∇_U at a query of size τ: `‖z‖² e^{τ²} ((τ² + d)² + 2τ² + d)`, tokens of scale 1.
 
     The delta method of `fluctuation`, for the tilted covariance: `‖z‖² e^{Λ(2ξ)-2Λ(ξ)}` times the mean of
-    `‖y yᵀ - ∇²Λ(ξ)‖²` over `y = z' - ∇Λ(ξ)`, z' of the law tilted by 2ξ, which for a Gaussian is N(Γξ, Γ).
+    `‖y yᵀ - ∇²Λ(ξ)‖²` over `y = z' - ∇Λ(ξ)`, z' of the distribution tilted by 2ξ; for a Gaussian, y is N(Γξ, Γ).
     """
     square = tau**2
     return square / gain**2 * np.exp(square) * ((square + DIMENSION) ** 2 + 2 * square + DIMENSION)
 
 
 def long_prompt_ratio(tau: Float[np.ndarray, "*n"], gain: float) -> Float[np.ndarray, "*n"]:
-    """The same over that of ∇_V, `d (τ² + d) e^{τ²}`."""
-    return long_prompt_law(tau, gain) / (DIMENSION * (DIMENSION + tau**2) * np.exp(tau**2))
+    """Return this limit divided by the limit of ∇_V, `d (τ² + d) e^{τ²}`."""
+    return long_prompt_limit(tau, gain) / (DIMENSION * (DIMENSION + tau**2) * np.exp(tau**2))

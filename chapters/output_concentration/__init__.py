@@ -1,1 +1,1 @@
-"""How fast the output of a finite prompt approaches that of its law: bound, simulation and exact curve side by side."""
+"""Rate at which the output of a finite prompt converges: bound, simulation and exact error."""

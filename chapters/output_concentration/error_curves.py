@@ -1,4 +1,4 @@
-"""Simulated errors against length, and how they stand in a table."""
+"""Simulated errors against length, and their table columns."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from lib.measures import Measure
 
 
 def simulate_errors(
-    params: Attention, law: Measure, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+    params: Attention, tokens: Measure, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
 ) -> ErrorCurve:
-    """The error of prompts of tokens of `law`, each asked standard normal queries of its own."""
+    """Return the error of prompts with this distribution of tokens, each with fresh standard normal queries."""
     options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
-    gap, wide = ByImportance(output_gap, SPREAD), isotropic(law.dimension, SPREAD)
-    return error_curve(lengths, sample_gaps(gap, params, law, wide, lengths, **options))
+    gap, wide = ByImportance(output_gap, SPREAD), isotropic(tokens.dimension, SPREAD)
+    return error_curve(lengths, sample_gaps(gap, params, tokens, wide, lengths, **options))
 
 
 def as_columns(curve: ErrorCurve, unit: float = 1.0) -> dict[str, np.ndarray]:
-    """Length, error and standard error, the latter two over `unit`."""
+    """Return the columns length, error and standard error; the last two are divided by `unit`."""
     return {"length": curve.lengths.astype(float), "error": curve.mean / unit, "std_error": curve.std_error / unit}

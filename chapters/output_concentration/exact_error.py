@@ -1,4 +1,4 @@
-"""The exact error of Gaussian prompts, at every length that is drawn or simulated, and the tightest bound on it."""
+"""Exact error of Gaussian prompts at the lengths that are drawn or simulated, and the tightest bound on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from chapters.output_concentration.experiment import DIMENSION
 from lib.concentration import BoundShape, RadialTable, isotropic_error, radial_table, tightest_bound
 from lib.finite_prompt import score_statistics
 
-# Where the exact curves begin and end.
+# Shortest and longest prompt of the exact curves.
 SHORTEST, LONGEST = 2, 10**12
 
 
@@ -21,33 +21,33 @@ class ExactError:
         self.table, self.lengths = table, lengths
 
     def __call__(self, operator_norm: float, dimension: int, lengths) -> Float[np.ndarray, " l"]:
-        """Only lengths of the table have an answer."""
+        """Return the error at `lengths`, which must be in the table."""
         errors = isotropic_error(self.table, operator_norm, dimension)
-        places = np.searchsorted(self.lengths, lengths)
-        assert np.array_equal(self.lengths[places], lengths)
-        return errors[places]
+        indices = np.searchsorted(self.lengths, lengths)
+        assert np.array_equal(self.lengths[indices], lengths)
+        return errors[indices]
 
 
 def at_lengths(*simulated: Sequence[int]) -> ExactError:
-    """At the lengths of exact curves, and at those that are simulated."""
-    everywhere = np.unique(np.concatenate([dense_lengths(), *simulated]))
-    return ExactError(radial_table(np.log(everywhere)), everywhere)
+    """Return the exact error at the lengths of the exact curves and at the simulated lengths."""
+    lengths = np.unique(np.concatenate([dense_lengths(), *simulated]))
+    return ExactError(radial_table(np.log(lengths)), lengths)
 
 
 def dense_lengths() -> Float[np.ndarray, " n"]:
-    """Lengths at which exact curves are drawn."""
+    """Return the lengths at which exact curves are drawn."""
     return np.geomspace(SHORTEST, LONGEST, 15)
 
 
-def at_one_size(operator_norm: float, dimension: int, lengths: Sequence[int]) -> Float[np.ndarray, " l"]:
-    """What the error over σ² were, if all queries had the root mean square length √d."""
+def errors_at_one_size(operator_norm: float, dimension: int, lengths: Sequence[int]) -> Float[np.ndarray, " l"]:
+    """Return the error over σ² if all queries had the root mean square length √d."""
     scores = score_statistics(operator_norm**2 * dimension, np.log(lengths))
     return np.asarray(scores.score_error + (dimension - 1) * scores.participation)
 
 
 @dataclass(frozen=True)
 class ErrorsByScale:
-    """Of Gaussian tokens: the exact error for each σ (rows) at each length (columns)."""
+    """Exact error for Gaussian tokens: one row per σ, one column per length."""
 
     scales: Sequence[float]
     gain: float
@@ -55,13 +55,13 @@ class ErrorsByScale:
     errors: Float[np.ndarray, "sigmas n"]
 
 
-def by_scale(exact: ExactError, scales: Sequence[float], gain: float) -> ErrorsByScale:
-    """At the lengths of exact curves, most of them longer than anything simulated."""
+def errors_by_scale(exact: ExactError, scales: Sequence[float], gain: float) -> ErrorsByScale:
+    """Return the errors at the lengths of the exact curves, most of them longer than any simulated prompt."""
     lengths = dense_lengths()
     errors = np.stack([sigma**2 * exact(gain * sigma, DIMENSION, lengths) for sigma in scales])
     return ErrorsByScale(scales, gain, lengths, errors)
 
 
-def tightest(exact: ErrorsByScale) -> BoundShape:
-    """The form of the bound, its constants as tight as one pair for all exact curves can be."""
+def best_bound(exact: ErrorsByScale) -> BoundShape:
+    """Return the form of the bound with the tightest pair of constants for all exact curves."""
     return tightest_bound(exact.scales, exact.lengths, exact.errors)

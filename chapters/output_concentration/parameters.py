@@ -1,4 +1,4 @@
-"""What `output_concentration` can be rerun with."""
+"""Parameters of the notebook `output_concentration`."""
 
 from typing import Annotated
 
@@ -9,10 +9,10 @@ from companion.project.parameters import each_once
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Everything random is drawn from it.")]
-    gain: Annotated[float, Field(ge=0.4, le=0.6, description="u of U = uI; V = I.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    gain: Annotated[float, Field(ge=0.4, le=0.6, description="Size u of the head U = uI, V = I.")]
     scales: Annotated[
         list[Annotated[float, Field(ge=1.0, le=4.0)]],
         Field(max_length=6, description="Token scales σ, at least two of them."),
@@ -22,28 +22,30 @@ class Parameters(companion.Parameters):
         list[Annotated[int, Field(ge=4, le=10**6)]],
         Field(max_length=12, description="Prompt lengths L that are simulated, at least four of them."),
         AfterValidator(
-            each_once(4, "three coefficients are fitted to the errors of each token law, and one is left over")
+            each_once(4, "a fit to the errors of each distribution has three coefficients, and one point must remain")
         ),
     ]
-    prompts: Annotated[int, Field(ge=200, le=10**6, description="Prompts for each σ and each token law.")]
+    prompts: Annotated[int, Field(ge=200, le=10**6, description="Prompts for each σ and each distribution of tokens.")]
     dimensions: Annotated[
         list[Annotated[int, Field(ge=1, le=16)]],
-        Field(max_length=6, description="Dimensions that are compared, at least two of them."),
+        Field(max_length=6, description="Dimensions to compare, at least two of them."),
         AfterValidator(each_once(2, "the decay in one dimension is compared with that in another")),
     ]
     dimension_scale: Annotated[float, Field(ge=1.0, le=1.6, description="σ at which dimensions are compared.")]
     dimension_lengths: Annotated[
         list[Annotated[int, Field(ge=4, le=10**6)]],
         Field(max_length=8, description="Prompt lengths simulated in each dimension."),
-        AfterValidator(each_once(1, "a simulation has a length")),
+        AfterValidator(each_once(1, "each simulation needs a length")),
     ]
     dimension_prompts: Annotated[int, Field(ge=200, le=10**6, description="Prompts in each dimension.")]
-    law_scale: Annotated[float, Field(ge=1.8, le=3.0, description="σ at which four token laws are compared.")]
+    law_scale: Annotated[
+        float, Field(ge=1.8, le=3.0, description="σ at which four distributions of tokens are compared.")
+    ]
     truncation: Annotated[float, Field(ge=0.2, le=1.0, description="κ of the truncation M = L^κ of the proof.")]
-    partition_length: Annotated[int, Field(ge=16, le=10**5, description="L of the partition functions.")]
-    partition_prompts: Annotated[int, Field(ge=500, le=10**6, description="Partition functions drawn.")]
+    partition_length: Annotated[int, Field(ge=16, le=10**5, description="Prompt length L of the partition functions.")]
+    partition_prompts: Annotated[int, Field(ge=500, le=10**6, description="Number of simulated partition functions.")]
 
     @property
     def dimension_norm(self) -> float:
-        """H = uσ at which dimensions are compared."""
+        """Return H = uσ at which dimensions are compared."""
         return self.gain * self.dimension_scale

@@ -1,4 +1,4 @@
-"""How the pictures of this chapter draw what they share."""
+"""Shared style of the figures of this chapter."""
 
 import numpy as np
 import pandas as pd
@@ -10,12 +10,12 @@ SIZE = (8.0, 4.6)
 
 
 def coloured(values: list) -> list[tuple]:
-    """Each value with its colour and its marker."""
+    """Return each value with its colour and its marker."""
     return list(zip(values, sequence(len(values)), markers(len(values)), strict=True))
 
 
 def length_axes(axes: Axes, exact: pd.DataFrame, lowest: pd.DataFrame) -> None:
-    """Error against length, all that is exact in sight, with a line of slope -1 under the end of the lowest curve."""
+    """Set logarithmic axes that show all exact curves, and draw a line of slope -1 below the end of the lowest one."""
     ends, height = np.asarray([exact["length"].max() / 1e5, exact["length"].max() / 30]), lowest["error"].iloc[-1]
     axes.plot(ends, 0.2 * height * exact["length"].max() / ends, color=ink(), linestyle="-.", linewidth=1.2)
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$")

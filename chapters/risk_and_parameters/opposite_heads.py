@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.risk_and_parameters.heads import DIMENSION
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from lib.attention import attend
 from lib.batching import tabulate
 from lib.icl import LinearRegression, best_gain, block_attention, radial_average, score_table

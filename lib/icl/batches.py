@@ -294,7 +294,7 @@ def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: 
     Returns:
       The pairs g + ih.
 
-    Transformations: none.
+    Transformations: jit, vmap.
     """
     strides = np.cumprod((1, *shape[:0:-1]))[::-1]
     count = jnp.zeros(shape, jnp.uint32)
@@ -320,7 +320,7 @@ def threefry(
     Returns:
       Two arrays of words, of the shape of the counts.
 
-    Transformations: none.
+    Transformations: jit, vmap.
     """
     parity = key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA)
     schedule = (key[0], key[1], parity)
@@ -368,5 +368,5 @@ def _quantile(degrees: int, precision: str) -> np.ndarray:
         return np.where(z < 0, chi2.ppf(norm.cdf(z), degrees), chi2.isf(norm.sf(z), degrees))
 
     coefficients = np.polynomial.chebyshev.chebinterpolate(quantile, 100)  # pyright: ignore
-    kept = np.abs(coefficients) > QUANTILE_TOLERANCE[precision] * np.abs(coefficients).max()
-    return coefficients[: np.flatnonzero(kept)[-1] + 1]
+    significant = np.abs(coefficients) > QUANTILE_TOLERANCE[precision] * np.abs(coefficients).max()
+    return coefficients[: np.flatnonzero(significant)[-1] + 1]

@@ -207,9 +207,9 @@ def best_gain(
     def risk(shift):
         return block_risk(task, Blocks(matrix, (1 + shift) * near), scores, queries)
 
-    (here, _), (slope, further) = jax.vmap(jax.value_and_grad(risk))(jnp.asarray([0.0, 1.0]))
-    curvature = further - slope
-    return near * (1 - slope / curvature), here - slope**2 / (2 * curvature)
+    (risk_near, _), (slope, slope_at_twice) = jax.vmap(jax.value_and_grad(risk))(jnp.asarray([0.0, 1.0]))
+    curvature = slope_at_twice - slope
+    return near * (1 - slope / curvature), risk_near - slope**2 / (2 * curvature)
 
 
 def best_blocks(
@@ -241,8 +241,8 @@ def best_blocks(
         value, slope = _log_risk_and_slope(task, unflatten(jnp.asarray(flat)), scores, queries)
         return float(value), np.asarray(jax.flatten_util.ravel_pytree(slope)[0])
 
-    found = scipy.optimize.minimize(log_risk, np.asarray(flat), jac=True, method="BFGS", options={"gtol": 1e-7})
-    return unflatten(jnp.asarray(found.x))
+    result = scipy.optimize.minimize(log_risk, np.asarray(flat), jac=True, method="BFGS", options={"gtol": 1e-7})
+    return unflatten(jnp.asarray(result.x))
 
 
 @jax.jit

@@ -281,13 +281,13 @@ class LinearRegression(eqx.Module):
 
         Transformations: jit, vmap, grad.
         """
-        here = self.finite_risk(params, log_length)
-        others = [
+        risk = self.finite_risk(params, log_length)
+        rules = [
             pair_average(self.dimension, seed=1),
             pair_average(self.dimension, seed=2),
             pair_average(self.dimension, seed=3, query_radii=48, task_radii=6),
         ]
-        changes = [jnp.abs(self.finite_risk(params, log_length, average=other) - here) for other in others]
+        changes = [jnp.abs(self.finite_risk(params, log_length, average=rule) - risk) for rule in rules]
         return 2 * jnp.max(jnp.stack(changes))
 
     def linear_attention_risk(self, length: int | Scalar) -> Float[Array, ""]:

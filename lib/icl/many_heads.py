@@ -34,7 +34,12 @@ ROUNDING = 1e-12
 
 
 class PairStatistics(NamedTuple):
-    """The two functions of a pair of tilts: `participation` C(a, b) and `score_error` G̃(a, b)."""
+    """The two functions of a pair of tilts.
+
+    Attributes:
+      participation: C(a, b), shape ().
+      score_error: G̃(a, b), shape ().
+    """
 
     participation: Float[Array, "..."]
     score_error: Float[Array, "..."]
@@ -109,7 +114,21 @@ def pair_quadrature_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[
 
 
 def pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> PairStatistics:
-    """Return C(a, b) and G̃(a, b) from one quadrature: arguments, domain and errors as in `pair_participation`."""
+    """Return C(a, b) and G̃(a, b) from one quadrature.
+
+    Args:
+      a: tilt of the first head, of either sign, shape (), |a| ≤ 14.
+      b: tilt of the second head, of either sign, shape (), |b| ≤ 14.
+      log_length: natural logarithm of the prompt length, shape (), 0 ≤ log_length ≤ 330; the arrays broadcast.
+
+    Returns:
+      The values of `pair_participation` and `pair_score_error`, with their errors; NaN outside the domain.
+
+    Raises:
+      ValueError: if float64 is off.
+
+    Source: derived here. Transformations: jit, vmap, grad.
+    """
     a, b, log_length = _exact("lib.icl.pair_statistics", a, b, log_length)
     return PairStatistics(*_tabulated(_statistics, a, b, log_length))
 
@@ -833,12 +852,19 @@ _KERNEL_SIZE, _KERNEL_RADII = (170, 701), 24
 
 
 class KernelPair(NamedTuple):
-    """Two heads with weights `p_l(a) = f(a g_l)/Σ_m f(a g_m)`: what `kernel_pair` returns."""
+    """Statistics of two heads with weights `p_l(a) = f(a g_l)/Σ_m f(a g_m)`.
 
-    participation: Float[Array, ""]  # E Σ_l p_l(a) p_l(b)
-    product: Float[Array, ""]  # E ĝ(a) ĝ(b)
-    means: Float[Array, "2"]  # E ĝ(a), E ĝ(b)
-    total: Float[Array, ""]  # E Σ_lm p_l(a) p_m(b), which is 1 where the quadrature is exact
+    Attributes:
+      participation: E Σ_l p_l(a) p_l(b), shape ().
+      product: E ĝ(a) ĝ(b), shape ().
+      means: E ĝ(a) and E ĝ(b), shape (2,).
+      total: E Σ_lm p_l(a) p_m(b), shape (), which is 1 where the quadrature is exact.
+    """
+
+    participation: Float[Array, ""]
+    product: Float[Array, ""]
+    means: Float[Array, "2"]
+    total: Float[Array, ""]
 
 
 def kernel_pair(log_kernel: Callable, a: Scalar, b: Scalar, log_length: Scalar) -> KernelPair:

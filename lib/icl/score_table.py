@@ -75,9 +75,10 @@ class ScoreTable(eqx.Module):
         q = jnp.exp(_chebyshev(self.log_score_error[panel], x))
         # frozen: E ĝ = τ(1 - P) and E ĝ² stay what they are at the largest τ; inside, `tau` is that and nothing changes
         tau = jnp.sqrt(jnp.maximum(tau_squared, LARGEST_TAU**2))
-        kept = LARGEST_TAU / tau
+        frozen_share = LARGEST_TAU / tau
         return ScoreStatistics(
-            1 - kept + kept * p, q + (tau - LARGEST_TAU) * (tau + LARGEST_TAU - 2 * LARGEST_TAU * (1 - p))
+            1 - frozen_share + frozen_share * p,
+            q + (tau - LARGEST_TAU) * (tau + LARGEST_TAU - 2 * LARGEST_TAU * (1 - p)),
         )
 
 

@@ -252,7 +252,7 @@ class Independent(Measure):
         """The sum of both dimensions."""
         return self.first.dimension + self.second.dimension
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ, η) = Λ_first(ξ) + Λ_second(η)`."""
         d = self.first.dimension
         return self.first.log_mgf(tilt[:d]) + self.second.log_mgf(tilt[d:])
@@ -346,13 +346,14 @@ class SingleIndex(Measure):
     direction: Float[Array, "*stack d"]
     labels: Labels
 
-    def log_mgf(self, tilt: Float[Array, " d"]) -> Float[Array, ""]:
+    def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return Λ, by quadrature over the score."""
         covariate_tilt, label_tilt = tilt[:-1], tilt[-1]
         nodes = jnp.asarray(_NODES, tilt.dtype)
         scores = self.direction @ covariate_tilt + jnp.linalg.norm(self.direction) * nodes
         given_score = jax.vmap(self.labels.log_mgf, (0, None))(scores, label_tilt)
-        return 0.5 * covariate_tilt @ covariate_tilt + logsumexp(log_softmax(-0.5 * nodes**2) + given_score)
+        gaussian = jnp.asarray(0.5 * covariate_tilt @ covariate_tilt)
+        return gaussian + logsumexp(log_softmax(-0.5 * nodes**2) + given_score)
 
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n normal covariates with their labels."""

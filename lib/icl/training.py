@@ -236,7 +236,7 @@ def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -
     Returns:
       The normals.
 
-    Transformations: none.
+    Transformations: jit, vmap.
     """
     count = math.prod(shape)
     radius_bits, angle_bits = jr.bits(key, (2, -(-count // 2)), jnp.uint32)
@@ -257,7 +257,7 @@ def box_muller(
     Returns:
       The two arrays of normals, of the shape of the bits.
 
-    Transformations: none.
+    Transformations: jit, vmap.
     """
     uniform = (radius_bits >> 1).astype(jnp.int32).astype(dtype) * 2.0**-31 + 2.0**-32
     radius = jnp.sqrt(-2 * jnp.log(uniform))

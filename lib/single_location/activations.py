@@ -41,7 +41,7 @@ class Activation(eqx.Module):
     """A map from the scores χ of all tokens to their weights s; the head's output is `Σ_l s_l z_l`."""
 
     @abc.abstractmethod
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the weight of each token.
 
         Args:
@@ -54,7 +54,9 @@ class Activation(eqx.Module):
         """
 
     @abc.abstractmethod
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the distribution of the scores of a head, as far as averages of these weights need it.
 
         Args:
@@ -168,7 +170,7 @@ class Normalised(Activation):
     """Weights `s_l = κ(χ_l)/Σ_m κ(χ_m)` with a kernel κ > 0."""
 
     @abc.abstractmethod
-    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return `log κ`, element by element.
 
         Args:
@@ -180,11 +182,13 @@ class Normalised(Activation):
         Transformations: jit, vmap, grad.
         """
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the kernels over their sum."""
         return jax.nn.softmax(self.log_kernel(chi), axis=-1)
 
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
@@ -207,9 +211,9 @@ class Normalised(Activation):
 class Softmax(Normalised):
     """The weights `s_l = e^{χ_l} / Σ_m e^{χ_m}`."""
 
-    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the score itself."""
-        return chi
+        return jnp.asarray(chi)
 
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the lowest risk by a search over c."""
@@ -241,7 +245,7 @@ class Softplus(Normalised):
 
     bias: float | Float[Array, "*stack"] = 0.0
 
-    def log_kernel(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return `log log(1 + e^x)` with x = χ + bias, which is x far to the left."""
         x = chi + self.bias
         return jnp.where(x < -30.0, x, jnp.log(jax.nn.softplus(jnp.maximum(x, -30.0))))
@@ -265,11 +269,13 @@ class Softplus(Normalised):
 class Hardmax(Activation):
     """Weights `s_l = 1` for the largest score and 0 for all others: the softmax of infinitely large scores."""
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return a one-hot vector."""
         return jax.nn.one_hot(jnp.argmax(chi, axis=-1), chi.shape[-1], dtype=chi.dtype)
 
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
@@ -285,7 +291,9 @@ class Hardmax(Activation):
 class Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the distributions of single scores.
 
         Args:
@@ -313,9 +321,9 @@ class Elementwise(Activation):
 class Linear(Elementwise):
     """The weights `s_l = 1 + χ_l` of linear attention."""
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the scores plus one."""
-        return 1.0 + chi
+        return 1.0 + jnp.asarray(chi)
 
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the risk of least squares, in closed form given the mean of the hidden score."""
@@ -329,7 +337,7 @@ class Linear(Elementwise):
 class Exp(Elementwise):
     """The weights `s_l = e^{χ_l}`: exponential, but not normalised."""
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the exponentials of the scores."""
         return jnp.exp(chi)
 
@@ -360,7 +368,7 @@ class Biased(Elementwise):
     )
 
     @abc.abstractmethod
-    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the weight of a score that contains the bias.
 
         Args:
@@ -372,7 +380,7 @@ class Biased(Elementwise):
         Transformations: jit, vmap, grad.
         """
 
-    def weights(self, chi: Float[Array, "*batch L"]) -> Float[Array, "*batch L"]:
+    def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the shape function of each score plus the bias."""
         return self.shape(chi + self.bias)
 
@@ -419,7 +427,7 @@ class SmoothStep(Biased):
 class Sigmoid(SmoothStep):
     """The weights `s_l = 1/(1 + e^{-χ_l - bias})`; the best element-wise weights of the spiked model [D26]."""
 
-    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the logistic function."""
         return jax.nn.sigmoid(chi)
 
@@ -431,7 +439,7 @@ class Sigmoid(SmoothStep):
 class Erf(SmoothStep):
     """The weights `s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
 
-    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return `1 + erf` without cancellation far to the left."""
         return erfc(-chi)
 
@@ -443,11 +451,13 @@ class Erf(SmoothStep):
 class Relu(Biased):
     """The weights `s_l = max(χ_l + bias, 0)`."""
 
-    def shape(self, chi: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the positive part."""
         return jnp.maximum(chi, 0.0)
 
-    def score_mixture(self, task: LocationTask, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the distributions of single scores on a grid with a node at the kink."""
         return task.marginals(m_k, q_k, kink=-self.bias)
 

@@ -63,7 +63,9 @@ class LocationTask(eqx.Module):
         """
 
     @abc.abstractmethod
-    def score_mixture(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the joint distribution of all scores of a head.
 
         Args:
@@ -76,7 +78,10 @@ class LocationTask(eqx.Module):
 
     @abc.abstractmethod
     def marginals(
-        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
+        self,
+        m_k: float | Float[Array | np.ndarray, ""],
+        q_k: float | Float[Array | np.ndarray, ""],
+        kink: float | Float[Array | np.ndarray, ""] = 0.0,
     ) -> ScoreMixture:
         """Return the distributions of the hidden score and of another score, not jointly.
 
@@ -161,12 +166,17 @@ class Spiked(LocationTask):
         """Return √ν for the hidden token and 0 for the others, whatever the draw."""
         return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
 
-    def score_mixture(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the joint distribution of independent normal scores."""
         return self.marginals(m_k, q_k)
 
     def marginals(
-        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
+        self,
+        m_k: float | Float[Array | np.ndarray, ""],
+        q_k: float | Float[Array | np.ndarray, ""],
+        kink: float | Float[Array | np.ndarray, ""] = 0.0,
     ) -> ScoreMixture:
         """Return the same distribution, because tokens are independent."""
         return spiked_mixture(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
@@ -231,12 +241,17 @@ class Max(LocationTask):
         others = jnp.where(jnp.arange(normals.size - 1) < hidden, ordered[:-1], ordered[1:])
         return jnp.concatenate([ordered[hidden][None], others])
 
-    def score_mixture(self, m_k: Float[Array, ""], q_k: Float[Array, ""]) -> ScoreMixture:
+    def score_mixture(
+        self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
+    ) -> ScoreMixture:
         """Return the mixture over the largest of νχ* plus Gumbel noise, given which tokens are independent."""
         return max_mixture(self.length, self.snr, m_k, q_k)
 
     def marginals(
-        self, m_k: Float[Array, ""], q_k: Float[Array, ""], kink: float | Float[Array | np.ndarray, ""] = 0.0
+        self,
+        m_k: float | Float[Array | np.ndarray, ""],
+        q_k: float | Float[Array | np.ndarray, ""],
+        kink: float | Float[Array | np.ndarray, ""] = 0.0,
     ) -> ScoreMixture:
         """Return the distribution of a score tilted towards large χ*, and what it leaves for the others."""
         return max_marginals(self.length, self.snr, m_k, q_k, jnp.asarray(kink, float))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from chapters.gradient_concentration.gradient_errors import DIMENSION, BothGaps, PairedErrors
-from chapters.gradient_concentration.sub_gaussian_moments import tilted_moments
-from chapters.gradient_concentration.theory import bounds, long_prompt_law, single_tokens
+from chapters.gradient_concentration.sub_gaussian_moments import compute_moments
+from chapters.gradient_concentration.theory import bounds, long_prompt_limit, single_tokens
 
 NAME = "gradient_concentration"
 
@@ -34,7 +34,7 @@ def test_the_long_prompt_law_is_a_moment_of_shifted_normals(assert_monte_carlo):
     tau, gain = 1.2, 0.4
     y = np.random.default_rng(5).normal(size=(20_000, DIMENSION)) + np.asarray([tau, 0.0])
     gaps = np.sum((y[:, :, None] * y[:, None, :] - np.eye(DIMENSION)) ** 2, axis=(1, 2))
-    assert_monte_carlo((tau / gain) ** 2 * np.exp(tau**2) * gaps, long_prompt_law(np.asarray([tau]), gain)[0])
+    assert_monte_carlo((tau / gain) ** 2 * np.exp(tau**2) * gaps, long_prompt_limit(np.asarray([tau]), gain)[0])
 
 
 def test_log_ratios_know_that_both_errors_share_their_prompts():
@@ -71,7 +71,7 @@ def test_gradients_of_one_token_are_those_of_numpy(assert_monte_carlo):
 
 
 def test_tilted_moments_are_closed_forms_and_the_ceiling_is_a_mean():
-    known = tilted_moments()
+    known = compute_moments()
     moments, tilts = known.moments, known.tilts
     np.testing.assert_allclose(moments["Gaussian", 4], tilts**4 + 6 * tilts**2 + 3, rtol=1e-9)
     np.testing.assert_allclose(moments["uniform", 8][0], 3**4 / 9, rtol=1e-9)

@@ -78,7 +78,7 @@ def test_towards_the_dashed_line_the_answer_is_lost_and_short_prompts_lose_it_fi
 def test_a_picture_that_moves_has_the_headline_of_the_one_that_does_not(view):
     script = (PROJECT.page_folder(NAME) / "views" / f"{view}.js").read_text(encoding="utf-8")
     says = re.search(r'^  says: "(.+)",$', script, re.MULTILINE)
-    drawing = (PROJECT.root / "chapters" / NAME / f"live_{view}.py").read_text(encoding="utf-8")
+    drawing = PROJECT.figure_file(NAME, f"live_{view}").read_text(encoding="utf-8")
     assert says
     assert f'headline(figure, "{says[1]}")' in drawing
 

@@ -10,10 +10,16 @@ from scipy import integrate, stats
 from chapters.output_concentration import partition_functions
 from chapters.output_concentration.error_curves import simulate_errors
 from chapters.output_concentration.exact_by_distribution import clusters as normal_clusters
-from chapters.output_concentration.exact_by_distribution import exact_by_law, signs, uniform
+from chapters.output_concentration.exact_by_distribution import errors_for, signs, uniform
 from chapters.output_concentration.experiment import DIMENSION, QUERIES, SPREAD, clusters, head, isotropic
-from chapters.output_concentration.four_distributions import MOMENTS, WITHIN, even_moments, law_limits, token_laws
-from chapters.output_concentration.proof_quantities import TakeApart, share_above
+from chapters.output_concentration.four_distributions import (
+    MOMENTS,
+    WITHIN,
+    even_moments,
+    exact_limits,
+    token_distributions,
+)
+from chapters.output_concentration.proof_quantities import MeasureProof, fraction_above
 from lib.attention import attend
 from lib.concentration import ByImportance, isotropic_error, radial_table, sample_gaps
 from lib.measures import Empirical, Gaussian, Rademacher
@@ -52,7 +58,7 @@ def test_clusters_end_in_signs_and_in_the_gaussian(float64, assert_exact):
 
 def test_the_four_laws_share_their_variance_and_their_sub_gaussian_constant(float64):
     scale, tilts = 1.7, np.random.default_rng(1).normal(size=(20, DIMENSION))
-    for law in token_laws(scale).values():
+    for law in token_distributions(scale).values():
         small = 1e-4 * np.eye(DIMENSION)
         np.testing.assert_allclose([law.log_mgf(tilt) for tilt in small], 0.5e-8 * scale**2, rtol=1e-5)
         assert all(law.log_mgf(tilt) <= 0.5 * scale**2 * tilt @ tilt + 1e-12 for tilt in jnp.asarray(tilts))
@@ -62,7 +68,7 @@ def test_on_a_grid_of_tilts_no_sub_gaussian_constant_differs_from_the_proved_one
     """`sup_ξ √(2Λ(ξ))/|ξ|` of a coordinate is σ, from below: at the least tilt t, 1 - (σt)²/12 at worst."""
     scale, least = 1.7, 1e-3
     tilts = jnp.geomspace(least, 30.0, 200) / scale
-    for law in token_laws(scale, 1).values():
+    for law in token_distributions(scale, 1).values():
         constants = np.asarray([jnp.sqrt(2 * law.log_mgf(tilt[None])) / tilt for tilt in tilts])
         assert constants.max() <= scale * (1 + 1e-9)
         assert constants.max() >= scale * (1 - least**2 / 6)
@@ -114,9 +120,9 @@ def test_the_error_times_the_length_tends_to_the_mean_fluctuation(float64):
         "mixture": normal_clusters(np.sqrt(1 - WITHIN), np.sqrt(WITHIN)),
         "Gaussian": normal_clusters(1e-9, 1.0),
     }
-    limits = {**law_limits(1.0, gain).weighted, "Gaussian": 2 / (1 - 2 * squared) * (1 + squared / (1 - 2 * squared))}
+    limits = {**exact_limits(1.0, gain).weighted, "Gaussian": 2 / (1 - 2 * squared) * (1 + squared / (1 - 2 * squared))}
     for name, rule in rules.items():
-        near, far = np.abs(lengths * exact_by_law(rule, gain, lengths).errors / limits[name] - 1)
+        near, far = np.abs(lengths * errors_for(rule, gain, lengths).errors / limits[name] - 1)
         assert near < 0.1
         assert far < near / 50  # 100 for a correction of 1/L
 
@@ -132,13 +138,13 @@ def test_the_error_of_signs_is_that_of_all_prompts(float64, length):
     density = np.exp(gain * np.einsum("qd,pld->qpl", queries, prompts))
     answers = np.einsum("qpl,pld->qpd", density / density.sum(axis=2, keepdims=True), prompts)
     gaps = np.mean(np.sum((answers - scale * np.tanh(scale * gain * queries)[:, None]) ** 2, axis=2), axis=1)
-    exact = exact_by_law(signs(scale), gain, np.asarray([float(length)]))
+    exact = errors_for(signs(scale), gain, np.asarray([float(length)]))
     np.testing.assert_allclose(exact.errors[0], np.outer(weight, weight).ravel() @ gaps, rtol=1e-6)
 
 
 def test_the_error_by_law_is_that_of_gaussian_prompts_within_its_accuracy(float64):
     lengths = np.asarray([2.0, 64.0, 1e6])
-    exact = exact_by_law(normal_clusters(1e-9, 1.2), 0.5, lengths)
+    exact = errors_for(normal_clusters(1e-9, 1.2), 0.5, lengths)
     error = 1.2**2 * isotropic_error(radial_table(np.log(lengths)), 0.6, DIMENSION)
     np.testing.assert_allclose(exact.errors, error, rtol=max(exact.accuracy, 2e-6))
     assert exact.accuracy < 1e-4
@@ -150,7 +156,7 @@ def test_without_weights_the_limit_is_that_of_the_tilted_covariance(float64):
     tilt = 0.4 * 3.0 * z
     noise = 1 / np.cosh(2 * tilt) ** 2 + (np.tanh(2 * tilt) - np.tanh(tilt)) ** 2
     desired = DIMENSION * 9.0 * np.trapezoid(stats.norm.pdf(z) * noise, z)
-    np.testing.assert_allclose(law_limits(3.0, 0.4).unweighted["Rademacher"], desired, rtol=1e-6)
+    np.testing.assert_allclose(exact_limits(3.0, 0.4).unweighted["Rademacher"], desired, rtol=1e-6)
 
 
 def test_anatomy_is_that_of_numpy(float64, assert_exact):
@@ -165,7 +171,7 @@ def test_anatomy_is_that_of_numpy(float64, assert_exact):
         above = scores.max() > truncation * np.log(12)
         bound = (largest + np.linalg.norm(limit)) ** 2
         longer = float(np.linalg.norm(limit) > largest)
-        actual = TakeApart(truncation)(params, Empirical(points), law, jnp.asarray(query))._asdict()
+        actual = MeasureProof(truncation)(params, Empirical(points), law, jnp.asarray(query))._asdict()
         assert_exact(jnp.stack([actual.pop(name) for name in ("gap", "above")]), [gap, above])
         assert_exact(
             jnp.stack([actual.pop(f"{name}_above") for name in ("gap", "ceiling")]), [gap * above, bound * above]
@@ -179,7 +185,7 @@ def test_share_above_is_that_of_nested_quadrature():
         return stats.chi.pdf(r, 3) * -np.expm1(50 * stats.norm.logcdf(0.5 * np.log(50) / (0.8 * r)))
 
     exact = integrate.quad(of_radius, 0, 12, epsabs=1e-12)[0]
-    np.testing.assert_allclose(share_above(0.8, 3, 0.5, np.asarray([50.0])), exact, rtol=1e-6)
+    np.testing.assert_allclose(fraction_above(0.8, 3, 0.5, np.asarray([50.0])), exact, rtol=1e-6)
 
 
 def test_limits_are_means_of_the_two_dimensional_fluctuation(float64):
@@ -193,12 +199,12 @@ def test_limits_are_means_of_the_two_dimensional_fluctuation(float64):
     density /= density.mean(axis=-1, keepdims=True)
     away = corners - (density @ corners / 4)[..., None, :]
     noise = np.mean(density**2 * np.sum(away**2, axis=-1), axis=-1)
-    np.testing.assert_allclose(law_limits(scale, gain).weighted["Rademacher"], weights @ noise @ weights, rtol=1e-6)
+    np.testing.assert_allclose(exact_limits(scale, gain).weighted["Rademacher"], weights @ noise @ weights, rtol=1e-6)
 
 
 def test_partition_functions_have_mean_one_and_lognormal_terms(float64, assert_monte_carlo):
     """At τ = 1/3: `E W = 1` and `Var W = (e^{τ²} - 1)/L`."""
-    logs = partition_functions.simulate(64, 4000, key=jr.key(3)).logs
+    logs = partition_functions.simulate_partitions(64, 4000, key=jr.key(3)).logs
     np.testing.assert_allclose(logs[:, 0], 0.0, atol=1e-12)
     values = np.exp(logs[:, 1])
     assert_monte_carlo(np.stack([values, (values - 1) ** 2], axis=1), np.asarray([1.0, np.expm1(1 / 9) / 64]))
@@ -216,7 +222,7 @@ def test_quantiles_know_how_far_they_move():
 
 def test_the_anatomy_of_one_query_asks_the_same_gap_as_attend(float64, assert_exact):
     query = Empirical(jnp.asarray([[0.4, 0.8]]))
-    samples = sample_gaps(TakeApart(0.5), head(0.4), isotropic(2), query, [5], prompts=3, key=jr.key(4))
+    samples = sample_gaps(MeasureProof(0.5), head(0.4), isotropic(2), query, [5], prompts=3, key=jr.key(4))
 
     @eqx.filter_vmap
     def gap(index):
@@ -230,6 +236,6 @@ def test_the_anatomy_of_one_query_asks_the_same_gap_as_attend(float64, assert_ex
 def test_errors_are_those_of_the_anatomy(float64, assert_exact):
     """Whoever asks: the same prompts, the same queries."""
     law, options = isotropic(2), {"prompts": 6, "key": jr.key(6)}
-    apart, wide = ByImportance(TakeApart(0.5), SPREAD), isotropic(2, SPREAD)
+    apart, wide = ByImportance(MeasureProof(0.5), SPREAD), isotropic(2, SPREAD)
     taken = sample_gaps(apart, head(0.4), law, wide, [2, 5], queries_per_prompt=QUERIES, **options)
     assert_exact(simulate_errors(head(0.4), law, [2, 5], **options).mean, np.mean(taken.gap, axis=0))

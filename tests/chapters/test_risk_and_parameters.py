@@ -6,10 +6,10 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import minimize_scalar
 
-from chapters.risk_and_parameters.drifts import infinite_product, valley_duration
 from chapters.risk_and_parameters.figures import price_of_one_head as price_figure
-from chapters.risk_and_parameters.heads import DIMENSION, BestHead, best_heads, exact_risk
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION, BestHead, best_heads, exact_risk
 from chapters.risk_and_parameters.opposite_heads import Answers, opposite_law, predict
+from chapters.risk_and_parameters.valley_drift import infinite_product, valley_duration
 from lib.icl import (
     Blocks,
     LinearRegression,

@@ -128,8 +128,8 @@ def test_softplus_leads_the_best_elementwise_head_up_to_one_strength_and_not_bey
 @pytest.mark.parametrize("length", [2, 3])
 def test_softplus_at_infinite_slope_is_the_normalised_relu(float64, length):
     """The library's limit of large slopes, by the Laplace identity, against the direct integral over the scores."""
-    law = sl.softplus.law(sl.Spiked(float(length), 60.0), 1.0, 1.0)
-    np.testing.assert_allclose(crossings.relu_risk(length, 60.0), sl.softplus._steepest(law), rtol=1e-9)
+    law = sl.softplus.score_mixture(sl.Spiked(float(length), 60.0), 1.0, 1.0)
+    np.testing.assert_allclose(crossings.relu_risk(length, 60.0), sl.softplus._infinite_slope_risk(law), rtol=1e-9)
 
 
 @pytest.mark.parametrize("length", [2, 3])

@@ -1,8 +1,10 @@
 """Examples for `test_transformations.py`: all of `lib` but `lib.single_location`.
 
-Each maker returns a function of one pytree of floating-point arrays, and the value at which the transformations are
-tried. Fixed arguments, such as keys, counts and functions, are in its closure.
+Each maker returns a function of one pytree of arrays, floating-point where it may be differentiated, and the value at
+which the transformations are tried. Fixed arguments, such as keys, counts and functions, are in its closure.
 """
+
+from functools import partial
 
 import jax.numpy as jnp
 import jax.random as jr
@@ -56,6 +58,7 @@ def comparison():
 
 
 COV = np.array([[1.0, 0.3], [0.3, 0.5]])
+WORDS = np.array([5, 7], np.uint32)
 
 
 def regression():
@@ -247,21 +250,24 @@ EXAMPLES = {
         (QUERY, QUERY + 1.0),
     ),
     "lib.icl.training.prompt_loss": lambda: (
-        lambda x: icl.prompt_loss(regression(), 4, batch=2, sampling=icl.plain)(x, KEY),
+        partial(icl.prompt_loss(regression(), 4, batch=2, sampling=icl.plain), key=KEY),
         regression_head(),
     ),
-    "lib.icl.training.fast_normal": lambda: (lambda x: icl.fast_normal(x, (3,)), 1.0),
-    "lib.icl.training.box_muller": lambda: (lambda x: training.box_muller(x, x, dtype=float), np.ones(3)),
+    "lib.icl.training.fast_normal": lambda: (lambda x: icl.fast_normal(jr.wrap_key_data(x), (3,)), WORDS),
+    "lib.icl.training.box_muller": lambda: (lambda x: training.box_muller(x, x, dtype=float), WORDS),
     "lib.icl.batches.Summary.summarise": lambda: (
         lambda x: batches.linear_summary.summarise(5, batches.Plane(*x), jnp.zeros((1, 0, 2), complex), extra()),
         (np.ones(2), np.full(2, 0.4), np.full(2, 0.3)),
     ),
     "lib.icl.batches.batch_loss": lambda: (
-        lambda x: icl.batch_loss(regression(), 4, batch=2)(x, KEY),
+        partial(icl.batch_loss(regression(), 4, batch=2), key=KEY),
         regression_head(),
     ),
-    "lib.icl.batches.normal_pairs": lambda: (lambda x: batches.normal_pairs(x, 0, (2,), float), np.ones(2)),
-    "lib.icl.batches.threefry": lambda: (lambda x: batches.threefry(x, x, x), np.ones(2)),
+    "lib.icl.batches.normal_pairs": lambda: (
+        lambda x: batches.normal_pairs(jr.wrap_key_data(x), 0, (2,), float),
+        WORDS,
+    ),
+    "lib.icl.batches.threefry": lambda: (lambda x: batches.threefry(x, x, x), WORDS),
     "lib.icl.batches.chi_square": lambda: (lambda x: batches.chi_square(x, 3), np.array([0.2, -1.1])),
 }
 

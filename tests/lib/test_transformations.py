@@ -1,7 +1,8 @@
 """Each docstring of `lib` lists which of jit, vmap and grad work; here each is tried on an example.
 
 The files `examples_*.py` of this folder hold the examples: `EXAMPLES` maps the full name of a function or method to a
-maker, which returns a function of one pytree of floating-point arrays and the value at which it is tried.
+maker, which returns a function of one pytree of arrays and the value at which it is tried. Random words and keys are
+integers, by which nothing can be differentiated.
 `ESTIMATED_GRADIENTS` names those whose gradient is a random estimate, so that differences of values do not give it.
 """
 
@@ -72,8 +73,14 @@ DOCUMENTED = {
 }
 
 
+def is_float(leaf) -> bool:
+    return jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+
 def as_numbers(tree) -> list[np.ndarray]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+    """The arrays of numbers in a pytree; keys are left out."""
+    leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.number)]
+    return [np.asarray(leaf, complex if jnp.iscomplexobj(leaf) else float) for leaf in leaves]
 
 
 def assert_close(left, right, tolerance):
@@ -88,7 +95,7 @@ def check_jit(function, argument, _):
 
 def check_vmap(function, argument, _):
     """Two copies, the second a little larger."""
-    larger = jax.tree.map(lambda leaf: 1.01 * leaf, argument)
+    larger = jax.tree.map(lambda leaf: 1.01 * leaf if is_float(leaf) else leaf + 1, argument)
     batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), argument, larger)
     results = jax.vmap(function)(batch)
     for index, single in enumerate((argument, larger)):
@@ -99,7 +106,7 @@ def check_grad(function, argument, estimated):
     """The derivative of a weighted sum of the outputs in one direction, against a central difference."""
 
     def total(argument):
-        leaves = [leaf for leaf in jax.tree.leaves(function(argument)) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+        leaves = [leaf for leaf in jax.tree.leaves(function(argument)) if is_float(leaf)]
         return sum(jnp.sum(jnp.cos(jnp.arange(leaf.size)).reshape(leaf.shape) * leaf) for leaf in leaves)
 
     gradient = jax.grad(total)(argument)
@@ -125,7 +132,7 @@ CHECKS = {"jit": check_jit, "vmap": check_vmap, "grad": check_grad}
 
 def works(name: str, transformation: str) -> None:
     function, argument = EXAMPLES[name]()
-    argument = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), argument)
+    argument = jax.tree.map(jnp.asarray, argument)
     CHECKS[transformation](function, argument, name in ESTIMATED_GRADIENTS)
 
 

@@ -235,7 +235,7 @@ def test_docstrings_are_shown_literally(book: Project):
     )
     finished = companion(book, "site", "--published")
     assert finished.returncode != 0
-    assert f"The module {book.settings.chapters}.toy.toy_error is documented on no page" in finished.stderr
+    assert f"The module {book.settings.chapters}.toy.figures.toy_error is documented on no page" in finished.stderr
 
 
 def test_a_book_with_an_address_has_buttons_and_a_site_map(book: Project):

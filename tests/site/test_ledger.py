@@ -87,7 +87,7 @@ def test_filters_by_words_source_and_verdict(ledger: Page, claims: list[dict]):
     assert shown(ledger) == 0
     ledger.select_option("select[name=verdict]", "holds")
     assert shown(ledger) == len(claims)
-    ledger.fill("input[name=words]", f"{claims[0]['id'].upper()} measured")
+    ledger.fill("input[name=words]", f"{claims[0].id.upper()} measured")
     assert shown(ledger) == 1
     ledger.fill("input[name=words]", "no claim says this")
     assert shown(ledger) == 0
@@ -109,7 +109,7 @@ def test_filters_are_part_of_the_address(browser: Browser, ledger: Page):
 
 def test_a_link_to_a_claim_opens_its_row(browser: Browser, address: str, claims: list[dict]):
     """It unfolds the chapter of the claim."""
-    anchor = ledger_anchor(claims[-1]["id"])
+    anchor = ledger_anchor(claims[-1].id)
     page = browser.new_page()
     page.goto(f"{address}/book/claims.html#{anchor}")
     row = page.locator(f"#{anchor}")

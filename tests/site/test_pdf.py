@@ -42,7 +42,7 @@ def pages(project: Project, profile: str, site: Path) -> list[printing.Page]:
 
 @pytest.fixture(scope="module")
 def numbers(pdf: Path, pages: list[printing.Page]) -> dict[str, int]:
-    return printing.numbers(pdf, [page.name for page in pages])
+    return printing.page_numbers(pdf, [page.name for page in pages])
 
 
 @pytest.fixture(scope="module")

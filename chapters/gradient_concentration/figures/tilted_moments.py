@@ -1,9 +1,10 @@
-r"""What tilting does to the moments of a token, by law.
+r"""Tilted moments of sub-Gaussian tokens stay below a common ceiling; those of Laplace tokens do not.
 
-Mean of $|z'|^p$ for $z'$ of the law tilted by $\xi$, one coordinate of mean 0 and variance 1; $p$ is one of the orders
-of Assumption 3.3. The first four laws are sub-Gaussian with the constant 1, and stay below the dashed ceiling that
-all such laws have in common (derived here): a polynomial in the tilt. So the assumption follows from sub-Gaussian
-tokens and queries. Laplace tokens are not sub-Gaussian; their tilted moments are infinite from a finite tilt on.
+The vertical axis is the mean of $|z'|^p$ for $z'$ of the distribution tilted by $\xi$, for one coordinate of mean 0 and
+variance 1; $p$ is one of the orders of Assumption 3.3. Gaussian, mixture, uniform and Rademacher tokens are
+sub-Gaussian with the constant 1. Their moments stay below the dashed ceiling, which holds for all such distributions
+and is a polynomial in the tilt (derived here). So the assumption follows from sub-Gaussian tokens and queries. Laplace
+tokens are not sub-Gaussian; their tilted moments are infinite from a finite tilt on.
 
 Alt: Two panels, logarithmic, of a tilted moment against the size of the tilt. Four curves become flat or grow slowly
 under a dashed curve, the Gaussian the fastest of them. The fifth, Laplace, crosses the dashed curve and goes off
@@ -17,36 +18,36 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator
 
 from chapters.gradient_concentration.style import SIZE
-from chapters.gradient_concentration.sub_gaussian_moments import ORDERS, OUTSIDER, Tilts
+from chapters.gradient_concentration.sub_gaussian_moments import NOT_SUB_GAUSSIAN, ORDERS, TiltedMoments
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline, ink, label
 
 CEILING = "ceiling"
 
 
-def numbers(tilts: Tilts) -> Numbers:
-    """Tilted moments by law and order, and that the sub-Gaussian ones stay below their ceiling."""
+def numbers(tilts: TiltedMoments) -> Numbers:
+    """Return tilted moments by distribution and order, and the claim that the ceiling holds."""
     return Numbers(_table(tilts), (_ceiling_claim(tilts),))
 
 
-def _table(tilts: Tilts) -> Table:
-    """Moment against tilt, where it is finite, by law and order."""
+def _table(tilts: TiltedMoments) -> Table:
+    """Return the table of finite moments, by distribution, order and tilt."""
     named = tilts.moments | {(CEILING, order): values for order, values in tilts.ceilings.items()}
     frames = [
         pd.DataFrame({"law": law, "order": order, "tilt": tilts.tilts, "moment": values})[np.isfinite(values)]
         for (law, order), values in named.items()
     ]
     columns = {
-        "law": Column("Law of a token; `ceiling`: of all centred 1-sub-Gaussian laws", "name"),
+        "law": Column("Distribution of a token; `ceiling`: bound for all centred 1-sub-Gaussian distributions", "name"),
         "order": Column("Order p of the moment"),
         "tilt": Column("Size of the tilt, ξ"),
-        "moment": Column("E |z'|^p, z' of the law tilted by ξ"),
+        "moment": Column("E |z'|^p for z' of the distribution tilted by ξ"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
-def _ceiling_claim(tilts: Tilts) -> Claim:
-    """The largest ratio of a tilted moment to the ceiling, over sub-Gaussian laws, orders and tilts."""
+def _ceiling_claim(tilts: TiltedMoments) -> Claim:
+    """Claim that tilted moments of the sub-Gaussian distributions are at most the ceiling."""
 
     def largest(chosen):
         return max(
@@ -59,48 +60,49 @@ def _ceiling_claim(tilts: Tilts) -> Claim:
         id="gradient-concentration-tilts",
         statement=(
             f"Up to the tilt {tilts.tilts[-1]:g} and for the orders {ORDERS[0]} and {ORDERS[1]}, the tilted moments of "
-            "four laws that are sub-Gaussian with the constant 1 stay below E(2|ξ| + Y)^p, P(Y > y) = "
-            "min(1, 2e^{-y²/2}): the largest ratio of the two."
+            "four distributions that are sub-Gaussian with the constant 1 stay below E(2|ξ| + Y)^p, P(Y > y) = "
+            "min(1, 2e^{-y²/2}) (measured: the largest ratio of the two)."
         ),
         source="derived here",
         box="sub-gaussian-tilts",
-        measured=largest(lambda law: law != OUTSIDER),
+        measured=largest(lambda law: law != NOT_SUB_GAUSSIAN),
         expected=1.0,
         tolerance=0.0,
+        reason="the ceiling is a proved upper bound, so the ratio is at most 1",
         relation="≤",
         alternative=Alternative(
-            "a finite variance were enough: Laplace tokens of variance 1, at the last tilt where theirs are finite",
+            "a finite variance suffices: Laplace tokens of variance 1, at the last tilt with finite moments",
             max(
                 float(np.max((values / tilts.ceilings[order])[np.isfinite(values)]))
                 for (law, order), values in tilts.moments.items()
-                if law == OUTSIDER
+                if law == NOT_SUB_GAUSSIAN
             ),
         ),
     )
 
 
-# By how many points the names of two laws that end close together are moved.
+# Vertical shifts, in points, of the labels of two curves that end close together.
 NUDGES = {"mixture": 6, "uniform": -6}
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel an order: moments by law, under their ceiling; names at the right ends of the last panel."""
+    """Draw one panel per order: moments by distribution and their ceiling."""
     orders = sorted(table["order"].unique())
     figure, panels = plt.subplots(1, len(orders), figsize=SIZE)
     for panel, order in zip(panels, orders, strict=True):
         part = table[table["order"] == order]
         top = part[part["law"] == CEILING]
         highest = 3 * top["moment"].max()
-        laws = [law for law in dict.fromkeys(part["law"]) if law != CEILING]
-        for index, law in enumerate(laws):
-            mine = part[part["law"] == law]
-            panel.plot(mine["tilt"], mine["moment"], color=f"C{index}", linewidth=2)
-            inside = mine[mine["moment"] < highest].iloc[-1]
+        names = [name for name in dict.fromkeys(part["law"]) if name != CEILING]
+        for index, name in enumerate(names):
+            rows = part[part["law"] == name]
+            panel.plot(rows["tilt"], rows["moment"], color=f"C{index}", linewidth=2)
+            inside = rows[rows["moment"] < highest].iloc[-1]
             ends = inside["tilt"] == top["tilt"].max()
             if ends and panel is panels[-1]:
-                label(panel, inside["tilt"], inside["moment"], law, f"C{index}", xytext=(6, NUDGES.get(law, 0)))
+                label(panel, inside["tilt"], inside["moment"], name, f"C{index}", xytext=(6, NUDGES.get(name, 0)))
             elif not ends:
-                label(panel, inside["tilt"], highest / 3, law, f"C{index}", xytext=(8, 0))
+                label(panel, inside["tilt"], highest / 3, name, f"C{index}", xytext=(8, 0))
         panel.plot(top["tilt"], top["moment"], color=ink(), linestyle="--", linewidth=1.4)
         if panel is panels[-1]:
             label(panel, top["tilt"].iloc[-1], top["moment"].iloc[-1], CEILING, ink())
@@ -109,5 +111,5 @@ def draw(table: pd.DataFrame) -> Figure:
         few_decades(panel)
         panel.xaxis.set_major_locator(AutoLocator())
     panels[0].set_ylabel(r"tilted moment $\mathrm{E}\,|z'|^p$")
-    headline(figure, "Sub-Gaussian tokens stay below the ceiling; Laplace tokens do not")
+    headline(figure, "Tilted moments of sub-Gaussian tokens stay below a ceiling; those of Laplace tokens do not")
     return figure

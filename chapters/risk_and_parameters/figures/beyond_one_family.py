@@ -17,10 +17,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.risk_and_parameters.any_head import NOISY_LENGTH, Found, Noisy
-from chapters.risk_and_parameters.heads import DIMENSION
-from chapters.risk_and_parameters.marks import SIZE
-from chapters.risk_and_parameters.words import power
+from chapters.risk_and_parameters.head_searches import NOISY_LENGTH, Found, Noisy
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION
+from chapters.risk_and_parameters.style import SIZE, power
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib.icl import best_in_the_valley, least_price, price_of_one_head

@@ -15,10 +15,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.risk_and_parameters.drifts import FOLLOWED, LATE, Drift, valley_duration
-from chapters.risk_and_parameters.heads import DIMENSION
-from chapters.risk_and_parameters.marks import tokens
-from chapters.risk_and_parameters.words import power
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION
+from chapters.risk_and_parameters.style import power, tokens
+from chapters.risk_and_parameters.valley_drift import FOLLOWED, LATE, Drift, valley_duration
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, sequence
 from lib.icl import best_in_the_valley

@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.risk_and_parameters.heads import LONG, BestHead
-from chapters.risk_and_parameters.marks import SIZE, tokens
-from chapters.risk_and_parameters.words import power
+from chapters.risk_and_parameters.isotropic_heads import LONG, BestHead
+from chapters.risk_and_parameters.style import SIZE, power, tokens
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, markers, sequence
 from lib.icl import best_in_the_valley

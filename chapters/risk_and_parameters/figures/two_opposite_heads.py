@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.risk_and_parameters.heads import DIMENSION
-from chapters.risk_and_parameters.marks import SIZE
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.opposite_heads import Answers, Theory, shrunken
+from chapters.risk_and_parameters.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink
 from lib.icl import valley_limit

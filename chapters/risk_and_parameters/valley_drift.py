@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.integrate import quad, solve_ivp
 
-from chapters.risk_and_parameters.heads import DIMENSION, best_heads, exact_risk
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads, exact_risk
 from lib.icl import Blocks, LinearRegression, balanced_start, best_in_the_valley, infinite_limit
 
 # Until when a long prompt's flow is asked to follow the infinite one, which has then all but arrived.

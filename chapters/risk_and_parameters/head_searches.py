@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.optimize import minimize
 
-from chapters.risk_and_parameters.heads import DIMENSION, best_heads
+from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads
 from lib.icl import Blocks, LinearRegression, block_risk, line_average, line_head, radial_average, score_table
 
 # Nodes of an average over queries and tasks on the line; and how widely searches start.
