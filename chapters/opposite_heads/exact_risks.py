@@ -28,12 +28,28 @@ class PairRisks:
 
 @dataclass(frozen=True)
 class Curvature:
-    """Coefficient of ω² in the excess at zero keys, times L²: from exact risks, its uncertainty, and the formula."""
+    """Coefficient of ω² in the excess at zero keys, times L².
+
+    From exact risks with its uncertainty, by the formula, and by the form for long prompts.
+    """
 
     length: int
     measured: float
     uncertainty: float
     predicted: float
+    long_prompts: float
+
+
+@dataclass(frozen=True)
+class LimitCurve:
+    """Limit of L³ times the excess for long prompts, `-quadratic x² + quartic x⁴` at x = ω √L."""
+
+    quadratic: float
+    quartic: float
+
+    def at(self, scaled_keys: Float[np.ndarray, " keys"]) -> Float[np.ndarray, " keys"]:
+        """Return the limit at keys times √L."""
+        return -self.quadratic * scaled_keys**2 + self.quartic * scaled_keys**4
 
 
 @dataclass(frozen=True)
@@ -75,10 +91,17 @@ def solve_curvature(task: LinearRegression, length: int) -> Curvature:
     small, large = (key / length**0.5 for key in CURVATURE_KEYS)
     at_small, at_large = _pair_excess(task, np.array([small, large]), length) / np.array([small, large]) ** 2
     measured = at_small + (at_small - at_large) / ((large / small) ** 2 - 1)
+    ratio, scale = float(task.noise_std / task.task_scale) ** 2, length**2
+    long_prompts = -limit_curve(task).quadratic
+    predicted = long_prompts * (length - 1) * length / (length + task.dimension + ratio) ** 2
+    return Curvature(length, scale * measured, scale * abs(measured - at_small), predicted, long_prompts)
+
+
+def limit_curve(task: LinearRegression) -> LimitCurve:
+    """Return the limit of L³ times the excess of the best pair, with coefficients 4τ_w²d(d+2) and c₃."""
     d, power, ratio = task.dimension, float(task.task_scale) ** 2, float(task.noise_std / task.task_scale) ** 2
-    predicted = -4 * power * d * (d + 2) * (length - 1) / (length * (length + d + ratio) ** 2)
-    scale = length**2
-    return Curvature(length, scale * measured, scale * abs(measured - at_small), scale * predicted)
+    quadratic = 4 * power * d * (d + 2)
+    return LimitCurve(quadratic, quadratic * (d + 4) * (d + 3 + ratio) / 24)
 
 
 @jax.jit

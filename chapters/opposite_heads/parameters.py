@@ -14,6 +14,9 @@ class Parameters(companion.Parameters):
     seed: companion.Seed
     dimension: Annotated[int, Field(ge=2, le=10, description="Dimension d of the covariates.")]
     noise_variance: Annotated[float, Field(ge=0.0, le=1.0, description="Variance of the label noise, s².")]
+    curvature_length: Annotated[
+        int, Field(ge=10, le=200, description="Prompt length at which the curvature at zero keys is compared.")
+    ]
     curve_lengths: Annotated[
         list[Annotated[int, Field(ge=10, le=1000)]],
         Field(min_length=2, max_length=5, description="Prompt lengths of the risk curves."),

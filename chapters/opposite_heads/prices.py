@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.icl import LinearRegression
 from lib.icl.many_heads import best_values, heads_risk, long_prompt_coefficient
+from lib.random import named_keys
 
 KEYS = (0.1, 0.2, 0.3, 0.4, 0.5)
 # Prompts per batch: such a batch fits a cache.
@@ -34,28 +35,34 @@ def _even_part(tokens: Float[Array, "length d_1"], query: Float[Array, " d_1"], 
     return value * weights @ tokens[:, -1] / 2
 
 
-def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int, *, keys) -> list[Prices]:
+def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int, *, seed: int) -> list[Prices]:
     """Return the price of one head with its best value, at each length and key.
 
     Args:
       task: isotropic regression.
       lengths: prompt lengths L.
       prompts: simulated prompts per length.
-      keys: one random key per length, by length.
+      seed: the seed of the prompts; each length has a random key of its own.
     """
+    keys = named_keys(seed, *map(str, lengths))
     return [_prices(task, length, prompts, keys[str(length)]) for length in lengths]
+
+
+@jax.jit
+def _exact_price(task: LinearRegression, key: Float[Array, ""], log_length: Float[Array, ""]) -> Float[Array, " 3"]:
+    """Return the best value of one head, its price, and L times the price in the form for long prompts."""
+    alone, both = key[None], jnp.stack([key, -key])
+    value = best_values(task, alone, log_length)[0]
+    halves = jnp.concatenate([value, -value]) / 2
+    price = heads_risk(task, alone, value, log_length) - heads_risk(task, both, halves, log_length)
+    coefficient = long_prompt_coefficient(task, alone, value) - long_prompt_coefficient(task, both, halves)
+    return jnp.stack([value[0], 2 * price, 2 * coefficient])
 
 
 def _prices(task: LinearRegression, length: int, prompts: int, key: PRNGKeyArray) -> Prices:
     log_length = jnp.log(float(length))
-    values = jnp.stack([best_values(task, jnp.array([omega]), log_length)[0][0] for omega in KEYS])
-    exact, long_prompt = [], []
-    for omega, value in zip(KEYS, values, strict=True):
-        one = jnp.array([omega]), jnp.array([value])
-        pair = jnp.array([omega, -omega]), jnp.array([value, -value]) / 2
-        exact.append(2 * float(heads_risk(task, *one, log_length) - heads_risk(task, *pair, log_length)))
-        difference = long_prompt_coefficient(task, *one) - long_prompt_coefficient(task, *pair)
-        long_prompt.append(2 * float(difference) / length)
+    found = np.stack([_exact_price(task, jnp.asarray(omega), log_length) for omega in KEYS])
+    values, exact, coefficients = jnp.asarray(found[:, 0]), found[:, 1], found[:, 2]
 
     @jax.jit
     def batch(key):
@@ -65,4 +72,4 @@ def _prices(task: LinearRegression, length: int, prompts: int, key: PRNGKeyArray
 
     batches = jax.random.split(key, -(-prompts // BATCH))
     squares = np.concatenate([np.asarray(batch(one)) for one in batches])[:prompts]
-    return Prices(length, np.array(KEYS), np.array(exact), np.array(long_prompt), squares)
+    return Prices(length, np.array(KEYS), exact, coefficients / length, squares)
