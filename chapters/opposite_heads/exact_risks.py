@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -67,16 +68,27 @@ def regression(dimension: int, noise_variance: float) -> LinearRegression:
     return LinearRegression(jnp.eye(dimension), task_scale=dimension**-0.5, noise_std=noise_variance**0.5)
 
 
+class HeadAndPair(NamedTuple):
+    """Best value and risk of one head with a key, and those of the pair with keys plus and minus this one."""
+
+    value: Float[Array, ""]
+    risk: Float[Array, ""]
+    pair_value: Float[Array, ""]
+    pair_risk: Float[Array, ""]
+
+
 @jax.jit
-def _pair_risk(task: LinearRegression, key: Float[Array, ""], log_length: Float[Array, ""]) -> Float[Array, ""]:
-    """Return half the mean square error of the best pair with keys ±key."""
-    return best_values(task, jnp.stack([key, -key]), log_length)[1]
+def head_and_pair(task: LinearRegression, key: Float[Array, ""], log_length: Float[Array, ""]) -> HeadAndPair:
+    """Return the best values of a head and of an opposite pair, with half their mean square errors."""
+    value, risk = best_values(task, key[None], log_length)
+    pair_values, pair_risk = best_values(task, jnp.stack([key, -key]), log_length)
+    return HeadAndPair(value[0], risk, pair_values[0], pair_risk)
 
 
 def _pair_excess(task: LinearRegression, keys: np.ndarray, length: int) -> np.ndarray:
     """Return the mean square error of the best pair minus that of debiased gradient descent, at each key."""
     log_length = jnp.log(float(length))
-    pairs = np.array([float(_pair_risk(task, jnp.asarray(key), log_length)) for key in keys])
+    pairs = np.array([float(head_and_pair(task, jnp.asarray(key), log_length).pair_risk) for key in keys])
     return 2 * (pairs - float(debiased_descent(task, log_length)[1]))
 
 

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.opposite_heads.exact_risks import head_and_pair
 from lib.icl import LinearRegression
-from lib.icl.many_heads import best_values, heads_risk, long_prompt_coefficient
+from lib.icl.many_heads import long_prompt_coefficient
 from lib.random import named_keys
 
 KEYS = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -48,21 +49,30 @@ def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int
     return [_prices(task, length, prompts, keys[str(length)]) for length in lengths]
 
 
+def exact_price(task: LinearRegression, key: float, length: int) -> tuple[float, float]:
+    """Return the best value of one head and its price, the difference to the pair with half of this value.
+
+    The risk of a pair is quadratic in its value: it is that of the output 0 at value 0, and least at the best value.
+    """
+    found = head_and_pair(task, jnp.asarray(key), jnp.log(float(length)))
+    output_zero = (task.task_scale**2 * task.dimension + task.noise_std**2) / 2
+    distance = found.value / (2 * found.pair_value) - 1
+    halved = found.pair_risk + (output_zero - found.pair_risk) * distance**2
+    return float(found.value), float(2 * (found.risk - halved))
+
+
 @jax.jit
-def _exact_price(task: LinearRegression, key: Float[Array, ""], log_length: Float[Array, ""]) -> Float[Array, " 3"]:
-    """Return the best value of one head, its price, and L times the price in the form for long prompts."""
-    alone, both = key[None], jnp.stack([key, -key])
-    value = best_values(task, alone, log_length)[0]
-    halves = jnp.concatenate([value, -value]) / 2
-    price = heads_risk(task, alone, value, log_length) - heads_risk(task, both, halves, log_length)
-    coefficient = long_prompt_coefficient(task, alone, value) - long_prompt_coefficient(task, both, halves)
-    return jnp.stack([value[0], 2 * price, 2 * coefficient])
+def _long_prompt_price(task: LinearRegression, key: Float[Array, ""], value: Float[Array, ""]) -> Float[Array, ""]:
+    """Return the limit of L times the price, at a fixed value."""
+    pair = jnp.stack([key, -key]), jnp.stack([value, -value]) / 2
+    return 2 * (long_prompt_coefficient(task, key[None], value[None]) - long_prompt_coefficient(task, *pair))
 
 
 def _prices(task: LinearRegression, length: int, prompts: int, key: PRNGKeyArray) -> Prices:
-    log_length = jnp.log(float(length))
-    found = np.stack([_exact_price(task, jnp.asarray(omega), log_length) for omega in KEYS])
-    values, exact, coefficients = jnp.asarray(found[:, 0]), found[:, 1], found[:, 2]
+    found = [exact_price(task, omega, length) for omega in KEYS]
+    values = jnp.array([value for value, _ in found])
+    exact = np.array([price for _, price in found])
+    long_prompt = np.array(jax.vmap(_long_prompt_price, (None, 0, 0))(task, jnp.array(KEYS), values)) / length
 
     @jax.jit
     def batch(key):
@@ -72,4 +82,4 @@ def _prices(task: LinearRegression, length: int, prompts: int, key: PRNGKeyArray
 
     batches = jax.random.split(key, -(-prompts // BATCH))
     squares = np.concatenate([np.asarray(batch(one)) for one in batches])[:prompts]
-    return Prices(length, np.array(KEYS), exact, coefficients / length, squares)
+    return Prices(length, np.array(KEYS), exact, long_prompt, squares)
