@@ -13,7 +13,7 @@ from lib.icl import LinearRegression
 from lib.icl.many_heads import long_prompt_coefficient
 from lib.random import named_keys
 
-KEYS = (0.1, 0.2, 0.3, 0.4, 0.5)
+KEYS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 # Prompts per batch: such a batch fits a cache.
 BATCH = 500
 

@@ -2,8 +2,8 @@ r"""The best keys of an opposite pair shrink like $1/\sqrt L$, and $\sqrt L$ tim
 
 Points are the best key $\omega_*$ of a pair with keys $\pm\omega$, times $\sqrt L$, solved from the exact risk at each
 prompt length. The dashed line is the limit $\sqrt{12/((d+4)(d+3+\varsigma))}$, where $\varsigma$ is the ratio of the
-variance of the noise to that of a coordinate of the task. The dotted line is the same limit without noise. All points
-are above their limit and so above zero.
+variance of the noise to that of a coordinate of the task. The dotted line is the same limit without noise. The
+vertical axis starts above zero: all points are above their limit.
 
 Alt: Chart with logarithmic prompt length. Points joined by a line fall towards a horizontal dashed line and stay on
 it for long prompts. A dotted line runs slightly above the dashed one.
@@ -79,7 +79,7 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.axhline(
         table["noiseless"].iloc[0], color=ink(), linestyle=":", linewidth=1.5, label=r"$L\to\infty$, without noise"
     )
-    axes.set_ylim(0, 1.1 * table["scaled_key"].max())
+    axes.set_ylim(0.8 * table["limit"].iloc[0], 1.05 * table["scaled_key"].max())
     axes.legend(loc="upper right")
     headline(figure, "The best keys of an opposite pair shrink like one over the root of the length")
     return figure

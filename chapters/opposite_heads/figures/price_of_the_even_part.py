@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from chapters.opposite_heads.prices import Prices
 from chapters.opposite_heads.style import SIZE, by_length
@@ -76,6 +77,11 @@ def draw(table: pd.DataFrame) -> Figure:
         error_bars(axes, rows["key"], rows["even_part"], rows["even_part_std_error"], color=colour, marker=marker)
         label(axes, rows["key"].iloc[-1], rows["exact"].iloc[-1], f"$L={length}$", colour, xytext=(9, 0))
     lines = {"exact": legend_line("-"), "long prompts": legend_line("--", 1.3), "even part, simulated": legend_point()}
-    legend_with(axes, lines, loc="lower left")
+    ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
+    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axes.yaxis.set_minor_locator(NullLocator())
+    values = table[["exact", "long_prompts", "even_part"]]
+    axes.set_ylim(0.8 * values.min().min(), 1.6 * values.max().max())
+    legend_with(axes, lines, loc="upper left", ncols=3)
     headline(figure, "One head pays the mean square of the even part of its output")
     return figure

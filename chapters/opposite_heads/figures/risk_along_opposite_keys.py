@@ -70,18 +70,20 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw one curve per length with its minimum, and the limit."""
     figure, axes = plt.subplots(figsize=SIZE)
     lengths = sorted(table["length"].unique())
+    depth = -min(table["scaled_change"].min(), table["limit"].min())
+    top = 1.25 * depth
     for length, colour, marker in by_length(lengths):
         rows = table[table["length"] == length]
-        axes.plot(rows["scaled_key"], rows["scaled_change"], color=colour, linewidth=2)
+        axes.plot([0, *rows["scaled_key"]], [0, *rows["scaled_change"]], color=colour, linewidth=2)
         lowest = rows.loc[rows["scaled_change"].idxmin()]
         axes.plot(lowest["scaled_key"], lowest["scaled_change"], color=colour, marker=marker, markersize=7)
-        label(axes, lowest["scaled_key"], lowest["scaled_change"], f"$L={length}$", colour, xytext=(9, -3))
+        end = rows[rows["scaled_change"] < top].iloc[-1]
+        label(axes, end["scaled_key"], end["scaled_change"], f"$L={length}$", colour, xytext=(8, -4))
     limit = table[table["length"] == lengths[0]]
-    axes.plot(limit["scaled_key"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
+    axes.plot([0, *limit["scaled_key"]], [0, *limit["limit"]], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(0, color=ink(), linestyle=":", linewidth=1.3)
-    depth = -min(table["scaled_change"].min(), table["limit"].min())
     axes.set(xlabel=r"key times root of the length, $\omega\sqrt{L}$", ylabel=r"change of the error, times $L^3$")
-    axes.set(xlim=(0, table["scaled_key"].max()), ylim=(-1.25 * depth, 1.25 * depth))
+    axes.set(xlim=(0, table["scaled_key"].max()), ylim=(-top, top))
     lines = {r"$L\to\infty$": legend_line("--", 1.5), "debiased gradient descent": legend_line(":", 1.3)}
     legend_with(axes, {"exact": legend_line("-"), **lines}, loc="upper left")
     headline(figure, "The error of an opposite pair is lowest at small keys that are not zero")
