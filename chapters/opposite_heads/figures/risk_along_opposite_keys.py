@@ -74,13 +74,13 @@ def draw(table: pd.DataFrame) -> Figure:
     top = 1.25 * depth
     for length, colour, marker in by_length(lengths):
         rows = table[table["length"] == length]
-        axes.plot([0, *rows["scaled_key"]], [0, *rows["scaled_change"]], color=colour, linewidth=2)
+        axes.plot(rows["scaled_key"], rows["scaled_change"], color=colour, linewidth=2)
         lowest = rows.loc[rows["scaled_change"].idxmin()]
         axes.plot(lowest["scaled_key"], lowest["scaled_change"], color=colour, marker=marker, markersize=7)
         end = rows[rows["scaled_change"] < top].iloc[-1]
         label(axes, end["scaled_key"], end["scaled_change"], f"$L={length}$", colour, xytext=(8, -4))
     limit = table[table["length"] == lengths[0]]
-    axes.plot([0, *limit["scaled_key"]], [0, *limit["limit"]], color=ink(), linestyle="--", linewidth=1.5)
+    axes.plot(limit["scaled_key"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(0, color=ink(), linestyle=":", linewidth=1.3)
     axes.set(xlabel=r"key times root of the length, $\omega\sqrt{L}$", ylabel=r"change of the error, times $L^3$")
     axes.set(xlim=(0, table["scaled_key"].max()), ylim=(-top, top))
