@@ -355,11 +355,15 @@ def best_keys_shrink_like_one_over_the_root_of_the_length(table):
 
 
 def curves_are_lowest_at_small_keys_that_are_not_zero(table):
+    """Longer prompts have smaller best keys, also in units of the root of the length."""
+    best = []
     for length, curve in groups(table, "length", by="scaled_key"):
         lowest = curve.loc[curve["scaled_change"].idxmin()]
         assert lowest["scaled_change"] < 0
         assert curve["scaled_key"].iloc[0] < lowest["scaled_key"] < curve["scaled_key"].iloc[-1]
         assert lowest["scaled_key"] / math.sqrt(length) < 0.25  # where a softmax is nearly linear
+        best.append(lowest["scaled_key"])
+    assert falls(best)
 
 
 # --- output_concentration
