@@ -241,6 +241,20 @@ MUTATIONS = (
         equal="the risk is quadratic in the gain, so that its computed minimum does not depend on the starting point",
     ),
     Mutation(
+        "quartic-term-of-opposite-keys",
+        "chapters/opposite_heads/exact_risks.py",
+        "quadratic * (d + 4) * (d + 3 + ratio) / 24",
+        "quadratic * (d + 4) * (d + 2 + ratio) / 24",
+        ("tests/chapters/test_opposite_heads.py::test_the_limit_curve_has_its_minimum_at_the_limit_of_the_best_key",),
+    ),
+    Mutation(
+        "odd-part-for-the-even-part",
+        "chapters/opposite_heads/prices.py",
+        "jax.nn.softmax(scores) + jax.nn.softmax(-scores)",
+        "jax.nn.softmax(scores) - jax.nn.softmax(-scores)",
+        ("tests/chapters/test_opposite_heads.py::test_the_even_part_is_half_the_sum_of_the_outputs_at_both_queries",),
+    ),
+    Mutation(
         "least-noise-of-prompts",
         "chapters/trajectory_stability/envelope.py",
         "_root_mean_square(gaps).max(axis=0)",

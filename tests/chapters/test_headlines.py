@@ -381,6 +381,27 @@ def the_relevant_token_is_found_where_other_weights_freeze(table):
     assert long[long.index > NEAR].min() > 4 * LITTLE
 
 
+# --- opposite_heads
+
+
+def best_keys_shrink_like_one_over_the_root_of_the_length(table):
+    keys = table.assign(key=table["scaled_key"] / np.sqrt(table["length"]))
+    assert last_slope(keys, "length", "key") == pytest.approx(-0.5, abs=LITTLE)
+    assert falls(table["scaled_key"])
+
+
+def curves_are_lowest_at_small_keys_that_are_not_zero(table):
+    """Longer prompts have smaller best keys, also in units of the root of the length."""
+    best = []
+    for length, curve in groups(table, "length", by="scaled_key"):
+        lowest = curve.loc[curve["scaled_change"].idxmin()]
+        assert lowest["scaled_change"] < 0
+        assert curve["scaled_key"].iloc[0] < lowest["scaled_key"] < curve["scaled_key"].iloc[-1]
+        assert lowest["scaled_key"] / math.sqrt(length) < 0.25  # where a softmax is nearly linear
+        best.append(lowest["scaled_key"])
+    assert falls(best)
+
+
 # --- published_experiment
 
 
@@ -826,6 +847,16 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "real_heads/slopes_of_heads": ("real-heads-shortfall", most_heads_are_shrunk_more),
     "real_heads/where_the_share_goes": ("real-heads-law", "real-heads-first-place"),
+    "opposite_heads/best_opposite_keys": (
+        "opposite-heads-best-key",
+        "opposite-heads-positive-keys",
+        best_keys_shrink_like_one_over_the_root_of_the_length,
+    ),
+    "opposite_heads/price_of_the_even_part": ("opposite-heads-price",),
+    "opposite_heads/risk_along_opposite_keys": (
+        "opposite-heads-curvature",
+        curves_are_lowest_at_small_keys_that_are_not_zero,
+    ),
     "risk_and_parameters/beyond_one_family": ("risk-and-parameters-all-heads", noise_does_not_remove_the_price),
     "risk_and_parameters/drift_along_the_valley": (
         "risk-and-parameters-duration",
