@@ -43,7 +43,7 @@ def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int
       task: isotropic regression.
       lengths: prompt lengths L.
       prompts: simulated prompts per length.
-      seed: the seed of the prompts; each length has a random key of its own.
+      seed: the seed of the prompts; each length has a separate random key.
     """
     keys = named_keys(seed, *map(str, lengths))
     return [_prices(task, length, prompts, keys[str(length)]) for length in lengths]

@@ -1,4 +1,4 @@
-r"""What a single head pays compared with its opposite pair is the mean square of the even part of its output.
+r"""One head has a larger risk than its opposite pair, by the mean square of the even part of its output.
 
 One head with key $\omega$ and its best value is compared with the pair that has the keys $\pm\omega$ and half of this
 value with both signs. Solid curves: the exact difference of the two mean square errors, one curve per prompt length.
