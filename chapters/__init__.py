@@ -1,25 +1,37 @@
-"""The book's chapters, a folder a notebook: parameters, what its figures share, and one file a figure."""
+"""The chapters of the book: one folder per notebook, with parameters, simulations and one module per figure."""
 
 import os
 import warnings
 
-# Less time for compiling, and a little more for running what was compiled. A compiler that does not know a flag ends
-# the process, so they are for that of the lock only.
+# Flags that shorten compilation and lengthen the computation a little. A compiler that does not know a flag ends the
+# process, so they are set only for the version of JAX in the lock.
 QUICK, KNOWN_TO = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1", "0.10."
+# Settings of JAX that decide numbers. Each can also be set by an environment variable, such as
+# JAX_THREEFRY_PARTITIONABLE, which would silently give other numbers from the same seed.
+NUMERIC_SETTINGS = {
+    "jax_enable_x64": True,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_threefry_partitionable": True,
+    "jax_random_seed_offset": 0,
+    "jax_default_matmul_precision": None,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_numpy_rank_promotion": "allow",
+}
 
 
 def float64() -> None:
-    """What every computation of this book runs in; `begin` calls it.
+    """Open the context of every computation of this book: double precision, fixed random numbers, quick compilation.
 
-    Most of the time goes into compiling, so it is done quickly, and compiled programs are kept where the builder offers
-    a place, unless the reader has named one: a run with another seed compiles nothing. A program that cannot be read is
-    compiled again.
+    `companion.begin` calls this function. Compiled programs are cached where the builder offers a folder, unless the
+    reader has chosen one, so that a run with another seed compiles nothing. A program that cannot be read is compiled
+    again.
     """
     import jax
 
     from companion.project.paths import CACHE
 
-    jax.config.update("jax_enable_x64", True)
+    for name, value in NUMERIC_SETTINGS.items():
+        jax.config.update(name, value)
     compile_quickly()
     offered = os.environ.get(CACHE)
     if offered and jax.config.jax_compilation_cache_dir is None:
@@ -29,7 +41,7 @@ def float64() -> None:
 
 
 def compile_quickly() -> None:
-    """Ask the compiler for less from now on, unless the reader has set `XLA_FLAGS` or a program was compiled before."""
+    """Compile with the flags `QUICK` from now on, unless `XLA_FLAGS` is set or a program was compiled before."""
     import jaxlib
 
     if jaxlib.__version__.startswith(KNOWN_TO):
@@ -37,7 +49,9 @@ def compile_quickly() -> None:
 
 
 def device() -> str:
-    """What computes, in words."""
+    """Return the name of the device that computes, and the compiler flags that the reader has set."""
     import jax
 
-    return f"{jax.default_backend()}: {jax.devices()[0].device_kind}"
+    flags = os.environ.get("XLA_FLAGS", QUICK)
+    name = f"{jax.default_backend()}: {jax.devices()[0].device_kind}"
+    return name if flags == QUICK else f"{name}, XLA_FLAGS={flags}"

@@ -125,7 +125,7 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
       query: z, shape (q,).
 
     Returns:
-      The limit, a covariance of shape (e, e).
+      The limit, a covariance of shape (e, e). An entry that is too large for its type is ±inf.
 
     Raises:
       ValueError: if shapes do not fit, or Λ(2ξ) is not finite. Inside `jit` the latter is a runtime error.
@@ -134,8 +134,10 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
     """
     tilt = tilt_of(params, measure, query)
     shift = tilted_mean(measure, 2 * tilt) - tilted_mean(measure, tilt)
-    cov = _mean_square_weight(measure, tilt) * (tilted_cov(measure, 2 * tilt) + jnp.outer(shift, shift))
-    return params.value @ cov @ params.value.T
+    cov = params.value @ (tilted_cov(measure, 2 * tilt) + jnp.outer(shift, shift)) @ params.value.T
+    scale = _mean_square_weight(measure, tilt)
+    zero = jnp.isinf(scale) & (cov == 0)  # an entry that is 0 stays 0 where the scale overflows
+    return jnp.where(zero, 0.0, cov * jnp.where(zero, 1.0, scale))
 
 
 def mean_square_weight(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
@@ -161,7 +163,9 @@ def mean_square_weight(params: Attention, measure: Measure, query: Float[Array, 
 
 
 def _mean_square_weight(measure: Measure, tilt: Float[Array, " d"]) -> Float[Array, ""]:
-    return jnp.exp(measure.log_mgf(2 * tilt) - 2 * measure.log_mgf(tilt))
+    double = measure.log_mgf(2 * tilt)
+    single = jnp.where(jnp.isinf(double), 0.0, measure.log_mgf(tilt))  # infinite only where `double` is
+    return jnp.exp(double - 2 * single)
 
 
 def stream_attend(

@@ -534,7 +534,7 @@ def isotropic_error(table: RadialTable, operator_norm: float, dimension: int) ->
       above. NaN at all lengths where the nodes miss the total probability of τ by 1e-6, and at those where the last
       twentieth of the range of τ contributes more than 1e-6 of the mean.
 
-    Source: derived here, see book/output_concentration.
+    Source: derived here, see book/concentration.
     """
     mass = _radial_mass(table, operator_norm, dimension)
     terms = mass[:, None] * (table.score_error + (dimension - 1) * table.participation)
@@ -569,7 +569,7 @@ def sample_isotropic(
     Returns:
       The samples, shape (prompts, dimensions, lengths).
 
-    Source: derived here, see book/output_concentration. Transformations: none.
+    Source: derived here, see book/concentration. Transformations: none.
     """
     masses = jnp.asarray([_radial_mass(table, operator_norm, d) for d in dimensions])
     others, tau = jnp.asarray(dimensions) - 1, jnp.asarray(table.tau)

@@ -273,7 +273,7 @@ def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
     """Return the exponent β in `E‖T[μ̂_L] - T[μ]‖²_{L²(ν)} = L^{-β + o(1)}` for Gaussian tokens and queries.
 
     β = 1 for H² ≤ ½ and (√(1 + 4/H²) - 1)/2 beyond: the inverse golden ratio at H = 1, about 1/H² for large H. For H² <
-    ½ this is a theorem, and L times the error has a finite limit (derived here, see book/output_concentration). For H²
+    ½ this is a theorem, and L times the error has a finite limit (derived here, see book/concentration). For H²
     ≥ ½ it is a heuristic, which agrees with the exact theory (derived here, see book/sharp_rates).
 
     Args:

@@ -128,6 +128,24 @@ def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
     return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
 
 
+def constant_covariance_root(cov: Float[Array, "d d"]) -> np.ndarray:
+    """Return `covariance_root(cov)` as a NumPy array, also while a function is traced that holds `cov` as a constant.
+
+    Args:
+      cov: a covariance, shape (d, d), not traced.
+
+    Returns:
+      R, shape (d, d), with `R Rᵀ = cov`.
+
+    Raises:
+      jax.errors.TracerArrayConversionError: if `cov` is traced.
+
+    Transformations: none.
+    """
+    with jax.ensure_compile_time_eval():
+        return np.asarray(covariance_root(cov))
+
+
 class GaussianMixture(Measure):
     """The mixture `Σ_k π_k N(m_k, Γ_k)`: attention becomes affine functions of the query, weighted by a softmax.
 

@@ -209,14 +209,14 @@ MUTATIONS = (
         "chapters/risk_and_parameters/isotropic_heads.py",
         "norm / dimension**0.5, gain, float(np.exp(search.fun))",
         "norm / dimension**0.5, dimension**0.5 / norm, float(np.exp(search.fun))",
-        ("tests/chapters/test_risk_and_parameters.py::test_a_price_is_that_of_the_head_it_is_told_with",),
+        ("tests/chapters/test_risk_and_parameters.py::test_the_price_is_that_of_the_returned_head",),
     ),
     Mutation(
         "price-on-the-valley",
         "chapters/risk_and_parameters/isotropic_heads.py",
         "isotropic_blocks(dimension, norm, gain)",
         "isotropic_blocks(dimension, norm, dimension**0.5 / norm)",
-        ("tests/chapters/test_risk_and_parameters.py::test_a_price_is_that_of_the_head_it_is_told_with",),
+        ("tests/chapters/test_risk_and_parameters.py::test_the_price_is_that_of_the_returned_head",),
     ),
     Mutation(
         "risk-at-the-gain-nearby",
@@ -228,7 +228,7 @@ MUTATIONS = (
     Mutation(
         "one-head-at-the-gain-of-infinite-prompts",
         "chapters/risk_and_parameters/opposite_heads.py",
-        "gains = (answers @ self.targets) / np.sum(answers**2, axis=1)",
+        "gains = (outputs @ self.targets) / np.sum(outputs**2, axis=1)",
         "gains = 1 / self.tilts",
         ("tests/chapters/test_risk_and_parameters.py::test_one_head_is_compared_at_its_best_gain",),
     ),
@@ -239,6 +239,20 @@ MUTATIONS = (
         "near=1.1 / tilt",
         ("tests/chapters/test_risk_and_parameters.py::test_one_head_is_compared_at_its_best_gain",),
         equal="the risk is quadratic in the gain, so that its computed minimum does not depend on the starting point",
+    ),
+    Mutation(
+        "quartic-term-of-opposite-keys",
+        "chapters/opposite_heads/exact_risks.py",
+        "quadratic * (d + 4) * (d + 3 + ratio) / 24",
+        "quadratic * (d + 4) * (d + 2 + ratio) / 24",
+        ("tests/chapters/test_opposite_heads.py::test_the_limit_curve_has_its_minimum_at_the_limit_of_the_best_key",),
+    ),
+    Mutation(
+        "odd-part-for-the-even-part",
+        "chapters/opposite_heads/prices.py",
+        "jax.nn.softmax(scores) + jax.nn.softmax(-scores)",
+        "jax.nn.softmax(scores) - jax.nn.softmax(-scores)",
+        ("tests/chapters/test_opposite_heads.py::test_the_even_part_is_half_the_sum_of_the_outputs_at_both_queries",),
     ),
     Mutation(
         "least-noise-of-prompts",

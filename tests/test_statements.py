@@ -1,5 +1,6 @@
 """The list of the papers' statements is complete, and agrees with boxes, figures and claims."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -57,14 +58,19 @@ def test_the_box_on_freezing_cites_the_random_energy_argument_for_attention(stat
     assert "Do25" in statements.cited_by("hay-freezes")
 
 
+# A proof that follows directly, on the page or folded.
+PROOF = re.compile(r"\s*(?:````\{dropdown\}[^\n]*\n)?```\{prf:proof\}\n(.*?)\n```\n", re.DOTALL)
+
+
 @pytest.mark.parametrize("label", ["mean-fluctuation", "score-error-bound", "four-constants", "optimal-transport"])
 def test_statements_that_other_pages_use_have_a_proof(label):
     """The proofs of the averaged rate and of the best factor use the first two boxes, and claims use the others."""
     (box,) = [box for box in boxes(PROJECT) if box.label == label]
     assert box.kind in {"theorem", "lemma", "proposition", "remark"}
-    after = prose(PROJECT.notebook(box.page)).split(f":label: {label}\n")[1].split("```")[1:]
-    assert after[1].startswith("{prf:proof}")
-    assert len(after[1]) > 300
+    after = prose(PROJECT.notebook(box.page)).split(f":label: {label}\n")[1].partition("\n```\n")[2]
+    proof = PROOF.match(after)
+    assert proof
+    assert len(proof[1]) > 300
 
 
 def test_the_proof_of_the_best_factor_names_the_bound_that_it_needs():

@@ -14,16 +14,8 @@ CLOSING = ["In short", "Limits", "Sources", "Try it"]
 COLLECTIONS = {"laboratory"}
 # Chapters that do not follow the template yet.
 NOT_YET = {
-    "risk_and_parameters",
-    "exact_finite_prompt",
-    "sharp_rates",
-    "icl_infinite",
-    "icl_finite",
     "published_experiment",
     "trajectory_stability",
-    "softmax_advantage",
-    "needle_in_a_long_prompt",
-    "finite_samples",
     "message_passing",
     "single_location_training",
 }

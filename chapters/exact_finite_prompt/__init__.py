@@ -1,1 +1,1 @@
-"""What a finite Gaussian prompt does, exactly: its mean, its error and its law, at any length."""
+"""Chapter exact_finite_prompt: exact mean output, error and output distribution of a finite Gaussian prompt."""

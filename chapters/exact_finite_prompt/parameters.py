@@ -1,4 +1,4 @@
-"""What `exact_finite_prompt` can be rerun with."""
+"""Parameters of the notebook `exact_finite_prompt`."""
 
 from typing import Annotated
 
@@ -7,35 +7,37 @@ from pydantic import AfterValidator, Field, model_validator
 import companion
 from companion.project.parameters import each_once
 
-# So many prompts a length have a mean that is near normal, and a standard error worth its name.
+# With this many prompts per length, means are nearly normal and standard errors are reliable.
 FEWEST_PROMPTS = 100
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Everything random is drawn from it.")]
-    plane_taus: Annotated[int, Field(ge=6, le=200, description="Query sizes across the plane, from 0 to 12.")]
-    plane_lengths: Annotated[int, Field(ge=6, le=200, description="Lengths up the plane, from ln L = 0 to 80.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    plane_taus: Annotated[int, Field(ge=6, le=200, description="Number of query sizes in the plane, from 0 to 12.")]
+    plane_lengths: Annotated[
+        int, Field(ge=6, le=200, description="Number of lengths in the plane, from ln L = 0 to 80.")
+    ]
     decades: Annotated[
         list[Annotated[int, Field(ge=1, le=140)]],
-        Field(min_length=2, max_length=8, description="Lengths of the mean answers, as powers of ten."),
-        AfterValidator(each_once(2, "it is the growth with the length that is shown")),
+        Field(min_length=2, max_length=8, description="Lengths for the mean outputs, as powers of ten."),
+        AfterValidator(each_once(2, "the figure shows the growth with the length")),
     ]
     freezing_log_lengths: Annotated[
         list[Annotated[float, Field(ge=2.0, le=330.0)]],
         Field(min_length=2, max_length=8, description="ln L of the freezing curves."),
-        AfterValidator(each_once(2, "it is the approach to a limit that is shown")),
+        AfterValidator(each_once(2, "the figure shows the approach to a limit")),
     ]
     taus: Annotated[
         list[Annotated[float, Field(ge=0.0, le=8.0)]],
         Field(min_length=2, max_length=6, description="Query sizes of the error curves."),
-        AfterValidator(each_once(2, "one of them must be positive to ask for anything")),
+        AfterValidator(each_once(2, "a query of size 0 has no direction, so one must be positive")),
     ]
     lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=10**5)]],
         Field(min_length=2, max_length=12, description="Lengths at which prompts are simulated."),
-        AfterValidator(each_once(2, "errors are followed along the length")),
+        AfterValidator(each_once(2, "the figure shows the error as a function of the length")),
     ]
     tokens: Annotated[int, Field(ge=10**5, le=10**10, description="Tokens drawn at one length and query size.")]
     prompts: Annotated[int, Field(ge=500, le=10**6, description="Most prompts drawn at one length and query size.")]
@@ -44,15 +46,15 @@ class Parameters(companion.Parameters):
 
     @property
     def counts(self) -> dict[int, int]:
-        """How many prompts are simulated of each length: as many as the budget of tokens allows."""
+        """Return the number of prompts per length that the budget of tokens allows, at most `prompts`."""
         return {length: min(self.prompts, -(-self.tokens // length)) for length in self.lengths}
 
     @model_validator(mode="after")
     def prompts_for_every_length(self) -> "Parameters":
-        """The budget of tokens must leave some of the longest prompts."""
+        """Check that the budget of tokens allows enough of the longest prompts."""
         if self.tokens < FEWEST_PROMPTS * max(self.lengths):
             raise ValueError(
-                f"`tokens` must be at least {FEWEST_PROMPTS} times the largest of `lengths`, because means over that "
-                "many prompts are compared with the exact ones"
+                f"`tokens` must be at least {FEWEST_PROMPTS} times the largest of `lengths`, because the comparison "
+                "with the exact theory needs means over that many prompts"
             )
         return self

@@ -1,4 +1,4 @@
-"""Plain Gaussian prompts, token by token: what the exact theory is compared with."""
+"""Plain Gaussian prompts, drawn token by token, for comparison with the exact theory."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,7 +17,7 @@ from lib.measures import Gaussian, empirical
 
 
 class Keys(NamedTuple):
-    """One key a simulation of the chapter."""
+    """One random key per simulation of the chapter."""
 
     prompts: PRNGKeyArray
     samplers: PRNGKeyArray
@@ -25,30 +25,35 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, all from `seed`."""
+    """Return the random keys of the chapter, all derived from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def query_ray() -> QueryRay:
-    """One head on three-dimensional Gaussian tokens: nothing symmetric, nothing centred; U is not square."""
+    """Return a head and three-dimensional Gaussian tokens without symmetry: tokens have a mean and U is not square."""
     params = Attention([[0.8, -0.3], [0.1, 0.6], [0.4, 0.5]], [[1.0, 0.4, -0.2], [-0.3, 0.9, 0.5]])
     gaussian = Gaussian([0.4, -0.2, 0.1], [[0.9, 0.3, 0.1], [0.3, 1.1, -0.4], [0.1, -0.4, 0.7]])
     return QueryRay.through(params, gaussian, jnp.asarray([1.0, 0.7]))
 
 
-# Outputs of simulated prompts, by their length.
-ByLength = Mapping[int, Float[np.ndarray, "prompts taus e"]]
+# Outputs of simulated prompts by prompt length.
+OutputsByLength = Mapping[int, Float[np.ndarray, "prompts taus e"]]
 
 
-def simulate_lengths(ray: QueryRay, taus: list[float], counts: Mapping[int, int], *, key: PRNGKeyArray) -> ByLength:
-    """By length: outputs of that many plain prompts as `counts` says, each asked one query of each size."""
-    return {length: simulate(ray, taus, length, count, key=jr.fold_in(key, length)) for length, count in counts.items()}
+def simulate_by_length(
+    ray: QueryRay, taus: list[float], counts: Mapping[int, int], *, key: PRNGKeyArray
+) -> OutputsByLength:
+    """Return the outputs of `counts[length]` plain prompts of each length, for one query of each size."""
+    return {
+        length: simulate_prompts(ray, taus, length, count, key=jr.fold_in(key, length))
+        for length, count in counts.items()
+    }
 
 
-def simulate(
+def simulate_prompts(
     ray: QueryRay, taus: list[float], length: int, prompts: int, *, key: PRNGKeyArray
 ) -> Float[np.ndarray, "prompts taus e"]:
-    """Outputs of plain prompts; every prompt is asked one query of each size."""
+    """Return the outputs of plain prompts, for one query of each size per prompt."""
 
     def one_prompt(index):
         prompt = empirical(ray.gaussian, length, key=jr.fold_in(key, index))

@@ -1,4 +1,4 @@
-"""The two functions over the plane, and two checks of the quadrature behind them."""
+"""Participation and score error over the plane of (τ, ln L), and two checks of their quadrature."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from lib.finite_prompt import LARGEST_LOG_LENGTH, LARGEST_TAU, quadrature_error, score_statistics
 from lib.partition import Resolution, levels, log_survival, log_tilted
 
-# Where the accuracy of the quadrature is asked for.
+# Number of random points at which the accuracy of the quadrature is measured.
 PROBES = 24
 
 
@@ -27,7 +27,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class WeightSums:
-    """What participation and the pairs of weights add up to, with P itself and with its form for long prompts."""
+    """Sums of participation and the pairs of weights, with the exact P and with its form for long prompts."""
 
     exact: Float[np.ndarray, " points"]
     long: Float[np.ndarray, " points"]
@@ -35,23 +35,21 @@ class WeightSums:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Relative errors at random points: the one that the quadrature reports, and with nodes half as dense."""
+    """Relative errors at random points: the estimate of the quadrature, and the error with half as many nodes."""
 
     reported: Float[np.ndarray, " probes"]
     coarse: Float[np.ndarray, " probes"]
 
 
-def evaluate(taus: int, lengths: int) -> Plane:
-    """Participation and score error on a rectangular grid of (τ, ln L)."""
+def compute_plane(taus: int, lengths: int) -> Plane:
+    """Return participation and score error on a rectangular grid of (τ, ln L)."""
     tau, log_length = np.meshgrid(np.linspace(0.0, 12.0, taus), np.linspace(0.0, 80.0, lengths))
-    found = score_statistics(tau**2, log_length)
-    return Plane(
-        tau.ravel(), log_length.ravel(), *(np.ravel(each) for each in (found.participation, found.score_error))
-    )
+    statistics = score_statistics(tau**2, log_length)
+    return Plane(tau.ravel(), log_length.ravel(), np.ravel(statistics.participation), np.ravel(statistics.score_error))
 
 
-def add_weights(plane: Plane) -> WeightSums:
-    """`1 = E (Σp)² = P + L (L - 1) E p_1 p_2`, the pairs by an integral of their own."""
+def compute_weight_sums(plane: Plane) -> WeightSums:
+    """Return `P + L (L - 1) E p_1 p_2`, which equals `E (Σp)² = 1`; a separate integral gives the pairs."""
     pairs = np.asarray(_pairs(jnp.asarray(plane.tau), jnp.asarray(plane.log_length)))
     long = np.exp(np.minimum(plane.tau**2 - plane.log_length, 0.0))
     return WeightSums(plane.participation + pairs, long + pairs)
@@ -59,7 +57,7 @@ def add_weights(plane: Plane) -> WeightSums:
 
 @jax.jit
 def _pairs(taus: Float[Array, " n"], log_lengths: Float[Array, " n"]) -> Float[Array, " n"]:
-    """`L (L - 1) ∫ E[e^u exp(-e^u)]² φ^{L-2} dy`: the weight that pairs of different tokens carry."""
+    """Return `L (L - 1) ∫ E[e^u exp(-e^u)]² φ^{L-2} dy`, the mean product of weights over pairs of tokens."""
 
     def one(point):
         tau, log_length = jnp.maximum(point[0], 1e-6), point[1]
@@ -72,7 +70,7 @@ def _pairs(taus: Float[Array, " n"], log_lengths: Float[Array, " n"]) -> Float[A
 
 
 def probe_quadrature(*, key: PRNGKeyArray) -> Accuracy:
-    """The error the quadrature reports, at random points of the whole guaranteed domain."""
+    """Return the error estimate of the quadrature at random points of the whole guaranteed domain."""
     tau_key, length_key = jr.split(key)
     taus = jr.uniform(tau_key, (PROBES,), minval=0.1, maxval=LARGEST_TAU)
     log_lengths = jr.uniform(length_key, (PROBES,), minval=0.1, maxval=LARGEST_LOG_LENGTH)
@@ -82,7 +80,7 @@ def probe_quadrature(*, key: PRNGKeyArray) -> Accuracy:
 
 @jax.jit
 def _coarse_error(taus: Float[Array, " n"], log_lengths: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Relative error of the participation's normalisation with half the nodes."""
+    """Return the relative error of the sum of the weights with half as many nodes."""
     coarse = Resolution(levels=96, step=0.5)
 
     def one(point):

@@ -1,1 +1,1 @@
-"""What n prompts are worth to a trained head: replica theory, training runs, and the best that anybody could do."""
+"""The value of n prompts to a trained head: replica theory, training runs, and the Bayes-optimal estimator."""

@@ -1,4 +1,4 @@
-"""What theory says at n = αD prompts: of trained heads, in words of which a simulation has its own, and of the best."""
+"""Predictions at n = αD prompts: replica fixed points of trained heads, and the Bayes-optimal estimator."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, SMALLEST_RIDGE, SNR, task
+from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, SMALLEST_RIDGE, SNR, chapter_task
 from lib.single_location import (
     Activation,
     LocationTask,
@@ -19,12 +19,12 @@ from lib.single_location import (
     replica,
 )
 
-# A sample ratio that is as good as infinite.
+# A sample ratio at which risks are practically those of infinitely many prompts.
 MANY = 1e6
-# Sample ratios far beyond the curves, where a head is near what it can reach; ridges stay those of the last one.
+# Sample ratios far beyond the curves, where a head is near its best risk; the ridges are those of the last tracked one.
 FAR = (100.0, 1000.0)
-# What the key ridge of softmax is multiplied by, at a sample ratio where the best one is at its floor and at one where
-# it is above.
+# Factor of the key ridge of softmax, a sample ratio at which the best ridge is at its lower bound, and one at which it
+# is above.
 LOWERED, AT_FLOOR, ABOVE_FLOOR = 0.5, 4.0, 0.5
 QUANTITIES = ("risk", "m_k", "q_k", "m_v", "q_v", "train_loss")
 
@@ -32,7 +32,7 @@ QUANTITIES = ("risk", "m_k", "q_k", "m_v", "q_v", "train_loss")
 class Measured(NamedTuple):
     """A number, and its standard error: of the quasi-random average, or over runs.
 
-    `converged` is False for the last step of an iteration that found no fixed point.
+    `converged` is False if the iteration found no fixed point and this is its last step.
     """
 
     value: float
@@ -41,17 +41,17 @@ class Measured(NamedTuple):
 
     @property
     def known(self) -> float:
-        """The value, NaN where there is no fixed point: no claim about it holds."""
+        """The value, or NaN without a fixed point, so that no claim about it holds."""
         return self.value if self.converged else np.nan
 
 
-# By head and sample ratio, the `QUANTITIES` by name: of the replica fixed point, or of training runs at D → ∞.
+# The `QUANTITIES` by head, sample ratio and name: of the replica fixed point, or of training runs at D → ∞.
 Trained = Mapping[tuple[str, float], Mapping[str, Measured]]
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What curves are held against: the Bayes-optimal risk by ratio and at `MANY`, heads at n = ∞ and at `FAR`."""
+    """References of the curves: the Bayes-optimal risk by ratio and at `MANY`, and the heads at n = ∞ and at `FAR`."""
 
     optimal: Mapping[float, float]
     end: float
@@ -61,10 +61,11 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Floor:
-    """How the best ridges of softmax stand to the smallest that was allowed.
+    """The best ridges of softmax and their lower bound.
 
-    At how many of `ratios` sample ratios the best one of keys and of values is that smallest; and risks at the best
-    ridges and with the key ridge `LOWERED`, at one ratio where it is the smallest and at one where it is above.
+    `keys` and `values` are the numbers of sample ratios, of `ratios`, at which the best ridge is the lower bound.
+    `at_floor` and `above_floor` are risks at the best ridges and with `LOWERED` times the key ridge, at one sample
+    ratio where the best key ridge is the bound and at one where it is above.
     """
 
     ratios: int
@@ -75,56 +76,60 @@ class Floor:
 
 
 def least_squares_key() -> float:
-    """|k|²/D of the best linear head of all, `ν (1 - 1/L)²`: its weights 1 + χ are least squares on (1, χ*)."""
+    """Return |k|²/D of the best linear head, `ν (1 - 1/L)²`; its weights 1 + χ are least squares on (1, χ*)."""
     return SNR * (1.0 - 1.0 / LENGTH) ** 2
 
 
-def look_below(ridges: pd.DataFrame, *, points: int) -> Floor:
-    """Where the best ridges are at their floor, and what the same equations say of a key ridge below it."""
-    mine = ridges[ridges["head"] == "softmax"]
-    keys, values = (int((mine[column] <= SMALLEST_RIDGE).sum()) for column in ("ridge_k", "ridge_v"))
+def solve_below_floor(ridges: pd.DataFrame, *, points: int) -> Floor:
+    """Return how often the best ridges are at their lower bound, and predicted risks at a key ridge below it."""
+    softmax_ridges = ridges[ridges["head"] == "softmax"]
+    keys, values = (int((softmax_ridges[column] <= SMALLEST_RIDGE).sum()) for column in ("ridge_k", "ridge_v"))
 
     def both(alpha):
         ridge_k, ridge_v = ridge_at(ridges, "softmax", alpha)
         pairs = ((ridge_k, ridge_v), (LOWERED * ridge_k, ridge_v))
-        first, second = (quantities_of(predict(HEADS["softmax"], alpha, pair, points=points))["risk"] for pair in pairs)
+        first, second = (
+            quantities_of(solve_fixed_point(HEADS["softmax"], alpha, pair, points=points))["risk"] for pair in pairs
+        )
         return first, second
 
-    return Floor(len(mine), keys, values, both(AT_FLOOR), both(ABOVE_FLOOR))
+    return Floor(len(softmax_ridges), keys, values, both(AT_FLOOR), both(ABOVE_FLOOR))
 
 
-def follow(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Trained:
-    """Replica predictions of both heads along sample ratios, at the best ridges there."""
+def solve_curves(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Trained:
+    """Return replica predictions of both heads along sample ratios, at their best ridges."""
     return {
-        (name, alpha): quantities_of(predict(activation, alpha, ridge_at(ridges, name, alpha), points=points))
+        (name, alpha): quantities_of(solve_fixed_point(activation, alpha, ridge_at(ridges, name, alpha), points=points))
         for name, activation in HEADS.items()
         for alpha in alphas
     }
 
 
 def ridge_at(ridges: pd.DataFrame, name: str, alpha: float) -> tuple[float, float]:
-    """Best ridges between the tracked sample ratios, by straight lines in logarithms."""
-    mine = ridges.loc[ridges["head"] == name]
+    """Return best ridges, interpolated linearly in logarithms between the tracked sample ratios."""
+    tracked_ridges = ridges.loc[ridges["head"] == name]
 
     def between(column):
-        return float(np.exp(np.interp(np.log(alpha), np.log(mine["alpha"]), np.log(mine[column]))).round(3))
+        return float(
+            np.exp(np.interp(np.log(alpha), np.log(tracked_ridges["alpha"]), np.log(tracked_ridges[column]))).round(3)
+        )
 
     return between("ridge_k"), between("ridge_v")
 
 
-def predict(
-    activation: Activation, alpha: float, ridge: tuple[float, float], *, points: int, scene: LocationTask | None = None
+def solve_fixed_point(
+    activation: Activation, alpha: float, ridge: tuple[float, float], *, points: int, task: LocationTask | None = None
 ) -> Replica:
-    """The replica fixed point of the chapter's task, or of `scene`."""
+    """Return the replica fixed point of `task` (default: the chapter's task)."""
     ridge_k, ridge_v = ridge
-    scene = task() if scene is None else scene
+    task = chapter_task() if task is None else task
     return replica(
-        scene, activation, noise_std=NOISE_STD, alpha=alpha, ridge=(float(ridge_k), float(ridge_v)), points=points
+        task, activation, noise_std=NOISE_STD, alpha=alpha, ridge=(float(ridge_k), float(ridge_v)), points=points
     )
 
 
 def quantities_of(fixed: Replica) -> dict[str, Measured]:
-    """The quantities that a simulation can measure too, and their errors."""
+    """Return the quantities that a simulation can measure too, with their errors."""
     values = {"risk": fixed.risk, **vars(fixed.overlaps), "train_loss": fixed.train_loss}
     errors = {"risk": fixed.std_error, **vars(fixed.overlaps_std_error), "train_loss": fixed.train_loss_std_error}
     converged = bool(fixed.converged)
@@ -132,12 +137,12 @@ def quantities_of(fixed: Replica) -> dict[str, Measured]:
 
 
 def bayes_optimal(alphas: Iterable[float]) -> dict[float, float]:
-    """By sample ratio: the risk of the Bayes-optimal estimator."""
-    return {alpha: float(bayes_optimal_risk(task(), noise_std=NOISE_STD, alpha=alpha)) for alpha in alphas}
+    """Return the risk of the Bayes-optimal estimator by sample ratio."""
+    return {alpha: float(bayes_optimal_risk(chapter_task(), noise_std=NOISE_STD, alpha=alpha)) for alpha in alphas}
 
 
-def find_bounds(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Bounds:
-    """The Bayes-optimal curve and its end, the population risks of both heads, and their replicas on the way there."""
-    heads = {"softmax": float(bayes_risk(task())), "linear": float(best_risk(task(), linear))}
-    far = follow(FAR, ridges, points=points)
+def solve_bounds(alphas: Iterable[float], ridges: pd.DataFrame, *, points: int) -> Bounds:
+    """Return the Bayes-optimal curve and its limit, the best risks of both heads, and their risks at `FAR`."""
+    heads = {"softmax": float(bayes_risk(chapter_task())), "linear": float(best_risk(chapter_task(), linear))}
+    far = solve_curves(FAR, ridges, points=points)
     return Bounds(bayes_optimal(alphas), bayes_optimal([MANY])[MANY], heads, far)

@@ -1,6 +1,6 @@
-"""Fitting a head to n = αD prompts: the chapter's task and heads, and training runs, done here or tracked beside it.
+"""The chapter's task and heads, and training runs on n = αD prompts.
 
-Training runs take minutes, so they are tracked in `data/`; `data/make.py` writes them anew.
+Training runs take minutes, so they are tracked in `data/`; `data/make.py` recomputes them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ from lib.single_location import (
 DATA = Path(__file__).resolve().parent / "data"
 HEADS: Mapping[str, Activation] = {"softmax": softmax, "linear": linear}
 STARTS: Mapping[str, Start] = {"informed": informed, "uninformed": uninformed}
-# The task of the whole chapter, and the noise on its answers.
+# Length and signal strength of the chapter's task, and the noise on its labels.
 LENGTH, SNR, NOISE_STD = 3, 4.0, 0.3
 # Dimensions of the tracked runs, with the number of runs at each sample ratio.
 RUNS = {200: 16, 400: 8, 800: 4}
-# Where the replica is trusted; best ridges are looked for from here on.
+# Lower bound of the best ridges, because the replica equations are not reliable below.
 SMALLEST_RIDGE = 0.3
 # A seed that no tracked run has.
 OTHER_SEED = 999
@@ -38,20 +38,20 @@ OTHER_SEED = 999
 
 @dataclass(frozen=True)
 class Rerun:
-    """The risk of one tracked training run, of the same run done again, and of one on other prompts."""
+    """The risk of one tracked training run, of the same run repeated, and of one on other prompts."""
 
     tracked: float
     again: float
     other: float
 
 
-def task() -> Spiked:
-    """One token of three carries the answer, its score raised by two standard deviations."""
+def chapter_task() -> Spiked:
+    """Return the chapter's task: one of three tokens is relevant, with a score raised by two standard deviations."""
     return Spiked(LENGTH, SNR)
 
 
 def tracked(name: str) -> pd.DataFrame:
-    """A table of `data/`, whose README says what its rows are."""
+    """Return a table of `data/`; its README describes the rows."""
     return pd.read_csv(DATA / f"{name}.csv")
 
 
@@ -63,20 +63,20 @@ def train(
     ridge: tuple[float, float],
     dimension: int,
     seeds: Sequence[int],
-    scene: LocationTask | None = None,
+    task: LocationTask | None = None,
     trainer: Trainer | None = None,
 ) -> ErmResult:
-    """One training run a seed, stacked; the key of a run is its seed folded with its dimension.
+    """Return one training run per seed, stacked; the key of a run is its seed folded with its dimension.
 
-    On the chapter's task, or on `scene`; by L-BFGS, or by `trainer`.
+    `task` is the chapter's task by default, and `trainer` is L-BFGS.
     """
-    how = {"alpha": alpha, "ridge": ridge, "start": STARTS[start], "trainer": trainer}
-    scene = task() if scene is None else scene
-    return simulate_seeds(scene, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **how)
+    options = {"alpha": alpha, "ridge": ridge, "start": STARTS[start], "trainer": trainer}
+    task = chapter_task() if task is None else task
+    return simulate_seeds(task, HEADS[name], dimension=dimension, seeds=seeds, noise_std=NOISE_STD, **options)
 
 
-def train_again(runs: pd.DataFrame) -> Rerun:
-    """One tracked training run, done again, and its twin on other prompts."""
+def retrain_first_run(runs: pd.DataFrame) -> Rerun:
+    """Repeat one tracked training run, and train once more on other prompts."""
     row = runs[(runs["head"] == "softmax") & (runs["dimension"] == min(RUNS))].iloc[0]
     ridge = (float(row["ridge_k"]), float(row["ridge_v"]))
     setting = {"alpha": float(row["alpha"]), "ridge": ridge, "dimension": int(row["dimension"])}

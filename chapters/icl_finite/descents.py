@@ -1,6 +1,6 @@
-"""Stochastic gradient descent on fresh prompts, beside gradient descent on the exact risk.
+"""Stochastic gradient descent on new prompts, and gradient descent on the exact risk.
 
-The exact descent moves two numbers, ‖A‖_F and b; the stochastic one moves all of A.
+The exact descent changes two numbers, ‖A‖_F and b; the stochastic descent changes all entries of A.
 """
 
 from dataclasses import dataclass
@@ -17,27 +17,29 @@ from chapters.icl_finite.exact_flows import INFINITE, IsotropicProblem, stacked_
 from lib.flow import sgd
 from lib.icl import balanced_start, block_head, collapsed, plain, prompt_loss
 
-# Largest and smallest batch: the noise of a step moves the mean over seeds as well, by order step/batch.
+# Largest and smallest batch; the noise of a step also changes the mean over seeds, by order step/batch.
 LARGEST_BATCH, SMALLEST_BATCH = 128, 8
+# Factor of the steps of the alternative descent.
 LONGER = 1.2
+# Ways to draw prompts, by name.
 SAMPLINGS = {"collapsed": collapsed, "plain": plain}
 
 
 class Keys(NamedTuple):
-    """For all prompts of the stochastic descents; and for the covariance and the starts of the random flows."""
+    """Random keys of the prompts of the stochastic descents and of the covariance and starts of the random flows."""
 
     prompts: PRNGKeyArray
     starts: PRNGKeyArray
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, from `seed`."""
+    """Return the random keys of the chapter, all derived from `seed`."""
     return Keys(*jr.split(jr.key(seed)))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long descents are, how they are averaged, and what they may cost."""
+    """Settings of the descents: step size, number of steps, steps per recorded point, seeds, tokens per step."""
 
     step: float
     steps: int
@@ -46,17 +48,17 @@ class Plan:
     tokens: int
 
     def batch(self, length: int) -> int:
-        """Prompts a step and seed."""
+        """Return the number of prompts per step and seed."""
         return int(np.clip(self.tokens // (length * self.seeds), SMALLEST_BATCH, LARGEST_BATCH))
 
     @property
     def gain_times(self) -> Float[np.ndarray, " rows"]:
-        """Ends of the windows of steps."""
+        """Return the ends of the windows of steps."""
         return self.every * self.step * np.arange(1, self.steps // self.every + 1)
 
     @property
     def loss_times(self) -> Float[np.ndarray, " rows"]:
-        """Their middles: a step's loss is that before the step."""
+        """Return the middles of the windows; the loss of a step is the loss before the step."""
         return self.gain_times - self.step * (self.every + 1) / 2
 
 
@@ -64,7 +66,7 @@ class Plan:
 class ExactDescent:
     """Gradient descent on an exact risk: mean risk over each window of steps, and gain at its end.
 
-    In the mean over prompts a stochastic step is a step of this, not of the flow: they differ by order `step`.
+    The mean of a stochastic step over prompts is a step of this descent; the flow differs from it by order `step`.
     """
 
     loss: Float[np.ndarray, " rows"]
@@ -74,15 +76,15 @@ class ExactDescent:
 def exact_descents(
     problem: IsotropicProblem, log_lengths: list[float], plan: Plan, steps: tuple[float, ...]
 ) -> list[list[ExactDescent]]:
-    """For each step a list of descents, one a length; together, under one compilation."""
+    """Return, for each step, one descent per length, all in one compiled program."""
 
     def descent(step, scores):
-        def move(params, _):
+        def update(params, _):
             risk, slope = jax.value_and_grad(problem.risk)(params, scores)
             params = jax.tree.map(lambda value, slope: value - step * slope, params, slope)
             return params, (risk, params.gain)
 
-        return jax.lax.scan(move, problem.start, length=plan.steps)[1]
+        return jax.lax.scan(update, problem.start, length=plan.steps)[1]
 
     all_lengths = jax.vmap(descent, (None, 0))
     risks, gains = jax.jit(jax.vmap(all_lengths, (0, None)))(jnp.asarray(steps), stacked_tables(log_lengths))
@@ -94,9 +96,17 @@ def exact_descents(
 
 @dataclass(frozen=True)
 class StochasticDescents:
-    """Stochastic descents at one length, a row a seed, beside the exact descent they should follow in the mean.
+    """Stochastic descents at one length, with one row per seed, and three exact descents.
 
-    And beside two that they should not: that of the infinite prompt, and one of longer steps.
+    Attributes:
+      sampling: the way the prompts are drawn.
+      length: prompt length.
+      plan: settings of the descents.
+      loss: mean loss over each window of steps.
+      gain: gain at the end of each window.
+      exact: exact descent at the same length, which the stochastic descents should follow on average.
+      infinite: exact descent of the infinite prompt.
+      longer_steps: exact descent at the same length with longer steps.
     """
 
     sampling: str
@@ -106,33 +116,33 @@ class StochasticDescents:
     gain: Float[np.ndarray, "seeds rows"]
     exact: ExactDescent
     infinite: ExactDescent
-    hasty: ExactDescent
+    longer_steps: ExactDescent
 
     @property
     def end(self) -> Float[np.ndarray, " seeds"]:
-        """Losses of the last window of steps."""
+        """Return the losses of the last window of steps."""
         return self.loss[:, -1]
 
 
-def trained(
-    problem: IsotropicProblem, chosen: list[tuple[str, int]], plan: Plan, *, key: PRNGKeyArray
+def train_descents(
+    problem: IsotropicProblem, settings: list[tuple[str, int]], plan: Plan, *, key: PRNGKeyArray
 ) -> list[StochasticDescents]:
-    """Descents for each (sampling, length)."""
-    ells = [float(np.log(length)) for _, length in chosen]
-    usual, longer = exact_descents(problem, [*ells, INFINITE], plan, (plan.step, LONGER * plan.step))
-    *usual, infinite = usual
+    """Return stochastic descents for each pair (sampling, length), with their exact descents."""
+    ells = [float(np.log(length)) for _, length in settings]
+    same_step, longer_step = exact_descents(problem, [*ells, INFINITE], plan, (plan.step, LONGER * plan.step))
+    *same_step, infinite = same_step
     runs = []
-    for (sampling, length), exact, hasty in zip(chosen, usual, longer, strict=False):
+    for (sampling, length), exact, longer in zip(settings, same_step, longer_step, strict=False):
         run_key = jr.fold_in(jr.fold_in(key, length), sampling == "plain")
-        measured = stochastic(problem, length, sampling, plan, key=run_key)
-        runs.append(StochasticDescents(sampling, length, plan, *measured, exact, infinite, hasty))
+        measured = train_stochastic(problem, length, sampling, plan, key=run_key)
+        runs.append(StochasticDescents(sampling, length, plan, *measured, exact, infinite, longer))
     return runs
 
 
-def stochastic(
+def train_stochastic(
     problem: IsotropicProblem, length: int, sampling: str, plan: Plan, *, key: PRNGKeyArray
 ) -> tuple[Float[np.ndarray, "seeds rows"], Float[np.ndarray, "seeds rows"]]:
-    """Losses and gains of descents on sampled prompts, in float32: the noise of a batch is far above its rounding."""
+    """Return losses and gains of descents on sampled prompts, in float32, whose rounding is far below the noise."""
     start = balanced_start(np.eye(problem.task.dimension), problem.alpha)
     start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
     loss = prompt_loss(problem.task, length, batch=plan.batch(length), head=block_head, sampling=SAMPLINGS[sampling])

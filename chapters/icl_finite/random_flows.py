@@ -1,6 +1,6 @@
 """The exact flow on finite prompts for a covariance that is not isotropic, from random balanced starts.
 
-What Theorem 5.1 of [BB26] speaks of: A is a full matrix here, and nothing is preserved by symmetry.
+This is the setting of Theorem 5.1 of [BB26]: A is a full matrix, and no symmetry is preserved.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.icl_finite.exact_flows import flow
+from chapters.icl_finite.exact_flows import flow_solver
 from lib.icl import (
     Blocks,
     LinearRegression,
@@ -21,32 +21,42 @@ from lib.icl import (
     score_table,
 )
 
-# Share of the theorem's interval for α at which the flows start.
+# Scale α of the starts, as a fraction of the theorem's bound.
 INSIDE = 0.9
-# Times at which training is stopped, whatever the length; and its end, in units of the length.
+# Times at which training is stopped, at every length; and the time of its end in units of the length.
 STOPPED, ENDED = (3.0, 10.0, 30.0), 10.0
-# Nodes of the average over queries: with eight times as many the risks at the end move by 1e-4 of themselves.
+# Nodes of the average over queries; with eight times as many the final risks change by 1e-4 of their values.
 FRAMES, RADII = 8, 20
-# Local error of a flow's steps. Risks are claimed to a thousandth only; but with coarser steps the last bit of a
-# machine chooses other ones, and published risks move in their sixth digit.
+# Relative and absolute tolerance of the steps of a flow. The claims need a thousandth only, but with coarser steps the
+# rounding of a machine changes the chosen steps, and published risks change in their sixth digit.
 RTOL, ATOL = 1e-8, 1e-11
 
 
 @dataclass(frozen=True)
 class RandomFlows:
-    """Risks of the flows at `STOPPED` times and at the end, and, at each length, of what they are compared with."""
+    """Risks of flows from random starts, and the risks with which they are compared.
+
+    Attributes:
+      log_lengths: ln L.
+      stopped: risks at the times `STOPPED`.
+      ended: risks at the end.
+      at_limit: risks of the head where the infinite flow ends.
+      valley_limit: C_Σ/(2L), the least risk in the valley to leading order.
+      linear: risks of the best linear attention.
+    """
 
     log_lengths: Float[np.ndarray, " lengths"]
     stopped: Float[np.ndarray, "starts lengths times"]
     ended: Float[np.ndarray, "starts lengths"]
-    # at the head where the infinite flow ends; by the law of the valley; of the best linear attention
     at_limit: Float[np.ndarray, " lengths"]
-    law: Float[np.ndarray, " lengths"]
+    valley_limit: Float[np.ndarray, " lengths"]
     linear: Float[np.ndarray, " lengths"]
 
 
-def simulate(spectrum: list[float], starts: int, log_lengths: list[float], *, key: PRNGKeyArray) -> RandomFlows:
-    """Σ of the eigenvalues `spectrum` in random axes; Θ with standard normal entries, `starts` times."""
+def solve_random_flows(
+    spectrum: list[float], starts: int, log_lengths: list[float], *, key: PRNGKeyArray
+) -> RandomFlows:
+    """Return flows for a Σ with the eigenvalues `spectrum` in random axes, from `starts` random Θ."""
     axes_key, start_key = jr.split(key)
     d = len(spectrum)
     axes = np.asarray(jr.orthogonal(axes_key, d))
@@ -60,21 +70,21 @@ def simulate(spectrum: list[float], starts: int, log_lengths: list[float], *, ke
 
     log_lengths, limit = np.sort(log_lengths), infinite_limit(task)
     tables = [score_table(float(ell)) for ell in log_lengths]
-    follow = flow(risk, limit, rtol=RTOL, atol=ATOL)
-    risks = np.asarray([_along(follow, balanced_start(theta, alpha), log_lengths, tables) for theta in thetas])
+    solve = flow_solver(risk, limit, rtol=RTOL, atol=ATOL)
+    risks = np.asarray([_risks(solve, balanced_start(theta, alpha), log_lengths, tables) for theta in thetas])
     return RandomFlows(
         log_lengths,
         risks[..., :-1],
         risks[..., -1],
         at_limit=np.asarray([float(risk(limit, table)) for table in tables]),
-        law=sum(spectrum) / d * best_in_the_valley(d)[1] / 2 * np.exp(-log_lengths),
+        valley_limit=sum(spectrum) / d * best_in_the_valley(d)[1] / 2 * np.exp(-log_lengths),
         linear=np.asarray([float(task.linear_attention_risk(np.exp(ell))) for ell in log_lengths]),
     )
 
 
-def _along(follow, start: Blocks, log_lengths, tables) -> Float[np.ndarray, "lengths times"]:
-    """Risks at the times `STOPPED` and at the end, a row a length."""
+def _risks(solve, start: Blocks, log_lengths, tables) -> Float[np.ndarray, "lengths times"]:
+    """Return the risks at the times `STOPPED` and at the end, with one row per length."""
     ends = np.maximum(ENDED * np.exp(log_lengths), 2 * STOPPED[-1])
     return np.asarray(
-        [follow(start, np.asarray([*STOPPED, end]), table)[1] for end, table in zip(ends, tables, strict=True)]
+        [solve(start, np.asarray([*STOPPED, end]), table)[1] for end, table in zip(ends, tables, strict=True)]
     )

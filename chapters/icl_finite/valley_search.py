@@ -1,4 +1,4 @@
-"""What length buys, without following a flow: the risk after infinite time, by search along the valley of heads."""
+"""The risk after infinite time as a function of the length, by search along the valley of heads."""
 
 from typing import NamedTuple
 
@@ -19,12 +19,12 @@ from lib.icl import (
     score_table,
 )
 
-# Where the u of A = uI is searched.
+# Smallest and largest u of A = uI in the search.
 SMALLEST, LARGEST = 0.02, 2.0
 
 
-class Price(NamedTuple):
-    """What one length buys in one dimension: the risk after training to the end, and that at (A*, b*)."""
+class FinalRisk(NamedTuple):
+    """The risk after training to the end, and the risk at (A*, b*), for one dimension and length."""
 
     dimension: int
     log_length: float
@@ -32,19 +32,19 @@ class Price(NamedTuple):
     at_limit: float
 
 
-def dense(log_lengths: list[float], longest: float) -> list[float]:
-    """These ln L, and between the least of them and `longest` as many as make a curve."""
+def dense_log_lengths(log_lengths: list[float], longest: float) -> list[float]:
+    """Return `log_lengths` with further values between the smallest of them and `longest`, for a smooth curve."""
     return sorted({*log_lengths, *np.linspace(min(log_lengths), longest, 14)[1:-1].tolist()})
 
 
-def least_risks(dimensions: list[int], log_lengths: list[float]) -> list[Price]:
-    """Risk after training to the end, and at the limit (A*, b*) of the infinite flow, for Σ = I."""
-    prices = []
+def least_risks(dimensions: list[int], log_lengths: list[float]) -> list[FinalRisk]:
+    """Return the least risks of heads A = uI, and the risks at (A*, b*), for Σ = I."""
+    risks = []
     for d in dimensions:
         task, queries = LinearRegression(np.eye(d)), radial_average(d)
         for log_length in log_lengths:
             scores = score_table(log_length)
-            found = minimize_scalar(
+            result = minimize_scalar(
                 lambda log_u, *fixed: float(_log_risk(log_u, *fixed)),
                 args=(task, scores, queries),
                 bounds=(np.log(SMALLEST), np.log(LARGEST)),
@@ -52,15 +52,15 @@ def least_risks(dimensions: list[int], log_lengths: list[float]) -> list[Price]:
                 options={"xatol": 1e-8},
             )
             at_limit = _risk(task, infinite_limit(task), scores, queries)
-            prices.append(Price(d, log_length, float(np.exp(found.fun)), float(at_limit)))  # pyright: ignore
-    return prices
+            risks.append(FinalRisk(d, log_length, float(np.exp(result.fun)), float(at_limit)))  # pyright: ignore
+    return risks
 
 
 @jax.jit
 def _log_risk(
     log_u: Float[Array, ""], task: LinearRegression, scores: ScoreTable, queries: QueryAverage
 ) -> Float[Array, ""]:
-    """Of A = uI at its best gain, which is near 1/u."""
+    """Return ln of the risk of A = uI at its best gain, which is near 1/u."""
     u = jnp.exp(log_u)
     return jnp.log(best_gain(task, u * jnp.eye(task.dimension), scores, queries, near=1 / u)[1])
 

@@ -1,1 +1,1 @@
-"""In-context regression on infinite prompts: the gradient flow of [BB26, Thm 5.1], its start and its saddles."""
+"""Chapter icl_infinite: the gradient flow of in-context regression on infinite prompts, its starts and its saddles."""

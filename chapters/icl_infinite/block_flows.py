@@ -1,6 +1,6 @@
-"""Gradient flows of the infinite-prompt risk on block heads: what they pass through, and when they arrive.
+"""Gradient flows of the infinite-prompt risk on block heads: paths, rates at the limit and arrival times.
 
-Everything is the flow of one polynomial, `½ tr[(bΣA - I) Σ (bΣA - I)ᵀ]`: no prompt is sampled.
+The risk is the polynomial `½ tr[(bΣA - I) Σ (bΣA - I)ᵀ]`; no prompt is sampled.
 """
 
 from dataclasses import dataclass
@@ -17,41 +17,41 @@ from lib.batching import in_batches
 from lib.flow import gradient_flow
 from lib.icl import Blocks, LinearRegression, block_head, infinite_limit
 
-# Relative error of one step of the integrator; the absolute one is a hundredth of it.
+# Relative tolerance of one step of the integrator; the absolute tolerance is a hundredth of it.
 RTOL = 1e-10
-# What the flow's distance to its limit may still be off, after up to 10⁵ steps.
+# Largest relative distance to the limit at the end of a run, after up to 10⁵ steps.
 REACHED = 1e-6
-# Runs that are integrated together, so that studies of different sizes share a compilation.
+# Number of runs that are integrated together, so that studies of different sizes share a compilation.
 BATCH = 8
-# Time is up when the slowest mode has decayed by e^-25.
-DECAYED = 25.0
+# A run ends when the slowest mode has decayed by the factor e^-25.
+DECAY_EXPONENT = 25.0
 
 
 class Keys(NamedTuple):
-    """One key for everything random of the starts, one for the axes of the ill-conditioned Σ."""
+    """Random keys of the starts and of the axes of the ill-conditioned Σ."""
 
     starts: PRNGKeyArray
     axes: PRNGKeyArray
 
 
 def task_key(seed: int) -> PRNGKeyArray:
-    """For the random tasks."""
+    """Return the key of the random tasks."""
     return jr.fold_in(jr.key(seed), len(Keys._fields))
 
 
 def prompt_key(seed: int) -> PRNGKeyArray:
-    """For the prompt that is shown, and the tasks that test its head."""
+    """Return the key of the prompt in the figure and of the tasks that test its head."""
     return jr.fold_in(jr.key(seed), len(Keys._fields) + 1)
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, all from `seed`."""
+    """Return the random keys of the chapter, all derived from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One run: its task, its start, what it passed through, and where it should end."""
+    """One run of the flow: task, start, predicted limit, and the path with its risks."""
 
     task: LinearRegression
     start: Blocks
@@ -62,23 +62,23 @@ class Flow:
 
     @property
     def distance(self) -> Float[np.ndarray, " n"]:
-        """To (A*, b*), relative to its size."""
+        """Return the distance of the path to (A*, b*), relative to the size of (A*, b*)."""
         return distance_between(self.path, self.limit) / self.size
 
     @property
     def size(self) -> float:
-        """`‖(A*, b*)‖`."""
+        """Return `‖(A*, b*)‖`."""
         return float(np.sqrt(np.sum(np.asarray(self.limit.matrix) ** 2) + float(self.limit.gain) ** 2))
 
     @property
     def drift(self) -> Float[np.ndarray, " n"]:
-        """How far `‖A‖² - b²` is from its value at the start, relative to b*²."""
+        """Return the change of `‖A‖² - b²` since the start, relative to b*²."""
         invariant = np.sum(np.asarray(self.path.matrix) ** 2, axis=(-1, -2)) - np.asarray(self.path.gain) ** 2
         return np.abs(invariant - _invariant(self.start)) / float(self.limit.gain) ** 2
 
     @property
     def relative_risk(self) -> Float[np.ndarray, " n"]:
-        """Over `½ tr Σ`, the risk of predicting 0, and of every saddle."""
+        """Return the risk divided by `½ tr Σ`, the risk of predicting 0 and of every saddle."""
         return self.risk / (float(jnp.trace(self.task.cov)) / 2)
 
 
@@ -87,24 +87,26 @@ def _invariant(blocks: Blocks) -> float:
 
 
 def distance_between(path: Blocks, point: Blocks) -> Float[np.ndarray, "..."]:
-    """Of heads (A, b), or of one head, to another: `√(‖A - A'‖² + (b - b')²)`."""
+    """Return `√(‖A - A'‖² + (b - b')²)`, the distance of each head (A, b) of a path to a point (A', b')."""
     squares = np.sum(np.asarray(path.matrix - point.matrix) ** 2, axis=(-1, -2))
     return np.asarray(np.sqrt(squares + np.asarray(path.gain - point.gain) ** 2))
 
 
-def follow(tasks: list[LinearRegression], starts: list[Blocks], times: list[Float[np.ndarray, " n"]]) -> list[Flow]:
-    """The flows of the infinite risk, each of its own task, from its own start, at its own times."""
+def solve_flows(
+    tasks: list[LinearRegression], starts: list[Blocks], times: list[Float[np.ndarray, " n"]]
+) -> list[Flow]:
+    """Return the flow of the infinite risk for each task, start and array of times."""
     covs, matrices = np.stack([task.cov for task in tasks]), np.stack([start.matrix for start in starts])
     gains, limits = np.stack([start.gain for start in starts]), [infinite_limit(task) for task in tasks]
     paths, risks = in_batches(_integrate, covs, matrices, gains, np.stack(times), batch=BATCH)
-    each = [jax.tree.map(lambda leaf, row=row: leaf[row], paths) for row in range(len(tasks))]
-    return [Flow(*run) for run in zip(tasks, starts, limits, times, each, risks, strict=True)]
+    separate = [jax.tree.map(lambda leaf, row=row: leaf[row], paths) for row in range(len(tasks))]
+    return [Flow(*run) for run in zip(tasks, starts, limits, times, separate, risks, strict=True)]
 
 
 @jax.jit
 @jax.vmap
 def _integrate(cov, matrix, gain, times):
-    """The path and its risks, one run an entry of the leading axes."""
+    """Return the path and its risks, for one run per entry of the leading axis."""
 
     def risk(blocks):
         return LinearRegression(cov).infinite_risk(block_head(blocks))
@@ -113,14 +115,14 @@ def _integrate(cov, matrix, gain, times):
     return path, jax.vmap(risk)(path)
 
 
-def clock(task: LinearRegression, points: int) -> Float[np.ndarray, " points"]:
-    """Time 0, then times in geometric progression until the slowest mode, of rate `b*² σ_min³` or more, has decayed.
+def recording_times(task: LinearRegression, points: int) -> Float[np.ndarray, " points"]:
+    """Return time 0 and a geometric progression until the slowest mode, of rate `b*² σ_min³` or more, has decayed.
 
-    Before, a small start has to leave the saddle, at the rate `√tr Σ⁴`.
+    A small start first has to leave the saddle, at the rate `√tr Σ⁴`.
     """
     eigenvalues = np.linalg.eigvalsh(task.cov)
     slow, escape = float(infinite_limit(task).gain) ** 2 * eigenvalues[0] ** 3, np.sqrt(np.sum(eigenvalues**4))
-    return np.append(0.0, np.geomspace(0.03 / escape, DECAYED * (1 / slow + 1 / escape), points - 1))
+    return np.append(0.0, np.geomspace(0.03 / escape, DECAY_EXPONENT * (1 / slow + 1 / escape), points - 1))
 
 
 def decay_rates(task: LinearRegression) -> Float[np.ndarray, " n"]:
@@ -147,26 +149,26 @@ def slowest_rate(eigenvalues: Float[np.ndarray, " d"]) -> float:
 
 
 def first_below(times: np.ndarray, values: np.ndarray, level: float) -> float:
-    """Where `values` come below `level` for good, the logarithm interpolated; NaN if they do not."""
+    """Return the time after which `values` stay below `level`, by log-linear interpolation; NaN if they do not."""
     if values[-1] >= level:
         return float("nan")
     i = int(np.flatnonzero(values >= level)[-1])
-    share = np.log(values[i] / level) / np.log(values[i] / values[i + 1])
-    return float(times[i] + share * (times[i + 1] - times[i]))
+    fraction = np.log(values[i] / level) / np.log(values[i] / values[i + 1])
+    return float(times[i] + fraction * (times[i + 1] - times[i]))
 
 
-def bounds(cov: Float[Array, "d d"] | Float[np.ndarray, "d d"]) -> tuple[float, float]:
-    """Up to where α may go: `√2/(d^{1/4}‖Σ‖)` by [BB26, Thm 5.1], `√2/(d^{1/4}‖Σ‖^{1/2})` by [ZFB24]."""
+def published_bounds(cov: Float[Array, "d d"] | Float[np.ndarray, "d d"]) -> tuple[float, float]:
+    """Return the published bounds on α: `√2/(d^{1/4}‖Σ‖)` of [BB26, Thm 5.1], `√2/(d^{1/4}‖Σ‖^{1/2})` of [ZFB24]."""
     norm = np.linalg.eigvalsh(cov)[-1]
     common = np.sqrt(2) / cov.shape[-1] ** 0.25
     return common / norm, common / np.sqrt(norm)
 
 
 def sharp_bound(cov: Float[Array, "d d"] | Float[np.ndarray, "d d"]) -> float:
-    """`√(2/‖Σ‖)`: up to here every balanced start is better than predicting 0, and beyond not every one is."""
+    """Return `√(2/‖Σ‖)`, the largest bound on α below which every balanced start is better than predicting 0."""
     return float(np.sqrt(2 / np.linalg.eigvalsh(cov)[-1]))
 
 
 def toeplitz(d: int) -> Float[np.ndarray, "d d"]:
-    """`0.5^|i-j|`."""
+    """Return the matrix with entries `0.5^|i-j|`."""
     return 0.5 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d)))

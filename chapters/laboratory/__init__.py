@@ -1,1 +1,1 @@
-"""Pictures that a reader moves: tables of exact numbers, read between their rows by the page itself."""
+"""Interactive figures: tables of exact numbers, which the page interpolates."""

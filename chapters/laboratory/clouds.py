@@ -1,4 +1,4 @@
-"""Two laws of tokens in the plane, a prompt of each, and their answers to queries, with U and V the identity."""
+"""Two distributions of tokens in the plane, a prompt of each, and their outputs, with U and V the identity."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Points = Float[np.ndarray, "... 2"]
 
 @dataclass(frozen=True)
 class Cloud:
-    """A law, the tokens of a prompt, and the Gaussian law with the same mean and covariance."""
+    """A distribution, the tokens of a prompt, and the Gaussian distribution with the same mean and covariance."""
 
     law: Measure
     tokens: Points
@@ -27,7 +27,7 @@ class Cloud:
 
 
 def draw_clouds(tokens: int, *, key: PRNGKeyArray) -> Mapping[str, Cloud]:
-    """One prompt a law; the mixture has the mean and the covariance of the Gaussian law, up to the digits written."""
+    """Return one prompt per distribution. The mixture has the mean and covariance of the Gaussian distribution."""
     clouds = {}
     for number, (name, law) in enumerate(_laws().items()):
         drawn = np.asarray(law.sample(tokens, key=jr.fold_in(key, number)))
@@ -35,8 +35,8 @@ def draw_clouds(tokens: int, *, key: PRNGKeyArray) -> Mapping[str, Cloud]:
     return clouds
 
 
-def answers(law: Measure, queries: Points) -> Points:
-    """The output of attention on a law, the infinite prompt, at each query."""
+def outputs(law: Measure, queries: Points) -> Points:
+    """Return the output of attention on a distribution, the infinite prompt, at each query."""
     return in_batches(partial(_attend, law), queries.reshape(-1, 2)).reshape(queries.shape)
 
 
@@ -45,13 +45,13 @@ def _attend(law, queries):
     return jax.vmap(lambda query: attend(HEAD, law, query))(queries)
 
 
-def prompt_answers(tokens: Points, queries: Points) -> Points:
-    """The same on a prompt."""
-    return answers(Empirical(tokens), queries)
+def prompt_outputs(tokens: Points, queries: Points) -> Points:
+    """Return the output of attention on a prompt at each query."""
+    return outputs(Empirical(tokens), queries)
 
 
 def _laws() -> Mapping[str, GaussianMixture]:
-    """A Gaussian, written as a mixture of one, and a mixture of three."""
+    """Return a Gaussian, as a mixture of one component, and a mixture of three components."""
     three = Gaussian(
         [[-1.0, -0.7], [0.2, 1.4], [1.6, -0.5]],
         [[[0.30, 0.08], [0.08, 0.25]], [[0.35, -0.10], [-0.10, 0.20]], [[0.15, 0.05], [0.05, 0.30]]],

@@ -1,4 +1,4 @@
-"""What `laboratory` can be rerun with."""
+"""Parameters of the notebook `laboratory`."""
 
 from typing import Annotated
 
@@ -8,15 +8,23 @@ import companion
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Of the random settings at which tables are put to the test.")]
-    plane_nodes: Annotated[int, Field(ge=56, le=80, description="Nodes of the plane on each of its two axes.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of the random settings at which the tables are tested.")]
+    plane_nodes: Annotated[int, Field(ge=56, le=80, description="Nodes on each of the two axes of the plane.")]
     needle_nodes: Annotated[
-        int, Field(ge=28, le=48, description="Nodes of the table of the needle on each of its axes.")
+        int, Field(ge=28, le=48, description="Nodes on each axis of the table of single-location regression.")
     ]
-    settings: Annotated[int, Field(ge=20, le=5000, description="Random settings at which each table is compared.")]
-    valley_lengths: Annotated[int, Field(ge=14, le=24, description="Lengths in the table of regression.")]
-    valley_tilts: Annotated[int, Field(ge=18, le=32, description="Sizes u of the head in the table of regression.")]
-    tested_lengths: Annotated[int, Field(ge=2, le=50, description="Random lengths at which that table is compared.")]
-    heads: Annotated[int, Field(ge=20, le=1000, description="Random heads at each of them.")]
+    settings: Annotated[
+        int, Field(ge=20, le=5000, description="Random settings at which each table is compared with the library.")
+    ]
+    valley_lengths: Annotated[
+        int, Field(ge=14, le=24, description="Prompt lengths in the table of in-context regression.")
+    ]
+    valley_tilts: Annotated[
+        int, Field(ge=18, le=32, description="Sizes u of the head in the table of in-context regression.")
+    ]
+    tested_lengths: Annotated[
+        int, Field(ge=2, le=50, description="Random lengths at which the table of in-context regression is tested.")
+    ]
+    heads: Annotated[int, Field(ge=20, le=1000, description="Random heads at each of these lengths.")]

@@ -1,4 +1,4 @@
-"""Heads A = uI with gain b on in-context regression with Σ = I: what a finite prompt adds to the risk, by its parts."""
+"""Heads A = uI with gain b on in-context regression with Σ = I: the parts that a finite prompt adds to the risk."""
 
 from collections.abc import Mapping
 
@@ -13,20 +13,21 @@ from lib.icl import Blocks, LinearRegression, block_risk, score_table
 from lib.icl.averages import QueryAverage, radial
 from lib.icl.blocks import block_head
 
-# Covariates have room for this many coordinates, of which a task uses the first: one compilation serves all dimensions.
+# Covariates have this many coordinates and a task uses the first ones, so that one compilation serves all dimensions.
 ROOM = 10
-# Lengths of a query, on a ray: more rays would give the same. Roots of covariances have their largest axis last.
+# Number of query lengths, on one ray; more rays give the same average. The ray is the last axis, because roots of
+# covariances have their largest axis last.
 RADII, RAY = 64, np.eye(ROOM)[-1]
 
 
 def parts(dimension: Values, log_length: Values, tilt: Values, noise: Values) -> Mapping[str, Values]:
-    """At all nodes of a grid: logarithms of the two parts, and of the best linear head's risk less ½s²."""
+    """Return, at all nodes, the logarithms of the two parts and of the excess risk of the best linear head."""
     shrink, spread = np.empty(dimension.shape), np.empty(dimension.shape)
     for place in range(dimension.shape[1]):
-        here = tuple(axis[:, place].ravel() for axis in (dimension, noise, tilt))
-        found = _parts(*here, _queries(here[0]), score_table(float(log_length[0, place, 0, 0])))
-        shrink[:, place], spread[:, place] = (np.asarray(part).reshape(shrink[:, place].shape) for part in found)
-    rows = np.s_[:, :, :1]  # whatever the tilt
+        heads = tuple(axis[:, place].ravel() for axis in (dimension, noise, tilt))
+        both_parts = _parts(*heads, _queries(heads[0]), score_table(float(log_length[0, place, 0, 0])))
+        shrink[:, place], spread[:, place] = (np.asarray(part).reshape(shrink[:, place].shape) for part in both_parts)
+    rows = np.s_[:, :, :1]  # the linear head does not depend on the tilt
     linear = linear_excess(*(axis[rows].ravel() for axis in (dimension, noise, log_length))).reshape(noise[rows].shape)
     return {
         "log_shrink": np.log(shrink),
@@ -36,13 +37,13 @@ def parts(dimension: Values, log_length: Values, tilt: Values, noise: Values) ->
 
 
 def excess(dimension: Values, noise: Values, log_length: float, tilt: Values, gain: Values) -> Values:
-    """The risk of heads at one length less ½s², which nobody is spared: from the library."""
+    """Return the excess risks of heads at one length by the library: their risks minus ½s², the noise of the label."""
     heads = (dimension, noise, tilt, gain, _queries(dimension))
     return np.asarray(_excess(heads, score_table(float(log_length))))
 
 
 def linear_excess(dimension: Values, noise: Values, log_length: Values) -> Values:
-    """The same of the best linear head."""
+    """Return the excess risks of the best linear heads by the library."""
     return in_batches(_linear_excess, dimension, noise, np.exp(log_length))
 
 
@@ -55,14 +56,17 @@ def _head(tilt: Float[Array, ""], gain: Float[Array, ""]) -> Blocks:
 
 
 def _queries(dimension: Values) -> QueryAverage:
-    """One average a task, stacked."""
+    """Return the stacked averages over queries, one per task."""
     radii, weights = zip(*(radial(int(d), RADII) for d in dimension), strict=True)
     return jax.vmap(QueryAverage)(np.stack(radii)[..., None] * RAY, np.stack(weights))
 
 
 @jax.jit
 def _parts(dimension, noise, tilt, queries, scores):
-    """Twice what the length adds to the risk is `bu(1 - bu) shrink + (bu)² spread`: read off at bu = ½ and 1."""
+    """Return shrink and spread, from the risks at bu = ½ and bu = 1.
+
+    Twice the difference between finite and infinite risk is `bu(1 - bu) shrink + (bu)² spread`.
+    """
 
     def of_one(dimension, noise, tilt, queries):
         task = _task(dimension, noise)

@@ -1,4 +1,4 @@
-"""A table put to the test: what it says between its nodes, and what the library says there."""
+"""Tests of a table: its values between the nodes, compared with those of the library."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from chapters.laboratory.grids import Grid
 
 
 class Keys(NamedTuple):
-    """A key for the random settings of each table."""
+    """One random key per table, for its random settings."""
 
     plane: PRNGKeyArray
     needle: PRNGKeyArray
@@ -22,13 +22,13 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """All from one integer."""
+    """Return the keys of all tables, made from one seed."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A table, and at random settings what the library gives: columns of the names that the table has."""
+    """A table, random settings, and the values of the library at these settings, with the column names of the table."""
 
     grid: Grid
     places: tuple[Float[np.ndarray, " n"], ...]
@@ -36,25 +36,25 @@ class Trial:
 
     @property
     def settings(self) -> int:
-        """How many settings were tried."""
+        """The number of random settings."""
         return len(self.places[0])
 
     def read_straight(self, column: str, *at: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """A column by straight lines between neighbouring nodes of the table."""
+        """Return a column interpolated linearly between neighbouring nodes of the table."""
         nodes = tuple(axis.nodes for axis in self.grid.axes)
         return interpn(nodes, self.grid.columns[column], np.stack(np.broadcast_arrays(*at), axis=-1))
 
     def error(self, *columns: str) -> float:
-        """The largest error of these columns, as the page reads them."""
+        """Return the largest error of these columns with the interpolation of the page."""
         return max(float(np.max(np.abs(self.grid.read(one, *self.places) - self.exact[one]))) for one in columns)
 
     def error_of_lines(self, *columns: str) -> float:
-        """The same if nodes were joined by straight lines."""
+        """Return the largest error of these columns with linear interpolation."""
         lines = {one: self.read_straight(one, *self.places) for one in columns}
         return max(float(np.max(np.abs(lines[one] - self.exact[one]))) for one in columns)
 
 
 def uniform(key: PRNGKeyArray, count: int, *ranges: tuple[float, float]) -> list[Float[Array, " n"]]:
-    """Random settings: independent and uniform, an array a range."""
+    """Return independent uniform random settings, as one array per range."""
     drawn = jr.uniform(key, (len(ranges), count))
     return [low + (high - low) * one for (low, high), one in zip(ranges, drawn, strict=True)]

@@ -1,1 +1,1 @@
-"""How strong a hint must be for softmax to find one token among up to a trillion."""
+"""The signal strength that softmax needs to find one relevant token among up to a trillion."""

@@ -34,7 +34,7 @@ from lib.flow import sgd
 from lib.icl import balanced_start, batch_loss, fast_normal
 from lib.icl.linear_regression import LinearRegression
 from lib.icl.training import Pool
-from lib.measures import covariance_root
+from lib.measures import constant_covariance_root, covariance_root
 
 TABLE = "second_minima/cures"
 STARTS, STEP_SIZE, BATCH = 16, 0.01, 128
@@ -177,7 +177,7 @@ def heads_loss(
     Plain prompts, every token drawn: the sums that `batch_loss` draws are those of one head.
     """
     d = task.dimension
-    root, query_root = np.asarray(covariance_root(task.cov)), np.asarray(covariance_root(task.query_cov))
+    root, query_root = constant_covariance_root(task.cov), constant_covariance_root(task.query_cov)
 
     def loss(weights, key):
         dtype = weights.query.dtype

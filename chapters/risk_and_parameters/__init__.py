@@ -1,1 +1,1 @@
-"""Long prompts fix the risk, not the parameters: the drift along a valley, the price of one head, two heads."""
+"""Long prompts determine the risk but not the parameters: valley drift, the price of one head, two opposite heads."""

@@ -1,4 +1,4 @@
-"""Heads beyond A = uI: all heads on the line, found by search, and the best head where labels are noisy."""
+"""Searches beyond A = uI without noise: over all heads for d = 1, and over A = uI with noisy labels."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,43 +13,43 @@ from scipy.optimize import minimize
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads
 from lib.icl import Blocks, LinearRegression, block_risk, line_average, line_head, radial_average, score_table
 
-# Nodes of an average over queries and tasks on the line; and how widely searches start.
+# Radial nodes of the average over queries and tasks for d = 1, and standard deviations of the random starts.
 RADII, SPREAD = 48, (0.5, 0.5, 0.5, 2.0)
-# Length at which noisy labels are compared with their law.
+# Length at which the searches with noisy labels are compared with the limit.
 NOISY_LENGTH = 10**6
 
 
-class Found(NamedTuple):
-    """Where one search over all heads on the line ended; and the best A = uI and the best linear head there."""
+class LineSearch(NamedTuple):
+    """The end of one search over all heads for d = 1, and 2R·L of the best A = uI and of the best linear head."""
 
     length: int
     scaled_risk: float
-    sees_labels: float
+    label_weight: float
     block: float
     linear: float
 
 
-class Noisy(NamedTuple):
-    """The best block head's excess risk, times 2L, at one variance of the labels' noise."""
+class NoisyBest(NamedTuple):
+    """The excess risk of the best head A = uI, times 2L, at one variance of the label noise."""
 
     noise: float
     excess: float
 
 
-def search_line(lengths: Iterable[int], starts: int, *, key: PRNGKeyArray) -> list[Found]:
-    """The end of a search from each of `starts` random heads, at each length."""
+def search_all_heads(lengths: Iterable[int], starts: int, *, key: PRNGKeyArray) -> list[LineSearch]:
+    """Search all heads for d = 1 from `starts` random heads at each length; return the ends."""
     task, average = LinearRegression(np.eye(1)), line_average(RADII)
 
     @jax.jit
     def log_risk(point, scores):
-        def of(point):
+        def of_point(point):
             head = line_head(point)
             return jnp.log(task.infinite_risk(head) + task.risk_gap(head, scores, average))
 
-        return jax.value_and_grad(of)(point)
+        return jax.value_and_grad(of_point)(point)
 
-    begins = np.asarray(jr.normal(key, (starts, 4))) * np.asarray(SPREAD)
-    found = []
+    start_points = np.asarray(jr.normal(key, (starts, 4))) * np.asarray(SPREAD)
+    ends = []
     for length in sorted(lengths):
         scores, linear = score_table(float(np.log(length))), 2 * length * float(task.linear_attention_risk(length))
         block = min(head.ratio for head in best_heads(1, length)) * linear
@@ -58,35 +58,35 @@ def search_line(lengths: Iterable[int], starts: int, *, key: PRNGKeyArray) -> li
             value, slope = log_risk(point, scores)
             return float(value), np.asarray(slope)
 
-        for begin in begins:
-            end = minimize(objective, begin, jac=True, method="BFGS", options={"gtol": 1e-6})
+        for start in start_points:
+            end = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-6})
             a, c = np.abs(end.x[:2])
-            found.append(Found(length, 2 * length * float(np.exp(end.fun)), float(c / (a + c)), block, linear))
-    return found
+            ends.append(LineSearch(length, 2 * length * float(np.exp(end.fun)), float(c / (a + c)), block, linear))
+    return ends
 
 
-def search_noisy(noises: Iterable[float]) -> list[Noisy]:
-    """The least excess risk of A = uI over (u, b), for each variance of the noise."""
+def best_noisy_heads(noises: Iterable[float]) -> list[NoisyBest]:
+    """Minimise the excess risk of A = uI over (u, b) for each variance of the label noise."""
     scores, queries = score_table(float(np.log(NOISY_LENGTH))), radial_average(DIMENSION)
 
     @jax.jit
     def log_excess(point, noise):
-        def of(point):
+        def of_point(point):
             task = LinearRegression(jnp.eye(DIMENSION), noise_std=jnp.sqrt(noise))
             tilt, gain = jnp.exp(point)
             risk = block_risk(task, Blocks(tilt * jnp.eye(DIMENSION), gain), scores, queries)
             return jnp.log(2 * risk - noise)
 
-        return jax.value_and_grad(of)(point)
+        return jax.value_and_grad(of_point)(point)
 
-    found = []
+    best = []
     for noise in sorted(noises):
 
         def objective(point, noise=noise):
             value, slope = log_excess(point, noise)
             return float(value), np.asarray(slope)
 
-        begin = np.log([DIMENSION**-0.5, DIMENSION**0.5])
-        end = minimize(objective, begin, jac=True, method="BFGS", options={"gtol": 1e-7})
-        found.append(Noisy(noise, NOISY_LENGTH * float(np.exp(end.fun))))
-    return found
+        start = np.log([DIMENSION**-0.5, DIMENSION**0.5])
+        end = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-7})
+        best.append(NoisyBest(noise, NOISY_LENGTH * float(np.exp(end.fun))))
+    return best

@@ -1,4 +1,4 @@
-"""A head of two numbers, A = uI and b: its exact risk at a finite length, and the head of least risk."""
+"""Heads A = uI with gain b: their exact risk on finite prompts, and the head of least risk."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from lib.icl import (
     score_table,
 )
 
-# The dimension of the flow and of the two heads.
+# Dimension of the covariates in the flows and in the simulation of two heads.
 DIMENSION = 5
-# Where the price of one head is compared with its limit.
+# Length at which the price of one head is compared with its limit.
 LONG = 10**8
 
 
@@ -38,7 +38,7 @@ def _risk_and_slope(dimension: int, point: Float[Array, "2"], scores: ScoreTable
 
 
 def exact_risk(dimension: int, length: int) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """`(‖A‖, b) ↦ R_L` and its gradient, compiled once a dimension."""
+    """Return the function `(‖A‖, b) ↦ R_L` with its gradient, compiled once per dimension."""
     scores, queries = score_table(float(np.log(length))), radial_average(dimension)
 
     def evaluate(point):
@@ -60,32 +60,32 @@ class BestHead:
 
 
 def best_heads(dimension: int, length: int) -> list[BestHead]:
-    """The minimum of the exact risk over (u, b), searched from three starts on the curve bu = 1."""
+    """Minimise the exact risk over (u, b) from three starts on the curve bu = 1; return the minimum of each search."""
     evaluate = exact_risk(dimension, length)
 
     def log_risk(logarithms):
-        # in logarithms, because a risk of 1e-8 has gradients below any tolerance long before its minimum
+        # the logarithm of the risk, because a risk of 1e-8 has tiny gradients long before its minimum
         point = np.exp(logarithms)
         value, slope = evaluate(point)
-        # a line search may look where heads are so large that the risk drowns in rounding: NaN sends it back
+        # a line search may try heads so large that the risk is rounding error: NaN makes it step back
         with np.errstate(invalid="ignore"):
             return np.log(value), point * slope / value
 
     linear = float(LinearRegression(jnp.eye(dimension)).linear_attention_risk(length))
-    found = []
+    best = []
     for tilt in (0.1 * dimension**-0.5, dimension**-0.5, dimension**-0.25):
         start = np.log([tilt * dimension**0.5, 1 / tilt])
         search = minimize(log_risk, start, jac=True, method="BFGS", options={"gtol": 1e-9})
         norm, gain = np.exp(search.x)
-        found.append(BestHead(dimension, length, norm / dimension**0.5, gain, float(np.exp(search.fun)) / linear))
-    return found
+        best.append(BestHead(dimension, length, norm / dimension**0.5, gain, float(np.exp(search.fun)) / linear))
+    return best
 
 
-def search(dimensions: Iterable[int], lengths: Iterable[int]) -> list[BestHead]:
-    """The best head from each start, in each dimension, at each length and at `LONG`."""
+def search_best_heads(dimensions: Iterable[int], lengths: Iterable[int]) -> list[BestHead]:
+    """Return the best head from each start, in each dimension, at each length and at `LONG`."""
     return [
-        found
+        head
         for dimension in sorted(set(dimensions))
         for length in sorted({*lengths, LONG})
-        for found in best_heads(dimension, length)
+        for head in best_heads(dimension, length)
     ]

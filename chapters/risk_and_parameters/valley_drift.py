@@ -1,4 +1,4 @@
-"""Training on prompts of one length, from a balanced start to the end of its drift, beside the infinite prompt's."""
+"""Exact gradient flows on finite prompts, from a balanced start to the end of the drift along the valley."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from scipy.integrate import quad, solve_ivp
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, best_heads, exact_risk
 from lib.icl import Blocks, LinearRegression, balanced_start, best_in_the_valley, infinite_limit
 
-# Until when a long prompt's flow is asked to follow the infinite one, which has then all but arrived.
-FOLLOWED = 3.0
-# The part of the drift whose duration is predicted, in units of the u where it ends.
-LATE = (1.2, 1.05)
+# The training time up to which the flows are compared with the infinite flow, which is then almost at its limit.
+INFINITE_FLOW_TIME = 3.0
+# The part of the drift whose duration is predicted, in units of the final u.
+LATE_DRIFT = (1.2, 1.05)
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The exact flow of u, b and 2R from the balanced start of scale `alpha`, beside the infinite prompt's."""
+    """The exact flow of u, b and 2R from the balanced start of scale `alpha`, with the infinite flow at its times."""
 
     length: int
     alpha: float
@@ -27,85 +27,85 @@ class Drift:
     tilt: Float[np.ndarray, " times"]
     gain: Float[np.ndarray, " times"]
     risk: Float[np.ndarray, " times"]
-    # u of the head of least risk at this length; and 2R where the infinite flow ends
+    # u of the head of least risk at this length, and 2R of this length at the limit of the infinite flow
     best_tilt: float
     risk_at_limit: float
-    # how long the part `LATE` takes; NaN if it does not get there
+    # duration of the part `LATE_DRIFT`; NaN if the flow does not pass through it
     late: float
 
     @property
     def product(self) -> Float[np.ndarray, " times"]:
-        """`b u`, which the infinite prompt wants to be 1."""
+        """The product `b u`, which is 1 at the minima of the infinite risk."""
         return self.tilt * self.gain
 
     @property
     def infinite_product(self) -> Float[np.ndarray, " times"]:
-        """`b u` along the infinite flow."""
+        """The product `b u` along the infinite flow."""
         return infinite_product(self.time, self.alpha)
 
     @property
     def infinite_tilt(self) -> Float[np.ndarray, " times"]:
-        """u along the infinite flow, where `‖A‖ = b`."""
+        """The parameter u along the infinite flow, where `‖A‖ = b`."""
         return np.sqrt(self.infinite_product) * DIMENSION**-0.25
 
     @property
     def infinite_risk(self) -> Float[np.ndarray, " times"]:
-        """2R of the infinite prompt along its own flow."""
+        """The mean square error 2R of the infinite prompt along the infinite flow."""
         return DIMENSION * (1 - self.infinite_product) ** 2
 
     @property
     def early_distance(self) -> float:
-        """The largest distance from the infinite flow, in u and in bu, while that is on its way."""
-        moved = np.maximum(np.abs(self.tilt - self.infinite_tilt), np.abs(self.product - self.infinite_product))
-        return float(np.max(moved[self.time <= FOLLOWED]))
+        """The largest distance from the infinite flow, in u and in bu, up to `INFINITE_FLOW_TIME`."""
+        distances = np.maximum(np.abs(self.tilt - self.infinite_tilt), np.abs(self.product - self.infinite_product))
+        return float(np.max(distances[self.time <= INFINITE_FLOW_TIME]))
 
 
-def simulate(lengths: Iterable[int], alpha: float) -> list[Drift]:
-    """The flow at each length, the shortest first."""
-    return [drift(length, alpha) for length in sorted(lengths)]
+def solve_flows(lengths: Iterable[int], alpha: float) -> list[Drift]:
+    """Return the flow at each length, in increasing order of length."""
+    return [solve_flow(length, alpha) for length in sorted(lengths)]
 
 
-def drift(length: int, alpha: float) -> Drift:
-    """The exact flow at `length`, over eight decades of time and more.
+def solve_flow(length: int, alpha: float) -> Drift:
+    """Solve the exact flow at `length` up to the time 10 L, when the drift has ended.
 
-    Curvatures differ by a factor L across and along the valley: the integrator is implicit. It is SciPy's, because to
-    compile one costs ten seconds and here are two numbers.
+    The curvatures across and along the valley differ by a factor L, so the integrator is implicit. It is SciPy's,
+    because compiling one in JAX takes ten seconds and the state has only two numbers.
     """
     evaluate = exact_risk(DIMENSION, length)
-    # the fast part needs an even grid, the drift one in the logarithm
-    times = np.unique(np.concatenate([np.linspace(0, FOLLOWED, 31), np.geomspace(0.01, 10.0 * length, 90)]))
-    solved = solve_ivp(
+    # an even grid resolves the fast part, a logarithmic grid the drift
+    times = np.unique(np.concatenate([np.linspace(0, INFINITE_FLOW_TIME, 31), np.geomspace(0.01, 10.0 * length, 90)]))
+    solution = solve_ivp(
         lambda time, point: -evaluate(point)[1],
         (0.0, times[-1]),
         _as_point(balanced_start(np.eye(DIMENSION), alpha)),
         method="LSODA",
         t_eval=times,
-        events=[_falls_to(factor * best_in_the_valley(DIMENSION)[0] ** 0.5) for factor in LATE],
+        events=[_falls_to(factor * best_in_the_valley(DIMENSION)[0] ** 0.5) for factor in LATE_DRIFT],
         rtol=1e-10,
         atol=1e-12,
     )
-    norm, gain = solved.y
-    begins, ends = (crossed[0] if len(crossed) else np.nan for crossed in solved.t_events)
+    norm, gain = solution.y
+    late_begin, late_end = (crossings[0] if len(crossings) else np.nan for crossings in solution.t_events)
     return Drift(
         length=length,
         alpha=alpha,
         time=times,
         tilt=norm / DIMENSION**0.5,
         gain=gain,
-        risk=2 * np.array([evaluate(point)[0] for point in solved.y.T]),
+        risk=2 * np.array([evaluate(point)[0] for point in solution.y.T]),
         best_tilt=best_heads(DIMENSION, length)[0].tilt,
         risk_at_limit=2 * evaluate(_as_point(infinite_limit(LinearRegression(jnp.eye(DIMENSION)))))[0],
-        late=float(ends - begins),
+        late=float(late_end - late_begin),
     )
 
 
 def _as_point(blocks: Blocks) -> np.ndarray:
-    """(‖A‖, b)."""
+    """Return (‖A‖, b)."""
     return np.array([float(jnp.linalg.norm(blocks.matrix)), float(blocks.gain)])
 
 
 def _falls_to(tilt: float) -> Callable[[float, np.ndarray], float]:
-    """The event that u comes down to `tilt`."""
+    """Return the event that u falls to `tilt`."""
 
     def event(time, point):
         return point[0] / DIMENSION**0.5 - tilt
@@ -115,21 +115,22 @@ def _falls_to(tilt: float) -> Callable[[float, np.ndarray], float]:
 
 
 def infinite_product(times: np.ndarray, alpha: float) -> np.ndarray:
-    """`b u` along the infinite flow from the balanced start: with b = ‖A‖ kept, it obeys a logistic equation."""
+    """Return `b u` along the infinite flow from the balanced start, where b = ‖A‖ is conserved: a logistic curve."""
     scale = np.sqrt(DIMENSION)
     return 1 / (1 + (scale / alpha**2 - 1) * np.exp(-2 * scale * times))
 
 
 def valley_duration(high: float, low: float) -> float:
-    """Time over L from u = `high` to `low` along ‖A‖ = √d u, b = 1/u, downhill in ½ `valley_limit`.
+    """Return the time, divided by L, that the flow of ½ `valley_limit` along bu = 1 takes from u = `high` to `low`.
 
-    An arc of the curve has length `√(d + u⁻⁴) du`, so `du/dt = -(½ dlaw/du)/((d + u⁻⁴) L)`.
+    An arc of the curve ‖A‖ = √d u, b = 1/u has length `√(d + u⁻⁴) du`, so `du/dt = -(½ df/du)/((d + u⁻⁴) L)` with f
+    the limit `valley_limit`.
     """
 
     def slope(tilt):
-        squared, shrunk = tilt**2, 1 - 2 * tilt**2
-        bracket = 1 / shrunk + 1 / squared
-        by_squared = DIMENSION / shrunk * bracket + 2 / shrunk**2 - 1 / squared**2
-        return tilt * DIMENSION * shrunk ** (-DIMENSION / 2) * by_squared
+        squared, remainder = tilt**2, 1 - 2 * tilt**2
+        bracket = 1 / remainder + 1 / squared
+        by_squared = DIMENSION / remainder * bracket + 2 / remainder**2 - 1 / squared**2
+        return tilt * DIMENSION * remainder ** (-DIMENSION / 2) * by_squared
 
     return float(quad(lambda tilt: (DIMENSION + tilt**-4) / slope(tilt), low, high)[0])

@@ -1,1 +1,1 @@
-"""How fast a finite Gaussian prompt becomes the infinite one: the exponent, sharp, and why length buys so little."""
+"""Chapter sharp_rates: the exact exponent with which the error of a finite prompt falls with its length."""

@@ -1,4 +1,4 @@
-"""The error averaged over queries, not its slope: its powers of ln L at H = 1, and its limit times L below H² = ½."""
+"""The error averaged over queries: its power of ln L at H = 1, and the limit of L times the error for H² < ½."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,18 @@ from companion import Alternative, Claim
 from lib.concentration import isotropic_error, radial_table
 from lib.finite_prompt import LARGEST_TAU
 
-# Dimensions on both sides of two, where the error at H = 1 has the one factor ln L of the bound.
+# Dimensions on both sides of two, where the error at H = 1 has exactly the factor ln L of the bound.
 DIMENSIONS = (1, 2, 3, 8)
 LOG_LENGTHS = (20.0, 60.0, 150.0, READ_AT)
-# Sizes H² < ½ of the heads at which L times the error is compared with its limit.
+# Head sizes H² < ½ at which L times the error is compared with its limit.
 SMALL_SQUARED_NORMS = (0.125, 0.25, 0.4)
-# Enough Gauss–Legendre nodes on all τ that the theory covers: the integrands are wider than a third.
+# Enough Gauss–Legendre nodes over the range of τ that the theory covers: the integrands are wider than a third.
 NODES = 128
 
 
 @dataclass(frozen=True)
 class AveragedErrors:
-    """Errors averaged over queries, exact, for Γ = Γ_q = V = I in several dimensions."""
+    """Exact errors averaged over queries, for Γ = Γ_q = V = I in several dimensions."""
 
     log_lengths: Float[np.ndarray, " lengths"]
     log_ratios: Float[np.ndarray, "dimensions lengths"]
@@ -32,12 +32,12 @@ class AveragedErrors:
 
     @property
     def powers(self) -> Float[np.ndarray, " dimensions"]:
-        """Local power of ln L in error · L^β(1) / ln L at H = 1, between the two longest lengths."""
+        """Return the power of ln L in error · L^β(1) / ln L at H = 1, between the two longest lengths."""
         return np.diff(self.log_ratios[:, -2:])[:, 0] / np.log(self.log_lengths[-1] / self.log_lengths[-2])
 
 
-def compute() -> AveragedErrors:
-    """Average the exact errors at LOG_LENGTHS over the sizes of the queries."""
+def compute_averaged_errors() -> AveragedErrors:
+    """Return the exact errors at LOG_LENGTHS, averaged over queries."""
     log_lengths = np.asarray(LOG_LENGTHS)
     table = radial_table(log_lengths, largest_tau=LARGEST_TAU, nodes=NODES)
     log_errors = np.log([isotropic_error(table, 1.0, dimension) for dimension in DIMENSIONS])
@@ -50,18 +50,18 @@ def compute() -> AveragedErrors:
 
 
 def mean_fluctuation(squared_norm: float, dimension: int, *, shifted: bool = True) -> float:
-    """E e^{τ²}(d + τ²), the limit of L · error at H² < ½; without the shift of the tilted mean, E e^{τ²} d."""
+    """Return E e^{τ²}(d + τ²), the limit of L · error for H² < ½, or E e^{τ²} d if not `shifted`."""
     tokens = (1 - 2 * squared_norm) ** (-dimension / 2)
     return dimension * tokens * (1 + shifted * squared_norm / (1 - 2 * squared_norm))
 
 
-def claims_of(averages: AveragedErrors) -> tuple[Claim, Claim]:
-    """The claim on the powers of ln L at H = 1, and the one on the limit below H² = ½."""
+def make_claims(averages: AveragedErrors) -> tuple[Claim, Claim]:
+    """Return the claim on the powers of ln L at H = 1 and the claim on the limit for H² < ½."""
     return _admissible_claim(averages), _limit_claim(averages)
 
 
 def _admissible_claim(averages: AveragedErrors) -> Claim:
-    """At σ = 1 the error has the factor (ln L)^{d/2} and the bound the factor ln L: c₂ = β(1) needs d ≤ 2."""
+    """Claim that at σ = 1 the error has the factor (ln L)^{d/2}, so that the bound with c₂ = β(1) needs d ≤ 2."""
     near, far = averages.log_lengths[-2:]
     dimensions = np.asarray(DIMENSIONS)
 
@@ -73,22 +73,22 @@ def _admissible_claim(averages: AveragedErrors) -> Claim:
         statement=(
             "For U = I, σ = 1 and Gaussian tokens and queries, the error times L^β(1) / ln L is a constant times "
             "(ln L)^(d/2 - 1) in d = 1, 2, 3 and 8. So the bound of Prop. 3.1 with c₂ = β(1) holds in d = 1 and 2, and "
-            f"no c₁ makes it hold in d = 3 and 8. The largest distance of the power of ln L, between ln L = {near:g} "
-            f"and {far:g}, from d/2 - 1."
+            "no c₁ makes it hold in d = 3 and 8 (measured: the largest distance of the power of ln L, between ln L = "
+            f"{near:g} and {far:g}, from d/2 - 1)."
         ),
         source="heuristic",
         box="admissible-constant",
         measured=worst(dimensions / 2 - 1),
         expected=0.0,
-        # the slope's next term after d/(2 ln L), its square, integrated between the two lengths
         tolerance=float(max(dimensions) ** 2 / 4 * (1 / near - 1 / far) / np.log(far / near)),
+        reason="the next term of the slope after d/(2 ln L), its square, integrated between the two lengths",
         relation="≤",
-        alternative=Alternative("the error had the factor √(ln L) in every dimension", worst(-0.5)),
+        alternative=Alternative("the error has the factor √(ln L) in every dimension", worst(-0.5)),
     )
 
 
 def _limit_claim(averages: AveragedErrors) -> Claim:
-    """Below H² = ½, L times the error is the mean of the fluctuation."""
+    """Claim that for H² < ½ L times the error is the mean of the fluctuation."""
 
     def worst(*, shifted: bool) -> float:
         limits = [[mean_fluctuation(h, d, shifted=shifted) for d in DIMENSIONS] for h in SMALL_SQUARED_NORMS]
@@ -97,18 +97,18 @@ def _limit_claim(averages: AveragedErrors) -> Claim:
     return Claim(
         id="sharp-rates-small-heads",
         statement=(
-            "For H² < ½, Gaussian tokens and queries, L times the error tends to E e^{τ²}(d + τ²): the largest "
-            f"relative distance at ln L = {READ_AT:g}, for H² = {', '.join(f'{h:g}' for h in SMALL_SQUARED_NORMS)} and "
-            f"d = {', '.join(map(str, DIMENSIONS))}."
+            "For Gaussian tokens and queries and H² < ½, L times the error tends to E e^{τ²}(d + τ²) (measured: the "
+            f"largest relative distance at ln L = {READ_AT:g}, for H² = "
+            f"{', '.join(f'{h:g}' for h in SMALL_SQUARED_NORMS)} and d = {', '.join(map(str, DIMENSIONS))})."
         ),
         source="derived here",
         box="mean-fluctuation",
         measured=worst(shifted=True),
         expected=0.0,
-        # the relative accuracy of P and Q; what long queries add is L to the power -(1/H² - 2)/3, e^-50 here
         tolerance=1e-9,
+        reason="the relative accuracy of P and Q; large queries add only L to the power -(1/H² - 2)/3, at most e^-50",
         relation="≤",
         alternative=Alternative(
-            "tokens of large weight had the mean of the infinite prompt: E e^{τ²} d", worst(shifted=False)
+            "tokens of large weight have the mean of the infinite prompt: E e^{τ²} d", worst(shifted=False)
         ),
     )

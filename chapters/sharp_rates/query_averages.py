@@ -1,4 +1,4 @@
-"""Exact errors averaged over queries, as sums over one grid of query sizes, and the exponent they should have."""
+"""Exact errors averaged over queries, as sums over one grid of query sizes, and their predicted exponent."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,17 @@ from lib.batching import tabulate
 from lib.concentration import log_chi_density
 from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, rate_exponent, score_statistics
 
-# Node spacing in τ. The narrowest integrand has width 0.37: the trapezoid is then exact to e^-40.
+# Node spacing in τ. The narrowest integrand has width 0.37, so the error of the trapezoidal rule is e^-40.
 SPACING = 0.25
 ALL_TAUS = np.arange(0.0, LARGEST_TAU + SPACING / 2, SPACING)
 
 
 @dataclass(frozen=True)
 class ErrorTable:
-    """P and Q on a grid of τ, with their slopes in ln L: every average over queries is a sum over this grid.
+    """P and Q on a grid of τ, with their slopes in ln L; averages over queries are sums over this grid.
 
-    With Γ = Γ_q = V = I and U of singular values h, τ² = Σ h_i² x_i² with x standard normal, and a prompt of L tokens
-    misses by `Q + (d - 1) P`.
+    With Γ = Γ_q = V = I and singular values h of U, τ² = Σ h_i² x_i² with x standard normal, and a prompt of L tokens
+    has the error `Q + (d - 1) P`.
     """
 
     taus: Float[np.ndarray, " taus"]
@@ -35,7 +35,7 @@ class ErrorTable:
 
     @classmethod
     def at(cls, log_lengths: list[float], taus: Float[np.ndarray, " taus"] = ALL_TAUS) -> "ErrorTable":
-        """By default the whole guaranteed range of τ, enough for every average; READ_AT is added to the lengths."""
+        """Return the table at `log_lengths` and READ_AT; the default `taus` are the whole guaranteed range."""
         log_lengths = sorted({*log_lengths, READ_AT})
         values, slopes = statistics_along(taus**2, 0.0, np.asarray(log_lengths)[:, None])
         return cls(
@@ -48,36 +48,36 @@ class ErrorTable:
         )
 
     def at_length(self, log_length: float) -> "ErrorTable":
-        """The rows of one length."""
-        mine = self.log_lengths == log_length
+        """Return the table of one length."""
+        selected = self.log_lengths == log_length
         rows = (self.participation, self.score_error, self.participation_slope, self.score_error_slope)
-        return ErrorTable(self.taus, self.log_lengths[mine], *(row[mine] for row in rows))
+        return ErrorTable(self.taus, self.log_lengths[selected], *(row[selected] for row in rows))
 
     def slope(self, density: Float[np.ndarray, " taus"], dimension: int) -> Float[np.ndarray, " lengths"]:
-        """`-d ln error / d ln L` of the average over queries whose τ has `density`."""
+        """Return `-d ln error / d ln L` of the average over queries whose τ has `density`."""
         error = (self.score_error + (dimension - 1) * self.participation) @ density
         change = (self.score_error_slope + (dimension - 1) * self.participation_slope) @ density
         return -change / error
 
 
-def statistics_along(tau_squared, climb, log_length) -> tuple[ScoreStatistics, ScoreStatistics]:
-    """P and Q, and their slopes in ln L where τ² climbs by so much with each unit of it: one program for all climbs."""
-    return tabulate(_statistics_along, tau_squared, climb, log_length)
+def statistics_along(tau_squared, rate, log_length) -> tuple[ScoreStatistics, ScoreStatistics]:
+    """Return P and Q and their slopes in ln L along a path on which τ² changes by `rate` per unit of ln L."""
+    return tabulate(_statistics_along, tau_squared, rate, log_length)
 
 
-def _statistics_along(tau_squared, climb, log_length):
-    return jax.jvp(score_statistics, (tau_squared, log_length), (climb, jnp.ones_like(log_length)))
+def _statistics_along(tau_squared, rate, log_length):
+    return jax.jvp(score_statistics, (tau_squared, log_length), (rate, jnp.ones_like(log_length)))
 
 
 def radial_density(taus: Float[np.ndarray, " taus"], norm: float, dimension: int) -> Float[np.ndarray, " taus"]:
-    """Trapezoid weights of τ = norm · |x|, x standard normal in `dimension` coordinates."""
+    """Return the trapezoid weights of τ = norm · |x|, with x standard normal in `dimension` coordinates."""
     return _ends_halved(np.exp(log_chi_density(np.maximum(taus, 1e-300) / norm, dimension)))
 
 
 def planar_density(taus: Float[np.ndarray, " taus"], major: float, minor: float) -> Float[np.ndarray, " taus"]:
-    """Trapezoid weights of τ = √(major² x₁² + minor² x₂²), x standard normal in the plane."""
+    """Return the trapezoid weights of τ = √(major² x₁² + minor² x₂²), with x standard normal in the plane."""
     slow, fast = major**-2, minor**-2
-    # Bessel's I₀ comes scaled by e^{-argument}: what is left of the Gaussian is its slow axis
+    # `ive` is Bessel's I₀ times e^{-argument}, so the remaining Gaussian factor is the one of the slow axis
     return _ends_halved(taus * np.exp(-(taus**2) * slow / 2) * ive(0, taus**2 * (fast - slow) / 4))
 
 
@@ -86,5 +86,5 @@ def _ends_halved(density: np.ndarray) -> np.ndarray:
 
 
 def exponent(squared_norm) -> np.ndarray:
-    """β(H) at H² = `squared_norm`, by the heuristic."""
+    """Return β(H) at H² = `squared_norm` (heuristic for H² ≥ ½)."""
     return np.asarray(rate_exponent(np.sqrt(np.asarray(squared_norm))))

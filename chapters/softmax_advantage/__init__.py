@@ -1,1 +1,1 @@
-"""Where the answer sits at one hidden token, softmax is Bayes-optimal; what every other choice loses."""
+"""Softmax attains the Bayes risk where one relevant token determines the label; other activations do not."""

@@ -1,4 +1,4 @@
-"""Softplus without a bias against the best element-wise weights: up to which strength of the hint softplus leads.
+"""The signal strengths at which softplus without a bias has the risk of the best element-wise weights.
 
 At a large slope c the kernel log(1 + e^{cχ}) is nearly c max(χ, 0), and softplus is nearly a normalised ReLU.
 """
@@ -23,27 +23,27 @@ from lib.single_location import (
     softplus,
 )
 
-# Lengths at which both routes find the crossing, a longer one, and strengths ν between which it lies at all of them.
-LENGTHS, LONGER, BETWEEN = (2, 3), 10, (1.0, 40.0)
-# The error of a crossing. Searches know risks to about 1e-6, and next to a crossing the difference of the two risks
+# Lengths at which two methods find the crossing, a longer one, and signal strengths that bracket the crossing.
+LENGTHS, LONG_LENGTH, BRACKET = (2, 3), 10, (1.0, 40.0)
+# The error of a crossing. Searches find risks to about 1e-6, and next to a crossing the difference of the two risks
 # changes by more than 0.003 per unit of ν.
 ACCURACY = 1e-3
-# Steps of the lattices of scores: of that on which slopes are searched, and of that on which risks are taken. They
-# resolve slopes up to 15: the kernel has its nearest singularity at a distance of π/15 = 0.2 from the real axis.
-SEARCHED, TAKEN = {2: 0.1, 3: 0.15}, {2: 0.05, 3: 0.09}
-# Distance of the two strengths from which a lattice interpolates its crossing.
-APART = 0.05
-# Nodes of the integral over positive scores on each axis, and where a normal variable ends, in standard deviations.
-NODES, EDGE = 100, 9.0
+# Steps of the lattices of scores on which slopes are searched and risks are evaluated, by length. They resolve slopes
+# up to 15: the kernel has its nearest singularity at a distance of π/15 = 0.2 from the real axis.
+SEARCH_STEPS, RISK_STEPS = {2: 0.1, 3: 0.15}, {2: 0.05, 3: 0.09}
+# Half the distance of the two strengths between which the crossing on a lattice is interpolated.
+LATTICE_DISTANCE = 0.05
+# Nodes of the integral over positive scores on each axis, and the truncation of a normal, in standard deviations.
+NODES, NORMAL_END = 100, 9.0
 
 
 @dataclass(frozen=True)
 class Crossings:
-    """Strengths ν at which a kind of weights has the risk of the best element-wise ones, one per length of `LENGTHS`.
+    """Signal strengths at which some weights have the risk of the best element-wise ones, one per length of `LENGTHS`.
 
     `softplus` and `lattice` are softplus at its best slope, by the Laplace identity and by sums over a lattice of
     scores. `relu` is the normalised ReLU. `posterior_slope` is softplus at the slope √ν of the posterior. `longer` is
-    softplus at its best slope with `LONGER` tokens.
+    softplus at its best slope with `LONG_LENGTH` tokens.
     """
 
     softplus: Float[np.ndarray, " lengths"]
@@ -53,36 +53,41 @@ class Crossings:
     longer: float
 
 
-def find_crossings() -> Crossings:
-    """Find all of them by root finding on exact risks."""
+def solve_crossings() -> Crossings:
+    """Return all crossings, by root finding on exact risks."""
     crossings, relu, posterior_slope = (
         np.asarray([_crossing(risk, length) for length in LENGTHS])
         for risk in (softplus_risk, relu_risk, _risk_at_posterior_slope)
     )
     lattice = np.asarray([_crossing_on_lattice(length, near) for length, near in zip(LENGTHS, crossings, strict=True)])
-    return Crossings(crossings, lattice, relu, posterior_slope, _crossing(softplus_risk, LONGER))
+    return Crossings(crossings, lattice, relu, posterior_slope, _crossing(softplus_risk, LONG_LENGTH))
 
 
 def _crossing(risk: Callable[[int, float], float], length: int) -> float:
     def difference(snr: float) -> float:
         return risk(length, snr) - elementwise_risk(length, snr)
 
-    return float(brentq(difference, *BETWEEN, xtol=ACCURACY / 100))  # pyright: ignore[reportArgumentType]
+    return float(brentq(difference, *BRACKET, xtol=ACCURACY / 100))  # pyright: ignore[reportArgumentType]
 
 
 def _crossing_on_lattice(length: int, near: float) -> float:
-    """Interpolate between two strengths around `near`; the lattice's own risks, element-wise ones from the library."""
-    snrs = near + APART * np.asarray([-1.0, 1.0])
+    """Return the crossing of risks on a lattice, interpolated between two strengths around `near`.
+
+    The element-wise risks are those of the library.
+    """
+    snrs = near + LATTICE_DISTANCE * np.asarray([-1.0, 1.0])
     ends = few_tokens.LARGEST_SCORE + np.sqrt(snrs[-1])
-    coarse, fine = (few_tokens.ScoreLattice(length, step=step[length], highest=ends) for step in (SEARCHED, TAKEN))
+    coarse, fine = (
+        few_tokens.ScoreLattice(length, step=step[length], highest=ends) for step in (SEARCH_STEPS, RISK_STEPS)
+    )
     differences = []
     for snr in snrs:
-        searched, taken = (
-            few_tokens.Prompts.from_log_ratio(one, few_tokens.spiked_log_ratio(one.scores, snr))
-            for one in (coarse, fine)
+        search_prompts, risk_prompts = (
+            few_tokens.Prompts.from_log_ratio(lattice, few_tokens.spiked_log_ratio(lattice.scores, snr))
+            for lattice in (coarse, fine)
         )
-        slope = few_tokens.best_key_slope(softplus, [searched])
-        risk = float(few_tokens.mixed_risk(softplus, slope, [taken]))
+        slope = few_tokens.best_key_slope(softplus, [search_prompts])
+        risk = float(few_tokens.mixed_risk(softplus, slope, [risk_prompts]))
         differences.append(risk - elementwise_risk(length, snr))
     before, after = differences
     return float(snrs[0] - before * (snrs[1] - snrs[0]) / (after - before))
@@ -104,14 +109,14 @@ def _risk_at_posterior_slope(length: int, snr: float) -> float:
 
 
 def relu_risk(length: int, snr: float) -> float:
-    """Return the risk of the weights max(χ, 0)/Σ max(χ, 0), of the largest score alone if all scores are negative.
+    """Return the risk of the weights max(χ, 0)/Σ max(χ, 0); all weight is on the largest score if none is positive.
 
-    An integral over the scores of 2 or 3 tokens in the spiked model, by the set of tokens with positive scores; it
-    shares nothing with the Laplace identity of `lib`. The vector v is along v* and as long as is best.
+    The risk is an integral over the scores of 2 or 3 tokens in the spiked model, by the set of tokens with positive
+    scores. It does not use the Laplace identity of `lib`. The vector v is along v* and has the best length.
     """
     root, rest = np.sqrt(snr), length - 1
-    below = 0.5**rest  # the chance that no other token has a positive score
-    scores, weights = _gauss(-EDGE, 0.0)
+    below = 0.5**rest  # the probability that no other token has a positive score
+    scores, weights = _gauss(-NORMAL_END, 0.0)
     alone = weights @ (np.exp(-0.5 * (scores - root) ** 2) / np.sqrt(2 * np.pi) * ndtr(scores) ** rest)
     hidden = ndtr(root) * below + alone
     power = ndtr(root) * below + ndtr(-root) * below * rest + ndtr(-root) * below
@@ -136,7 +141,7 @@ def _orthant(count: int, shift: float) -> tuple[float, float]:
     size = np.linalg.norm(shares, axis=0)
     # scores are t times the shares: a normal density in t, of mean `peak` and standard deviation 1/size
     peak = shift * shares[0] / size**2
-    low, high = np.maximum(peak - EDGE / size, 0.0), peak + EDGE / size
+    low, high = np.maximum(peak - NORMAL_END / size, 0.0), peak + NORMAL_END / size
     nodes, node_weights = _gauss(0.0, 1.0)
     t = low + (high - low) * nodes[:, None]
     exponent = -0.5 * (t**2 * size**2 - 2 * t * shift * shares[0] + shift**2)

@@ -1,4 +1,4 @@
-"""What `softmax_advantage` can be rerun with."""
+"""Parameters of the notebook `softmax_advantage`."""
 
 from typing import Annotated
 
@@ -9,18 +9,19 @@ from companion.project.parameters import different
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the defaults are in the notebook."""
 
-    seed: Annotated[int, Field(ge=0, description="The prompts that measure one cosine are drawn from it.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of the simulated prompts.")]
     lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=10**8)]],
         Field(min_length=1, max_length=5, description="Prompt lengths L."),
         AfterValidator(different("each is a curve")),
     ]
-    snrs: Annotated[int, Field(ge=5, le=100, description="Strengths ν of the hint from 0.1 to 60.")]
-    published_snrs: Annotated[
-        int, Field(ge=4, le=200, description="Strengths ν from 0 to 12, as in the paper's figure.")
-    ]
+    snrs: Annotated[int, Field(ge=5, le=100, description="Number of signal strengths ν from 0.1 to 60.")]
     zoo_length: Annotated[int, Field(ge=3, le=1000, description="Prompt length at which activations are compared.")]
-    zoo_snr: Annotated[float, Field(ge=2.0, le=20.0, description="Strength ν at which activations are compared.")]
-    prompts: Annotated[int, Field(ge=10**4, le=10**7, description="Simulated prompts that measure one cosine.")]
+    zoo_snr: Annotated[
+        float, Field(ge=2.0, le=20.0, description="Signal strength ν at which activations are compared.")
+    ]
+    prompts: Annotated[
+        int, Field(ge=10**4, le=10**7, description="Number of simulated prompts from which a cosine is measured.")
+    ]

@@ -1,4 +1,4 @@
-"""Two heads in the spiked model, one by one: softmax of a wrong slope, and erf weights beside the posterior."""
+"""Two single heads in the spiked model: softmax at another slope than the best, and erf weights with their cosine."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,25 @@ from chapters.softmax_advantage.models import GENERIC_LENGTH, GENERIC_SNR, bayes
 from lib.single_location import Erf, Overlaps, Spiked, attention_moments, softmax
 from lib.statistics import standard_error
 
-# The slope that is tried in place of √ν.
+# A slope that is not the slope √ν of the posterior.
 STEEP = 2.1
-# The head whose cosine with the posterior is simulated, with erf weights: element-wise, biased, and not the best one.
+# Bias of the erf head whose cosine with the posterior is simulated, and the length of its prompts.
 COSINE_BIAS, COSINE_LENGTH = -1.0, 5
 
 
 @dataclass(frozen=True)
-class Slopes:
-    """Risks of softmax heads k = c k*: of the right slope c = √ν, and of `STEEP`; and the Bayes risk."""
+class SlopeRisks:
+    """Risks of softmax heads k = c k* at the slope c = √ν of the posterior and at `STEEP`, and the Bayes risk."""
 
-    right: float
+    posterior: float
     steep: float
     bayes: float
 
 
 @dataclass(frozen=True)
 class Products:
-    """Of each simulated prompt s·p, |s|² and |p|², for weights s and posterior p; and the exact risks of both."""
+    """The products s·p, |s|² and |p|² per simulated prompt, for weights s and posterior p, and the exact risks of "
+    "both."""
 
     together: Float[np.ndarray, " prompts"]
     weights: Float[np.ndarray, " prompts"]
@@ -39,31 +40,33 @@ class Products:
 
     @property
     def cosine_squared(self) -> float:
-        """`(E s·p)²/(E|s|² E|p|²)`: of weights and posterior in L² of all prompts."""
+        """Return `(E s·p)²/(E|s|² E|p|²)`, the squared cosine of weights and posterior in L² of all prompts."""
         return float(self.together.mean() ** 2 / (self.weights.mean() * self.posterior.mean()))
 
     @property
     def std_error(self) -> float:
-        """Of `cosine_squared`, by the delta method: the relative influence of every prompt on it."""
-        both, weights, posterior = (part / part.mean() for part in (self.together, self.weights, self.posterior))
+        """Return the standard error of `cosine_squared`, by the delta method."""
+        both, weights, posterior = (
+            product / product.mean() for product in (self.together, self.weights, self.posterior)
+        )
         return float(standard_error(self.cosine_squared * (2 * both - weights - posterior)))
 
     @property
     def cosine_squared_within(self) -> float:
-        """The mean over prompts of the squared cosine within a prompt: another number."""
+        """Return the mean over prompts of the squared cosine within a prompt, which is a different number."""
         return float(np.mean(self.together**2 / (self.weights * self.posterior)))
 
 
-def try_slopes() -> Slopes:
-    """Softmax heads of the right slope and of a wrong one, by the quadrature of every normalised activation."""
+def evaluate_slopes() -> SlopeRisks:
+    """Return the risks of softmax heads at two slopes, by the quadrature for normalised activations."""
     generic = Spiked(GENERIC_LENGTH, GENERIC_SNR)
     slopes = np.asarray([np.sqrt(GENERIC_SNR), STEEP])
     risks = best_scale(attention_moments(generic, softmax, Overlaps(slopes, slopes**2, 1.0, 1.0)))
-    return Slopes(*map(float, risks), bayes=float(bayes_risk(generic)))
+    return SlopeRisks(*map(float, risks), bayes=float(bayes_risk(generic)))
 
 
-def measure_cosine(prompts: int, *, key: PRNGKeyArray) -> Products:
-    """The scores of simulated prompts, read by an element-wise head and by the posterior."""
+def simulate_cosine(prompts: int, *, key: PRNGKeyArray) -> Products:
+    """Simulate scores of prompts; return the products of element-wise weights and posterior."""
     task, head = Spiked(COSINE_LENGTH, GENERIC_SNR), Erf(COSINE_BIAS)
     root = np.sqrt(GENERIC_SNR)
     scores = jr.normal(key, (prompts, COSINE_LENGTH)).at[:, 0].add(root)

@@ -34,12 +34,15 @@ from companion.build.run_spec import CheckedRun, Target
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
 from companion.project import parameters, slicing
+from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, Build, Project, relative
+from companion.project.paths import DEFAULT_PROFILE, MARK, Build, Project, relative
 
 TOOL = "paper-companion"
 # The packages that draw every picture.
 DRAWING = ("matplotlib", "seaborn")
+# A file of settings that matplotlib reads in the working folder, and that no picture uses.
+UNUSED = "matplotlibrc"
 # The length of a key in hexadecimal digits.
 DIGITS = 16
 
@@ -137,6 +140,7 @@ def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
         "pictures": {str(target): key for target, key in keys.items() if target.figure is not None},
         "pages": {relative(page, project.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
         "live": dict(project.settings.live),
+        "moved": dict(project.settings.moved),
         "api": list(project.settings.api),
         "machine": tree_digests(dependencies.MACHINE),
     }
@@ -257,7 +261,8 @@ def _library(project: Project) -> dependencies.Library:
 def _material(project: Project, name: str) -> Content:
     """Return what every computation of a notebook depends on: tracked data, versions of packages, the context.
 
-    Files of `data/` that only describe or make the data (.md, .py) do not count.
+    Files of `data/` that only describe or make the data (.md, .py) do not count. Files that `[tool.companion]` lists
+    under `inputs` count as data.
     """
     context = project.settings.context
     sources = _library(project).numbers_digests([context.replace(":", ".")], own_modules=()) if context else {}
@@ -265,10 +270,43 @@ def _material(project: Project, name: str) -> Content:
         path: digest for path, digest in tree_digests(project.data(name)).items() if not path.endswith((".md", ".py"))
     }
     return {
-        "data": data,
+        "data": data | _inputs(project),
         "computing": computing_versions(project),
         "context": {"function": context, "sources": sources},
     }
+
+
+def _inputs(project: Project) -> dict[str, str]:
+    """Return the digest of each file that the book lists under `inputs`, by its path with a leading slash."""
+    digests: dict[str, str] = {}
+    for name in project.settings.inputs:
+        path = project.root / name
+        if not path.exists():
+            raise UserError(f"There is no {path}, which `inputs` of {TABLE} in {project.root / FILE} lists.")
+        files = _files(path) if path.is_dir() else [path]
+        digests |= {f"/{relative(file, project.root)}": dependencies.digest(file.read_bytes()) for file in files}
+    return digests
+
+
+def may_be_read(project: Project, name: str, file: str) -> bool:
+    """Return whether a kernel of notebook `name` may read `file`, a path relative to the root.
+
+    It may read what the numbers key contains: its data, the listed inputs, and sources of the science packages, of
+    which the key has those that the notebook can reach. It may also read what decides no number beyond the key:
+    generated files, and the configuration and profiles from which the publishing tool takes the parameters.
+    """
+    path = project.root / file
+    packages = [project.root / package for package in (*project.settings.science, dependencies.MACHINE.name)]
+    configuration = {MARK, "_toc.yml", FILE, project.lock.name, UNUSED}
+    return (
+        file in configuration
+        or path == project.notebook(name)
+        or path.is_relative_to(project.generated)
+        or path.is_relative_to(project.profiles)
+        or path.is_relative_to(project.data(name))
+        or (path.suffix == ".py" and any(path.is_relative_to(package) for package in packages))
+        or any(path.is_relative_to(project.root / entry) for entry in project.settings.inputs)
+    )
 
 
 def computing_versions(project: Project) -> dict[str, str]:

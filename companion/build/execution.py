@@ -25,10 +25,12 @@ from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
-from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, Project
+from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, Project, relative
 
 # The prefix of the folders of sockets among the temporary files.
 SOCKETS = "lpa-"
+# The longest path of a folder, in bytes, in which the path of every socket has at most 103 bytes, the limit of macOS.
+LONGEST_FOLDER = 70
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
         if spec.figure:
             notebook = _leave_only(notebook, spec.figure, staging)
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
+        _require_known_inputs(project, spec.notebook, staging / import_recorder.READ)
         _require_complete(notebook, staging / "figures" / spec.notebook)
         device = json.loads((staging / "device.json").read_text())
         yield staging
@@ -278,8 +281,9 @@ def _kernel_manager() -> Iterator[type]:
     If a signal ends this process, the kernels are killed at once.
     """
     import psutil
+    from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
-    from traitlets import CaselessStrEnum, Unicode
+    from traitlets import CaselessStrEnum, Unicode, default
 
     managers: list[AsyncKernelManager] = []
     before = {child.pid for child in psutil.Process().children()}
@@ -295,6 +299,11 @@ def _kernel_manager() -> Iterator[type]:
         class SocketFileKernelManager(AsyncKernelManager):
             transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc")
             connection_file = Unicode(os.path.join(folder, "kernel.json"))
+
+            @default("kernel_spec_manager")
+            def _this_python(self) -> KernelSpecManager:
+                """Start this interpreter: a user may have installed a kernel `python3` of another one."""
+                return KernelSpecManager(kernel_dirs=[], parent=self)
 
             def __init__(self, *args: Any, **kwargs: Any):
                 super().__init__(*args, **kwargs)
@@ -327,13 +336,17 @@ def _kernel_manager() -> Iterator[type]:
 
 @contextmanager
 def socket_folder() -> Iterator[Path]:
-    """Make a folder whose name is short enough for sockets; remove it on exit, and those of killed runs at once."""
-    temporary = Path(tempfile.gettempdir())
+    """Make a folder whose path is short enough for sockets; remove it on exit, and those of killed runs at once.
+
+    Raises:
+      UserError: if no folder for temporary files has a path short enough.
+    """
+    temporary = _short_temporary_folder()
     for old in temporary.glob(f"{SOCKETS}*"):
         with atomic.if_free(old / "lock") as free:
             if free:
                 shutil.rmtree(old, ignore_errors=True)
-    hidden = Path(tempfile.mkdtemp(prefix=f".{SOCKETS}"))
+    hidden = Path(tempfile.mkdtemp(prefix=f".{SOCKETS}", dir=temporary))
     folder = hidden.with_name(hidden.name.removeprefix("."))
     try:
         with atomic.locked(hidden / "lock", ""):
@@ -343,6 +356,30 @@ def socket_folder() -> Iterator[Path]:
         with suppress(OSError):
             folder.rename(hidden)  # a kernel that is only starting cannot create its sockets there any more
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _short_temporary_folder() -> Path:
+    """Return the folder for temporary files, or, if its path is too long for sockets, another one."""
+    folder = tempfile.gettempdir()
+    for candidate in (folder, "/tmp", "/var/tmp"):
+        if len(os.fsencode(candidate)) <= LONGEST_FOLDER and os.access(candidate, os.W_OK):
+            return Path(candidate)
+    raise UserError(
+        f"The path of the folder for temporary files is too long for sockets: {folder}. Set TMPDIR to a folder whose "
+        f"path has at most {LONGEST_FOLDER} bytes."
+    )
+
+
+def _require_known_inputs(project: Project, name: str, log: Path) -> None:
+    """Raise a `UserError` if the kernel read a file of the book that is in no cache key."""
+    read = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    if unknown := sorted(file for file in read if not cache_keys.may_be_read(project, name, file)):
+        listed = ", ".join(json.dumps(file) for file in unknown)
+        raise UserError(
+            f"{name} reads {', '.join(unknown)}, and no cache key contains it: a change would go unnoticed. Move data "
+            f"of this notebook to {relative(project.data(name), project.root)}, or list what the book reads under "
+            f"`inputs` in {TABLE} of {project.root / FILE}: inputs = [{listed}]"
+        )
 
 
 def _require_complete(notebook: Notebook, folder: Path) -> None:

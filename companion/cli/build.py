@@ -74,6 +74,7 @@ def build(
             *(["tasks=1"] if tasks else []),
             # this command holds its own lock, and stamps are the only outputs: a killed build leaves nothing to unlock
             *("--nolock", "--rerun-incomplete", "--rerun-triggers", "mtime", "--quiet", "all"),
+            *("--profile", "none", "--workflow-profile", "none"),  # a user's profile may name another scheduler
         ]
         output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         with (
@@ -85,6 +86,11 @@ def build(
         edited = cache_keys.stamps(project, profile) != stamps
         reason = "its sources were edited while it ran" if edited else "the error is above"
         raise UserError(f"The build failed: {reason}. Finished work is kept; run the same command to continue.")
+    wanted = [stamp for what, stamp in stamps.items() if target == "site" or isinstance(what, Target)]
+    if not all(cache_keys.intact(project, stamp) for stamp in wanted):
+        raise UserError(
+            "Snakemake ended without an error and without a result. Does the Snakefile include the workflow?"
+        )
     if target == "site":
         console.print(f"[green]The site is built:[/] {escaped(project.site(profile) / 'index.html')}", soft_wrap=True)
 

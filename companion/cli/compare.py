@@ -22,7 +22,10 @@ def compare(
     """Compare two runs or builds figure by figure.
 
     The command compares columns, rows, every digit of every number, and claims; it prints the first difference of each
-    figure. A folder is that of a build, for example `_build/laptop`, or `figures`, whose numbers have six digits.
+    figure. A folder is that of a build, for example `_build/laptop`, or `figures`, whose numbers have six digits. A
+    figure that moved to another notebook is recognised by its claims and columns. With a custom run, only the figures
+    of its notebook are compared. The largest difference of a number is also given in units of the tolerance with which
+    `companion verify` compares.
 
     Exit code: 0 if all figures are equal, 1 if not.
 
@@ -32,7 +35,8 @@ def compare(
     """
     from companion.figures.comparison import differences
 
-    figures = differences(_folder_of(old), _folder_of(new))
+    (old_folder, old_notebook), (new_folder, new_notebook) = _folder_of(old), _folder_of(new)
+    figures = differences(old_folder, new_folder, old_notebook or new_notebook)
     for name, difference in figures.items():
         console.print(f"{'[yellow]≠[/]' if difference else '[green]=[/]'} {name}", soft_wrap=True)
         if difference:
@@ -43,14 +47,14 @@ def compare(
         raise typer.Exit(1)
 
 
-def _folder_of(name: str) -> Path:
-    """Return the folder with this path, otherwise the folder of the custom run with this name."""
+def _folder_of(name: str) -> tuple[Path, str | None]:
+    """Return the folder with this path, otherwise the folder and the notebook of the custom run with this name."""
     from companion.runs.custom_runs import all_runs
 
     if Path(name).is_dir():
-        return Path(name)
+        return Path(name), None
     project = Project.here()
-    names = [run.name for run in all_runs(project)]
-    if name not in names:
-        raise UserError(f"There is no folder and no custom run {name!r}. {did_you_mean(name, names)}")
-    return project.custom_build(name).folder
+    notebooks = {run.name: run.spec.notebook for run in all_runs(project)}
+    if name not in notebooks:
+        raise UserError(f"There is no folder and no custom run {name!r}. {did_you_mean(name, notebooks)}")
+    return project.custom_build(name).folder, notebooks[name]

@@ -4,35 +4,69 @@ import csv
 from itertools import zip_longest
 from pathlib import Path
 
-from companion.figures import store
+from companion.figures import store, tolerances
 from companion.figures.record import ClaimRecord
 from companion.io.errors import UserError
 
+# What identifies a figure that moved: its claims, its columns, and, without claims, its name.
+Identity = tuple[frozenset[str], tuple[str, ...], str]
 
-def differences(old: Path, new: Path) -> dict[str, str | None]:
+
+def differences(old: Path, new: Path, notebook: str | None = None) -> dict[str, str | None]:
     """Return the first difference of each figure of two builds, None for equal figures, by `notebook/figure`.
 
     A build is a folder with `tables/` (unrounded numbers) and `figures/`, or a folder of published figures. If one of
-    the two has no unrounded numbers, the rounded numbers are compared.
+    the two has no unrounded numbers, the rounded numbers are compared. A figure that is only in one of the builds is
+    compared with the figure of another name or notebook that has the same claims and columns, if there is exactly one;
+    its name is then `notebook/figure → notebook/figure`. With `notebook`, only the figures of this notebook are
+    compared.
+
+    The difference of two tables ends with the largest difference of a number in units of the publication tolerance.
     """
     exact = all((build / "tables").is_dir() for build in (old, new))
-    old_figures, new_figures = _figures(old, exact), _figures(new, exact)
+    old_figures, new_figures = _figures(old, exact, notebook), _figures(new, exact, notebook)
     first_differences: dict[str, str | None] = {}
+    moved = _moved(old_figures, new_figures)
     for name in sorted(old_figures.keys() | new_figures.keys()):
-        if name not in old_figures or name not in new_figures:
-            first_differences[name] = f"only in {old if name in old_figures else new}"
-        else:
+        if name in old_figures and name in new_figures:
             first_differences[name] = _first_difference(old_figures[name], new_figures[name])
+        elif name in moved:
+            first = _first_difference(old_figures[name], new_figures[moved[name]])
+            first_differences[f"{name} → {moved[name]}"] = first
+        elif name not in moved.values():
+            first_differences[name] = f"only in {old if name in old_figures else new}"
     return first_differences
 
 
-def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
+def _moved(old: dict[str, tuple[Path, Path]], new: dict[str, tuple[Path, Path]]) -> dict[str, str]:
+    """Return the new name of each figure of `old` that has another name or notebook in `new`."""
+    removed = _by_identity({name: paths for name, paths in old.items() if name not in new})
+    added = _by_identity({name: paths for name, paths in new.items() if name not in old})
+    return {
+        names[0]: added[identity][0]
+        for identity, names in removed.items()
+        if len(names) == len(added.get(identity, ())) == 1
+    }
+
+
+def _by_identity(figures: dict[str, tuple[Path, Path]]) -> dict[Identity, list[str]]:
+    names: dict[Identity, list[str]] = {}
+    for name, (table, record) in figures.items():
+        claims = frozenset(_claims(record))
+        with table.open(newline="", encoding="utf-8") as file:
+            columns = tuple(next(csv.reader(file), ()))
+        names.setdefault((claims, columns, "" if claims else name.rpartition("/")[2]), []).append(name)
+    return names
+
+
+def _figures(build: Path, exact: bool, only: str | None) -> dict[str, tuple[Path, Path]]:
     """Return the paths of every figure's numbers (unrounded if `exact`) and record."""
     figures = build / "figures" if (build / "figures").is_dir() else build
     tables = build / "tables" if exact else figures
-    records = sorted(figures.glob(f"*/*{store.RECORD}")) if figures.is_dir() else []
+    records = sorted(figures.glob(f"{only or '*'}/*{store.RECORD}")) if figures.is_dir() else []
     if not records:
-        raise UserError(f"{build} contains no figures. Name a build, such as _build/laptop, or figures/.")
+        what = f"figures of the notebook {only}" if only else "figures"
+        raise UserError(f"{build} contains no {what}. Name a build, such as _build/laptop, or figures/.")
     paths: dict[str, tuple[Path, Path]] = {}
     for path in records:
         notebook, figure = path.parent.name, path.name.removesuffix(store.RECORD)
@@ -43,6 +77,12 @@ def _figures(build: Path, exact: bool) -> dict[str, tuple[Path, Path]]:
 def _first_difference(old: tuple[Path, Path], new: tuple[Path, Path]) -> str | None:
     with old[0].open(newline="", encoding="utf-8") as old_file, new[0].open(newline="", encoding="utf-8") as new_file:
         difference = _in_tables(list(csv.reader(old_file)), list(csv.reader(new_file)))
+    if difference:
+        columns = store.read_record(new[1].parent, new[1].name.removesuffix(store.RECORD)).columns
+        largest = tolerances.movement(old[0], new[0], columns)
+        if largest.other_rows is None and largest.columns:
+            first = largest.columns[0]
+            difference += f". Largest: {first.name} of row {first.row} differs by {first.by:.2g} tolerances"
     return difference or _in_claims(_claims(old[1]), _claims(new[1]))
 
 

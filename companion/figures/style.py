@@ -31,7 +31,10 @@ FAINT = {"light": "#d5d9de", "dark": "#3a3f45"}
 
 @contextmanager
 def style(theme: Theme) -> Generator[None]:
-    """Apply the settings of `theme` inside the block; the previous settings of matplotlib are restored on exit."""
+    """Apply the settings of `theme` inside the block; the previous settings of matplotlib are restored on exit.
+
+    Settings that the theme does not name are matplotlib's defaults, whatever the user's `matplotlibrc` says.
+    """
     ink, paper, faint = INK[theme], PAPER[theme], FAINT[theme]
     settings: dict[Any, Any] = {
         **sns.axes_style("ticks"),
@@ -62,7 +65,9 @@ def style(theme: Theme) -> Generator[None]:
         "xtick.color": ink,
         "ytick.color": ink,
     }
-    with mpl.rc_context(settings):
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(settings)
         yield
 
 

@@ -30,6 +30,10 @@ class Settings(BaseModel):
 
     chapters: str = Field(description="the package with one folder per notebook")
     science: Texts = Field((), description="the packages whose sources decide numbers, besides the chapters")
+    inputs: Texts = Field(
+        (),
+        description="other files and folders of the book that computations read, data or modules",
+    )
     context: str | None = Field(None, description="a function that is called once before anything is computed")
     device: str | None = Field(None, description="a function that returns the name of the computing device")
     report: Texts = Field((), description="the distributions whose versions are recorded with every run")
@@ -38,6 +42,10 @@ class Settings(BaseModel):
     live: dict[str, str] = Field(
         default_factory=dict,
         description="for a `notebook/figure`, the interactive figure that its page also shows",
+    )
+    moved: dict[str, str] = Field(
+        default_factory=dict,
+        description="for a `notebook/figure` of an earlier version, its present `notebook/figure`",
     )
     api: Texts = Field((), description="the packages or modules whose public names `{companion-api}` must explain")
     preload: Texts = Field((), description="packages that a build of several notebooks imports once for all kernels")

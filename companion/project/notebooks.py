@@ -14,6 +14,7 @@ from companion.project.paths import Project
 PARAMETERS_TAG = "parameters"
 BOOTSTRAP_TAG = "bootstrap"
 INJECTED_TAG = "injected-parameters"  # papermill's
+TECHNICAL_TAG = "technical"  # on a cell whose figures the site folds
 
 
 @dataclass(frozen=True)

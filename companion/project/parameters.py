@@ -18,7 +18,7 @@ from companion.project.notebooks import Notebook
 from companion.project.paths import DEFAULT_PROFILE, Project
 
 # The type of the parameter `seed` in all chapters; `Annotated[Seed, Field(description=...)]` changes its meaning.
-Seed = Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+Seed = Annotated[int, Field(ge=0, lt=2**32, description="Seed of all random numbers.")]
 
 
 class Parameters(BaseModel):

@@ -76,6 +76,8 @@ def _git(root: Path) -> dict[str, Any] | None:
         return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
 
     try:
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
+            return None  # the book is below another repository
         return {"commit": git("rev-parse", "HEAD"), "modified": bool(git("status", "--porcelain"))}
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -99,6 +99,7 @@ class Verification:
             if path.is_dir():
                 shutil.copytree(path, copy / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
             elif path.is_file():
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, copy / name)
         return Project(copy)
 
@@ -266,6 +267,7 @@ def _checkout(project: Project) -> dict[str, Path]:
         project.book.name,
         project.profiles.name,
         *project.settings.science,
+        *project.settings.inputs,
     ]
     if project.root == MACHINE.parent:
         parts.append(MACHINE.name)

@@ -21,7 +21,7 @@ from lib._checks import require_count
 from lib.attention import Attention
 from lib.icl.linear_regression import LinearRegression
 from lib.icl.training import box_muller
-from lib.measures import covariance_root
+from lib.measures import constant_covariance_root
 
 # Terms of the Taylor polynomials of cosine and sine that an eighth of the circle needs, by precision.
 TAYLOR_TERMS = {"float32": 5, "float64": 9}
@@ -213,7 +213,7 @@ def batch_loss(
     length = require_count("batch_loss", "length", length, "an empty prompt defines no probability measure.")
     batch = require_count("batch_loss", "batch", batch, "a mean needs an element.")
     d = task.cov.shape[-1]
-    prompt_root, query_root = np.asarray(covariance_root(task.cov)), np.asarray(covariance_root(task.query_cov))
+    prompt_root, query_root = constant_covariance_root(task.cov), constant_covariance_root(task.query_cov)
     rest = (4 * d + 4 + summary.extra_count()) // 2
     mixing = np.eye(2 * rest)
     mixing[:d, :d] *= float(task.task_scale)

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 from lib._checks import require_count
 from lib.attention import Attention
 from lib.icl.linear_regression import LinearRegression
-from lib.measures import covariance_root
+from lib.measures import constant_covariance_root
 
 # A pooling: it maps scores and values of the tokens to the output ŷ.
 Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
@@ -195,7 +195,7 @@ def prompt_loss(
     length = require_count("prompt_loss", "length", length, "an empty prompt defines no probability measure.")
     batch = require_count("prompt_loss", "batch", batch, "a mean needs an element.")
     d = task.cov.shape[-1]
-    roots = np.asarray(covariance_root(task.cov)), np.asarray(covariance_root(task.query_cov))
+    roots = constant_covariance_root(task.cov), constant_covariance_root(task.query_cov)
 
     def square_error(attention, normals):
         dtype = normals.dtype

@@ -20,14 +20,24 @@ from lib.finite_prompt import participation
 
 print(repr(float(participation(1.5, 3.0))), os.environ.get("XLA_FLAGS", "no flags"))
 """
+# Three random numbers; the sum needs the usual promotion of types.
+RANDOM = """
+import chapters
+
+chapters.float64()
+import jax
+import jax.numpy as jnp
+
+print(jax.random.normal(jax.random.key(3), 3) + jnp.ones(3, jnp.float32))
+"""
 # The lock installs one JAX for Python 3.11 and another from 3.12 on; the flags are for the first alone.
 FLAGS = chapters.QUICK if jaxlib.__version__.startswith(chapters.KNOWN_TO) else "no flags"
 
 
-def computed(**environment):
+def computed(program=PROGRAM, **environment):
     """What the program prints, with every warning it shows an error."""
     named = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
-    arguments = [sys.executable, "-W", "error::UserWarning", "-c", PROGRAM]
+    arguments = [sys.executable, "-W", "error::UserWarning", "-c", program]
     done = subprocess.run(arguments, env={**named, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -63,6 +73,21 @@ def test_programs_compiled_in_haste_compute_the_same():
     assert " ".join(flags) == FLAGS
     assert len(theirs) == 1
     assert float(hasty) == pytest.approx(float(theirs[0]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"JAX_THREEFRY_PARTITIONABLE": "0"},
+        {"JAX_DEFAULT_PRNG_IMPL": "rbg"},
+        {"JAX_RANDOM_SEED_OFFSET": "1"},
+        {"JAX_ENABLE_X64": "0"},
+        {"JAX_NUMPY_DTYPE_PROMOTION": "strict"},
+    ],
+    ids=str,
+)
+def test_settings_of_the_reader_do_not_change_random_numbers(setting):
+    assert computed(program=RANDOM, **setting) == computed(program=RANDOM)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from scipy.special import softmax
 from chapters.exact_finite_prompt.figures.freezing import frozen_participation, participation_curves
 from chapters.exact_finite_prompt.figures.shrunken_mean import largest_score
 from chapters.exact_finite_prompt.parameters import Parameters
-from chapters.exact_finite_prompt.plain_prompts import query_ray, simulate
-from chapters.exact_finite_prompt.quadrature import add_weights, evaluate
+from chapters.exact_finite_prompt.plain_prompts import query_ray, simulate_prompts
+from chapters.exact_finite_prompt.quadrature import compute_plane, compute_weight_sums
 from lib.finite_prompt import LARGEST_TAU
 from lib.measures import empirical
 
@@ -64,7 +64,7 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 def test_plain_prompts_answer_with_a_numpy_softmax(float64):
     ray, key, taus = query_ray(), jr.key(5), [0.5, 3.0]
-    outputs = simulate(ray, taus, 20, 4, key=key)
+    outputs = simulate_prompts(ray, taus, 20, 4, key=key)
     bilinear, value = np.asarray(ray.params.bilinear), np.asarray(ray.params.value)
     for index, output in enumerate(outputs):
         points = np.asarray(empirical(ray.gaussian, 20, key=jr.fold_in(key, index)).points)
@@ -73,16 +73,16 @@ def test_plain_prompts_answer_with_a_numpy_softmax(float64):
 
 
 def test_more_prompts_leave_the_first_as_they_were(float64):
-    few, more = (simulate(query_ray(), [1.0], 10, n, key=jr.key(3)) for n in (5, 9))
+    few, more = (simulate_prompts(query_ray(), [1.0], 10, n, key=jr.key(3)) for n in (5, 9))
     np.testing.assert_allclose(few, more[:5], rtol=1e-12)  # batches of another size may round otherwise
 
 
 def test_one_token_has_no_pairs(float64):
     """At ln L = 0 participation is all there is, at every τ."""
-    plane = evaluate(6, 6)
+    plane = compute_plane(6, 6)
     alone = plane.log_length == 0
     np.testing.assert_allclose(plane.participation[alone], 1, rtol=1e-12)
-    np.testing.assert_allclose(add_weights(plane).exact[alone], 1, rtol=1e-12)
+    np.testing.assert_allclose(compute_weight_sums(plane).exact[alone], 1, rtol=1e-12)
 
 
 def test_frozen_participation_is_zero_up_to_freezing():

@@ -1,14 +1,14 @@
-"""The chapter on finite samples: tracked training runs are where theory says, above the best, and can be made anew."""
+"""The chapter on finite samples: tracked runs agree with theory, are above the optimal risk, and can be repeated."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.finite_samples import marks, plain, published, theory, training
+from chapters.finite_samples import gradient_training, published_settings, style, theory, training
 from chapters.finite_samples.data import make
+from chapters.finite_samples.extrapolation import extrapolate
 from chapters.finite_samples.figures import overlaps_against_samples
-from chapters.finite_samples.limits import extrapolate
 from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion.authoring.datasets import faults
 from lib.single_location.activations import affine_fit
@@ -38,7 +38,7 @@ def test_replica_is_where_simulated_training_ends(float64, name):
     for (_, alpha), run in limits.items():
         ridge = theory.ridge_at(training.tracked("best_ridges"), name, alpha)
         assert min(ridge) >= 0.3
-        fixed = theory.predict(training.HEADS[name], alpha, ridge, points=512)
+        fixed = theory.solve_fixed_point(training.HEADS[name], alpha, ridge, points=512)
         assert fixed.converged
         predicted = theory.quantities_of(fixed)
         deviations += [
@@ -105,7 +105,7 @@ def test_tracked_tables_are_what_their_records_say():
 
 def test_the_key_of_least_squares_is_that_of_the_best_linear_head(float64):
     """Its squared slope, by the library's own fit; and half a floor is below what the ridges were searched over."""
-    fit = affine_fit(training.task().marginals(np.ones(()), np.ones(())))
+    fit = affine_fit(training.chapter_task().marginals(np.ones(()), np.ones(())))
     np.testing.assert_allclose(theory.least_squares_key(), fit[1] ** 2, rtol=1e-9)
     ridges = training.tracked("best_ridges")
     assert theory.ridge_at(ridges, "softmax", theory.AT_FLOOR)[0] == training.SMALLEST_RIDGE
@@ -124,19 +124,21 @@ def test_the_published_runs_are_all_there():
     """Every task, head and sample ratio; both starts on the same prompts at one dimension; all came to rest."""
     runs = training.tracked("published_runs")
     counts = runs.groupby(["panel", "head", "alpha", "start", "dimension"])["seed"].agg(["nunique", "size"])
-    sizes = [("informed", size) for size in published.RUNS] + [("uninformed", published.RANDOM_STARTS)]
+    sizes = [("informed", size) for size in published_settings.RUNS] + [
+        ("uninformed", published_settings.RANDOM_STARTS)
+    ]
     expected = {
-        (panel, head, float(alpha), start, size): published.RUNS[size]
-        for panel in published.PANELS
+        (panel, head, float(alpha), start, size): published_settings.RUNS[size]
+        for panel in published_settings.PANELS
         for head in training.HEADS
-        for alpha in published.RUN_ALPHAS
+        for alpha in published_settings.RUN_ALPHAS
         for start, size in sizes
     }
     assert counts["nunique"].to_dict() == counts["size"].to_dict() == expected
     assert runs["flatness"].max() < GRADIENT_TOLERANCE
 
 
-@pytest.mark.parametrize("panel", published.PANELS)
+@pytest.mark.parametrize("panel", published_settings.PANELS)
 def test_no_ridge_nearby_is_better_than_the_tracked_one(float64, panel):
     """By the same equations, at a sample ratio and points that the search did not use together."""
     ridges = training.tracked("published_ridges")
@@ -144,8 +146,8 @@ def test_no_ridge_nearby_is_better_than_the_tracked_one(float64, panel):
 
     def risk(factor_k, factor_v):
         ridge = (row["ridge_k"] * factor_k, row["ridge_v"] * factor_v)
-        task = published.tasks()[panel]
-        return theory.predict(training.HEADS["softmax"], 4.0, ridge, points=1024, scene=task)
+        task = published_settings.tasks()[panel]
+        return theory.solve_fixed_point(training.HEADS["softmax"], 4.0, ridge, points=1024, task=task)
 
     best = risk(1.0, 1.0)
     for factors in ((0.5, 1.0), (2.0, 1.0), (1.0, 0.5), (1.0, 2.0)):
@@ -162,8 +164,9 @@ def test_starts_are_told_apart_by_their_objectives():
         for seed, pair in enumerate(pairs)
         for start, objective in zip(("informed", "uninformed"), pair, strict=True)
     )
-    (found,) = published._starts(runs).values()
+    (found,) = published_settings._starts(runs).values()
     assert found.apart == pytest.approx(2 / 3)
+    assert (found.differing, found.seeds) == (2, 3)
     assert (found.informed.value, found.informed.std_error) == (0.5, 0.0)
 
 
@@ -177,7 +180,7 @@ def test_where_no_fixed_point_was_found_no_claim_holds_and_no_line_is_drawn():
         assert claim.holds == holds
     curve = pd.DataFrame({"alpha": [1.0, 2.0, 3.0], "risk": [0.3, 0.2, 0.1], "converged": [True, True, False]})
     axes = plt.figure().subplots()
-    marks.draw_theory(axes, curve, "risk", "C0")
+    style.draw_theory(axes, curve, "risk", "C0")
     line, crosses = (drawn.get_ydata() for drawn in axes.lines)
     np.testing.assert_array_equal(line, [0.3, 0.2, np.nan])
     np.testing.assert_array_equal(crosses, [0.1])
@@ -194,19 +197,24 @@ def test_parameters_out_of_range_are_refused(wrong, run_cells):
 
 def test_plain_training_is_tracked_on_the_prompts_of_l_bfgs():
     """Every method, head and sample ratio, at the ridges and seeds of the runs that it is compared with."""
-    runs, beside = training.tracked("plain_runs"), plain.same_prompts(training.tracked("published_runs"))
+    runs, beside = (
+        training.tracked("plain_runs"),
+        gradient_training.select_same_prompts(training.tracked("published_runs")),
+    )
     keys = ["head", "alpha", "ridge_k", "ridge_v", "dimension", "seed"]
     random = beside[beside["start"] == "uninformed"]
     assert list(runs.columns) == [*make.PLAIN_SETTING, *[*make.TRAINED][7:]]
-    for method in plain.METHODS:
+    for method in gradient_training.METHODS:
         mine = runs[runs["method"] == method]
         assert len(mine) == len(mine.merge(random, on=keys)) == len(random)
     descended = runs[runs["method"] == "gradient descent"]
-    assert descended["steps"].max() < plain.DESCENT["steps"]
+    assert descended["steps"].max() < gradient_training.DESCENT["steps"]
 
 
 def test_a_tracked_descent_can_be_made_anew(float64):
     row = training.tracked("plain_runs").iloc[0]
     ridge = (row["ridge_k"], row["ridge_v"])
-    again = plain.train(row["method"], row["head"], alpha=row["alpha"], ridge=ridge, seeds=[int(row["seed"])])
+    again = gradient_training.train(
+        row["method"], row["head"], alpha=row["alpha"], ridge=ridge, seeds=[int(row["seed"])]
+    )
     np.testing.assert_allclose(again.risk[0], row["risk"], atol=1e-4)

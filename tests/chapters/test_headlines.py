@@ -60,6 +60,57 @@ def groups(frame: pd.DataFrame, *names: str, by: str | None = None):
         yield key, group if by is None else group.sort_values(by, ignore_index=True)
 
 
+# --- concentration
+
+
+def the_slope_approaches_one_later_in_higher_dimensions(table):
+    ends = []
+    for _, curve in groups(table[table["kind"] == "exact"], "dimension", by="length"):
+        slopes = np.diff(np.log(curve["error"])) / np.diff(np.log(curve["length"]))
+        assert falls(slopes[len(slopes) // 2 :])
+        assert slopes[-1] > -1 - 1e-3
+        assert slopes[-1] + 1 < (slopes[len(slopes) // 2] + 1) / 2
+        ends.append(slopes[-1])
+    assert rises(ends)
+
+
+def only_the_gaussian_climbs(table):
+    rates = {
+        law: -last_slope(curve, "length", "error") for law, curve in groups(table[table["kind"] == "exact"], "law")
+    }
+    assert rates.pop("Gaussian") < 1 - LITTLE
+    assert all(rate == pytest.approx(1, abs=0.01) for rate in rates.values())
+
+
+def larger_tokens_decay_slower_and_far_below_the_bound(table):
+    slopes = []
+    for sigma, curves in groups(table, "sigma"):
+        exact, bound = (curves[curves["kind"] == kind].sort_values("length") for kind in ("exact", "bound"))
+        slopes.append(last_slope(exact, "length", "error"))
+        above = np.interp(np.log(exact["length"]), np.log(bound["length"]), np.log(bound["error"].clip(lower=1e-300)))
+        if sigma > 1:
+            assert np.max(above - np.log(exact["error"])) > math.log(FAR)
+    assert rises(slopes)
+
+
+def large_weights_become_rarer(table):
+    for _, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "sigma", by="x"):
+        assert falls(curve["value"][curve["value"].idxmax() :])
+        assert curve["value"].iloc[-1] < curve["value"].iloc[0]
+
+
+def gradients_concentrate(table):
+    for _, curve in groups(table, "gradient", "sigma", by="length"):
+        assert falls_beyond_chance(curve["error"], curve["std_error"])
+
+
+def bilinear_gradient_errs_more_on_longer_prompts(table):
+    for _, curve in groups(table[(table["panel"] == "scale") & (table["series"] == "prompts")], "number", by="length"):
+        assert (curve["ratio"] - 1 > SIGMAS * curve["std_error"]).all()
+        assert falls_beyond_chance(curve["ratio"].to_numpy()[::-1], curve["std_error"].to_numpy()[::-1])
+        assert rises(curve["ratio"])
+
+
 # --- exact_finite_prompt
 
 
@@ -168,21 +219,6 @@ def only_gaussian_tokens_are_linear(table):
     assert min(bends.values()) > LITTLE
 
 
-# --- gradient_concentration
-
-
-def gradients_concentrate(table):
-    for _, curve in groups(table, "gradient", "sigma", by="length"):
-        assert falls_beyond_chance(curve["error"], curve["std_error"])
-
-
-def bilinear_gradient_errs_more_on_longer_prompts(table):
-    for _, curve in groups(table[(table["panel"] == "scale") & (table["series"] == "prompts")], "number", by="length"):
-        assert (curve["ratio"] - 1 > SIGMAS * curve["std_error"]).all()
-        assert falls_beyond_chance(curve["ratio"].to_numpy()[::-1], curve["std_error"].to_numpy()[::-1])
-        assert rises(curve["ratio"])
-
-
 # --- icl_finite
 
 
@@ -260,25 +296,25 @@ def a_prompt_shows_pairs_and_asks_for_a_label(table):
 # --- laboratory
 
 
-def a_query_pulls_the_answer_its_way(table):
-    for _, answers in groups(table[table["kind"] == "law"], "law"):
-        still = answers[(answers["x"].abs() < 1e-9) & (answers["y"].abs() < 1e-9)].iloc[0]
-        pulled = answers[(answers["x"].abs() > 1e-9) | (answers["y"].abs() > 1e-9)]
-        along = pulled["x"] * (pulled["u"] - still["u"]) + pulled["y"] * (pulled["v"] - still["v"])
+def a_query_moves_the_output_in_its_direction(table):
+    for _, outputs in groups(table[table["kind"].isin(["law", "prompt"])], "law", "kind"):
+        at_zero = outputs[(outputs["x"].abs() < 1e-9) & (outputs["y"].abs() < 1e-9)].iloc[0]
+        others = outputs[(outputs["x"].abs() > 1e-9) | (outputs["y"].abs() > 1e-9)]
+        along = others["x"] * (others["u"] - at_zero["u"]) + others["y"] * (others["v"] - at_zero["v"])
         assert (along > 0).all()
 
 
-def softmax_needs_a_logarithm_and_a_linear_head_the_length(table):
-    table = table.assign(hint=table["scale"] ** 2, length=1 + np.exp(table["top"] ** 2 / 2))
-    longest = table["hint"].max()
+def softmax_needs_two_log_lengths_and_a_linear_head_the_length(table):
+    table = table.assign(signal=table["scale"] ** 2, length=1 + np.exp(table["top"] ** 2 / 2))
+    strongest = table["signal"].max()
     for length, curve in groups(table[table["length"] > 100], "length"):
-        needed = curve.loc[curve["softmax"] < math.log(0.5), "hint"].min()
+        needed = curve.loc[curve["softmax"] < math.log(0.5), "signal"].min()
         assert 1 / NEAR < needed / (2 * math.log(length)) < NEAR
-        if length > 2 * longest:
+        if length > 2 * strongest:
             assert (curve["linear"] > math.log(0.5)).all()
 
 
-def a_prompt_answers_linearly_well_before_the_line_and_not_beyond(table):
+def the_output_falls_below_linear_attention_near_the_line(table):
     long = table[table["top"] ** 2 / 2 > math.log(100)]
     ratio, lost = long["tau"] / long["top"], np.exp(long["log_participation"])
     assert lost[ratio < 0.5].max() < LITTLE
@@ -332,7 +368,7 @@ def both_starts_arrive_within_a_dozen_iterations(table):
 # --- needle_in_a_long_prompt
 
 
-def the_needle_is_found_where_the_hay_freezes(table):
+def the_relevant_token_is_found_where_other_weights_freeze(table):
     places = []
     for _, curve in groups(table, "decade", by="ratio"):
         assert (np.diff(curve["risk"]) <= 0).all()
@@ -345,43 +381,25 @@ def the_needle_is_found_where_the_hay_freezes(table):
     assert long[long.index > NEAR].min() > 4 * LITTLE
 
 
-# --- output_concentration
+# --- opposite_heads
 
 
-def the_slope_approaches_one_later_in_higher_dimensions(table):
-    ends = []
-    for _, curve in groups(table[table["kind"] == "exact"], "dimension", by="length"):
-        slopes = np.diff(np.log(curve["error"])) / np.diff(np.log(curve["length"]))
-        assert falls(slopes[len(slopes) // 2 :])
-        assert slopes[-1] > -1 - 1e-3
-        assert slopes[-1] + 1 < (slopes[len(slopes) // 2] + 1) / 2
-        ends.append(slopes[-1])
-    assert rises(ends)
+def best_keys_shrink_like_one_over_the_root_of_the_length(table):
+    keys = table.assign(key=table["scaled_key"] / np.sqrt(table["length"]))
+    assert last_slope(keys, "length", "key") == pytest.approx(-0.5, abs=LITTLE)
+    assert falls(table["scaled_key"])
 
 
-def only_the_gaussian_climbs(table):
-    rates = {
-        law: -last_slope(curve, "length", "error") for law, curve in groups(table[table["kind"] == "exact"], "law")
-    }
-    assert rates.pop("Gaussian") < 1 - LITTLE
-    assert all(rate == pytest.approx(1, abs=0.01) for rate in rates.values())
-
-
-def larger_tokens_decay_slower_and_far_below_the_bound(table):
-    slopes = []
-    for sigma, curves in groups(table, "sigma"):
-        exact, bound = (curves[curves["kind"] == kind].sort_values("length") for kind in ("exact", "bound"))
-        slopes.append(last_slope(exact, "length", "error"))
-        above = np.interp(np.log(exact["length"]), np.log(bound["length"]), np.log(bound["error"].clip(lower=1e-300)))
-        if sigma > 1:
-            assert np.max(above - np.log(exact["error"])) > math.log(FAR)
-    assert rises(slopes)
-
-
-def large_weights_become_rarer(table):
-    for _, curve in groups(table[(table["panel"] == "share") & (table["series"] == "exact")], "sigma", by="x"):
-        assert falls(curve["value"][curve["value"].idxmax() :])
-        assert curve["value"].iloc[-1] < curve["value"].iloc[0]
+def curves_are_lowest_at_small_keys_that_are_not_zero(table):
+    """Longer prompts have smaller best keys, also in units of the root of the length."""
+    best = []
+    for length, curve in groups(table, "length", by="scaled_key"):
+        lowest = curve.loc[curve["scaled_change"].idxmin()]
+        assert lowest["scaled_change"] < 0
+        assert curve["scaled_key"].iloc[0] < lowest["scaled_key"] < curve["scaled_key"].iloc[-1]
+        assert lowest["scaled_key"] / math.sqrt(length) < 0.25  # where a softmax is nearly linear
+        best.append(lowest["scaled_key"])
+    assert falls(best)
 
 
 # --- published_experiment
@@ -568,6 +586,9 @@ def softmax_is_lowest_and_its_lead_grows(table):
             assert rises(lead)
 
 
+# --- softmax_variations
+
+
 def softmax_is_bayes_at_every_width_and_other_heads_are_not(table):
     for head, risks in groups(table, "activation"):
         off = risks["risk"] - risks["bayes"]
@@ -700,6 +721,20 @@ def normal_tasks_are_light_enough_and_heavy_ones_not(table):
 
 
 GUARDS: dict[str, tuple[Guard, ...]] = {
+    "concentration/gradient_error_vs_length": (
+        "gradient-concentration-bound-value",
+        "gradient-concentration-bound-bilinear",
+        gradients_concentrate,
+    ),
+    "concentration/gradient_extra_factor": (bilinear_gradient_errs_more_on_longer_prompts,),
+    "concentration/output_error_by_dimension": (the_slope_approaches_one_later_in_higher_dimensions,),
+    "concentration/output_error_by_law": ("output-concentration-laws", only_the_gaussian_climbs),
+    "concentration/output_error_vs_length": (
+        "output-concentration-bound",
+        larger_tokens_decay_slower_and_far_below_the_bound,
+    ),
+    "concentration/output_proof": ("output-concentration-share", large_weights_become_rarer),
+    "concentration/tilted_moments": ("gradient-concentration-tilts",),
     "exact_finite_prompt/collapsed_sampler": ("exact-finite-prompt-collapsed",),
     "exact_finite_prompt/exact_error": (
         "exact-finite-prompt-error",
@@ -733,13 +768,6 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "gaussian_limit/mean_output": ("gaussian-limit-mean-output", answers_shrink_with_the_query),
     "gaussian_limit/other_measures": (only_gaussian_tokens_are_linear,),
-    "gradient_concentration/gradient_error_vs_length": (
-        "gradient-concentration-bound-value",
-        "gradient-concentration-bound-bilinear",
-        gradients_concentrate,
-    ),
-    "gradient_concentration/gradient_extra_factor": (bilinear_gradient_errs_more_on_longer_prompts,),
-    "gradient_concentration/tilted_moments": ("gradient-concentration-tilts",),
     "icl_finite/final_risk": ("icl-finite-price",),
     "icl_finite/finite_training": ("icl-finite-training", "icl-finite-gain", each_length_has_a_level_of_its_own),
     "icl_finite/gap_over_a_ball": (
@@ -754,9 +782,9 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "icl_infinite/initialisation_interval": ("icl-infinite-every-alpha",),
     "icl_infinite/one_prompt": ("icl-infinite-fills-in", a_prompt_shows_pairs_and_asks_for_a_label),
     "icl_infinite/token_scales": ("icl-infinite-task-scale",),
-    "laboratory/live_cloud": (a_query_pulls_the_answer_its_way,),
-    "laboratory/live_needle": (softmax_needs_a_logarithm_and_a_linear_head_the_length,),
-    "laboratory/live_plane": (a_prompt_answers_linearly_well_before_the_line_and_not_beyond,),
+    "laboratory/live_cloud": (a_query_moves_the_output_in_its_direction,),
+    "laboratory/live_needle": (softmax_needs_two_log_lengths_and_a_linear_head_the_length,),
+    "laboratory/live_plane": (the_output_falls_below_linear_attention_near_the_line,),
     "laboratory/live_valley": (best_place_of_the_valley_costs_more_than_linear,),
     "measures/one_prompt_converges": ("measures-one-prompt", "measures-fluctuation"),
     "measures/order_does_not_matter": ("measures-order", "measures-one-more"),
@@ -775,14 +803,10 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         both_starts_arrive_within_a_dozen_iterations,
     ),
     "needle_in_a_long_prompt/needle_price": ("needle-threshold", "needle-elementwise-threshold", "needle-linear"),
-    "needle_in_a_long_prompt/needle_threshold": ("needle-freezing", the_needle_is_found_where_the_hay_freezes),
-    "output_concentration/output_error_by_dimension": (the_slope_approaches_one_later_in_higher_dimensions,),
-    "output_concentration/output_error_by_law": ("output-concentration-laws", only_the_gaussian_climbs),
-    "output_concentration/output_error_vs_length": (
-        "output-concentration-bound",
-        larger_tokens_decay_slower_and_far_below_the_bound,
+    "needle_in_a_long_prompt/needle_threshold": (
+        "needle-freezing",
+        the_relevant_token_is_found_where_other_weights_freeze,
     ),
-    "output_concentration/output_proof": ("output-concentration-share", large_weights_become_rarer),
     "published_experiment/cures": (
         *(f"published-experiment-cure-{change}" for change in ("balanced-start", "label-entry-1", "label-entry-2")),
         "published-experiment-cure-4-heads",
@@ -823,6 +847,16 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "real_heads/slopes_of_heads": ("real-heads-shortfall", most_heads_are_shrunk_more),
     "real_heads/where_the_share_goes": ("real-heads-law", "real-heads-first-place"),
+    "opposite_heads/best_opposite_keys": (
+        "opposite-heads-best-key",
+        "opposite-heads-positive-keys",
+        best_keys_shrink_like_one_over_the_root_of_the_length,
+    ),
+    "opposite_heads/price_of_the_even_part": ("opposite-heads-price",),
+    "opposite_heads/risk_along_opposite_keys": (
+        "opposite-heads-curvature",
+        curves_are_lowest_at_small_keys_that_are_not_zero,
+    ),
     "risk_and_parameters/beyond_one_family": ("risk-and-parameters-all-heads", noise_does_not_remove_the_price),
     "risk_and_parameters/drift_along_the_valley": (
         "risk-and-parameters-duration",
@@ -858,16 +892,16 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         softmax_finds_the_hidden_token_and_a_linear_head_does_not,
     ),
     "softmax_advantage/population_risk": ("softmax-advantage-bayes", softmax_is_lowest_and_its_lead_grows),
-    "softmax_advantage/published_population": (
+    "softmax_variations/published_population": (
         "softmax-advantage-published-softmax",
         "softmax-advantage-published-others",
     ),
-    "softmax_advantage/random_length": (
+    "softmax_variations/random_length": (
         "softmax-advantage-any-length",
         "softmax-advantage-length-price",
         softmax_is_bayes_at_every_width_and_other_heads_are_not,
     ),
-    "softmax_advantage/strong_hints": (each_head_comes_nearer_to_its_law,),
+    "softmax_variations/strong_hints": (each_head_comes_nearer_to_its_law,),
     "temperature_and_length/largest_scores": (
         "temperature-cap",
         beyond_one_over_root_three_tokens_just_dominate_their_prompt,

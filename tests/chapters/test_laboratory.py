@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.laboratory.clouds import answers, draw_clouds
+from chapters.laboratory.clouds import draw_clouds, outputs
 from chapters.laboratory.figures import live_cloud, live_needle, live_plane, live_valley
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.marks import share_left
@@ -152,7 +152,7 @@ def test_the_published_cloud_is_the_library(float64):
         axes = tuple(Axis(name, np.sort(mine[name].unique())) for name in ("x", "y"))
         grid = Grid(axes, {name: mine[name].to_numpy().reshape(live_cloud.NODES, -1) for name in ("u", "v")})
         found = np.stack([grid.read(name, *queries.T) for name in ("u", "v")], axis=-1)
-        np.testing.assert_allclose(found, answers(cloud.law, queries), atol=1e-3)
+        np.testing.assert_allclose(found, outputs(cloud.law, queries), atol=1e-3)
         tokens = frame[(frame["law"] == law) & (frame["kind"] == "token")]
         assert len(tokens) == live_cloud.TOKENS
         np.testing.assert_allclose(tokens[["x", "y"]].to_numpy().mean(axis=0), cloud.gaussian.mean, atol=0.25)

@@ -1,10 +1,10 @@
-"""The chapter on a needle in a long prompt: its thresholds halve the risks, and its curves are the library's."""
+"""The chapter on a needle in a long prompt: risks at its thresholds are one half, and its curves are the library's."""
 
 import numpy as np
 import pytest
 
-from chapters.needle_in_a_long_prompt.passage import frozen
-from chapters.needle_in_a_long_prompt.thresholds import halving, linear_threshold, reference_lines
+from chapters.needle_in_a_long_prompt.thresholds import linear_threshold, reference_lines, solve_half_risk
+from chapters.needle_in_a_long_prompt.transition import frozen
 from lib import single_location as sl
 from lib.finite_prompt import participation
 
@@ -17,7 +17,7 @@ def test_claims_hold_and_tables_are_finite(run):
 
 def test_bisection_finds_where_a_falling_risk_is_one_half(assert_exact):
     lengths = np.asarray([10.0, 1e6, 1e12])
-    risks = halving(lambda task: np.exp(-np.log(2.0) * task.snr / np.log(task.length)), lengths)
+    risks = solve_half_risk(lambda task: np.exp(-np.log(2.0) * task.snr / np.log(task.length)), lengths)
     assert_exact(risks, np.log(lengths), 1e-7)
 
 
@@ -43,12 +43,12 @@ def test_the_thresholds_of_softmax_and_linear_attention_halve_their_risks(float6
 
 def test_softmax_never_needs_more_than_the_best_element_wise_activation(run):
     table = run.tables["needle_price"].frame
-    found = table.pivot_table(index="decade", columns="activation", values="snr").dropna()
-    assert len(found) >= 2
-    assert (found["softmax"] <= found["sigmoid"]).all()
+    thresholds = table.pivot_table(index="decade", columns="activation", values="snr").dropna()
+    assert len(thresholds) >= 2
+    assert (thresholds["softmax"] <= thresholds["sigmoid"]).all()
 
 
-def test_needle_and_hay_are_asked_at_the_same_scale(float64, run):
+def test_risk_and_participation_are_at_the_same_scale(float64, run):
     row = run.tables["needle_threshold"].frame.iloc[-1]
     log_length = row["decade"] * np.log(10.0)
     np.testing.assert_allclose(row["snr"], 2 * log_length * row["ratio"], rtol=1e-12)

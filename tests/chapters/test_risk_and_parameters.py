@@ -1,4 +1,4 @@
-"""Risk and parameters: its closed forms, each against a search, a quadrature or a flow."""
+"""Compare the closed forms of `risk_and_parameters` with searches, quadratures and flows."""
 
 import jax
 import numpy as np
@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from chapters.risk_and_parameters.figures import price_of_one_head as price_figure
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION, BestHead, best_heads, exact_risk
-from chapters.risk_and_parameters.opposite_heads import Answers, opposite_law, predict
+from chapters.risk_and_parameters.opposite_heads import Outputs, opposite_limit, predict_errors
 from chapters.risk_and_parameters.valley_drift import infinite_product, valley_duration
 from lib.icl import (
     Blocks,
@@ -64,15 +64,15 @@ def test_the_price_is_above_its_bound_and_this_above_e():
         assert price_of_one_head(dimension) > least_price(dimension) > np.e
 
 
-def test_opposite_law_is_the_average_over_queries():
+def test_opposite_limit_is_the_average_over_queries():
     s, d = 0.1, 5
 
     def integrand(r):
         density = r ** (d - 1) * np.exp(-(r**2) / 2) * 2 ** (1 - d / 2) / (0.75 * np.sqrt(np.pi))  # Γ(5/2)
         return density * (d / s * np.sinh(s * r**2) + r**2 * np.cosh(s * r**2))
 
-    np.testing.assert_allclose(opposite_law(s, d), quad(integrand, 0, 25)[0], rtol=1e-9)
-    np.testing.assert_allclose(opposite_law(1e-5, d), d * (d + 1), rtol=1e-6)
+    np.testing.assert_allclose(opposite_limit(s, d), quad(integrand, 0, 25)[0], rtol=1e-9)
+    np.testing.assert_allclose(opposite_limit(1e-5, d), d * (d + 1), rtol=1e-6)
 
 
 def test_the_product_solves_the_infinite_flow():
@@ -101,8 +101,8 @@ def test_the_exact_risk_approaches_the_law_of_the_valley():
     np.testing.assert_allclose(2e8 * risk, valley_limit(0.09, DIMENSION), rtol=1e-5)
 
 
-def test_a_price_is_that_of_the_head_it_is_told_with():
-    """Of that u and that b, by the risk of any head; over the best linear head's; at a length where b is not 1/u."""
+def test_the_price_is_that_of_the_returned_head():
+    """The ratio agrees with the formula for the risk of any head, at a length where b is not 1/u."""
     length = 10
     with jax.enable_x64(True):
         task = LinearRegression(np.eye(DIMENSION))
@@ -115,10 +115,10 @@ def test_a_price_is_that_of_the_head_it_is_told_with():
 
 
 def test_one_head_is_compared_at_its_best_gain():
-    """In theory by a search over gains, at lengths where that is not 1/u; on prompts by least squares."""
+    """The exact risk agrees with a search over gains where the best is not 1/u, the simulation with least squares."""
     length, tilts = 30, [0.2, 0.5]
     with jax.enable_x64(True):
-        theory, risk = predict(length, tilts), exact_risk(DIMENSION, length)
+        theory, risk = predict_errors(length, tilts), exact_risk(DIMENSION, length)
         for tilt in tilts:
             norm = tilt * np.sqrt(DIMENSION)
             found = minimize_scalar(
@@ -127,14 +127,14 @@ def test_one_head_is_compared_at_its_best_gain():
             assert abs(found.x * tilt - 1) > 0.1
             np.testing.assert_allclose(theory.one_exact[theory.tilts == tilt], 2 * length * found.fun, rtol=1e-9)
     rng = np.random.default_rng(5)
-    answers, targets = rng.normal(size=(2, 40)), rng.normal(size=40)
-    errors = Answers(length, np.array(tilts), answers, answers, targets).best_gain_errors(answers)
-    least = [np.linalg.lstsq(one[:, None], targets)[1].item() / 40 for one in answers]
+    outputs, targets = rng.normal(size=(2, 40)), rng.normal(size=40)
+    errors = Outputs(length, np.array(tilts), outputs, outputs, targets).best_gain_errors(outputs)
+    least = [np.linalg.lstsq(one[:, None], targets)[1].item() / 40 for one in outputs]
     np.testing.assert_allclose(errors.mean(axis=1), least, rtol=1e-12)
 
 
 def test_the_lowest_head_is_drawn():
-    """Whichever start it was found from: a search may end where scores are huge, and the risk is flat."""
+    """The order of the starts does not matter; a search may end at huge scores, where the risk is flat."""
     lost, found = BestHead(5, 2, 16119.3, 0.24, 1.2566), BestHead(5, 2, 2.97, 0.255, 1.2534)
     for heads in ([lost, found], [found, lost]):
         drawn = price_figure._table(heads).frame.dropna(subset="ratio")

@@ -101,7 +101,8 @@ def _isolated_imports(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     yield
     temporary = tmp_path_factory.getbasetemp()
     for name, module in list(sys.modules.items()):
-        if Path(vars(module).get("__file__") or "/").is_relative_to(temporary):
+        file = getattr(module, "__file__", None)  # a test may have put None or an object in the place of a module
+        if isinstance(file, str) and Path(file).is_relative_to(temporary):
             del sys.modules[name]
 
 

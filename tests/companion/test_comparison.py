@@ -39,15 +39,19 @@ RECORD = {
     "files": {},
 }
 OTHER = CLAIM | {"id": "toy-other"}
+KINDS = {"length": "integer", "error": "number", "law": "text"}
 
 
-def build(folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", rounded="length\n10\n") -> Path:
+def build(
+    folder: Path, table=TABLE, claims=(CLAIM,), name="toy/toy_error", *, rounded="length\n10\n", columns=None
+) -> Path:
     """Write the parts of a build that are compared: unrounded tables, and published tables with records."""
     for kind, text in (("tables", table), ("figures", rounded)):
         path = folder / kind / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    record = atomic.dump_json({**RECORD, "claims": list(claims), "caption": folder.name})
+    parts = {"claims": list(claims), "caption": folder.name, "columns": columns or {}}
+    record = atomic.dump_json({**RECORD, **parts})
     (folder / "figures" / f"{name}.json").write_text(record, encoding="utf-8")
     return folder
 
@@ -154,7 +158,7 @@ def test_figure_in_only_one_build_is_named(tmp_path):
     """The report names its folder; the other figures are still compared."""
     old, new = build(tmp_path / "old"), build(tmp_path / "new")
     build(old, name="toy/older")
-    build(new, name="two/newer")
+    build(new, name="two/newer", claims=(OTHER,))
     assert differences(old, new) == {
         "toy/older": f"only in {old}",
         "toy/toy_error": None,
@@ -214,3 +218,52 @@ def test_a_changed_last_digit_of_a_run_is_found(ran, tmp_path):
     row[1] = row[1][:-1] + ("1" if row[1][-1] != "1" else "2")
     path.write_text("\n".join([lines[0], ",".join(row), *lines[2:]]) + "\n")
     assert "row 1, column 'squared_error'" in str(differences(build, edited.project.build("laptop").folder))
+
+
+def test_a_figure_that_moved_is_compared(tmp_path):
+    """Claims and columns identify it, in another notebook and under another name."""
+    old = build(tmp_path / "old")
+    assert differences(old, build(tmp_path / "new", name="other/error")) == {"toy/toy_error → other/error": None}
+    changed = build(tmp_path / "changed", name="other/error", table=TABLE.replace("100,0.01", "100,0.02"))
+    assert differences(old, changed) == {"toy/toy_error → other/error": "row 2, column 'error': 0.01 and 0.02"}
+
+
+def test_a_figure_without_claims_that_moved_keeps_its_name(tmp_path):
+    old = build(tmp_path / "old", claims=())
+    assert differences(old, build(tmp_path / "new", claims=(), name="other/toy_error")) == {
+        "toy/toy_error → other/toy_error": None
+    }
+    renamed = differences(old, build(tmp_path / "renamed", claims=(), name="other/error"))
+    assert set(renamed) == {"toy/toy_error", "other/error"}
+
+
+def test_other_claims_or_columns_are_another_figure(tmp_path):
+    old = build(tmp_path / "old")
+    for name, changes in {"claims": {"claims": (OTHER,)}, "columns": {"table": TABLE.replace("law", "kind")}}.items():
+        found = differences(old, build(tmp_path / name, name="other/error", **changes))
+        assert set(found) == {"toy/toy_error", "other/error"}
+        assert all(difference.startswith("only in") for difference in found.values())
+
+
+def test_two_candidates_are_not_compared(tmp_path):
+    new = build(tmp_path / "new", name="other/error")
+    build(tmp_path / "new", name="third/error")
+    assert set(differences(build(tmp_path / "old"), new)) == {"toy/toy_error", "other/error", "third/error"}
+
+
+def test_only_the_figures_of_one_notebook_are_compared(tmp_path):
+    old, new = build(tmp_path / "old"), build(tmp_path / "new")
+    build(new, name="two/newer", claims=(OTHER,))
+    assert differences(old, new, "toy") == {"toy/toy_error": None}
+
+
+def test_the_largest_difference_is_given_in_tolerances(tmp_path):
+    """A tolerance is `absolute`, and 1e-6 of the value, and half a unit of the sixth digit."""
+    columns = {
+        name: {"meaning": name, "unit": "1", "absolute": 0.001, "kind": KINDS[name]}
+        for name in ("length", "error", "law")
+    }
+    old = build(tmp_path / "old", columns=columns)
+    new = build(tmp_path / "new", columns=columns, table=TABLE.replace("100,0.01", "100,0.02"))
+    (difference,) = differences(old, new).values()
+    assert difference == "row 2, column 'error': 0.01 and 0.02. Largest: error of row 2 differs by 10 tolerances"

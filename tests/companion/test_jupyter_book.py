@@ -1,8 +1,12 @@
 """Building the site: no file identifies the builder, and a build after a killed build succeeds."""
 
+import json
+import os
 import signal
+import time
 
 import pytest
+from bs4 import BeautifulSoup
 
 # Python imports `sitecustomize` at each start: every process of a build sees an unusual host name.
 SITECUSTOMIZE = """\
@@ -39,8 +43,17 @@ jupyter_book.build_site(project, "laptop")
 
 @pytest.fixture(scope="module")
 def site(pristine, tmp_path_factory):
-    """A clone whose notebook warns, built by a user and on a host with unusual names."""
+    """A clone built by a user and on a host with unusual names.
+
+    Its notebook warns and has a technical figure, whose notebook and name were others in an earlier version.
+    """
     clone = pristine.copy_to(tmp_path_factory.mktemp("analytical-engine") / "clone")
+    notebook = json.loads(clone.project.notebook("toy").read_text(encoding="utf-8"))
+    (cell,) = [cell for cell in notebook["cells"] if "publish(toy_error" in "".join(cell["source"])]
+    cell["metadata"]["tags"] = ["technical"]
+    clone.write("book/toy.ipynb", json.dumps(notebook))
+    settings = (clone.root / "pyproject.toml").read_text(encoding="utf-8")
+    clone.write("pyproject.toml", f'{settings}\n[tool.companion.moved]\n"walk/old_error" = "toy/toy_error"\n')
     clone.write("sitecustomize.py", SITECUSTOMIZE)
     clone.replace("clone/toy/figures/toy_error.py", "    return {\n        length: np.random", WARNING)
     home = clone.root.parent / "augusta"
@@ -65,6 +78,37 @@ def test_site_does_not_identify_its_builder(site):
         assert "clone/toy/figures/toy_error.py" in text
 
 
+def test_a_page_that_is_older_than_the_last_build_is_built_again(site):
+    """As a page is that was moved into place or restored."""
+    site.replace("book/index.md", "Every figure", "Any figure")
+    yesterday = time.time() - 24 * 3600
+    os.utime(site.root / "book/index.md", (yesterday, yesterday))
+    finished = site.companion("build")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "Any figure" in (site.project.site("laptop") / "book/index.html").read_text(encoding="utf-8")
+    site.replace("book/index.md", "Any figure", "Every figure")
+
+
+def test_a_technical_figure_is_folded_below_its_headline(site):
+    page = BeautifulSoup((site.project.site("laptop") / "book/toy.html").read_text(encoding="utf-8"), "html.parser")
+    (fold,) = page.select("details.companion-technical")
+    caption = fold.select_one("figcaption .caption-text").get_text(" ", strip=True)
+    assert fold.find("summary").get_text(" ", strip=True) == f"Technical figure: {caption}"
+    assert fold.select("figure.companion-figure") == page.select("figure.companion-figure")
+    assert fold.select("details.companion-details") != []
+
+
+def test_old_addresses_of_a_figure_lead_to_the_new_ones(site):
+    """The page of a notebook that is gone has a link, and a script that knows the anchors of the new page."""
+    folder = site.project.site("laptop")
+    page = BeautifulSoup((folder / "book/walk.html").read_text(encoding="utf-8"), "html.parser")
+    assert page.find("main").find("a")["href"] == "toy.html"
+    assert '"fig-toy-error": "toy.html"' in page.find("script").string
+    for suffix in (".svg", ".dark.svg", ".png", ".csv", ".json"):
+        old, new = (folder / f"figures/{name}{suffix}" for name in ("walk/old_error", "toy/toy_error"))
+        assert old.read_bytes() == new.read_bytes()
+
+
 def test_build_after_a_killed_build_is_complete(site):
     """It succeeds at once and repairs the truncated search index."""
     index = site.project.site("laptop") / "searchindex.js"
@@ -77,3 +121,11 @@ def test_build_after_a_killed_build_is_complete(site):
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert index.read_text(encoding="utf-8").endswith("})")
     assert not site.project.build("laptop").site_begun.exists()
+
+
+def test_an_entry_for_a_figure_that_does_not_exist_stops_the_build(site):
+    site.replace("pyproject.toml", '= "toy/toy_error"', '= "toy/toy_eror"')
+    finished = site.companion("build")
+    assert finished.returncode == 2
+    assert "walk/old_error is now toy/toy_eror, which does not exist. Did you mean 'toy_error'?" in finished.stdout
+    site.replace("pyproject.toml", '= "toy/toy_eror"', '= "toy/toy_error"')

@@ -29,6 +29,10 @@ WRONG = {
     "fraction for an integer": ("repeats: 1.5", ["`repeats`", "integer", "Got 1.5", "Number of independent means"]),
     "string for a list": ("lengths: ten", ["`lengths`", "list", "Got 'ten'", "Numbers of terms in a mean, L."]),
     "wrong entry of a list": ("lengths: [10, ten]", ["`lengths[1]`", "integer", "Numbers of terms in a mean, L."]),
+    "seed of twenty digits": (
+        "seed: 12345678901234567890",
+        ["`seed`", "less than 4294967296", "Got 12345678901234567890", SEED_MEANS],
+    ),
     "below the range": ("seed: -1", ["`seed`", "greater than or equal to 0", "Got -1", SEED_MEANS]),
     "empty list": ("lengths: []", ["`lengths`", "at least 1 item", "Numbers of terms in a mean, L."]),
     "infinite": ("repeats: .inf", ["`repeats`", "Got inf"]),
@@ -151,7 +155,7 @@ def test_seed_is_a_non_negative_integer():
         seed: companion.Seed
         starts: Annotated[companion.Seed, Field(description="Starts are drawn from it.")]
 
-    assert [rule(field) for field in Drawn.model_fields.values()] == ["a whole number, ≥ 0"] * 2
+    assert [rule(field) for field in Drawn.model_fields.values()] == ["a whole number, ≥ 0, < 4294967296"] * 2
     meanings = [field.description for field in Drawn.model_fields.values()]
     assert meanings == ["Seed of all random numbers.", "Starts are drawn from it."]
     assert Drawn(seed=1, starts=0).seed == 1
@@ -359,7 +363,7 @@ def test_parameters_of_a_notebook_are_listed(toy):
     assert [
         name for name, value in defaults.items() if f"\n{name} = {json.dumps(value)}\n" not in f"\n{result.output}"
     ] == []
-    assert f"  {SEED_MEANS} (a whole number, ≥ 0)\n" in result.output
+    assert f"  {SEED_MEANS} (a whole number, ≥ 0, < 4294967296)\n" in result.output
     assert f"\nrepeats = {defaults['repeats']}\n" in result.output
     assert result.output.count("smoke: ") == 1
     assert "  smoke: 321\n" in result.output

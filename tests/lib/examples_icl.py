@@ -116,6 +116,10 @@ EXAMPLES = {
     "lib.measures.Measure.log_mgf": lambda: (lambda x: x[0].log_mgf(x[1]), (gaussian(), QUERY)),
     "lib.measures.Measure.sample": lambda: (lambda x: x.sample(3, key=KEY), gaussian()),
     "lib.measures.covariance_root": lambda: (measures.covariance_root, np.array([[1.0, 0.3], [0.3, 0.5]])),
+    "lib.measures.constant_covariance_root": lambda: (
+        measures.constant_covariance_root,
+        np.array([[1.0, 0.3], [0.3, 0.5]]),
+    ),
     "lib.measures.empirical": lambda: (lambda x: measures.empirical(x, 3, key=KEY), gaussian()),
     "lib.measures.tilted_mean": lambda: (lambda x: measures.tilted_mean(*x), (Empirical(TOKENS), QUERY)),
     "lib.measures.tilted_cov": lambda: (lambda x: measures.tilted_cov(*x), (Empirical(TOKENS), QUERY)),

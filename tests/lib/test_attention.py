@@ -321,6 +321,20 @@ def test_fluctuation_at_zero_query_is_the_covariance(measure, assert_exact):
     assert_exact(fluctuation_once(params, measure, zero), params.value @ mean_and_cov(measure)[1] @ params.value.T)
 
 
+@pytest.mark.parametrize("size", [3.0, 27.0, 1e3, 1e10, 1e155])
+def test_no_function_returns_nan_at_extreme_tilts(measure, size):
+    """Where a number is too large or not defined, it is infinite or an error."""
+    identity = Attention(np.eye(measure.dimension), np.eye(measure.dimension))
+    for tilt in (np.eye(measure.dimension)[0], np.cos(np.arange(measure.dimension))):
+        query = jnp.asarray(size * tilt)
+        for function in (attend, fluctuation, mean_square_weight):
+            try:
+                value = function(identity, measure, query)
+            except (ValueError, RuntimeError):
+                continue
+            assert not np.isnan(value).any(), (function.__name__, tilt)
+
+
 @pytest.mark.parametrize("make_measure", ["uniform"], indirect=True)
 def test_finite_prompts_approach_the_limit_at_rate_one_over_length(measure):
     """The mean square distance to `attend` on the law falls like `trace(fluctuation) / L`: slope -1, measured."""

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from chapters.laboratory import regression_heads
-from chapters.laboratory.clouds import answers, draw_clouds, prompt_answers
+from chapters.laboratory.clouds import draw_clouds, outputs, prompt_outputs
 from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
@@ -135,8 +135,8 @@ def test_the_cloud_agrees_with_the_library(float64, lab: Page, site):
         shown, name = readings(lab, "live-cloud"), ("Gaussian", "mixture")[law]
         query = size * np.asarray([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
         tokens = table[(table["law"] == name) & (table["kind"] == "token")][["x", "y"]].to_numpy()[: stops[stop]]
-        np.testing.assert_allclose(pair(shown["prompt"]), prompt_answers(tokens, query), atol=OFF)
-        np.testing.assert_allclose(pair(shown["law"]), answers(clouds[name].law, query), atol=OFF + SHOWN)
+        np.testing.assert_allclose(pair(shown["prompt"]), prompt_outputs(tokens, query), atol=OFF)
+        np.testing.assert_allclose(pair(shown["law"]), outputs(clouds[name].law, query), atol=OFF + SHOWN)
 
 
 def pair(text: str) -> list[float]:

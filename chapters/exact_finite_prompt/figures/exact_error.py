@@ -1,13 +1,14 @@
-r"""The error of a finite prompt: exact, simulated, and its large-$L$ form.
+r"""The error of a finite prompt falls like $1/L$ for long prompts, but larger queries need much longer prompts.
 
-Mean square distance between the outputs of a prompt of $L$ tokens and of the infinite one, against $L$, at several
-query sizes $\tau$. Lines: exact. Points: simulated prompts with two standard errors (bars, mostly smaller than
-the point). Dotted: the large-$L$ form $e^{\tau^2}(\mathrm{tr}\,V\Gamma V^\top+\|V\Gamma\xi\|^2)/L$ of the delta
-method, which sets in only beyond $\ln L\approx\frac32\tau^2$, for large queries later than any simulation.
+The vertical axis is the mean square distance between the outputs of a prompt of $L$ tokens and of the infinite prompt,
+one curve per query size $\tau$. Solid lines are exact. Points are simulated prompts, with two standard errors (bars,
+mostly smaller than the points). Dotted lines are the large-$L$ form
+$e^{\tau^2}(\mathrm{tr}\,V\Gamma V^\top+\|V\Gamma\xi\|^2)/L$ of the delta method. It is accurate only beyond
+$\ln L\approx\frac32\tau^2$; for large queries no simulation reaches these lengths.
 
 Alt: Log-log line chart of error against length. For each query size a solid curve starts flat and bends into a
-straight dotted line of slope minus one, later for larger queries. Points of simulated prompts lie on the solid
-curves, at lengths far shorter than where the largest queries bend.
+straight dotted line of slope minus one, at longer lengths for larger queries. Points of simulated prompts are on the
+solid curves, at lengths far shorter than where the curves of the largest queries bend.
 """
 
 from collections.abc import Sequence
@@ -17,8 +18,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.exact_finite_prompt.against_theory import ErrorsBySize
-from chapters.exact_finite_prompt.marks import SIZE
+from chapters.exact_finite_prompt.style import SIZE
+from chapters.exact_finite_prompt.theory_comparison import ErrorsBySize
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import (
     error_bars,
@@ -34,67 +35,69 @@ from lib.statistics import comparison_quantile, standard_error
 
 
 def numbers(errors: Sequence[ErrorsBySize]) -> Numbers:
-    """Exact, simulated and large-L error; simulation agrees with the exact one."""
+    """Return exact, simulated and large-L errors, and the claim that simulated and exact errors agree."""
     table = _table(errors)
     return Numbers(table, (_error_claim(table.frame),))
 
 
 def _table(errors: Sequence[ErrorsBySize]) -> Table:
-    """Error against length, by query size."""
-    frame = pd.concat([_frame(these) for these in errors], ignore_index=True)
+    """Return the table of errors by query size and length."""
+    frame = pd.concat([_frame(by_size) for by_size in errors], ignore_index=True)
     columns = {
         "tau": Column("Size of the query, τ = ‖Γ^{1/2} U z‖"),
         "log_length": Column("ln L"),
-        "exact": Column("Mean square distance between the outputs of finite and infinite prompt, exact"),
-        "delta_method": Column("tr(fluctuation)/L = e^{τ²}(tr VΓVᵀ + ‖VΓξ‖²)/L, its form for L → ∞"),
-        "prompts": Column("Independent prompts simulated, where there are any", "prompts"),
-        "simulated": Column("Their mean square error", std_error="std_error"),
-        "std_error": Column("Its standard error", moves_with="simulated"),
+        "exact": Column("Exact mean square distance between the outputs of the finite and the infinite prompt"),
+        "delta_method": Column("tr(fluctuation)/L = e^{τ²}(tr VΓVᵀ + ‖VΓξ‖²)/L, the error for L → ∞"),
+        "prompts": Column("Number of simulated prompts; empty where none is simulated", "prompts"),
+        "simulated": Column("Mean square error of the simulated prompts", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean square error", moves_with="simulated"),
     }
     return Table(frame.reindex(columns=list(columns)).sort_values(["tau", "log_length"], ignore_index=True), columns)
 
 
 def _frame(errors: ErrorsBySize) -> pd.DataFrame:
-    """The grid, then the simulated lengths."""
+    """Return the rows of one query size: the grid of lengths, then the simulated lengths."""
     grid = pd.DataFrame({"tau": errors.tau, "log_length": errors.log_lengths, "exact": errors.exact})
     points = pd.DataFrame(
         {
             "tau": errors.tau,
             "log_length": errors.simulated_log_lengths,
-            "exact": errors.exact_there,
-            "prompts": [len(these) for these in errors.squares],
-            "simulated": [these.mean() for these in errors.squares],
-            "std_error": [float(standard_error(these)) for these in errors.squares],
+            "exact": errors.exact_at_simulated,
+            "prompts": [len(squares) for squares in errors.squares],
+            "simulated": [squares.mean() for squares in errors.squares],
+            "std_error": [float(standard_error(squares)) for squares in errors.squares],
         }
     )
     frame = pd.concat([grid, points], ignore_index=True)
-    return frame.assign(delta_method=errors.noise * np.exp(-frame["log_length"]))
+    return frame.assign(delta_method=errors.fluctuation_trace * np.exp(-frame["log_length"]))
 
 
 def _error_claim(frame: pd.DataFrame) -> Claim:
-    """The worst deviation of simulation from the exact error, in standard errors."""
-    seen = frame.dropna(subset=["simulated"])
+    """Claim that simulated errors agree with the exact ones."""
+    simulated = frame.dropna(subset=["simulated"])
 
     def worst(column: str) -> float:
-        return float(np.max(np.abs(seen["simulated"] - seen[column]) / seen["std_error"]))
+        return float(np.max(np.abs(simulated["simulated"] - simulated[column]) / simulated["std_error"]))
 
     return Claim(
         id="exact-finite-prompt-error",
         statement=(
-            f"At {len(seen)} pairs of query size and length, the mean square error of simulated prompts equals the "
-            "exact one: the worst deviation in standard errors."
+            f"At {len(simulated)} pairs of query size and length, the mean square error of simulated prompts agrees "
+            "with the exact one (measured: the largest deviation in standard errors)."
         ),
         source="derived here",
         box="output-error",
         measured=worst("exact"),
         expected=0.0,
-        tolerance=comparison_quantile(len(seen)),
-        alternative=Alternative("the large-L form at every length", worst("delta_method")),
+        tolerance=comparison_quantile(len(simulated)),
+        comparisons=len(simulated),
+        reason=f"99.9 % quantile of the largest of {len(simulated)} standard normal deviations",
+        alternative=Alternative("the large-L form holds at every length", worst("delta_method")),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Exact and large-L curves of each query size, simulated points on them."""
+    """Draw the exact and the large-L curve of each query size, and the simulated points."""
     figure, axes = plt.subplots(figsize=SIZE)
     axes.set(xscale="log", yscale="log", ylim=(table["exact"].min() / 2, 3 * table["exact"].max()))
     axes.set(xlabel="prompt length $L$", ylabel="mean square error")

@@ -1,12 +1,12 @@
-r"""The larger the query, the fewer the tokens that answer it.
+r"""Larger queries put the weight on fewer tokens, and for long prompts the change from many to a few tokens is sharp.
 
-Participation $P=\mathbb{E}\sum_ip_i^2$ against $a=\tau/\sqrt{2\ln L}$. Curves: exact, from short to astronomically
-long prompts, as far as the quadrature is guaranteed. Dashed: the limit $(1-1/a)_+$ at fixed $a$. Left of $a=1$ more
-and more tokens share the weight as $L$ grows; right of it a few carry it, at every length. The corner at $a=1$ is the
-freezing of the random-energy model, rounded at finite $L$.
+The vertical axis is participation $P=\mathbb{E}\sum_ip_i^2$, the horizontal axis is $a=\tau/\sqrt{2\ln L}$. Solid
+curves are exact, one per length, within the domain where the quadrature is guaranteed. The dashed curve is the limit
+$(1-1/a)_+$ at fixed $a$. For $a<1$ more tokens share the weight as $L$ grows; for $a>1$ a few tokens carry it at every
+length. The corner at $a=1$ is the freezing of the random-energy model; at finite $L$ it is rounded.
 
-Alt: Line chart of participation against a. Curves come down, from short to long prompts, onto a dashed curve that
-is zero up to a equal one and then rises towards one half at a equal two.
+Alt: Line chart of participation against a. From short to long prompts the curves approach a dashed curve from above
+that is zero up to a equal to one and then rises to one half at a equal to two.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.exact_finite_prompt.marks import SIZE
+from chapters.exact_finite_prompt.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
@@ -26,7 +26,7 @@ from lib.finite_prompt import LARGEST_TAU, participation
 
 @dataclass(frozen=True)
 class Curve:
-    """Participation at one length, against a = τ/√(2 ln L)."""
+    """Participation at one length as a function of a = τ/√(2 ln L)."""
 
     ratio: Float[np.ndarray, " n"]
     participation: Float[np.ndarray, " n"]
@@ -34,7 +34,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Frozen:
-    """Participation of prompts of one length at a query beyond freezing, a = `ratio` > 1."""
+    """Participation of prompts of one length for a query beyond freezing, a = `ratio` > 1."""
 
     log_length: float
     ratio: float
@@ -42,36 +42,36 @@ class Frozen:
 
 
 def participation_curves(log_lengths: list[float]) -> dict[float, Curve]:
-    """By ln L: participation up to a = 2.5, or to the largest τ of the guaranteed domain."""
+    """Return participation for each ln L, until a = 2.5 or the largest τ of the guaranteed domain."""
     curves = {}
     for log_length in log_lengths:
         critical = np.sqrt(2 * log_length)
         ratio = np.linspace(0.0, min(2.5, LARGEST_TAU / critical), 61)
-        # the largest τ divided by `critical` and multiplied again may round to a larger one
+        # dividing the largest τ by `critical` and multiplying again may round to a larger number
         taus = np.minimum(ratio * critical, LARGEST_TAU)
         curves[log_length] = Curve(ratio, np.asarray(participation(taus, log_length)))
     return curves
 
 
 def beyond_freezing(log_length: float) -> Frozen:
-    """Participation at a = 2, or as far beyond freezing as the guaranteed domain goes."""
+    """Return participation at a = 2, or at the largest a of the guaranteed domain if that is smaller."""
     ratio = min(2.0, 0.99 * LARGEST_TAU / np.sqrt(2 * log_length))
     measured = float(participation(ratio * np.sqrt(2 * log_length), log_length))
     return Frozen(log_length, ratio, measured)
 
 
 def frozen_participation(ratio: np.ndarray) -> np.ndarray:
-    """`(1 - 1/a)₊`: the weights of the frozen random-energy model are Poisson-Dirichlet of parameter 1/a."""
+    """Return `(1 - 1/a)₊`; the weights of the frozen random-energy model are Poisson-Dirichlet with parameter 1/a."""
     return 1 - 1 / np.maximum(ratio, 1.0)
 
 
 def numbers(curves: Mapping[float, Curve], longest: Frozen) -> Numbers:
-    """Participation beside its limit; at the longest prompt the two agree beyond freezing."""
+    """Return participation and its limit, and the claim that they agree beyond freezing at the longest length."""
     return Numbers(_table(curves), (_freezing_claim(longest),))
 
 
 def _table(curves: Mapping[float, Curve]) -> Table:
-    """Participation against a = τ/√(2 ln L), and the limit (1 - 1/a)₊ of the random-energy model."""
+    """Return the table of participation and of its limit (1 - 1/a)₊, by length and a = τ/√(2 ln L)."""
     frames = [
         pd.DataFrame(
             {
@@ -86,36 +86,36 @@ def _table(curves: Mapping[float, Curve]) -> Table:
     columns = {
         "log_length": Column("ln L"),
         "ratio": Column("a = τ/√(2 ln L), the size of the query in units of the largest score"),
-        "participation": Column("P = E Σp², exact"),
-        "limit": Column("(1 - 1/a)₊, its limit for L → ∞ at fixed a"),
+        "participation": Column("Exact participation P = E Σp²"),
+        "limit": Column("(1 - 1/a)₊, the limit of P for L → ∞ at fixed a"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
 def _freezing_claim(longest: Frozen) -> Claim:
-    """Participation beyond freezing against its limit, at the longest prompt."""
+    """Claim that participation beyond freezing is near its limit at the longest length."""
     log_length, ratio = longest.log_length, longest.ratio
     return Claim(
         id="exact-finite-prompt-freezing",
         statement=(
-            f"Beyond freezing a few tokens carry the answer, however long the prompt: at ln L = {log_length:g} and "
-            f"τ = {ratio:.2f}·√(2 ln L), participation is near its limit 1 - √(2 ln L)/τ."
+            f"Beyond freezing a few tokens carry the weight, however long the prompt: at ln L = {log_length:g} and "
+            f"τ = {ratio:.2f}·√(2 ln L), participation is near its limit 1 - √(2 ln L)/τ (measured: participation)."
         ),
         source="heuristic",
         box="frozen-participation",
         measured=longest.participation,
         expected=float(frozen_participation(np.asarray(ratio))),
-        # the largest of L normals falls short of √(2 ln L) by this fraction
         tolerance=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
+        reason="twice the fraction by which the typical largest of L normals is below √(2 ln L), to first order",
         alternative=Alternative(
-            "no freezing: the participation of long prompts, e^{τ²}/L, or 1 where that is larger",
+            "no freezing: participation is e^{τ²}/L, its form for long prompts, or 1 where that is larger",
             float(np.exp(min((2 * ratio**2 - 1) * log_length, 0.0))),
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A curve a length, and the limit."""
+    """Draw one curve per length, and the limit."""
     figure, axes = plt.subplots(figsize=SIZE)
     lengths = sorted(table["log_length"].unique().tolist())
     for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):

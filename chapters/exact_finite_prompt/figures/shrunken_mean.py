@@ -1,12 +1,12 @@
-r"""The mean answer of a finite prompt, at lengths no computer can hold.
+r"""The mean output of a finite prompt follows the infinite prompt up to a query size and then stops growing.
 
-Across: the size $\tau$ of the query, which is also the answer of the infinite prompt (dashed). Up: the exact mean
-answer $\tau(1-P)$ of prompts of $L$ tokens. Every curve follows the dashed line, leaves it, and settles at
-the mean of the largest of $L$ standard normals (tick at the right edge), which is about $\sqrt{2\ln L}$. The ceiling
-rises like the root of a logarithm, while lengths grow by orders of magnitude.
+The horizontal axis is the size $\tau$ of the query, which is also the output of the infinite prompt (dashed). The
+vertical axis is the exact mean output $\tau(1-P)$ of prompts of $L$ tokens, also at lengths that no computer can hold.
+Each curve follows the dashed line, leaves it, and approaches the mean of the largest of $L$ standard normals (tick at
+the right edge), about $\sqrt{2\ln L}$: lengths that differ by orders of magnitude have ceilings close together.
 
 Alt: Line chart. A dashed diagonal is the infinite prompt. Curves, one for each length, leave it one
-after the other and flatten out, each towards a short tick at the right edge. The ticks lie close together although
+after the other and flatten out, each towards a short tick at the right edge. The ticks are close together although
 the lengths differ by many orders of magnitude.
 """
 
@@ -20,8 +20,8 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from scipy.special import log_ndtr
 
-from chapters.exact_finite_prompt.against_theory import MeanDeviations
-from chapters.exact_finite_prompt.marks import SIZE
+from chapters.exact_finite_prompt.style import SIZE
+from chapters.exact_finite_prompt.theory_comparison import MeanDeviations
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, legend_line, sequence
 from lib.finite_prompt import LARGEST_TAU, participation
@@ -29,10 +29,16 @@ from lib.statistics import comparison_quantile
 
 
 @dataclass(frozen=True)
-class MeanAnswers:
-    """Exact mean answers of prompts of one length to queries of growing size, and to the largest that is guaranteed.
+class MeanOutputs:
+    """Exact mean outputs of prompts of one length, as a function of the query size.
 
-    `ceiling` is the mean of the largest of L normals, `tie` the density at 0 of its distance to the second largest.
+    Attributes:
+      log_length: ln L.
+      taus: query sizes.
+      mean: mean outputs τ (1 - P) at `taus`.
+      farthest: mean output at the largest τ of the guaranteed domain.
+      ceiling: mean of the largest of L normals.
+      tie: density at 0 of the distance between the largest and the second largest.
     """
 
     log_length: float
@@ -43,19 +49,19 @@ class MeanAnswers:
     tie: float
 
 
-def exact_answers(decades: list[int]) -> dict[int, MeanAnswers]:
-    """`τ (1 - P)` against τ, with its ceiling, by log₁₀ L, for lengths no computer can hold."""
+def exact_mean_outputs(decades: list[int]) -> dict[int, MeanOutputs]:
+    """Return `τ (1 - P)` as a function of τ, with its ceiling, for each log₁₀ L."""
     taus = np.append(np.linspace(0.0, 20.0, 61), LARGEST_TAU)
-    answers = {}
+    curves = {}
     for decade in decades:
         log_length = decade * np.log(10.0)
         mean = taus * (1 - np.asarray(participation(taus, log_length)))
-        answers[decade] = MeanAnswers(log_length, taus[:-1], mean[:-1], mean[-1], *largest_score(log_length))
-    return answers
+        curves[decade] = MeanOutputs(log_length, taus[:-1], mean[:-1], mean[-1], *largest_score(log_length))
+    return curves
 
 
 def largest_score(log_length: float) -> tuple[float, float]:
-    """Mean of the largest of L normals, and the density at zero of its distance to the second, by trapezoids."""
+    """Return the mean of the largest of L normals and the density at zero of its distance to the second largest."""
     x, spacing = np.linspace(-12.0, np.sqrt(2 * log_length) + 12.0, 8001, retstep=True)
     others = np.expm1(log_length)
     log_density = -(x**2) / 2 - np.log(2 * np.pi) / 2
@@ -64,71 +70,77 @@ def largest_score(log_length: float) -> tuple[float, float]:
     return float(np.sum(x * largest) * spacing), float(np.sum(tied) * spacing)
 
 
-def numbers(answers: Mapping[int, MeanAnswers], deviations: MeanDeviations) -> Numbers:
-    """The exact mean answers; simulated prompts have the same mean outputs."""
-    return Numbers(_table(answers), (_mean_claim(deviations), _ceiling_claim(answers)))
+def numbers(curves: Mapping[int, MeanOutputs], deviations: MeanDeviations) -> Numbers:
+    """Return the exact mean outputs, and the claims on simulated mean outputs and on the ceiling."""
+    return Numbers(_table(curves), (_mean_claim(deviations), _ceiling_claim(curves)))
 
 
-def _table(answers: Mapping[int, MeanAnswers]) -> Table:
-    """The mean answer by length and query size."""
+def _table(curves: Mapping[int, MeanOutputs]) -> Table:
+    """Return the table of mean outputs by length and query size."""
     frames = [
-        pd.DataFrame({"decade": decade, "tau": these.taus, "mean": these.mean, "ceiling": these.ceiling})
-        for decade, these in answers.items()
+        pd.DataFrame({"decade": decade, "tau": curve.taus, "mean": curve.mean, "ceiling": curve.ceiling})
+        for decade, curve in curves.items()
     ]
     columns = {
         "decade": Column("log₁₀ L"),
-        "tau": Column("Size of the query, τ; also the answer of the infinite prompt"),
-        "mean": Column("Mean answer τ (1 - P) along the line of Lemma 2.1, in units of τ", absolute=1e-12),
+        "tau": Column("Size of the query, τ, which is also the output of the infinite prompt"),
+        "mean": Column("Mean output τ (1 - P) along the line of Lemma 2.1, in units of τ", absolute=1e-12),
         "ceiling": Column("Mean of the largest of L standard normals, about √(2 ln L)"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
 def _mean_claim(deviations: MeanDeviations) -> Claim:
+    """Claim that mean outputs of simulated prompts are linear attention times 1 - P."""
     comparisons = deviations.shrunk.size
     return Claim(
         id="exact-finite-prompt-mean",
         statement=(
-            "The mean output of simulated prompts is linear attention shrunk by 1 - P, with P from the quadrature: the "
-            f"worst deviation over {comparisons} coordinates, query sizes and lengths, in standard errors."
+            "The mean output of simulated prompts agrees with 1 - P times linear attention, with P from the "
+            f"quadrature (measured: the largest of {comparisons} deviations over coordinates, query sizes and "
+            "lengths, in standard errors)."
         ),
         source="derived here",
         box="mean-output",
         measured=float(np.max(np.abs(deviations.shrunk))),
         expected=0.0,
         tolerance=comparison_quantile(comparisons),
+        comparisons=comparisons,
+        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
         alternative=Alternative(
-            "no shrinkage: the answer of the infinite prompt", float(np.max(np.abs(deviations.unshrunk)))
+            "no shrinkage: the mean output is the output of the infinite prompt",
+            float(np.max(np.abs(deviations.unshrunk))),
         ),
     )
 
 
-def _ceiling_claim(answers: Mapping[int, MeanAnswers]) -> Claim:
-    """The shortest prompt's mean answer at the largest τ, against `E max g - (π²/12) f(0)/τ²`."""
-    these = answers[min(answers)]
-    # at large τ only near ties cost: E[δ/(1 + e^{τδ})] = π²/12 · f(0)/τ² for the distance δ of the two largest scores
-    short = np.pi**2 / 12 * these.tie / LARGEST_TAU**2
-    smallest = 1 - np.exp(-these.log_length)  # 1 - P of a query of size 0
+def _ceiling_claim(curves: Mapping[int, MeanOutputs]) -> Claim:
+    """Claim that the mean output of the shortest prompts at the largest τ is `E max g - (π²/12) f(0)/τ²`."""
+    shortest = curves[min(curves)]
+    # at large τ only near ties matter: E[δ/(1 + e^{τδ})] = π²/12 · f(0)/τ² for the distance δ of the two largest scores
+    deficit = np.pi**2 / 12 * shortest.tie / LARGEST_TAU**2
+    smallest = 1 - np.exp(-shortest.log_length)  # 1 - P for a query of size 0
     return Claim(
         id="exact-finite-prompt-ceiling",
         statement=(
-            f"At L = 10^{min(answers)} and τ = {LARGEST_TAU:g} the mean answer has come to its ceiling, the mean "
-            f"{these.ceiling:.4f} of the largest of L standard normals, less (π²/12)f(0)/τ² for near ties."
+            f"At L = 10^{min(curves)} and τ = {LARGEST_TAU:g} the mean output has reached its ceiling, the mean "
+            f"{shortest.ceiling:.4f} of the largest of L standard normals, minus (π²/12)f(0)/τ² for near ties."
         ),
         source="derived here",
         box="mean-ceiling",
-        measured=these.farthest,
-        expected=these.ceiling - short,
-        # the next term of the expansion: scores near the largest are √(2 ln L) times denser further down
-        tolerance=short * np.sqrt(2 * these.log_length) / LARGEST_TAU,
+        measured=shortest.farthest,
+        expected=shortest.ceiling - deficit,
+        tolerance=deficit * np.sqrt(2 * shortest.log_length) / LARGEST_TAU,
+        reason="the order of the next term of the expansion, in which the density of scores varies at rate √(2 ln L)",
         alternative=Alternative(
-            "a mean answer linear in the query, shrunk at every size as at the smallest", LARGEST_TAU * smallest
+            "a mean output linear in the query, shrunk at every size by the same factor as at size 0",
+            LARGEST_TAU * smallest,
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A curve a length, its ceiling as a tick, on the lemma's line."""
+    """Draw one curve per length with its ceiling as a tick, and the line of the infinite prompt."""
     figure, axes = plt.subplots(figsize=SIZE)
     decades = sorted(table["decade"].unique().tolist())
     end = table["tau"].max()
@@ -140,9 +152,9 @@ def draw(table: pd.DataFrame) -> Figure:
         label = f"$L=10^{{{decade}}}$" if decade > 1 else "$L=10$"
         axes.annotate(label, (end, ceiling), xytext=(6, 0), textcoords="offset points", va="center", color=ink())
     axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.5)
-    words = [r"$L=\infty$: Lemma 2.1", "mean of the largest of $L$ normals"]
-    axes.legend([legend_line("--", 1.5), legend_line("-", 3)], words, loc="upper left")
+    entries = [r"$L=\infty$: Lemma 2.1", "mean of the largest of $L$ normals"]
+    axes.legend([legend_line("--", 1.5), legend_line("-", 3)], entries, loc="upper left")
     axes.set(xlim=(0, end), ylim=(0, 1.15 * table["ceiling"].max()))
-    axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"mean answer, $\tau\,(1-P)$")
+    axes.set(xlabel=r"size of the query, $\tau$", ylabel=r"mean output, $\tau\,(1-P)$")
     headline(figure, "A finite prompt follows the line, then stops")
     return figure

@@ -1,11 +1,11 @@
-"""The best ridges, training runs at them, and training runs at weak ones.
+"""Compute the best ridges, training runs at them, and training runs at weak ridges.
 
     python -m chapters.finite_samples.data.make
 
-About ten minutes on one core for the chapter's own task; an hour more for the paper's three (`published_…`), and a
-quarter of an hour for plain training at one of these (`plain_runs`), which a killed run goes on with, part by part,
-from its checkpoint in `_build/checkpoints/`. Runs are trained at the ridges of `best_ridges` and of `published_ridges`,
-which stand beside them.
+This takes about ten minutes on one core for the chapter's own task, an hour more for the paper's three tasks
+(`published_…`), and a quarter of an hour for gradient descent and SGD at one of these (`plain_runs`). A run of
+`plain_runs` that was killed continues, part by part, from its checkpoint in `_build/checkpoints/`. Runs are trained at
+the ridges of `best_ridges` and of `published_ridges`, which are in the same folder.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ import pandas as pd
 from rich.progress import track
 from scipy.optimize import minimize
 
-from chapters.finite_samples import plain, published
+from chapters.finite_samples import gradient_training, published_settings
 from chapters.finite_samples.parameters import ALPHAS
-from chapters.finite_samples.theory import QUANTITIES, predict, quantities_of, ridge_at
+from chapters.finite_samples.theory import QUANTITIES, quantities_of, ridge_at, solve_fixed_point
 from chapters.finite_samples.training import HEADS, LENGTH, NOISE_STD, RUNS, SMALLEST_RIDGE, SNR, STARTS, tracked, train
 from companion import Column, Table
 from companion.authoring.datasets import Result, in_parts, make
@@ -28,7 +28,7 @@ RIDGE_ALPHAS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
 WEAK_RIDGES, WEAK_ALPHA, WEAK_DIMENSION, WEAK_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0), 1.5, 200, 12
 DIGITS = 8
 TASK = {"length": LENGTH, "snr": SNR, "noise_std": NOISE_STD}
-PUBLISHED_TASKS = {"length": published.LENGTH, "tasks": published.PANELS, "noise_std": NOISE_STD}
+PUBLISHED_TASKS = {"length": published_settings.LENGTH, "tasks": published_settings.PANELS, "noise_std": NOISE_STD}
 RIDGES = {
     "head": Column("`softmax` or `linear`", "name"),
     "alpha": Column("Sample ratio α = n/D"),
@@ -42,7 +42,7 @@ TRAINED = {
     "ridge_k": Column("Ridge of the key vector, r_k"),
     "ridge_v": Column("Ridge of the value vector, r_v"),
     "dimension": Column("Coordinates of a token, D"),
-    "seed": Column("Of the run: its key is fold_in(key(seed), dimension)", "name"),
+    "seed": Column("Seed of the run; its key is fold_in(key(seed), dimension)", "name"),
     "risk": Column("Excess risk on fresh prompts; answering 0 costs 1"),
     "m_k": Column("k·k*/D"),
     "q_k": Column("|k|²/D"),
@@ -70,12 +70,12 @@ PLAIN_SETTING = {
     "method": Column("`gradient descent` on all prompts, or `SGD` on batches of them", "name"),
     **{name: TRAINED[name] for name in ("head", "alpha", "ridge_k", "ridge_v", "dimension", "seed")},
 }
-# Where ridges are looked for, and what a place without a fixed point counts as.
+# Bounds of the search for ridges, and the risk that stands for a missing fixed point.
 WIDEST, LOST = (1e-4, 1e3), 10.0
 
 
 def best_ridges() -> Result:
-    """The ridges, from `SMALLEST_RIDGE` on, of least replica risk."""
+    """Return the ridges of least replica risk, at least `SMALLEST_RIDGE`."""
     rows = [
         {"head": name, "alpha": alpha, "ridge_k": ridge_k, "ridge_v": ridge_v}
         for name in HEADS
@@ -85,12 +85,12 @@ def best_ridges() -> Result:
 
 
 def published_ridges() -> Result:
-    """The same for the paper's three tasks, without a floor, from few prompts to many."""
+    """Return the ridges of least replica risk for the paper's three tasks, without a lower bound."""
     rows = [
         {"panel": panel, "head": name, "alpha": alpha, "ridge_k": ridge_k, "ridge_v": ridge_v}
-        for panel, scene in published.tasks().items()
+        for panel, task in published_settings.tasks().items()
         for name in HEADS
-        for alpha, (ridge_k, ridge_v) in search(name, published.CURVE_ALPHAS, 1.0, WIDEST, digits=4, scene=scene)
+        for alpha, (ridge_k, ridge_v) in search(name, published_settings.CURVE_ALPHAS, 1.0, WIDEST, digits=4, task=task)
     ]
     return Result(Table(pd.DataFrame(rows), {**PANEL, **RIDGES}), PUBLISHED_TASKS, digits=DIGITS)
 
@@ -102,14 +102,17 @@ def search(
     bounds: tuple[float, float],
     *,
     digits: int,
-    scene: LocationTask | None = None,
+    task: LocationTask | None = None,
 ) -> Iterator[tuple[float, tuple[float, float]]]:
-    """Best ridges along sample ratios: by the simplex method, on coarse fixed points, each from the last one's end."""
+    """Yield best ridges along sample ratios, by the simplex method on coarse fixed points.
+
+    Each search starts at the result of the previous one.
+    """
     logs = np.log([first, first] if name == "softmax" else [first, 8.0])
     for alpha in track(alphas, description=f"ridges of {name}"):
 
         def risk(logs, alpha=alpha):
-            found = predict(HEADS[name], alpha, np.clip(np.exp(logs), *bounds), points=512, scene=scene)
+            found = solve_fixed_point(HEADS[name], alpha, np.clip(np.exp(logs), *bounds), points=512, task=task)
             return float(found.risk) if found.converged else LOST
 
         simplex = logs + np.asarray([[0.0, 0.0], [0.4, 0.0], [0.0, 0.4]])
@@ -119,11 +122,11 @@ def search(
 
 
 def published_theory() -> Result:
-    """The replica fixed points at those ridges."""
-    rows, scenes = [], published.tasks()
+    """Return the replica fixed points at those ridges."""
+    rows, tasks = [], published_settings.tasks()
     for row in tracked("published_ridges").to_dict("records"):
         ridge = (row["ridge_k"], row["ridge_v"])
-        fixed = predict(HEADS[row["head"]], row["alpha"], ridge, points=4096, scene=scenes[row["panel"]])
+        fixed = solve_fixed_point(HEADS[row["head"]], row["alpha"], ridge, points=4096, task=tasks[row["panel"]])
         found = quantities_of(fixed)
         values = {name: each.value for name, each in found.items()}
         errors = {f"{name}_error": each.std_error for name, each in found.items()}
@@ -132,47 +135,54 @@ def published_theory() -> Result:
 
 
 def published_optimal() -> Result:
-    """The Bayes-optimal risk of the paper's three tasks, by state evolution."""
+    """Return the Bayes-optimal risk of the paper's three tasks, by state evolution."""
     rows = [
-        {"panel": panel, "alpha": alpha, "risk": bayes_optimal_risk(scene, noise_std=NOISE_STD, alpha=alpha).item()}
-        for panel, scene in published.tasks().items()
-        for alpha in published.CURVE_ALPHAS
+        {"panel": panel, "alpha": alpha, "risk": bayes_optimal_risk(task, noise_std=NOISE_STD, alpha=alpha).item()}
+        for panel, task in published_settings.tasks().items()
+        for alpha in published_settings.CURVE_ALPHAS
     ]
     columns = {**PANEL, "alpha": RIDGES["alpha"], "risk": Column("Excess risk of the Bayes-optimal estimator")}
     return Result(Table(pd.DataFrame(rows), columns), PUBLISHED_TASKS, digits=DIGITS)
 
 
 def published_runs() -> Result:
-    """Runs of the paper's three tasks at those ridges, from the hidden directions and from random ones."""
+    """Return runs of the paper's three tasks at those ridges, from the hidden directions and from random ones."""
     ridges, tables = tracked("published_ridges"), []
-    for panel, scene in published.tasks().items():
-        for row in ridges[(ridges["panel"] == panel) & ridges["alpha"].isin(published.RUN_ALPHAS)].itertuples():
-            for start, sizes in (("informed", published.RUNS), ("uninformed", [published.RANDOM_STARTS])):
+    for panel, task in published_settings.tasks().items():
+        for row in ridges[
+            (ridges["panel"] == panel) & ridges["alpha"].isin(published_settings.RUN_ALPHAS)
+        ].itertuples():
+            for start, sizes in (
+                ("informed", published_settings.RUNS),
+                ("uninformed", [published_settings.RANDOM_STARTS]),
+            ):
                 for size in sizes:
                     setting = {"alpha": row.alpha, "ridge": (row.ridge_k, row.ridge_v), "dimension": size}
-                    seeds = range(published.RUNS[size])
-                    found = train_all(row.head, start, **setting, seeds=seeds, scene=scene)
+                    seeds = range(published_settings.RUNS[size])
+                    found = train_all(row.head, start, **setting, seeds=seeds, task=task)
                     tables.append(found.assign(panel=panel)[[*PANEL, *TRAINED]])
     return Result(Table(pd.concat(tables, ignore_index=True), {**PANEL, **TRAINED}), PUBLISHED_TASKS, digits=DIGITS)
 
 
 def plain_runs() -> Result:
-    """Gradient descent and SGD from the random starts, on the prompts and at the ridges, of `published_runs`."""
-    chosen = plain.same_prompts(tracked("published_runs"))
+    """Return runs of gradient descent and SGD, with the random starts, prompts and ridges of `published_runs`."""
+    chosen = gradient_training.select_same_prompts(tracked("published_runs"))
     settings = chosen[["head", "alpha", "ridge_k", "ridge_v"]].drop_duplicates()
-    parts = [(method, *row) for method in plain.METHODS for row in settings.itertuples(index=False, name=None)]
+    parts = [
+        (method, *row) for method in gradient_training.METHODS for row in settings.itertuples(index=False, name=None)
+    ]
     quantities, seeds = [*TRAINED][7:], sorted(chosen["seed"].unique())
 
     def compute(part):
         method, head, alpha, *ridge = part
-        found = plain.train(method, head, alpha=alpha, ridge=tuple(ridge), seeds=seeds)
+        found = gradient_training.train(method, head, alpha=alpha, ridge=tuple(ridge), seeds=seeds)
         return np.stack([np.asarray({**vars(found), **vars(found.overlaps)}[name]) for name in quantities]).ravel()
 
     kept = in_parts("finite_samples", "plain_runs", parts, compute, len(quantities) * len(seeds))
     tables = [
         pd.DataFrame(
             {
-                **dict(zip(PLAIN_SETTING, (*part, plain.DIMENSION), strict=False)),
+                **dict(zip(PLAIN_SETTING, (*part, gradient_training.DIMENSION), strict=False)),
                 "seed": seeds,
                 **dict(zip(quantities, numbers.reshape(len(quantities), -1), strict=True)),
             }
@@ -180,12 +190,12 @@ def plain_runs() -> Result:
         for part, numbers in zip(parts, kept, strict=True)
     ]
     columns = {**PLAIN_SETTING, **{name: TRAINED[name] for name in quantities}, "steps": Column("Steps", "steps")}
-    how = {"panel": plain.PANEL, "noise_std": NOISE_STD, **plain.HOW}
+    how = {"panel": gradient_training.PANEL, "noise_std": NOISE_STD, **gradient_training.HOW}
     return Result(Table(pd.concat(tables, ignore_index=True), columns), how, digits=DIGITS)
 
 
 def runs() -> Result:
-    """Runs at the best ridges, in all dimensions, from the hidden directions."""
+    """Return runs at the best ridges, in all dimensions, from the hidden directions."""
     ridges = tracked("best_ridges")
     return _trained(
         train_all(name, "informed", alpha=alpha, ridge=ridge_at(ridges, name, alpha), dimension=size, seeds=range(n))
@@ -196,7 +206,7 @@ def runs() -> Result:
 
 
 def weak_ridges() -> Result:
-    """Runs at weak ridges, each twice on the same prompts: from the hidden directions, and from random ones."""
+    """Return runs at weak ridges, twice on the same prompts: from the hidden directions, and from random ones."""
     setting = {"alpha": WEAK_ALPHA, "dimension": WEAK_DIMENSION, "seeds": range(WEAK_RUNS)}
     return _trained(
         train_all("softmax", start, ridge=(ridge, ridge), **setting) for ridge in WEAK_RIDGES for start in STARTS
@@ -215,10 +225,10 @@ def train_all(
     ridge: tuple[float, float],
     dimension: int,
     seeds: Sequence[int],
-    scene: LocationTask | None = None,
+    task: LocationTask | None = None,
 ) -> pd.DataFrame:
-    """Training runs of one setting, a row a seed."""
-    found = train(name, start, alpha=alpha, ridge=ridge, dimension=dimension, seeds=seeds, scene=scene)
+    """Return training runs of one setting, one row per seed."""
+    found = train(name, start, alpha=alpha, ridge=ridge, dimension=dimension, seeds=seeds, task=task)
     ridge_k, ridge_v = ridge
     setting = {"head": name, "start": start, "alpha": alpha, "ridge_k": ridge_k, "ridge_v": ridge_v}
     numbers = {**vars(found), **vars(found.overlaps), "dimension": dimension, "seed": seeds}

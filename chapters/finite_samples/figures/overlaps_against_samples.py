@@ -1,12 +1,12 @@
-r"""Inside the trained heads: overlaps and training loss at the best ridges.
+r"""Replica theory predicts every overlap and the training loss of both trained heads at their best ridges.
 
-Across, logarithmic: prompts per dimension, $\alpha=n/D$. Up: $m_k=k\cdot k^\star/D$, $q_k=|k|^2/D$, the same for
-the value vector, and half the mean square error on the training prompts. Lines: replica theory. Marks: training
-runs at three dimensions, taken to $D\to\infty$ by a straight line in $1/D$, with two standard errors. The jumps of
-slope come from the ridges, which change with $\alpha$. Crosses in place of a line: the replica iteration found no
-fixed point.
+The horizontal axes show prompts per dimension, $\alpha=n/D$ (logarithmic). The panels show $m_k=k\cdot k^\star/D$,
+$q_k=|k|^2/D$, the same for the value vector, and half the mean square error on the training prompts. Lines: replica
+theory. Markers: training runs at three dimensions, extrapolated to $D\to\infty$ by a straight line in $1/D$, with two
+standard errors. The kinks come from the ridges, which change with $\alpha$. Crosses instead of a line: the replica
+iteration found no fixed point.
 
-Alt: Five panels of curves for softmax and linear attention against prompts per dimension, with marks of simulated
+Alt: Five panels of curves for softmax and linear attention against prompts per dimension, with markers of simulated
 training near every curve, within about one error bar. The overlaps of softmax with both hidden directions
 grow to about one; the key of linear attention levels off, and its value vector stays short.
 """
@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.finite_samples.limits import deviations
-from chapters.finite_samples.marks import COLOURS, draw_runs, draw_theory, plain_ticks
+from chapters.finite_samples.extrapolation import deviations
+from chapters.finite_samples.style import COLOURS, draw_runs, draw_theory, plain_ticks
 from chapters.finite_samples.theory import (
     ABOVE_FLOOR,
     AT_FLOOR,
@@ -36,32 +36,33 @@ from companion.figures.style import headline, label
 from lib.statistics import comparison_quantile
 
 LABELS = {
-    "m_k": "key along the hidden one, $m_k$",
+    "m_k": r"key along $k^\star$, $m_k$",
     "q_k": "squared length of the key, $q_k$",
-    "m_v": "value along the hidden one, $m_v$",
+    "m_v": r"value along $v^\star$, $m_v$",
     "q_v": "squared length of the value, $q_v$",
     "train_loss": "training loss",
 }
 
 
-# Sample ratios at which the runs leave the order of the heads open, and at which they do not.
+# A sample ratio at which the runs do not decide the order of the heads, and one at which they do.
 OPEN, DECIDED = 1.0, 1.5
 
 
 def numbers(curves: Trained, bounds: Bounds, limits: Trained, compared: Sequence[float], floor: Floor) -> Numbers:
-    """Theory beside the runs at D → ∞, which agree at the sample ratios `compared`; ridges at their floor; a key."""
+    """Return theory and runs at D → ∞; claim that they agree, and claims about ridges and the key of linear "
+    "attention."""
     agreement = (_agreement_claim(curves, limits, compared, name) for name in HEADS)
     claims = (*agreement, _open_claim(limits), *_ridge_claims(floor), _key_claim({**curves, **bounds.far}))
     return Numbers(_table(curves, limits), claims)
 
 
 def _table(curves: Trained, limits: Trained) -> Table:
-    """Overlaps and training loss against the sample ratio: replica, and runs taken to D → ∞."""
+    """Return overlaps and training loss by sample ratio: replica theory, and runs extrapolated to D → ∞."""
     rows = [
-        {"head": head, "kind": kind, "quantity": quantity, "alpha": alpha, **these[quantity]._asdict()}
-        for kind, trained in {"theory": curves, "runs": limits}.items()
+        {"head": head, "kind": kind, "quantity": quantity, "alpha": alpha, **trained[quantity]._asdict()}
+        for kind, settings in {"theory": curves, "runs": limits}.items()
         for quantity in QUANTITIES[1:]
-        for (head, alpha), these in trained.items()
+        for (head, alpha), trained in settings.items()
     ]
     columns = {
         "head": Column("`softmax` or `linear`, at its best ridges", "name"),
@@ -70,7 +71,7 @@ def _table(curves: Trained, limits: Trained) -> Table:
             "`m_k`, `q_k`, `m_v`, `q_v`: overlaps; `train_loss`: half the mean square on the prompts", "name"
         ),
         "alpha": Column("Sample ratio α = n/D"),
-        "value": Column("The quantity", std_error="std_error"),
+        "value": Column("Value of the quantity", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="value"),
         "converged": Column("False where the replica iteration found no fixed point", "yes or no"),
     }
@@ -78,36 +79,37 @@ def _table(curves: Trained, limits: Trained) -> Table:
 
 
 def _agreement_claim(curves: Trained, limits: Trained, compared: Sequence[float], name: str) -> Claim:
-    """The worst deviation between simulation and replica for one head."""
-    right, wrong = (np.abs(each) for each in deviations(curves, limits, compared, name))
+    """Claim that simulation and replica agree for one head, by the largest deviation."""
+    same_ratio, next_ratio = (np.abs(values) for values in deviations(curves, limits, compared, name))
     return Claim(
         id=f"finite-samples-{name}",
         statement=(
-            f"Risk, four overlaps and training loss of {name} training runs, taken to D → ∞, are those of the replica "
-            f"fixed point: the worst of {len(right)} deviations, in combined standard errors."
+            f"Risk, four overlaps and training loss of {name} training runs, extrapolated to D → ∞, are those of the "
+            f"replica fixed point (largest of {len(same_ratio)} deviations, in combined standard errors)."
         ),
         source="[D26, Result 5.1]",
         box="replica-prediction",
-        measured=float(right.max()),
+        measured=float(same_ratio.max()),
         expected=0.0,
-        tolerance=comparison_quantile(len(right)),
+        tolerance=comparison_quantile(len(same_ratio)),
         relation="≤",
-        alternative=Alternative("the runs followed the theory of the next sample ratio", float(wrong.max())),
+        alternative=Alternative("the replica fixed point of the next sample ratio", float(next_ratio.max())),
+        comparisons=len(same_ratio),
     )
 
 
 def _open_claim(limits: Trained) -> Claim:
-    """Between few prompts and more, who is ahead is not known here."""
+    """Claim that the runs do not decide which head is ahead at the sample ratio `OPEN`."""
 
     def apart(alpha):
-        soft, flat = (limits[head, alpha]["risk"] for head in HEADS)
-        return float(abs(soft.value - flat.value) / np.hypot(soft.std_error, flat.std_error))
+        softmax, linear = (limits[head, alpha]["risk"] for head in HEADS)
+        return float(abs(softmax.value - linear.value) / np.hypot(softmax.std_error, linear.std_error))
 
     return Claim(
         id="finite-samples-open",
         statement=(
-            f"At n = {OPEN:g} D the training runs do not decide which head is ahead: the difference of their risks, "
-            "taken to D → ∞, in combined standard errors."
+            f"At n = {OPEN:g} D the training runs do not decide whether softmax or linear attention has the lower risk "
+            "(difference of the risks extrapolated to D → ∞, in combined standard errors)."
         ),
         source="measured here",
         measured=apart(OPEN),
@@ -115,14 +117,15 @@ def _open_claim(limits: Trained) -> Claim:
         tolerance=comparison_quantile(1),
         relation="≤",
         alternative=Alternative(f"the same at n = {DECIDED:g} D", apart(DECIDED)),
+        comparisons=1,
     )
 
 
 def _ridge_claims(floor: Floor) -> tuple[Claim, Claim]:
-    """The best key ridges are where the search was stopped, and below that floor the equations promise more."""
+    """Claim that the best key ridges are at their lower bound, and that the equations predict lower risks below it."""
 
     def change(risks):
-        """Of the risk when the key ridge is lowered, in combined standard errors."""
+        """Return the change of the risk when the key ridge is lowered, in combined standard errors."""
         before, after = risks
         return (after.known - before.known) / np.hypot(before.std_error, after.std_error)
 
@@ -130,8 +133,8 @@ def _ridge_claims(floor: Floor) -> tuple[Claim, Claim]:
         Claim(
             id="finite-samples-ridge-floor",
             statement=(
-                f"The best key ridge of softmax is the smallest that was allowed, {SMALLEST_RIDGE:g}, at most sample "
-                f"ratios: at so many of {floor.ratios}."
+                f"The best key ridge of softmax is the smallest one allowed, {SMALLEST_RIDGE:g}, at more than half of "
+                f"{floor.ratios} sample ratios (number of these)."
             ),
             source="measured here",
             measured=floor.keys,
@@ -139,12 +142,14 @@ def _ridge_claims(floor: Floor) -> tuple[Claim, Claim]:
             tolerance=0.0,
             relation="≥",
             alternative=Alternative("the same for its value ridge", floor.values),
+            successes=floor.keys,
+            trials=floor.ratios,
         ),
         Claim(
             id="finite-samples-below-floor",
             statement=(
-                f"At n = {AT_FLOOR:g} D, where the key ridge of softmax is at its floor, {LOWERED:g} times that ridge "
-                "would lower the risk, were the replica equations right there: the change in combined standard errors."
+                f"At n = {AT_FLOOR:g} D, where the best key ridge of softmax is the smallest one allowed, the replica "
+                f"equations predict a lower risk at {LOWERED:g} times this ridge (change in combined standard errors)."
             ),
             source="measured here",
             measured=change(floor.at_floor),
@@ -152,23 +157,24 @@ def _ridge_claims(floor: Floor) -> tuple[Claim, Claim]:
             tolerance=0.0,
             relation="≤",
             alternative=Alternative(
-                f"the same at n = {ABOVE_FLOOR:g} D, where the best ridge is above", change(floor.above_floor)
+                f"the same at n = {ABOVE_FLOOR:g} D, where the best ridge is inside the range",
+                change(floor.above_floor),
             ),
         ),
     )
 
 
 def _key_claim(curves: Trained) -> Claim:
-    """Linear attention's key is short: it grows to that of least squares from below."""
+    """Claim that the key of linear attention is at most as long as that of least squares."""
 
     def longest(head):
-        return max(these["q_k"].known for (name, _), these in curves.items() if name == head)
+        return max(fixed["q_k"].known for (name, _), fixed in curves.items() if name == head)
 
     return Claim(
         id="finite-samples-linear-key",
         statement=(
-            "The key of linear attention never becomes longer than that of least squares with infinitely many prompts, "
-            "q_k = ν (1 - 1/L)²: the largest q_k at any sample ratio."
+            "The key of trained linear attention is at most as long as that of least squares with infinitely many "
+            "prompts, q_k = ν (1 - 1/L)² (largest q_k over all sample ratios)."
         ),
         source="derived here",
         box="least-squares-key",
@@ -181,13 +187,13 @@ def _key_claim(curves: Trained) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A column for the key, one for the value, one for the loss: curves of theory, marks of runs."""
+    """Draw columns for the key, the value and the loss: curves of theory and markers of runs."""
     figure = plt.figure(figsize=(9.0, 5.0))
     panels = figure.subplot_mosaic([["m_k", "m_v", "train_loss"], ["q_k", "q_v", "train_loss"]], sharex=True)
     for quantity, panel in panels.items():
         for head in ("softmax", "linear"):
-            mine = table[(table["head"] == head) & (table["quantity"] == quantity)]
-            curve, runs = mine[mine["kind"] == "theory"], mine[mine["kind"] == "runs"]
+            rows = table[(table["head"] == head) & (table["quantity"] == quantity)]
+            curve, runs = rows[rows["kind"] == "theory"], rows[rows["kind"] == "runs"]
             draw_theory(panel, curve, "value", COLOURS[head])
             style = {"color": COLOURS[head], "marker": "o", "markersize": 4, "capsize": 3}
             draw_runs(panel, runs["alpha"], runs["value"], runs["std_error"], **style)
@@ -200,5 +206,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panels[quantity].set_xlabel(r"$\alpha=n/D$")
     for quantity in ("m_k", "m_v"):
         panels[quantity].tick_params(labelbottom=False)
-    headline(figure, "What replica theory says of each overlap, training finds")
+    headline(figure, "Replica theory predicts every overlap that training finds")
     return figure

@@ -1,14 +1,14 @@
-r"""Plain training beside L-BFGS: from the same random starts, on the same prompts.
+r"""Gradient descent reaches the risk of L-BFGS on the same prompts and starts, and SGD a slightly higher one.
 
-The paper's spiked task of the stronger hint, at the ridges of {numref}`fig-published-samples`. Across, logarithmic:
-prompts per dimension, $\alpha=n/D$. Left: excess risk, mean over sets of prompts; lines are L-BFGS, circles gradient
-descent on all prompts, squares stochastic gradient descent whose steps shrink to nothing. Right: how much higher the
-risk of plain training is than that of L-BFGS on the same prompts, from the same start, in thousandths, with bars of two
-standard errors.
+The task is the paper's spiked task at $\nu=2$, with the ridges of {numref}`fig-published-samples`. The horizontal axes
+show prompts per dimension, $\alpha=n/D$ (logarithmic). Left: excess risk, mean over sets of prompts;
+lines are L-BFGS, circles gradient descent on all prompts, squares stochastic gradient descent (SGD), whose step size
+decreases to zero. Right: the risk of gradient descent and SGD minus that of L-BFGS on the same prompts, from the same
+start, in thousandths, with bars of two standard errors.
 
 Alt: Two panels. Left, two falling lines, softmax and linear attention, with circles and squares on them. Right, circles
-lie on a line at zero; squares lie above it, for linear attention by several thousandths of the risk of answering zero,
-for softmax by about one.
+are on a line at zero; squares are above it, for linear attention by several thousandths of the risk of the output
+zero, for softmax by about one.
 """
 
 import matplotlib.pyplot as plt
@@ -16,20 +16,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.finite_samples.marks import COLOURS, DIFFERENT, plain_ticks
-from chapters.finite_samples.plain import SGD_STEPS
+from chapters.finite_samples.gradient_training import SGD_STEPS
+from chapters.finite_samples.style import COLOURS, DIFFERENT, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import standard_error, student_quantile
 
 DESCENT, SGD = "gradient descent", "SGD"
 MARKERS = {DESCENT: "o", SGD: "s"}
-# Where a risk of SGD is said to be near that of L-BFGS, and how far marks of a sample ratio stand apart, as a factor.
+# Largest difference of a risk that counts as near, and the factor that separates markers of one sample ratio.
 NEAR, ASIDE = 0.005, 1.06
 
 
 def numbers(plain: pd.DataFrame, quasi_newton: pd.DataFrame) -> Numbers:
-    """Risks of three ways to train on the same prompts, and their differences run by run."""
+    """Return risks of three training methods on the same prompts, and claim their differences run by run."""
     same = quasi_newton[quasi_newton["start"] == "uninformed"]
     pairs = plain.merge(same, on=["head", "alpha", "dimension", "seed"], suffixes=("", "_newton"))
     pairs["above"] = pairs["risk"] - pairs["risk_newton"]
@@ -47,80 +47,84 @@ def numbers(plain: pd.DataFrame, quasi_newton: pd.DataFrame) -> Numbers:
         "method": Column("`gradient descent` on all prompts, or `SGD` on batches of them", "name"),
         "head": Column("`softmax` or `linear`", "name"),
         "alpha": Column("Sample ratio α = n/D"),
-        "risk": Column("Excess risk, mean over sets of prompts; answering 0 costs 1", std_error="risk_error"),
-        "risk_error": Column("Its standard error, over sets of prompts", moves_with="risk"),
-        "newton": Column("That of L-BFGS on the same prompts", moves_with="risk"),
-        "above": Column("How much higher the former is, mean of differences run by run", std_error="above_error"),
-        "above_error": Column("Its standard error", moves_with="above"),
-        "apart": Column("Share of runs whose objective differs from that of L-BFGS by more than a ten-thousandth"),
+        "risk": Column("Excess risk, mean over sets of prompts; the output 0 has risk 1", std_error="risk_error"),
+        "risk_error": Column("Standard error of the risk, over sets of prompts", moves_with="risk"),
+        "newton": Column("Excess risk of L-BFGS on the same prompts", moves_with="risk"),
+        "above": Column("Mean difference of the two risks, run by run", std_error="above_error"),
+        "above_error": Column("Standard error of the mean difference", moves_with="above"),
+        "apart": Column("Fraction of runs whose objective differs from that of L-BFGS by more than a ten-thousandth"),
     }
     claims = (_descent_claim(frame, len(pairs) // len(frame)), _valley_claim(pairs, quasi_newton), *_sgd_claims(frame))
     return Numbers(Table(frame[list(columns)], columns), claims)
 
 
 def _descent_claim(frame: pd.DataFrame, seeds: int) -> Claim:
-    def worst(method):
-        mine = frame[frame["method"] == method]
-        return float((mine["above"].abs() / mine["above_error"]).max())
+    def largest(method):
+        rows = frame[frame["method"] == method]
+        return float((rows["above"].abs() / rows["above_error"]).max())
 
     count = int((frame["method"] == DESCENT).sum())
     return Claim(
         id="finite-samples-plain-descent",
         statement=(
-            "Gradient descent on all prompts ends at the risk that L-BFGS finds on them from the same random start, "
-            f"both heads: the worst of {count} mean differences, in standard errors over {seeds} sets of prompts."
+            "Gradient descent on all prompts ends at the risk of L-BFGS on the same prompts from the same random "
+            f"start, for both heads (largest of {count} mean differences, in standard errors over {seeds} sets of "
+            "prompts)."
         ),
         source="measured here",
-        measured=worst(DESCENT),
+        measured=largest(DESCENT),
         expected=0.0,
         tolerance=student_quantile(count, seeds),
         relation="≤",
-        alternative=Alternative(f"it were SGD of {SGD_STEPS} steps", worst(SGD)),
+        alternative=Alternative(f"the same for SGD with {SGD_STEPS} steps", largest(SGD)),
+        comparisons=count,
     )
 
 
 def _valley_claim(pairs: pd.DataFrame, quasi_newton: pd.DataFrame) -> Claim:
     both = quasi_newton.pivot_table(index=["head", "alpha", "seed"], columns="start", values="objective")
-    other = (both["uninformed"] / both["informed"] - 1.0).abs() > DIFFERENT
-    mine = pairs[(pairs["method"] == DESCENT) & (pairs["head"] == "softmax")]
+    start_matters = (both["uninformed"] / both["informed"] - 1.0).abs() > DIFFERENT
+    runs = pairs[(pairs["method"] == DESCENT) & (pairs["head"] == "softmax")]
     return Claim(
         id="finite-samples-plain-valley",
         statement=(
-            "Softmax has several minima here, but from one start gradient descent and L-BFGS seldom part: the share of "
-            f"{len(mine)} runs whose objectives at the end differ."
+            "Gradient descent and L-BFGS reach the same minimum of softmax from the same start (fraction of "
+            f"{len(runs)} runs whose final objectives differ)."
         ),
         source="measured here",
-        measured=float(mine["apart"].mean()),
+        measured=float(runs["apart"].mean()),
         expected=0.0,
         tolerance=0.15,
         relation="≤",
-        alternative=Alternative("L-BFGS had begun at the hidden directions", float(other["softmax"].mean())),
+        alternative=Alternative("L-BFGS from the hidden directions instead", float(start_matters["softmax"].mean())),
+        successes=int(runs["apart"].sum()),
+        trials=len(runs),
     )
 
 
 def _sgd_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
-    mine = frame[frame["method"] == SGD].set_index(["head", "alpha"])
-    most = mine["above"].groupby(level="head").max()
-    ratio = mine["risk"]["softmax"] / mine["risk"]["linear"]
+    rows = frame[frame["method"] == SGD].set_index(["head", "alpha"])
+    most = rows["above"].groupby(level="head").max()
+    ratio = rows["risk"]["softmax"] / rows["risk"]["linear"]
     return (
         Claim(
             id="finite-samples-plain-sgd",
             statement=(
-                f"SGD with {SGD_STEPS} steps that shrink to nothing trains softmax nearly as far as L-BFGS: the "
-                "largest mean difference of the risks on the same prompts."
+                f"SGD with {SGD_STEPS} steps, whose size decreases to zero, trains softmax to nearly the risk of "
+                "L-BFGS (largest mean difference of the risks on the same prompts)."
             ),
             source="measured here",
             measured=float(most["softmax"]),
             expected=0.0,
             tolerance=NEAR,
             relation="≤",
-            alternative=Alternative("linear attention", float(most["linear"])),
+            alternative=Alternative("the same for linear attention", float(most["linear"])),
         ),
         Claim(
             id="finite-samples-plain-advantage",
             statement=(
-                "Trained by SGD, too, softmax is ahead of linear attention from two prompts a dimension on: the "
-                "largest ratio of the mean risks."
+                "Trained by SGD, softmax has a lower risk than linear attention from two prompts per dimension on, in "
+                "the spiked task at ν = 2 (largest ratio of the mean risks)."
             ),
             source="measured here",
             measured=float(ratio[ratio.index >= 2].max()),
@@ -133,25 +137,25 @@ def _sgd_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Left the risks of all three; right the differences, thousandfold."""
+    """Draw the risks of all three methods on the left and the differences, in thousandths, on the right."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2))
-    for (head, method), mine in table.groupby(["head", "method"], sort=False):
+    for (head, method), rows in table.groupby(["head", "method"], sort=False):
         colour, marker = COLOURS[head], MARKERS[method]
         if method == DESCENT:
-            left.plot(mine["alpha"], mine["newton"], color=colour, linewidth=2)
-            last = mine.iloc[-1]
+            left.plot(rows["alpha"], rows["newton"], color=colour, linewidth=2)
+            last = rows.iloc[-1]
             place = {"xytext": (-2, 14) if head == "linear" else (-2, -16), "ha": "right"}
             label(left, last["alpha"], last["newton"], head, colour, **place)
         size = {"markersize": 9.0 if method == SGD else 5.0}
-        left.plot(mine["alpha"], mine["risk"], marker, color=colour, fillstyle="none", **size)
-        aside = ASIDE if head == "linear" else 1 / ASIDE
+        left.plot(rows["alpha"], rows["risk"], marker, color=colour, fillstyle="none", **size)
+        shift = ASIDE if head == "linear" else 1 / ASIDE
         look = {"color": colour, "marker": marker, "fillstyle": "none"}
-        error_bars(right, mine["alpha"] * aside, 1e3 * mine["above"], 1e3 * mine["above_error"], **look)
+        error_bars(right, rows["alpha"] * shift, 1e3 * rows["above"], 1e3 * rows["above_error"], **look)
     right.axhline(0, color=ink(), linewidth=1)
     for head in COLOURS:
-        mine = table[(table["method"] == SGD) & (table["head"] == head)]
-        if len(mine):
-            last = mine.iloc[-1]
+        rows = table[(table["method"] == SGD) & (table["head"] == head)]
+        if len(rows):
+            last = rows.iloc[-1]
             label(right, last["alpha"], 1e3 * last["above"], f"SGD,\n{head}", COLOURS[head], xytext=(14, 8))
     last = table["alpha"].max()
     label(right, last, 0.0, "gradient\ndescent", ink(), xytext=(14, -20))
@@ -162,6 +166,6 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set(xscale="log", xlabel=r"$\alpha=n/D$")
         plain_ticks(panel, table["alpha"])
     left.set(ylabel="excess risk", ylim=(0, 1.02))
-    right.set_ylabel("thousandths above L-BFGS")
-    headline(figure, "Gradient descent ends where L-BFGS does, SGD a little above")
+    right.set_ylabel("difference from L-BFGS, in thousandths")
+    headline(figure, "Gradient descent reaches the risk of L-BFGS, SGD a slightly higher one")
     return figure

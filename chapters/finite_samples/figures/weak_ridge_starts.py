@@ -1,14 +1,14 @@
-r"""Weak regularisation: where L-BFGS ends depends on where it began.
+r"""With weak ridges the start decides at which minimum L-BFGS ends, and with strong ridges it does not.
 
-Each point is one set of prompts, on which softmax attention was trained twice: from the hidden directions and from
-random ones. Across, logarithmic: the ridge, equal for keys and values. Left: how much higher the objective of the
-uninformed run ended, relative to the informed one, on an axis that is linear in the shaded band, up to one part in ten
-thousand, and logarithmic outside. Right: the risks of both minima, joined for each set of prompts. No theory is drawn:
-the replica-symmetric equations assume one minimum.
+Each point is one set of prompts, on which softmax attention was trained twice: from the hidden directions (informed)
+and from random ones. The horizontal axis shows the ridge, equal for keys and values. Left: the relative excess of the
+objective after the random start over that after the informed start; the axis is linear in the shaded band, up to one
+part in ten thousand, and logarithmic outside. Right: the risks of both minima, joined by a line for each set of
+prompts. The figure shows no theory, because the replica-symmetric equations assume one minimum.
 
-Alt: Two panels of points in five columns, one a ridge from 0.01 to 1. Left, points lie in a shaded band around zero
+Alt: Two panels of points in five columns, one per ridge from 0.01 to 1. Left, points are in a shaded band around zero
 for the largest ridge and far above zero, at up to a fifth, for the smallest. Right, both risks coincide for large
-ridges, and for small ones the uninformed run is much worse than the informed one.
+ridges, and for small ones the run from the random start is much worse than the informed one.
 """
 
 import matplotlib.pyplot as plt
@@ -16,13 +16,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.finite_samples.marks import DIFFERENT
+from chapters.finite_samples.style import DIFFERENT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 
 
 def numbers(weak: pd.DataFrame) -> Numbers:
-    """Both minima of every set of prompts, by ridge; at strong ridges there is one, at weak ones the start decides."""
+    """Return both minima of every set of prompts by ridge; claim one minimum at strong ridges and several at weak "
+    "ones."""
     frame = weak.pivot_table(index=["ridge_k", "seed"], columns="start", values=["objective", "risk"]).reset_index()
     frame.columns = ["_".join(filter(None, names)) for names in frame.columns]
     frame = frame.rename(columns={"ridge_k": "ridge"})
@@ -31,56 +32,61 @@ def numbers(weak: pd.DataFrame) -> Numbers:
 
 
 def _table(frame: pd.DataFrame) -> Table:
-    """One row a ridge and seed: the objective and the risk from both starts, on the same prompts."""
+    """Return one row per ridge and seed: objective and risk from both starts, on the same prompts."""
     columns = {
         "ridge": Column("Ridge of keys and of values"),
-        "seed": Column("Of the prompts", "name"),
+        "seed": Column("Seed of the prompts", "name"),
         "objective_informed": Column("Minimised objective over D, from the hidden directions"),
-        "objective_uninformed": Column("The same from random directions"),
-        "excess": Column("How much higher the second objective is, relative to the first"),
-        "risk_informed": Column("Excess risk of the first minimum"),
-        "risk_uninformed": Column("Excess risk of the second"),
+        "objective_uninformed": Column("Minimised objective over D, from random directions"),
+        "excess": Column("Relative excess of the objective from random directions"),
+        "risk_informed": Column("Excess risk of the minimum from the hidden directions"),
+        "risk_uninformed": Column("Excess risk of the minimum from random directions"),
     }
     return Table(frame.reindex(columns=list(columns)), columns)
 
 
 def _claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
-    """The share of seeds whose two starts end at different objectives, at strong and at weak ridges."""
-    differ = (frame["excess"].abs() > DIFFERENT).groupby(frame["ridge"]).mean()
+    """Claim how often the two starts end at different objectives, at strong and at weak ridges."""
+    groups = (frame["excess"].abs() > DIFFERENT).groupby(frame["ridge"])
+    differ, counts, seeds = groups.mean(), groups.sum(), groups.size()
     smallest, largest = differ.index.min(), differ.index.max()
     weakest, strong = differ[smallest], differ[largest]
     return (
         Claim(
             id="finite-samples-one-minimum",
             statement=(
-                f"At ridges of {largest:g}, L-BFGS ends at the same objective from the hidden directions and "
-                "from random ones: the share of seeds where it does not."
+                f"At ridges of {largest:g}, training of softmax by L-BFGS ends at the same objective from the hidden "
+                "directions and from random ones (fraction of seeds where it does not)."
             ),
             source="measured here",
             measured=strong,
             expected=0.0,
             tolerance=0.1,
             relation="≤",
-            alternative=Alternative("strong ridges behaved like the weakest", weakest),
+            alternative=Alternative("the same at the smallest ridge", weakest),
+            successes=counts[largest],
+            trials=seeds[largest],
         ),
         Claim(
             id="finite-samples-several-minima",
             statement=(
-                f"At a ridge of {smallest:g} the start decides where L-BFGS ends: the share of seeds whose two "
-                "starts find different objectives."
+                f"At a ridge of {smallest:g}, training of softmax by L-BFGS ends at different objectives from the "
+                "hidden directions and from random ones on most seeds (fraction of seeds)."
             ),
             source="measured here",
             measured=weakest,
             expected=0.5,
             tolerance=0.0,
             relation="≥",
-            alternative=Alternative("the weakest ridge behaved like strong ones", strong),
+            alternative=Alternative("the same at the largest ridge", strong),
+            successes=counts[smallest],
+            trials=seeds[smallest],
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Left, how much higher the second minimum is; right, the risks of both."""
+    """Draw the excess of the objective on the left and the risks of both minima on the right."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.4))
     spread = np.exp(0.4 * ((table["seed"] * (5**0.5 - 1) / 2) % 1 - 0.5))
     left.axhspan(-DIFFERENT, DIFFERENT, color=ink(), alpha=0.1, linewidth=0)
@@ -88,19 +94,20 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set_yscale("symlog", linthresh=DIFFERENT)
     lowest = table["ridge"].min() * spread.min()
     label(left, lowest, 0, "the same minimum", ink(), xytext=(0, 0))
-    left.set_title("objective: uninformed above informed")
+    left.set_title("excess of the objective from a random start")
     right.vlines(table["ridge"] * spread, table["risk_informed"], table["risk_uninformed"], color="C0", linewidth=0.6)
+    names = {"informed": "informed", "uninformed": "random"}
     for start, fill in (("informed", "full"), ("uninformed", "none")):
         look = {"color": "C0", "markersize": 4.5, "fillstyle": fill}
-        right.plot(table["ridge"] * spread, table[f"risk_{start}"], "o", **look, label=f"{start} start")
+        right.plot(table["ridge"] * spread, table[f"risk_{start}"], "o", **look, label=f"{names[start]} start")
     right.set(ylim=(0, None), title="excess risk; a line joins the same prompts")
     right.axhline(1, color=ink(), linestyle="--", linewidth=1)
-    label(right, table["ridge"].max() * spread.max(), 1, "answering 0", ink(), xytext=(0, 7), ha="right")
+    label(right, table["ridge"].max() * spread.max(), 1, "output 0", ink(), xytext=(0, 7), ha="right")
     right.legend(loc="upper right")
     ridges = sorted(table["ridge"].unique())
     for panel in (left, right):
         panel.set(xscale="log", xlabel=r"ridge, $r_k=r_v$")
         panel.set_xticks(ridges, [f"{ridge:g}" for ridge in ridges])
         panel.minorticks_off()
-    headline(figure, "With too little ridge, where training ends depends on where it began")
+    headline(figure, "With weak ridges the start decides where training ends")
     return figure

@@ -1,13 +1,13 @@
-r"""What length buys: the risk at the end of training, and the length that an accuracy costs.
+r"""After training to the end, the length that an accuracy needs is proportional to the inverse accuracy.
 
-Left, for one dimension: the risk of the exact flow after infinite time (solid), where the descents stopped
-(dashed), at the head $(A^*,b^*)$ where the infinite flow ends (dotted), and that of the best linear attention
-(orange); points are the descents' last losses with two standard errors, from seeds. Right: the least length
+Left, for one dimension: the risk of the exact flow after infinite time (solid), at the time when the descents stop
+(dashed), and at the head $(A^*,b^*)$ where the infinite flow ends (dotted), and the risk of the best linear attention
+(orange). Points are the last losses of the descents, with two standard errors over seeds. Right: the least length
 $L(\varepsilon)$ at which the risk after infinite time is below $\varepsilon$ (solid), and the same for the head
-$(A^*,b^*)$ (dotted), in several dimensions, up to lengths that no one has.
+$(A^*,b^*)$ (dotted), in several dimensions and up to lengths far beyond real prompts.
 
 Alt: Left, log-log chart of risk against length. Solid, dashed and dotted lines fall with length, the solid one
-lowest of the three, an orange one below all; points lie on the dashed line. Right, length against accuracy, over many
+lowest of the three, an orange one below all; points are on the dashed line. Right, length against accuracy, over many
 decades: solid lines of slope minus one, and dotted ones above them that rise faster.
 """
 
@@ -19,36 +19,36 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from chapters.icl_finite.descents import StochasticDescents
 from chapters.icl_finite.exact_flows import Flows, IsotropicProblem
-from chapters.icl_finite.marks import MARKERS, SIZE
 from chapters.icl_finite.parameters import WAITED
-from chapters.icl_finite.valley_search import Price
+from chapters.icl_finite.style import MARKERS, SIZE
+from chapters.icl_finite.valley_search import FinalRisk
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, legend_line, sequence
 from lib.icl import LinearRegression
 from lib.statistics import standard_error
 
-# The risk is drawn up to so much more than the ln L of the longest descents.
+# Distance in ln L between the longest descents and the end of the curves of the left panel.
 BEYOND = 2.5
 
 
-def beyond(lengths: list[int]) -> float:
-    """ln L up to which risks against length are drawn: beyond the longest descents."""
+def longest_drawn(lengths: list[int]) -> float:
+    """Return the largest ln L of the left panel, which is beyond the longest descents."""
     return float(np.log(max(lengths))) + BEYOND
 
 
-def numbers(problem: IsotropicProblem, flows: Flows, runs: list[StochasticDescents], prices: list[Price]) -> Numbers:
-    """Risks at the end by length and dimension; where the flow ends, and the exponent of L(ε)."""
-    mine = [price for price in prices if price.dimension == problem.task.dimension]
-    claims = (_limit_claim(flows, mine), _price_claim(pd.DataFrame(prices)))
-    return Numbers(_table(problem.task, flows, runs, prices), claims)
+def numbers(problem: IsotropicProblem, flows: Flows, runs: list[StochasticDescents], risks: list[FinalRisk]) -> Numbers:
+    """Return final risks by length and dimension, and the claims on the end of the flow and the exponent of L(ε)."""
+    same_dimension = [risk for risk in risks if risk.dimension == problem.task.dimension]
+    claims = (_limit_claim(flows, same_dimension), _price_claim(pd.DataFrame(risks)))
+    return Numbers(_table(problem.task, flows, runs, risks), claims)
 
 
-def _table(task: LinearRegression, flows: Flows, runs: list[StochasticDescents], prices: list[Price]) -> Table:
-    """Final risks at the lengths of the runs, and the price curves."""
+def _table(task: LinearRegression, flows: Flows, runs: list[StochasticDescents], risks: list[FinalRisk]) -> Table:
+    """Return the table of final risks by kind, dimension and length."""
     d, stop = task.dimension, runs[0].plan.loss_times[-1]
-    rows = [("trained", price.dimension, price.log_length, price.trained) for price in prices]
-    rows += [("infinite limit", price.dimension, price.log_length, price.at_limit) for price in prices]
-    for log_length in (price.log_length for price in prices if price.dimension == d):
+    rows = [("trained", risk.dimension, risk.log_length, risk.trained) for risk in risks]
+    rows += [("infinite limit", risk.dimension, risk.log_length, risk.at_limit) for risk in risks]
+    for log_length in (risk.log_length for risk in risks if risk.dimension == d):
         linear = float(task.linear_attention_risk(np.exp(log_length)))
         rows.append(("linear attention", d, log_length, linear))
     rows += [("stopped", d, flow.log_length, flow.risk_at(stop)) for flow in flows.finite]
@@ -56,68 +56,74 @@ def _table(task: LinearRegression, flows: Flows, runs: list[StochasticDescents],
     rows += [(run.sampling, d, np.log(run.length), run.end.mean(), standard_error(run.end)) for run in runs]
     columns = {
         "kind": Column(
-            "Exact: the flow after infinite time, the head (A*, b*) where the infinite prompt's flow ends, the flow "
-            "stopped when the descents stop, best linear attention; stochastic descent, collapsed or plain",
+            "`trained`: exact flow after infinite time; `infinite limit`: head (A*, b*) where the infinite flow ends; "
+            "`stopped`: exact flow when the descents stop; `linear attention`: the best one; `collapsed`, `plain`: "
+            "stochastic descent",
             "name",
         ),
-        "dimension": Column("d, for Σ = I"),
+        "dimension": Column("Dimension d, with Σ = I"),
         "log_length": Column("ln L"),
-        "risk": Column("Risk; of descents, mean loss of the last steps", std_error="std_error"),
+        "risk": Column("Risk; for descents, mean loss of the last steps", std_error="std_error"),
         "std_error": Column("Standard error over seeds", moves_with="risk"),
     }
     return Table(pd.DataFrame(rows, columns=list(columns)), columns)
 
 
-def _limit_claim(flows: Flows, mine: list[Price]) -> Claim:
-    """The flow's risk at the horizon against the least one, where the horizon is long compared to L."""
+def _limit_claim(flows: Flows, risks: list[FinalRisk]) -> Claim:
+    """Claim that the flow has the least risk at the horizon, for lengths that are short compared with the horizon."""
     horizon = flows.infinite.times[-1]
-    reached = [flow for flow in flows.finite if WAITED * np.exp(flow.log_length) <= horizon]
-    least = {price.log_length: price for price in mine}
-    excess = [flow.risk[-1] / least[flow.log_length].trained - 1 for flow in reached]
-    elsewhere = [least[flow.log_length].at_limit / least[flow.log_length].trained - 1 for flow in reached]
+    ended = [flow for flow in flows.finite if WAITED * np.exp(flow.log_length) <= horizon]
+    least = {risk.log_length: risk for risk in risks}
+    excess = [flow.risk[-1] / least[flow.log_length].trained - 1 for flow in ended]
+    limit_excess = [least[flow.log_length].at_limit / least[flow.log_length].trained - 1 for flow in ended]
     return Claim(
         id="icl-finite-limit",
         statement=(
-            f"The finite-prompt flow ends at the least risk of all heads A = uI: its largest relative excess at time "
-            f"{horizon:g}, for L = {', '.join(flow.prompt for flow in reached)}."
+            "The flow on finite prompts ends at the least risk of all heads A = uI (measured: the largest relative "
+            f"excess at time {horizon:g}, for L = {', '.join(flow.prompt for flow in ended)})."
         ),
         source="measured here",
         measured=float(np.max(np.abs(excess))),
         expected=0.0,
         tolerance=1e-3,
+        reason=f"what may remain of the exponential approach after {WAITED:g} times the length, with room",
         relation="≤",
-        alternative=Alternative("it ends where the infinite-prompt flow does", float(np.max(elsewhere))),
+        alternative=Alternative("it ends at the head of the infinite flow", float(np.max(limit_excess))),
     )
 
 
-def _price_claim(prices: pd.DataFrame) -> Claim:
-    """Slope of `ln L` in `ln 1/ε` at the longest prompts."""
+def _price_claim(risks: pd.DataFrame) -> Claim:
+    """Claim that the slope of `ln L` in `ln 1/ε` is 1 at the longest prompts."""
 
     def farthest(column: str) -> float:
-        ends = [curve.tail(2) for _, curve in prices.groupby("dimension")]
+        ends = [curve.tail(2) for _, curve in risks.groupby("dimension")]
         exponents = [-np.diff(end["log_length"]) / np.diff(np.log(end[column])) for end in ends]
         return float(np.max(np.abs(np.subtract(exponents, 1))))
 
     return Claim(
         id="icl-finite-price",
         statement=(
-            f"L(ε) grows like 1/ε: the exponent at the longest prompts, in dimensions "
-            f"{', '.join(str(d) for d in prices['dimension'].unique())}: the largest distance from 1."
+            "The length L(ε) that an accuracy ε needs grows like 1/ε (measured: the largest distance of the exponent "
+            "at the longest prompts from 1, in dimensions "
+            f"{', '.join(str(d) for d in risks['dimension'].unique())})."
         ),
         source="measured here",
         measured=farthest("trained"),
         expected=0.0,
         tolerance=0.01,
+        reason="corrections to the power are far smaller at the longest prompts; other theories differ by much more",
         relation="≤",
-        alternative=Alternative("the head is left where the infinite flow ends", farthest("at_limit")),
+        alternative=Alternative("the head stays where the infinite flow ends", farthest("at_limit")),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Risk against length in one dimension; length against accuracy in several."""
+    """Draw risk against length in one dimension, and length against accuracy in several."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1, 1.1))
     left.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
-    right.set(xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$", ylabel=r"length it takes, $L(\varepsilon)$")
+    right.set(
+        xscale="log", yscale="log", xlabel=r"accuracy $\varepsilon$", ylabel=r"necessary length, $L(\varepsilon)$"
+    )
     descents = table[table["kind"].isin(list(MARKERS))]
     dimension, end = descents["dimension"].max(), descents["log_length"].max() + BEYOND
     curves = {
@@ -126,9 +132,9 @@ def draw(table: pd.DataFrame) -> Figure:
         "trained": ("-", "C0", "trained to\nthe end", 0),
         "linear attention": ("-", "C1", "best linear", 0),
     }
-    mine = table[(table["dimension"] == dimension) & (table["log_length"] <= end)]
+    drawn = table[(table["dimension"] == dimension) & (table["log_length"] <= end)]
     for kind, (dash, colour, name, up) in curves.items():
-        curve = mine[mine["kind"] == kind].sort_values("log_length")
+        curve = drawn[drawn["kind"] == kind].sort_values("log_length")
         left.plot(np.exp(curve["log_length"]), curve["risk"], dash, color=colour, linewidth=2)
         last = curve.iloc[-1]
         label(
@@ -137,7 +143,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for kind, points in descents.groupby("kind", sort=False):
         look = {"marker": MARKERS[kind], "color": ink(), "label": f"descent, {kind} prompts"}
         error_bars(left, np.exp(points["log_length"]), points["risk"], points["std_error"], **look)
-    left.set_title(f"what length buys, $d={dimension}$")
+    left.set_title(f"risk by length, $d={dimension}$")
     left.legend(loc="lower left", fontsize=9, handletextpad=0.2)
     dimensions = sorted(table[table["kind"] == "trained"]["dimension"].unique())
     for place, (d, colour) in enumerate(zip(dimensions, sequence(len(dimensions)), strict=True)):
@@ -153,11 +159,11 @@ def draw(table: pd.DataFrame) -> Figure:
             va="top",
             fontsize=11,
         )
-    right.set_title("what accuracy costs, by dimension")
+    right.set_title("length by accuracy and dimension")
     lines = {"trained to the end": legend_line("-"), r"head of $L=\infty$": legend_line(":")}
     right.legend(list(lines.values()), list(lines), loc="lower left", fontsize=10)
     for axis in (right.xaxis, right.yaxis):
         axis.set_major_locator(LogLocator(numticks=5))
         axis.set_minor_locator(NullLocator())
-    headline(figure, "Trained to the end, a head gains accuracy in proportion to length")
+    headline(figure, "After training to the end, the risk is inversely proportional to the length")
     return figure

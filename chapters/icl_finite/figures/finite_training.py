@@ -1,14 +1,15 @@
-r"""Training on finite prompts: stochastic descent on exact curves.
+r"""Training on finite prompts follows the infinite flow and then leaves it, at a level that depends on the length.
 
-Left: the risk; right: the gain $b$; both against time, which for descents is step size times number of steps.
-Curves: the exact gradient flow of each length, and of the infinite prompt. Points: stochastic gradient
-descent on fresh prompts, the mean over seeds with two standard errors (bars, mostly smaller than the point); dots,
-collapsed prompts; crosses, plain ones. The infinite prompt's risk goes to 0. That of a finite one leaves it for a
-level of its own; risk and gain then go on changing for a time of order $L$.
+Left: the risk; right: the gain $b$; both as functions of time, which for descents is step size times number of steps.
+Curves are exact gradient flows, one per length and one for the infinite prompt. Points are stochastic gradient descent
+on new prompts, the mean over seeds with two standard errors (bars, mostly smaller than the points); dots are collapsed
+prompts, crosses plain ones. The risk of the infinite prompt tends to 0. The fast fall of the risk of a finite prompt
+ends at a level that is lower for longer prompts; risk and gain then change for a time of order $L$.
 
 Alt: Two panels over logarithmic time. Left, on a logarithmic scale, the risk of the infinite prompt plunges; curves of
-finite lengths leave it one after the other and level off, the shorter the higher, with points on each. Right, gains
-rise together; that of the infinite prompt settles, while those of longer finite prompts climb further much later.
+finite lengths leave it one after the other and level off, shorter lengths at higher levels, with points on each curve.
+Right, gains rise together; the gain of the infinite prompt settles, and the gains of longer finite prompts rise
+further much later.
 """
 
 import matplotlib.pyplot as plt
@@ -18,19 +19,19 @@ from matplotlib.lines import Line2D
 
 from chapters.icl_finite.descents import LONGER, StochasticDescents
 from chapters.icl_finite.exact_flows import Flows
-from chapters.icl_finite.marks import MARKERS, SIZE
+from chapters.icl_finite.style import MARKERS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, sequence
 from lib.statistics import standard_error, student_quantile, worst_deviation
 
 
 def numbers(flows: Flows, runs: list[StochasticDescents]) -> Numbers:
-    """Curves of the flows, points of the descents; each descent follows the exact one of its own length."""
+    """Return the flows and descents, and the claims that descents follow the exact descent of the same length."""
     return Numbers(_table(flows, runs), (_loss_claim(runs), _gain_claim(runs)))
 
 
 def _table(flows: Flows, runs: list[StochasticDescents]) -> Table:
-    """Curves of the flows at the lengths of the runs, and points of the runs."""
+    """Return the table of the flows at the lengths of the runs, and of the runs."""
     lengths, frames = {str(run.length) for run in runs}, []
     for quantity in ("risk", "gain"):
         for flow in (*(flow for flow in flows.finite if flow.prompt in lengths), flows.infinite):
@@ -47,54 +48,60 @@ def _table(flows: Flows, runs: list[StochasticDescents]) -> Table:
     columns = {
         "prompt": Column("Number of tokens L", "name"),
         "kind": Column("Exact flow, or stochastic descent on prompts drawn in the collapsed or the plain way", "name"),
-        "quantity": Column("Risk, ½ the mean square error; or gain b", "name"),
-        "time": Column("Time of the flow; step size times number of steps; middle of the steps averaged, for risks"),
+        "quantity": Column("Risk, half the mean square error, or gain b", "name"),
+        "time": Column("Time; for descents, step size times number of steps (risks: middle of the averaged steps)"),
         "value": Column("Exact value, or mean over seeds", std_error="std_error", absolute=1e-9),
-        "std_error": Column("Standard error of that mean over seeds", moves_with="value"),
-        "descent": Column("The same of gradient descent on the exact risk, with the same step", absolute=1e-9),
+        "std_error": Column("Standard error of the mean over seeds", moves_with="value"),
+        "descent": Column("Value of gradient descent on the exact risk, with the same step", absolute=1e-9),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
 
 def _loss_claim(runs: list[StochasticDescents]) -> Claim:
-    """Training losses against the exact descent, at all lengths, all along."""
+    """Claim that training losses follow the exact descent, at all lengths and times."""
     comparisons = sum(run.exact.loss.size for run in runs)
     return Claim(
         id="icl-finite-training",
         statement=(
-            f"Stochastic descent follows the exact risk of its own length all along, at L = {_lengths(runs)}: the "
-            f"worst of {comparisons} deviations of the mean loss over seeds, in standard errors."
+            f"The mean loss of stochastic descent agrees with the descent on the exact risk of the same length, at L = "
+            f"{_lengths(runs)} (measured: the largest of {comparisons} deviations of the mean over seeds, in standard "
+            "errors)."
         ),
         source="derived here",
         box="exact-risk-of-block-heads",
         measured=max(worst_deviation(run.loss - run.exact.loss) for run in runs),
         expected=0.0,
         tolerance=student_quantile(comparisons, len(runs[0].loss)),
+        comparisons=comparisons,
+        reason=f"99.9 % quantile of the largest of {comparisons} deviations with Student's distribution",
         relation="≤",
         alternative=Alternative(
-            "it follows the infinite prompt's", max(worst_deviation(run.loss - run.infinite.loss) for run in runs)
+            "it follows the descent on the risk of the infinite prompt",
+            max(worst_deviation(run.loss - run.infinite.loss) for run in runs),
         ),
     )
 
 
 def _gain_claim(runs: list[StochasticDescents]) -> Claim:
-    """Parameters against the exact descent; and against one with longer steps."""
+    """Claim that the gains follow the exact descent, and not a descent with longer steps."""
     comparisons = sum(run.exact.gain.size for run in runs)
     return Claim(
         id="icl-finite-gain",
         statement=(
-            f"So do the parameters: the worst of {comparisons} deviations of the mean gain over seeds from the exact "
-            "descent, in standard errors."
+            "The mean gain of stochastic descent agrees with the gain of the descent on the exact risk of the same "
+            f"length (measured: the largest of {comparisons} deviations of the mean over seeds, in standard errors)."
         ),
         source="derived here",
         box="exact-risk-of-block-heads",
         measured=max(worst_deviation(run.gain - run.exact.gain) for run in runs),
         expected=0.0,
         tolerance=student_quantile(comparisons, len(runs[0].gain)),
+        comparisons=comparisons,
+        reason=f"99.9 % quantile of the largest of {comparisons} deviations with Student's distribution",
         relation="≤",
         alternative=Alternative(
-            f"a descent with steps {LONGER - 1:.0%} longer",
-            max(worst_deviation(run.gain - run.hasty.gain) for run in runs),
+            f"it follows a descent with {LONGER - 1:.0%} longer steps",
+            max(worst_deviation(run.gain - run.longer_steps.gain) for run in runs),
         ),
     )
 
@@ -104,7 +111,7 @@ def _lengths(runs: list[StochasticDescents]) -> str:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Risk and gain over time: a curve a length, points of the descents."""
+    """Draw risk and gain over time, with one curve per length and the points of the descents."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharex=True)
     prompts = sorted((prompt for prompt in table["prompt"].unique() if prompt != "infinite"), key=int)
     colours = {**dict(zip(prompts, sequence(len(prompts)), strict=True)), "infinite": ink()}
@@ -114,8 +121,8 @@ def draw(table: pd.DataFrame) -> Figure:
             if kind == "flow":
                 panel.plot(curve["time"], curve["value"], color=colours[prompt], linewidth=1.8)
                 continue
-            mark = {"marker": MARKERS[kind], "markersize": 4 if kind == "collapsed" else 6, "elinewidth": 1.2}
-            error_bars(panel, curve["time"], curve["value"], curve["std_error"], **mark, color=colours[prompt])
+            look = {"marker": MARKERS[kind], "markersize": 4 if kind == "collapsed" else 6, "elinewidth": 1.2}
+            error_bars(panel, curve["time"], curve["value"], curve["std_error"], **look, color=colours[prompt])
         panel.set(xscale="log", xlabel="time")
     risks = table[(table["quantity"] == "risk") & (table["prompt"] != "infinite")]["value"]
     panels[0].set(yscale="log", ylabel="risk", ylim=(risks.min() / 4, 2 * risks.max()))
@@ -126,7 +133,7 @@ def draw(table: pd.DataFrame) -> Figure:
         label(panels[1], curve["time"].max(), curve["value"].iloc[-1], name, colours[prompt])
     kinds = [kind for kind in MARKERS if kind in set(table["kind"])]
     look = {"color": ink(), "linestyle": "none", "markersize": 5}
-    marks = [Line2D([], [], marker=MARKERS[kind], **look) for kind in kinds]
-    panels[1].legend(marks, [f"descent, {kind}" for kind in kinds], loc="upper left", fontsize=10, handletextpad=0.2)
-    headline(figure, "Finite prompts leave the infinite flow, each at a level of its own")
+    handles = [Line2D([], [], marker=MARKERS[kind], **look) for kind in kinds]
+    panels[1].legend(handles, [f"descent, {kind}" for kind in kinds], loc="upper left", fontsize=10, handletextpad=0.2)
+    headline(figure, "Finite prompts leave the infinite flow at levels that depend on their length")
     return figure

@@ -1,13 +1,14 @@
-r"""The risks converge uniformly over every ball of heads, and the whole ball is slower than its block heads.
+r"""The risks converge uniformly over every ball of heads, and more slowly over all heads than over block heads.
 
-The largest $|R_L-R_\infty|$ over all heads of norm at most $\rho$, found by search, against $L$. Left: block heads in
-the plane; dashed: slope $-\beta(\rho)$ of the largest head in the ball. Right: all heads on the line, for which
-scores may see labels; the axis reaches lengths that no one has, and still the curves bend: they fall more slowly than
-any power of $L$. Crosses: a ball that grows with the length like $\sqrt{2\ln L}$, over which nothing converges.
+The vertical axis is the largest $|R_L-R_\infty|$ over all heads of norm at most $\rho$, found by search. Left: block
+heads in the plane; dashed lines have the slope $-\beta(\rho)$ of the largest head in the ball. Right: all heads on the
+line, whose scores may depend on labels; the curves bend even at lengths far beyond real prompts, because they fall
+more slowly than any power of $L$. Crosses: a ball whose radius grows like $\sqrt{2\ln L}$, over which the risks do not
+converge.
 
-Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, a curve a radius. Left, nearly
-straight lines fall, steeper for smaller balls, parallel to dashed lines in the end. Right, convex curves fall ever
-more slowly. In both charts the later of two crosses, of a growing ball, lies high above all curves.
+Alt: Two charts of a gap on a logarithmic axis against the logarithm of the length, with one curve per radius. Left,
+nearly straight lines fall, steeper for smaller balls, and eventually parallel to dashed lines. Right, convex curves
+fall ever more slowly. In both charts the later of two crosses, for a growing ball, is high above all curves.
 """
 
 import matplotlib.pyplot as plt
@@ -15,67 +16,71 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.icl_finite.balls import GROWING, Farthest
-from chapters.icl_finite.marks import SIZE
+from chapters.icl_finite.ball_search import GROWING, Farthest
+from chapters.icl_finite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
-# What is left of a gap at the longest prompts, if it goes to zero.
-LEFT = 0.05
+# Largest ratio of the gap at the longest prompts to the gap at the shortest, if the gap vanishes.
+LARGEST_RATIO = 0.05
 
 
-def numbers(found: list[Farthest]) -> Numbers:
-    """Suprema by family, ball and length; in fixed balls they vanish, over all heads more slowly than a power."""
-    table = _table(found)
+def numbers(suprema: list[Farthest]) -> Numbers:
+    """Return the suprema by family, ball and length, and the claims on their limit and on the rate over all heads."""
+    table = _table(suprema)
     return Numbers(table, (_corollary_claim(table.frame), _slow_claim(table.frame)))
 
 
-def _table(found: list[Farthest]) -> Table:
+def _table(suprema: list[Farthest]) -> Table:
+    """Return the table of suprema."""
     columns = {
-        "family": Column("Which heads, and the dimension of covariates", "name"),
-        "ball": Column("Radius of the ball, or how it grows with the length", "name"),
+        "family": Column("Family of heads, and the dimension of the covariates", "name"),
+        "ball": Column("Radius of the ball, or the formula of a radius that grows with the length", "name"),
         "radius": Column("Radius at this length: the norm of (U, v)"),
         "log_length": Column("ln L"),
-        "gap": Column("Largest |R_L - R_∞| found in the ball"),
-        "exponent": Column("β(H) of the largest head in the ball: the rate that sharp_rates gives it", absolute=1e-9),
+        "gap": Column("Largest |R_L - R_∞| that the search finds in the ball"),
+        "exponent": Column("β(H) of the largest head in the ball", absolute=1e-9),
     }
-    frame = pd.DataFrame([(*row, float(rate_exponent(row.radius))) for row in found], columns=list(columns))
+    frame = pd.DataFrame([(*row, float(rate_exponent(row.radius))) for row in suprema], columns=list(columns))
     return Table(frame, columns)
 
 
-def _left(frame: pd.DataFrame) -> pd.Series:
-    """Of each family and ball, the gap at the longest prompts over that at the shortest."""
+def _ratios(frame: pd.DataFrame) -> pd.Series:
+    """Return, for each family and ball, the ratio of the gap at the longest prompts to the gap at the shortest."""
     by_ball = frame.sort_values("log_length").groupby(["family", "ball"])["gap"]
     return by_ball.last() / by_ball.first()
 
 
 def _corollary_claim(frame: pd.DataFrame) -> Claim:
-    """Fixed balls, and the ball that grows."""
+    """Claim that the gap vanishes in fixed balls; in the growing ball it does not."""
     fixed = frame[frame["ball"] != GROWING]
     return Claim(
         id="icl-finite-ball",
         statement=(
-            f"The largest distance of finite and infinite risk in a ball of heads goes to zero: what is left of it at "
-            f"the longest prompts, largest over {fixed['ball'].nunique()} radii and two families of heads."
+            "The largest distance of finite and infinite risk in a ball of heads tends to zero (measured: its ratio "
+            f"at the longest and the shortest prompts, the largest over {fixed['ball'].nunique()} radii and two "
+            "families of heads)."
         ),
         source="[BB26, Corollary D.3]",
         box="bb26-cor-d-3",
-        measured=float(_left(fixed).max()),
+        measured=float(_ratios(fixed).max()),
         expected=0.0,
-        tolerance=LEFT,
+        tolerance=LARGEST_RATIO,
+        reason="a gap below a twentieth of its value at the shortest prompts counts as vanishing",
         relation="≤",
         alternative=Alternative(
-            "so it does in a ball that grows like √(2 ln L)", float(_left(frame[frame["ball"] == GROWING]).min())
+            "the ratio is the one of a ball that grows like √(2 ln L)",
+            float(_ratios(frame[frame["ball"] == GROWING]).min()),
         ),
     )
 
 
 def _slow_claim(frame: pd.DataFrame) -> Claim:
-    """Over all heads: the local exponents of the last two stretches, whose ratio would be 1 for a power law."""
+    """Claim on the local exponents of the last two intervals over all heads; for a power their ratio would be 1."""
     ratios, powers = [], []
-    everything = frame[(frame["ball"] != GROWING) & frame["family"].str.startswith("all")]
-    for _, curve in everything.groupby("ball"):
+    all_heads = frame[(frame["ball"] != GROWING) & frame["family"].str.startswith("all")]
+    for _, curve in all_heads.groupby("ball"):
         ells = curve["log_length"].to_numpy()[-3:]
         slopes = np.diff(np.log(curve["gap"].to_numpy()[-3:])) / np.diff(ells)
         root = np.diff(np.sqrt(ells)) / np.diff(ells)
@@ -85,21 +90,22 @@ def _slow_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="icl-finite-slow-ball",
         statement=(
-            "Over all heads the supremum falls like e^{-c √ln L}: between the last two stretches of lengths the local "
-            "exponent shrinks as that of this law does; the ratio of the two ratios, at the radius where it is worst."
+            "Over all heads the supremum falls like e^{-c √ln L}: between the last two intervals of lengths its local "
+            "exponent shrinks by the same ratio (measured: the quotient of the two ratios, at the radius where it is "
+            "farthest from 1)."
         ),
         source="heuristic",
         box="scores-that-see-labels",
         measured=ratio,
         expected=1.0,
-        # a factor (ln L)^p in front changes a local exponent by p/ln L: a tenth of it at the lengths compared
         tolerance=0.2,
-        alternative=Alternative("a power of L, whose exponent stays", power),
+        reason="a factor (ln L)^p changes each local exponent by p/ln L, about a tenth of it at these lengths",
+        alternative=Alternative("it falls like a power of L, whose exponent is constant", power),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A family a panel, a ball a colour."""
+    """Draw one panel per family and one colour per ball."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
     for panel, (family, shown) in zip(panels, table.groupby("family", sort=False), strict=True):
         grows = shown["ball"].str.contains("ln L", regex=False)
@@ -118,5 +124,5 @@ def draw(table: pd.DataFrame) -> Figure:
         label(panel, last["log_length"], last["gap"], name, ink(), xytext=(-8, 0), ha="right", fontsize=10)
         panel.set(yscale="log", xlabel=r"$\ln L$", title=family.replace("d =", "$d$ ="))
     panels[0].set_ylabel(r"largest $|R_L-R_\infty|$ in the ball")
-    headline(figure, "Over every ball of heads the risks converge, the slower the larger the ball")
+    headline(figure, "The risks converge over every ball of heads, more slowly over larger balls")
     return figure

@@ -1,13 +1,12 @@
-r"""Theorem 5.1 at finite length: from random starts, with a covariance that is not isotropic.
+r"""Stopped training leaves an error that no prompt length removes; training to the end has a risk of order $1/L$.
 
-Exact risk along the flow on prompts of $L$ tokens, against $L$: when training is stopped at a fixed time (dots, a line
-a start, the colour is the time), and at its end (large points, all starts). Dashed: the law $C_\Sigma/(2L)$. Orange:
-the best linear attention. A training that is stopped has an error that no length removes: it tends to the infinite
-flow's at that time. A training to the end comes as near to Bayes' risk, 0, as the prompt is long, from wherever it
-started.
+The vertical axis is the exact risk along the flow on prompts of $L$ tokens, from random starts and with a covariance
+that is not isotropic. Small dots are training that is stopped at a fixed time (one line per start, one colour per
+time); its risk tends to the risk of the infinite flow at this time. Large points are the end of training, for all
+starts. The dashed line is $C_\Sigma/(2L)$, which all starts approach; the orange line is the best linear attention.
 
-Alt: Log-log chart of risk against length. Three bundles of curves first fall and then level off, the later the time
-the lower. Points of the end of training fall along a dashed line of slope minus one without levelling off; an orange
+Alt: Log-log chart of risk against length. Three bundles of curves first fall and then level off, at lower levels for
+later times. Points of the end of training fall along a dashed line of slope minus one without levelling off; an orange
 line runs parallel below.
 """
 
@@ -16,39 +15,43 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.icl_finite.marks import SIZE
 from chapters.icl_finite.random_flows import STOPPED, RandomFlows
+from chapters.icl_finite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 
-# From ln L = 13 on, the next term of the law's expansion is below this.
-KNOWN = 1e-3
-# The ends are minima: a flow still on its way by 1e-4 has a risk nearer than this.
-AGREE = 1e-5
+# Bound on the relative size of the next term after C_Σ/(2L), for ln L ≥ 13.
+NEXT_TERM = 1e-3
+# Bound on the relative spread of final risks: they are minima, so a distance of 10⁻⁴ from the end changes them by less.
+SPREAD = 1e-5
 
 
 def numbers(flows: RandomFlows) -> Numbers:
-    """Risks when stopped and at the end; the end is the law's, and no start's own."""
+    """Return stopped and final risks, and the claims that final risks are C_Σ/(2L) and do not depend on the start."""
     return Numbers(_table(flows), (_theorem_claim(flows), _starts_claim(flows)))
 
 
 def _table(flows: RandomFlows) -> Table:
-    """A row a start, a length and a time; and the two lines."""
+    """Return the table with one row per start, length and time, and the rows of the three lines."""
     rows = []
     for column, ell in enumerate(flows.log_lengths):
         for start, (stopped, ended) in enumerate(zip(flows.stopped, flows.ended, strict=True), start=1):
             rows += [("stopped", start, time, ell, risk) for time, risk in zip(STOPPED, stopped[column], strict=True)]
             rows.append(("ended", start, np.inf, ell, ended[column]))
-        for kind, curve in (("law", flows.law), ("linear attention", flows.linear), ("infinite limit", flows.at_limit)):
+        for kind, curve in (
+            ("law", flows.valley_limit),
+            ("linear attention", flows.linear),
+            ("infinite limit", flows.at_limit),
+        ):
             rows.append((kind, 0, np.inf, ell, curve[column]))
     columns = {
         "kind": Column(
-            "The flow stopped, or at its end; the law C/(2L); best linear attention; the head (A*, b*) where the "
-            "infinite prompt's flow ends",
+            "`stopped`, `ended`: the flow stopped or at its end; `law`: C/(2L); `linear attention`: the best one; "
+            "`infinite limit`: the head (A*, b*) where the infinite flow ends",
             "name",
         ),
-        "start": Column("Which Θ, from 1 on; 0 for what has no start"),
-        "time": Column("When the flow is stopped"),
+        "start": Column("Number of the start Θ; 0 for lines without a start"),
+        "time": Column("Time at which the flow is stopped"),
         "log_length": Column("ln L"),
         "risk": Column("Exact risk on prompts of L tokens"),
     }
@@ -56,27 +59,28 @@ def _table(flows: RandomFlows) -> Table:
 
 
 def _theorem_claim(flows: RandomFlows) -> Claim:
-    """The end's risk at the longest prompts, against the law."""
-    law = flows.law[-1]
+    """Claim that the final risk at the longest prompts is C_Σ/(2L)."""
+    accuracy = flows.valley_limit[-1]
     return Claim(
         id="icl-finite-theorem",
         statement=(
             f"For a Σ that is not isotropic and {len(flows.ended)} random Θ, the flow on prompts of "
-            f"L = e^{flows.log_lengths[-1]:g} tokens ends at most ε above Bayes' risk, where L(ε) = C/(2ε) with the C "
-            "of the valley: the largest relative excess over that ε."
+            f"L = e^{flows.log_lengths[-1]:g} tokens ends at most ε above Bayes' risk, where L(ε) = C/(2ε) and C/(2L) "
+            "is the least risk in the valley (measured: the largest relative excess over this ε)."
         ),
         source="[BB26, Theorem 5.1]",
         box="bb26-thm-5-1",
-        measured=float(np.max(flows.ended[:, -1]) / law - 1),
+        measured=float(np.max(flows.ended[:, -1]) / accuracy - 1),
         expected=0.0,
-        tolerance=KNOWN,
+        tolerance=NEXT_TERM,
+        reason="bound on the next term of the expansion for ln L ≥ 13",
         relation="≤",
-        alternative=Alternative("it ends at the head where the infinite flow does", flows.at_limit[-1] / law - 1),
+        alternative=Alternative("it ends at the head of the infinite flow", flows.at_limit[-1] / accuracy - 1),
     )
 
 
 def _starts_claim(flows: RandomFlows) -> Claim:
-    """Over starts, the spread of the risk at the end and of that at the first stop."""
+    """Claim that the final risk does not depend on the start; the risk at the first stop does."""
 
     def spread(risks) -> float:
         return float(np.max(np.ptp(risks, axis=0) / np.min(risks, axis=0)))
@@ -84,47 +88,48 @@ def _starts_claim(flows: RandomFlows) -> Claim:
     return Claim(
         id="icl-finite-starts",
         statement=(
-            "The risk at the end does not depend on where training started: the largest relative spread over "
-            f"{len(flows.ended)} random Θ, at {len(flows.log_lengths)} lengths."
+            "The risk at the end of training does not depend on the start (measured: the largest relative spread over "
+            f"{len(flows.ended)} random Θ, at {len(flows.log_lengths)} lengths)."
         ),
         source="measured here",
         box="constant-of-the-limit",
         measured=spread(flows.ended),
         expected=0.0,
-        tolerance=AGREE,
+        tolerance=SPREAD,
+        reason="the ends are minima, so a relative distance of 10⁻⁴ from the end changes the risk by much less",
         relation="≤",
         alternative=Alternative(f"training is stopped at time {STOPPED[0]:g}", spread(flows.stopped[..., 0])),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Bundles that level off, points that do not, on a line of slope -1."""
+    """Draw the stopped and the final risks, and the lines with which they are compared."""
     figure, axes = plt.subplots(figsize=SIZE)
     stopped, ended = table[table["kind"] == "stopped"], table[table["kind"] == "ended"]
     times = sorted(stopped["time"].unique())
-    # the names of the first two stand close together
-    nudges = [(6, 4), (6, -5), *[(6, 0)] * len(times)]
-    for time, colour, nudge in zip(times, sequence(len(times)), nudges, strict=False):
-        mine = stopped[stopped["time"] == time]
-        for _, curve in mine.groupby("start"):
+    # the labels of the first two curves are close together
+    offsets = [(6, 4), (6, -5), *[(6, 0)] * len(times)]
+    for time, colour, offset in zip(times, sequence(len(times)), offsets, strict=False):
+        rows = stopped[stopped["time"] == time]
+        for _, curve in rows.groupby("start"):
             axes.plot(np.exp(curve["log_length"]), curve["risk"], ".-", color=colour, linewidth=1.3, markersize=7)
-        ends = mine[mine["log_length"] == mine["log_length"].max()]
+        ends = rows[rows["log_length"] == rows["log_length"].max()]
         label(
             axes,
             np.exp(ends["log_length"].max()),
             ends["risk"].median(),
             f"stopped at $t={time:g}$",
             colour,
-            xytext=nudge,
+            xytext=offset,
         )
     axes.plot(np.exp(ended["log_length"]), ended["risk"], "o", color=ink(), markersize=8)
-    for kind, mark, name in (
+    for kind, look, name in (
         ("law", {"color": ink(), "linestyle": "--"}, "trained to the end:\n" r"$C_\Sigma/(2L)$"),
         ("linear attention", {"color": "C1"}, "best linear"),
     ):
         line = table[table["kind"] == kind]
-        axes.plot(np.exp(line["log_length"]), line["risk"], linewidth=1.5, **mark)
-        label(axes, np.exp(line["log_length"].iloc[-1]), line["risk"].iloc[-1], name, mark["color"], xytext=(8, 0))
+        axes.plot(np.exp(line["log_length"]), line["risk"], linewidth=1.5, **look)
+        label(axes, np.exp(line["log_length"].iloc[-1]), line["risk"].iloc[-1], name, look["color"], xytext=(8, 0))
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="risk")
-    headline(figure, "Stopped training leaves an error that no length removes")
+    headline(figure, "Stopped training leaves an error that no prompt length removes")
     return figure

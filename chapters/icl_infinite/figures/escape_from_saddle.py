@@ -1,13 +1,14 @@
-r"""Starts with the wrong sign, $A=-sI/\sqrt d$ and $b=s$, pass the saddle at the origin.
+r"""Starts with the wrong sign wait at the saddle, for longer the more balanced they are, and then escape.
 
-Left: the gain $b$ over time, for starts that are more and more balanced from left to right. Solid: $b$ is the
-larger, so the matrix changes sign; dotted: $\|A\|_F$ is, so the gain does. On the plateau $A$ and $b$ are almost 0.
-Level: $A=0$, $b=0$, from where nothing moves. Right, in the colours of the curves: the time after which the risk stays
-below half that of predicting 0, against the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$; dots for the larger $b$, in
-rings for the larger $\|A\|_F$. Dashed: a line of slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$.
+Starts are $A=-sI/\sqrt d$ and $b=s$, with one of the two made slightly larger. Left: the gain $b$ over time; starts are
+more balanced from left to right. Solid: $b$ is larger, and the matrix changes sign; dotted: $\|A\|_F$ is larger, and
+the gain changes sign. On the plateau $A$ and $b$ are almost 0; the horizontal line is the start $A=0$, $b=0$, which
+does not move. Right, in the same colours: the time after which the risk stays below half the risk of predicting 0, as a
+function of the imbalance $|\|A\|_F^2-b^2|$ relative to $s^2$; dots for the larger $b$, rings for the larger $\|A\|_F$.
+The dashed line has slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$ in the logarithm of the inverse imbalance.
 
 Alt: Left, curves of the gain fall to a plateau at zero, leave it one after the other at equally spaced times, and
-end at one of two opposite levels. Right, escape times against imbalance on a logarithmic axis lie on a straight
+end at one of two opposite levels. Right, escape times against imbalance on a logarithmic axis are on a straight
 dashed line, for both kinds of starts.
 """
 
@@ -19,22 +20,22 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.icl_infinite.block_flows import Flow, first_below, follow
-from chapters.icl_infinite.marks import SIZE
+from chapters.icl_infinite.block_flows import Flow, first_below, solve_flows
+from chapters.icl_infinite.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 from lib.icl import Blocks, LinearRegression
 
-# Size of the sign-wrong starts, and the imbalance from which on escape times are a straight line.
+# Size of the starts with the wrong sign, and the imbalance below which escape times are a straight line.
 SADDLE_SIZE, SMALL_IMBALANCE = 0.3, 1e-3
 LARGER = {"gain": r"$b>\|A\|_F$", "matrix": r"$\|A\|_F>b$"}
 
-# Flows by their start: which of b and ‖A‖ is larger, and by how much.
+# Flows by start: which of b and ‖A‖ is larger, and by how much.
 ByStart = Mapping[tuple[str, float], Flow]
 
 
-def flows_past_the_saddle(d: int, decades: int, points: int) -> ByStart:
-    """From the wrong sign, `A = -sI/√d` and b = s, one of them a little larger, at Σ = I; and from A = 0, b = 0."""
+def solve_past_the_saddle(d: int, decades: int, points: int) -> ByStart:
+    """Return flows at Σ = I from `A = -sI/√d` and b = s, one of them slightly larger, and from A = 0, b = 0."""
     task = LinearRegression(np.eye(d))
     imbalances = 10.0 ** -np.arange(1, decades + 1)
     wrong = -SADDLE_SIZE * np.eye(d) / np.sqrt(d)
@@ -44,19 +45,19 @@ def flows_past_the_saddle(d: int, decades: int, points: int) -> ByStart:
         labels += [("gain", imbalance), ("matrix", imbalance)]
         starts += [Blocks(wrong, SADDLE_SIZE * factor), Blocks(wrong * factor, SADDLE_SIZE)]
     times = np.linspace(0.0, (decades * np.log(10) + 8) / np.sqrt(d), points)
-    flows = follow([task] * len(starts), starts, [times] * len(starts))
+    flows = solve_flows([task] * len(starts), starts, [times] * len(starts))
     return dict(zip(labels, flows, strict=True))
 
 
 def numbers(flows: ByStart) -> Numbers:
-    """Risk and gain by time, and when each start left the saddle; the slope of that time."""
+    """Return risk, gain and escape times, and the claim on the slope of the escape time."""
     dimension = next(iter(flows.values())).task.dimension
     table = _table(flows, dimension)
     return Numbers(table, (_saddle_claim(table.frame, dimension),))
 
 
 def _table(flows: ByStart, d: int) -> Table:
-    """Risk along each flow, and when it left."""
+    """Return the table of risk and gain along each flow, with its escape time."""
     frames = [
         pd.DataFrame(
             {
@@ -79,38 +80,38 @@ def _table(flows: ByStart, d: int) -> Table:
         "larger": Column("Which of b and ‖A‖ is larger at the start", "name"),
         "imbalance": Column("|‖A‖² - b²| at the start, divided by the smaller of the two squares"),
         "time": Column("Time of the gradient flow"),
-        "risk": Column("Risk, divided by that of predicting 0", absolute=1e-8),
+        "risk": Column("Risk, divided by the risk of predicting 0", absolute=1e-8),
         "gain": Column("Gain b", absolute=1e-8),
-        "escape": Column("Time after which the risk stays below half that of predicting 0", absolute=1e-5),
+        "escape": Column("Time after which the risk stays below half the risk of predicting 0", absolute=1e-5),
         "line": Column("Line of slope 1/√(tr Σ⁴) in ln 1/imbalance through the last of these times", absolute=1e-5),
     }
     return Table(frame.replace(np.inf, np.nan), columns)
 
 
 def _saddle_claim(frame: pd.DataFrame, d: int) -> Claim:
-    """Slope of the escape time in `ln 1/imbalance`; in dimension one it would be that of the alternative."""
-    left = frame[(frame["imbalance"] > 0) & (frame["imbalance"] <= SMALL_IMBALANCE)]
-    left = left.groupby(["larger", "imbalance"], as_index=False).first()
-    slope = np.polyfit(np.log(1 / left["imbalance"]), left["escape"], 1)[0]
+    """Claim on the slope of the escape time in `ln 1/imbalance`; in dimension one the alternative is the same."""
+    escaped = frame[(frame["imbalance"] > 0) & (frame["imbalance"] <= SMALL_IMBALANCE)]
+    escaped = escaped.groupby(["larger", "imbalance"], as_index=False).first()
+    slope = np.polyfit(np.log(1 / escaped["imbalance"]), escaped["escape"], 1)[0]
     rate = np.sqrt(d)
     return Claim(
         id="icl-infinite-saddle",
         statement=(
-            "A sign-wrong start passes the saddle and leaves it: the time this takes grows with ln(1/imbalance), with "
-            "slope 1/√(tr Σ⁴), here in units of that."
+            "The time that a start with the wrong sign spends at the saddle grows like ln(1/imbalance), with slope "
+            "1/√(tr Σ⁴) (measured: the slope in units of this value)."
         ),
         source="derived here",
         box="time-at-the-saddle",
         measured=slope * rate,
         expected=1.0,
-        # the next term: what is cubic in the flow moves the time by the imbalance times its logarithm
         tolerance=SMALL_IMBALANCE * np.log(1 / SMALL_IMBALANCE),
-        alternative=Alternative("every direction on its own, at the rate ‖Σ‖² of its pair (A_ii, b)", rate),
+        reason="the next term: cubic terms of the flow change the time by the imbalance times its logarithm",
+        alternative=Alternative("every direction escapes separately, at the rate ‖Σ‖² of its pair (A_ii, b)", rate),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The gain over time, and escape times against the imbalance, every start in one colour on both sides."""
+    """Draw the gain over time and the escape times against the imbalance, with one colour per start in both panels."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
     imbalances = sorted((value for value in table["imbalance"].unique() if value > 0), reverse=True)
     colours = dict(zip(imbalances, sequence(len(imbalances)), strict=True))
@@ -121,24 +122,24 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set(xlabel="time", ylabel="gain $b$", xlim=(0, table["time"].max()), ylim=(-1.4 * level, 1.4 * level))
     middle, centre = table["time"].max() / 2, {"ha": "center", "fontsize": 10}
     label(left, middle, level, LARGER["gain"] + ": the matrix changes sign", ink(), xytext=(0, 12), **centre)
-    label(left, middle, -level, LARGER["matrix"] + ": the gain does", ink(), xytext=(0, -12), **centre)
+    label(left, middle, -level, LARGER["matrix"] + ": the gain changes sign", ink(), xytext=(0, -12), **centre)
     escapes = table[table["imbalance"] > 0].drop_duplicates(["larger", "imbalance"])
     line = escapes[escapes["larger"] == "gain"].sort_values("imbalance")
     right.plot(line["imbalance"], line["line"], "--", color=ink(), linewidth=1.3)
-    # one mark around the other: both kinds of starts take the same time
+    # a small marker inside a large one, because both kinds of starts take the same time
     for larger, size, fill in (("gain", 5, "full"), ("matrix", 11, "none")):
         for escape in escapes[escapes["larger"] == larger].itertuples():
             look = {"color": colours[escape.imbalance], "markersize": size, "fillstyle": fill, "markeredgewidth": 1.5}
             right.plot(escape.imbalance, escape.escape, "o", **look)
-    third = line.iloc[len(line) // 2]
-    said = r"slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$"
-    label(right, third["imbalance"], third["line"], said, ink(), xytext=(12, 8))
+    middle_row = line.iloc[len(line) // 2]
+    slope = r"slope $1/\sqrt{\mathrm{tr}\,\Sigma^4}$"
+    label(right, middle_row["imbalance"], middle_row["line"], slope, ink(), xytext=(12, 8))
     right.set(xscale="log", xlabel="imbalance of the start", ylabel="escape time")
     look = {"color": ink(), "marker": "o", "linestyle": ""}
-    marks = {
+    handles = {
         LARGER["gain"]: Line2D([], [], markersize=5, **look),
         LARGER["matrix"]: Line2D([], [], markersize=11, fillstyle="none", **look),
     }
-    right.legend(list(marks.values()), list(marks), loc="lower left")
+    right.legend(list(handles.values()), list(handles), loc="lower left")
     headline(figure, "The more balanced a start, the longer it waits at the saddle, then escapes")
     return figure

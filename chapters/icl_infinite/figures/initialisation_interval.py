@@ -1,14 +1,14 @@
-r"""The scale of the start, inside and outside the interval for $\alpha$.
+r"""Starts of every scale tried converge to the limit, inside the published bounds on the scale $\alpha$ and beyond.
 
 Each point is a flow: the time after which $(A,b)$ stays within a thousandth of its limit, from a random $\Theta$
-(circles) or from $\Theta$ along the first axis of $\Sigma$ (squares, at the lines). Filled: the start is no worse than
-predicting 0; hollow: worse. Vertical lines: up to where $\alpha$ may go by [BB26] (solid) and by [ZFB24] (dashed), and
-up to where every start is better than predicting 0 (dotted). The right panel's $\Sigma$ is the left one's divided by
-16. Every run arrives; nothing happens at the lines.
+(circles) or from $\Theta$ along the first axis of $\Sigma$ (squares, at the lines). Filled markers are starts that are
+no worse than predicting 0, hollow markers are worse. Vertical lines are the bounds on $\alpha$ by [BB26] (solid) and
+[ZFB24] (dashed), and the sharp bound below which every start is better than predicting 0 (dotted). The two panels have
+the same $\Sigma$ at two scales; the times show no change at the bounds.
 
 Alt: Two panels of points, time against the logarithm of the start's scale. In both, times fall from small to large
 scales without any break. Circles turn from filled to hollow at large scales, right of the dashed and the dotted line.
-Three squares stand on the three lines; one, on the solid line of the second panel, is hollow. The solid line is far
+Three squares are on the three lines; one, on the solid line of the second panel, is hollow. The solid line is far
 left of the dotted one in the first panel and right of it in the second.
 """
 
@@ -19,27 +19,28 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.icl_infinite.block_flows import REACHED, first_below
-from chapters.icl_infinite.marks import AXIS, RANDOM, SIZE
 from chapters.icl_infinite.scaled_starts import ScaledStart
+from chapters.icl_infinite.style import AXIS, RANDOM, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 
-# "Near the limit", for the time that a start takes.
+# Relative distance to the limit at which a flow has arrived.
 NEAR = 1e-3
-# Risks of starts are sums of products of 5×5 matrices: what rounding leaves of an exact 1, and drawn as the same.
+# Bound on the rounding of an exact 1, because risks of starts are sums of products of 5×5 matrices.
 ROUNDING = 1e-12
+# Largest relative risk of a start that is drawn as no worse than predicting 0.
 SAME = 1 + 1e-6
 
 
 def numbers(runs: list[ScaledStart]) -> Numbers:
-    """How long each start takes; that all of them arrive, and what the two intervals promise."""
+    """Return the time that each start takes, and the claims on convergence and on the intervals."""
     table = _table(runs)
     claims = (_every_scale_claim(table.frame), _sharp_claim(table.frame), _intervals_differ_claim(table.frame))
     return Numbers(table, claims)
 
 
 def _table(runs: list[ScaledStart]) -> Table:
-    """One run a row."""
+    """Return the table with one row per run."""
     rows = [
         {
             "covariance": run.covariance,
@@ -60,8 +61,8 @@ def _table(runs: list[ScaledStart]) -> Table:
         "alpha": Column("Scale α of the start"),
         "paper": Column("√2/(d^(1/4)‖Σ‖), the bound on α of [BB26, Thm 5.1]"),
         "earlier": Column("√2/(d^(1/4)‖Σ‖^(1/2)), the bound on α of [ZFB24]"),
-        "sharp": Column("√(2/‖Σ‖), up to where every start is better than predicting 0"),
-        "start_risk": Column("Risk of the start, divided by that of predicting 0"),
+        "sharp": Column("√(2/‖Σ‖), the bound on α below which every start is better than predicting 0"),
+        "start_risk": Column("Risk of the start, divided by the risk of predicting 0"),
         "time": Column(f"Time after which (A, b) stays within {NEAR:g} of its limit, relative to its size"),
         "distance": Column("Distance to the limit at the end of the run, relative to its size", absolute=1e-8),
     }
@@ -69,74 +70,80 @@ def _table(runs: list[ScaledStart]) -> Table:
 
 
 def _every_scale_claim(frame: pd.DataFrame) -> Claim:
-    """The end of every run against its limit. At the saddle A = 0, b = 0 the relative distance is 1 by definition."""
+    """Claim that every run ends at its limit; at the saddle A = 0, b = 0 the relative distance is 1 by definition."""
     return Claim(
         id="icl-infinite-every-alpha",
         statement=(
-            f"Inside, at and outside the interval for α the flow ends at (A*, b*): the largest relative distance of "
-            f"{len(frame)} starts, with α up to {(frame['alpha'] / frame['paper']).max():.0f} times the bound."
+            f"From {len(frame)} starts inside, at and outside the interval for α, with α up to "
+            f"{(frame['alpha'] / frame['paper']).max():.0f} times the bound, the flow ends at (A*, b*) (measured: the "
+            "largest relative distance at the end)."
         ),
         source="derived here",
         box="infinite-flow-converges",
         measured=float(np.max(frame["distance"])),
         expected=0.0,
         tolerance=REACHED,
+        reason="steps have relative errors of 10⁻¹⁰, which do not add up because the flow contracts to its limit",
         relation="≤",
-        alternative=Alternative("one of the runs ends in the saddle A = 0, b = 0", 1.0),
+        alternative=Alternative("one of the runs ends at the saddle A = 0, b = 0", 1.0),
     )
 
 
 def _worst(frame: pd.DataFrame, bound: str) -> float:
-    """The largest risk of a start with α up to the bound, over that of predicting 0; the first axis is at bounds."""
+    """Return the largest risk of a start with α up to the bound, relative to predicting 0."""
     return float(frame.loc[frame["alpha"] <= frame[bound], "start_risk"].max())
 
 
 def _sharp_claim(frame: pd.DataFrame) -> Claim:
-    """Start risks inside the sharp interval, both covariances."""
+    """Claim that starts inside the sharp interval are no worse than predicting 0, for both covariances."""
     small = frame[frame["paper"] > frame["sharp"]]
     return Claim(
         id="icl-infinite-sharp-interval",
         statement=(
-            "With α ≤ √(2/‖Σ‖) no start is worse than predicting 0, whatever Θ, and at the end of this interval the "
-            "first axis is as bad: the largest risk of such a start, divided by that of predicting 0."
+            "With α ≤ √(2/‖Σ‖) no start is worse than predicting 0, for any Θ, and at the end of this interval the "
+            "start along the first axis is equally bad (measured: the largest risk of such a start, divided by the "
+            "risk of predicting 0)."
         ),
         source="derived here",
         box="intervals-for-the-start",
         measured=_worst(frame, "sharp"),
         expected=1.0,
         tolerance=ROUNDING,
-        alternative=Alternative("the condition α < √2/(d^(1/4)‖Σ‖) of [BB26] did this too", _worst(small, "paper")),
+        reason="rounding of sums of products of 5×5 matrices",
+        alternative=Alternative("the condition α < √2/(d^(1/4)‖Σ‖) of [BB26] ensures the same", _worst(small, "paper")),
     )
 
 
 def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
-    """Start risks along the first axis where ‖Σ‖ < d^{-1/2}, at the ends of both papers' intervals.
+    """Claim that for ‖Σ‖ < d^{-1/2} the interval of [BB26] contains starts that are worse than predicting 0.
 
-    Not among random starts: whether one of a few is worse is a matter of chance, and that one exists is not.
+    It uses starts along the first axis at the ends of both intervals, because random starts would need luck.
     """
     small = frame[(frame["paper"] > frame["sharp"]) & (frame["direction"] == AXIS)]
     return Claim(
         id="icl-infinite-two-conditions",
         statement=(
-            "Where ‖Σ‖ < d^(-1/2) the condition α < √2/(d^(1/4)‖Σ‖) of [BB26] allows starts that are worse than "
-            "predicting 0: the risk at its end with Θ along the first axis, divided by that of predicting 0."
+            "For ‖Σ‖ < d^(-1/2) the condition α < √2/(d^(1/4)‖Σ‖) of [BB26] allows starts that are worse than "
+            "predicting 0 (measured: the risk at its end with Θ along the first axis, divided by the risk of "
+            "predicting 0)."
         ),
         source="derived here",
         box="intervals-for-the-start",
         measured=_worst(small, "paper"),
         expected=1.0,
         tolerance=0.0,
+        reason="the risk of predicting 0 is the bound; the risk of this start is exact",
         relation="≥",
-        # at α = 0 the risk is that of predicting 0 itself: inside the other interval it is compared at the end, too
+        # at α = 0 the risk is the risk of predicting 0, so the other interval is also compared at its end
         alternative=Alternative(
-            "the condition α < √2/(d^(1/4)‖Σ‖^(1/2)) of [ZFB24]",
+            "the condition is α < √2/(d^(1/4)‖Σ‖^(1/2)), as in [ZFB24]",
             float(small.loc[small["alpha"] == small["earlier"], "start_risk"].max()),
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a covariance, a point a start, and the bounds under their names."""
+    """Draw one panel per covariance, one point per start, and the labelled bounds."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
     point = {"linestyle": "none", "color": "C0", "markersize": 6}
     shapes = {RANDOM: {"marker": "o"}, AXIS: {"marker": "s"}}
@@ -148,23 +155,24 @@ def draw(table: pd.DataFrame) -> Figure:
     for panel, name in zip(panels, dict.fromkeys(table["covariance"]), strict=True):
         runs = table[table["covariance"] == name]
         top = runs["time"].max()
-        for step, (column, (says, look)) in enumerate(lines.items()):
+        for step, (column, (name_of_bound, look)) in enumerate(lines.items()):
             bound, height = runs[column].max(), (0.08 + 0.12 * step) * top
             panel.axvline(bound, **look)
-            sheet = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 1}
-            label(panel, bound, height, says, look["color"], xytext=(5, 0), fontsize=10, bbox=sheet)
+            background = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 1}
+            label(panel, bound, height, name_of_bound, look["color"], xytext=(5, 0), fontsize=10, bbox=background)
         for direction, shape in shapes.items():
-            mine = runs[runs["direction"] == direction]
-            for some, fill in ((mine[mine["start_risk"] <= SAME], "full"), (mine[mine["start_risk"] > SAME], "none")):
-                panel.plot(some["alpha"], some["time"], **point, **shape, fillstyle=fill)
+            starts = runs[runs["direction"] == direction]
+            worse = starts["start_risk"] > SAME
+            for rows, fill in ((starts[~worse], "full"), (starts[worse], "none")):
+                panel.plot(rows["alpha"], rows["time"], **point, **shape, fillstyle=fill)
         panel.set(xscale="log", title=name.replace("‖Σ‖", r"$\|\Sigma\|$"), xlabel=r"scale $\alpha$")
         panel.set_ylim(0, 1.15 * top)
     panels[0].set_ylabel("time to the limit")
-    marks = {
+    handles = {
         r"random $\Theta$": Line2D([], [], **point, **shapes[RANDOM]),
         "first axis": Line2D([], [], **point, **shapes[AXIS]),
         "worse than\npredicting 0": Line2D([], [], **point, marker="o", fillstyle="none"),
     }
-    panels[0].legend(list(marks.values()), list(marks), loc="center left", fontsize=10, handletextpad=0.2)
-    headline(figure, "Starts of every scale tried arrive, inside the bounds and beyond")
+    panels[0].legend(list(handles.values()), list(handles), loc="center left", fontsize=10, handletextpad=0.2)
+    headline(figure, "Starts of every scale tried converge, inside the bounds and beyond")
     return figure

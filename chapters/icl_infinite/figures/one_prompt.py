@@ -1,13 +1,13 @@
-r"""A prompt of in-context regression, and the label that is asked for.
+r"""A prompt of in-context regression contains pairs of one hidden task and a query whose label is missing.
 
-Left: a prompt, a token a column. Above are the entries of the covariate, below its label, which follows from a vector
-$w$ that is drawn for this prompt and not shown. In the last column, the query, the label is missing. Right: the answers
-of the balanced perfect head to this query, on longer and longer prompts of the same $w$, by softmax and by linear
-attention. Dashed: the label asked for.
+Left: a prompt with one token per column. The upper rows are the entries of the covariate, the last row is its label,
+which depends on a vector $w$ that is drawn for this prompt and not shown. In the last column, the query, the label is
+missing. Right: outputs of the balanced head of risk zero for this query, for prompts of increasing length with the same
+$w$, with softmax and with linear attention. The dashed line is the missing label.
 
-Alt: Left, a grid of coloured cells, one column a token, with numbers; the lowest cell of the last column holds a
-question mark. Right, a line chart of two answers against the prompt's length: both wander at first and end on a dashed
-horizontal line.
+Alt: Left, a grid of coloured cells, one column per token, with numbers; the lowest cell of the last column contains a
+question mark. Right, a line chart of two outputs against the length of the prompt: both fluctuate at first and end on a
+dashed horizontal line.
 """
 
 from dataclasses import dataclass
@@ -31,79 +31,92 @@ from lib.attention import Attention, attend, linear_attend
 from lib.icl import LinearRegression, block_attention, infinite_limit
 from lib.measures import Empirical, Gaussian
 
-# Tokens that are shown, the longest prompt that is answered, and tasks that test the head.
+# Number of tokens in the figure, length of the longest prompt, and number of tasks that test the head.
 SHOWN, LONGEST, TASKS = 8, 2**17, 100
-# Of a sum of five products.
+# Bound on the rounding of a sum of five products.
 ROUNDING = 1e-10
-PROMPT, ANSWER = "prompt", "answer"
+# Names of the two parts of the table.
+PROMPT, OUTPUT = "prompt", "answer"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """Tokens (x, y), the query (x, 0), the label asked for, and two answers on the first tokens, by their number."""
+    """One prompt with the outputs of a head for prompts of increasing length.
+
+    Attributes:
+      tokens: the first tokens (x, y).
+      query: the query (x, 0).
+      label: the missing label.
+      lengths: prompt lengths.
+      outputs: outputs at these lengths, of softmax and of linear attention.
+      errors: largest relative errors of two heads on infinite prompts.
+    """
 
     tokens: Float[np.ndarray, "L d+1"]
     query: Float[np.ndarray, " d+1"]
     label: float
     lengths: list[int]
-    answers: dict[str, Float[np.ndarray, " lengths"]]
-    misses: dict[str, float]
+    outputs: dict[str, Float[np.ndarray, " lengths"]]
+    errors: dict[str, float]
 
 
-def simulate(d: int, *, key: PRNGKeyArray) -> Prompt:
-    """A prompt without label noise, answered by the head (A*, b*); and how far heads miss on infinite prompts."""
+def simulate_prompt(d: int, *, key: PRNGKeyArray) -> Prompt:
+    """Return a prompt without label noise, the outputs of the head (A*, b*), and errors on infinite prompts."""
     task, prompt_key, tasks_key = LinearRegression(toeplitz(d)), *jr.split(key)
     blocks = infinite_limit(task)
     head = block_attention(blocks.matrix, blocks.gain)
-    alike = jnp.eye(d) * jnp.linalg.norm(blocks.matrix) / jnp.sqrt(d)
-    drawn = task.draw(LONGEST, 1, key=prompt_key)
-    tokens, query = np.asarray(drawn.tokens[0]), np.asarray(drawn.queries[0])
+    isotropic = jnp.eye(d) * jnp.linalg.norm(blocks.matrix) / jnp.sqrt(d)
+    sample = task.draw(LONGEST, 1, key=prompt_key)
+    tokens, query = np.asarray(sample.tokens[0]), np.asarray(sample.queries[0])
     lengths = [2**n for n in range(LONGEST.bit_length()) if 2**n >= SHOWN]
     kinds = {"softmax": jax.jit(attend), "linear": jax.jit(linear_attend)}
-    answers = {
-        name: np.array([float(kind(head, _beginning(tokens, n), query)[-1]) for n in lengths])
+    outputs = {
+        name: np.array([float(kind(head, _first_tokens(tokens, n), query)[-1]) for n in lengths])
         for name, kind in kinds.items()
     }
-    misses = {
-        "precise": _worst_miss(task, head, key=tasks_key),
-        "alike": _worst_miss(task, block_attention(alike, blocks.gain), key=tasks_key),
+    errors = {
+        "balanced": _relative_error(task, head, key=tasks_key),
+        "isotropic": _relative_error(task, block_attention(isotropic, blocks.gain), key=tasks_key),
     }
-    return Prompt(tokens[:SHOWN], query, float(drawn.targets[0]), lengths, answers, misses)
+    return Prompt(tokens[:SHOWN], query, float(sample.targets[0]), lengths, outputs, errors)
 
 
-def _beginning(tokens: Float[np.ndarray, "L d+1"], n: int) -> Empirical:
-    """The first n tokens, repeated: the same measure, and all prompts share a compilation. n divides their number."""
+def _first_tokens(tokens: Float[np.ndarray, "L d+1"], n: int) -> Empirical:
+    """Return the empirical measure of the first n tokens.
+
+    The tokens are repeated, so that all prompts have the same shape and share a compilation; n divides their number.
+    """
     return Empirical(np.tile(tokens[:n], (len(tokens) // n, 1)))
 
 
-def _worst_miss(task: LinearRegression, head: Attention, *, key: PRNGKeyArray) -> float:
-    """The largest error on infinite prompts, over random tasks and queries, relative to the root mean square label."""
+def _relative_error(task: LinearRegression, head: Attention, *, key: PRNGKeyArray) -> float:
+    """Return the largest error on infinite prompts, over random tasks, relative to the root mean square label."""
     task_key, query_key = jr.split(key)
     tasks = jr.normal(task_key, (TASKS, task.dimension))
     queries = jr.normal(query_key, (TASKS, task.dimension)) @ jnp.linalg.cholesky(task.cov).T
 
-    return float(_largest_miss(task, head, tasks, queries) / jnp.sqrt(jnp.trace(task.cov)))
+    return float(_largest_error(task, head, tasks, queries) / jnp.sqrt(jnp.trace(task.cov)))
 
 
 @jax.jit
-def _largest_miss(
+def _largest_error(
     task: LinearRegression, head: Attention, tasks: Float[Array, "n d"], queries: Float[Array, "n d"]
 ) -> Float[Array, ""]:
-    def miss(w, query):
+    def error(w, query):
         maps = jnp.concatenate([jnp.eye(task.dimension), w[None]])
-        law = Gaussian(jnp.zeros(task.dimension + 1), maps @ task.cov @ maps.T)
-        return attend(head, law, jnp.append(query, 0.0))[-1] - w @ query
+        tokens = Gaussian(jnp.zeros(task.dimension + 1), maps @ task.cov @ maps.T)
+        return attend(head, tokens, jnp.append(query, 0.0))[-1] - w @ query
 
-    return jnp.max(jnp.abs(jax.vmap(miss)(tasks, queries)))
+    return jnp.max(jnp.abs(jax.vmap(error)(tasks, queries)))
 
 
 def numbers(prompt: Prompt) -> Numbers:
-    """The prompt's entries, the answers by length, and the head on infinite prompts."""
+    """Return the entries of the prompt and the outputs by length, and the claim on infinite prompts."""
     return Numbers(_table(prompt), (_exact_claim(prompt),))
 
 
 def _table(prompt: Prompt) -> Table:
-    """A row an entry of a token, and a row an answer."""
+    """Return the table with one row per entry of a token and one row per output."""
     columns = np.vstack([prompt.tokens, np.append(prompt.query[:-1], prompt.label)])
     rows = [
         {"part": PROMPT, "place": place + 1, "entry": "y" if row == columns.shape[1] - 1 else f"x{row + 1}", "value": x}
@@ -111,58 +124,61 @@ def _table(prompt: Prompt) -> Table:
         for row, x in enumerate(column)
     ]
     rows += [
-        {"part": ANSWER, "place": length, "entry": name, "value": value}
-        for name, values in prompt.answers.items()
+        {"part": OUTPUT, "place": length, "entry": name, "value": value}
+        for name, values in prompt.outputs.items()
         for length, value in zip(prompt.lengths, values, strict=True)
     ]
     meanings = {
-        "part": Column("Entries of the prompt, or answers to its query", "name"),
-        "place": Column("Of an entry: which token, the query last. Of an answer: tokens in the prompt, L", "tokens"),
-        "entry": Column("A covariate's entry, the label (the query's is what is asked for), or who answers", "name"),
-        "value": Column("Its value", absolute=1e-9),
+        "part": Column("`prompt` for an entry of the prompt, `answer` for an output of a head", "name"),
+        "place": Column("For an entry: number of the token, the query last. For an output: prompt length L", "tokens"),
+        "entry": Column(
+            "Coordinate of the covariate, the label y (of the query: the target), or the attention", "name"
+        ),
+        "value": Column("Value of the entry or output", absolute=1e-9),
     }
     return Table(pd.DataFrame(rows), meanings)
 
 
 def _exact_claim(prompt: Prompt) -> Claim:
-    """On an infinite prompt the balanced head answers with the label; one of the same size that ignores Σ does not."""
+    """Claim that on infinite prompts the balanced head predicts the label; an isotropic head of the same size errs."""
     return Claim(
         id="icl-infinite-fills-in",
         statement=(
-            f"On an infinite prompt the head (A*, b*) fills in the label: its largest error over {TASKS} tasks and "
-            "queries, relative to the root mean square of labels."
+            f"On an infinite prompt the head (A*, b*) predicts the missing label exactly (measured: the largest error "
+            f"over {TASKS} tasks and queries, relative to the root mean square of labels)."
         ),
         source="derived here",
         box="bb26-lemma-2-1",
-        measured=prompt.misses["precise"],
+        measured=prompt.errors["balanced"],
         expected=0.0,
         tolerance=ROUNDING,
-        alternative=Alternative("a head of the same size with A along the identity", prompt.misses["alike"]),
+        reason="bound on the rounding of sums of a few products",
+        alternative=Alternative("a head of the same size with A along the identity", prompt.errors["isotropic"]),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The prompt as a grid, the answers as curves."""
+    """Draw the prompt as a grid and the outputs as curves."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.0), width_ratios=(1.25, 1))
-    asked = _draw_prompt(left, table[table["part"] == PROMPT])
-    answers = table[table["part"] == ANSWER]
-    for (name, mine), colour in zip(answers.groupby("entry", sort=False), ("C0", "C1"), strict=True):
-        right.plot(mine["place"], mine["value"], color=colour, linewidth=2, marker="o", markersize=4)
-        farthest = mine.loc[(mine["value"] - asked).abs().idxmax()]
+    target = _draw_prompt(left, table[table["part"] == PROMPT])
+    outputs = table[table["part"] == OUTPUT]
+    for (name, rows), colour in zip(outputs.groupby("entry", sort=False), ("C0", "C1"), strict=True):
+        right.plot(rows["place"], rows["value"], color=colour, linewidth=2, marker="o", markersize=4)
+        farthest = rows.loc[(rows["value"] - target).abs().idxmax()]
         label(right, farthest["place"], farthest["value"], str(name), colour, xytext=(8, 4))
-    right.axhline(asked, color=ink(), linestyle="--", linewidth=1.5)
-    label(right, answers["place"].max(), asked, "label\nasked for", ink(), xytext=(14, 0))
-    right.set(xscale="log", xlabel="prompt length $L$", ylabel="answer to the query")
-    headline(figure, "A prompt shows pairs of one hidden task and asks for one label")
+    right.axhline(target, color=ink(), linestyle="--", linewidth=1.5)
+    label(right, outputs["place"].max(), target, "missing\nlabel", ink(), xytext=(14, 0))
+    right.set(xscale="log", xlabel="prompt length $L$", ylabel="output for the query")
+    headline(figure, "A prompt contains pairs of one hidden task and a query without its label")
     return figure
 
 
 def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
-    """A cell an entry; the query's label is left open, and returned."""
+    """Draw one cell per entry, with a question mark for the label of the query; return this label."""
     names = list(dict.fromkeys(cells["entry"]))
     grid = cells.pivot(index="entry", columns="place", values="value").loc[names]
     values = grid.to_numpy().copy()
-    asked = float(values[-1, -1])
+    target = float(values[-1, -1])
     values[-1, -1] = np.nan
     size = np.nanmax(np.abs(values))
     signed = _signed()
@@ -182,15 +198,15 @@ def _draw_prompt(axes: Axes, cells: pd.DataFrame) -> float:
     axes.tick_params(length=0)
     axes.grid(False)
     axes.spines[:].set_visible(False)
-    return asked
+    return target
 
 
 def _readable(cell: tuple[float, ...]) -> str:
-    """The ink that is read on a cell of this colour, dark on light or light on dark."""
+    """Return the text colour that is legible on a cell of this colour."""
     return INK["light" if np.dot(cell[:3], (0.3, 0.59, 0.11)) > 0.4 else "dark"]
 
 
 def _signed() -> LinearSegmentedColormap:
-    """Colours of signed numbers: zero is the colour of the sheet."""
+    """Return a colour map of signed numbers in which zero has the background colour."""
     cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
     return LinearSegmentedColormap.from_list("signed", [cycle[3], mpl.rcParams["axes.facecolor"], cycle[2]], N=21)

@@ -1,13 +1,13 @@
-r"""One prompt between linear and frozen.
+r"""The mean output of a Gaussian prompt falls below that of linear attention near the query size $\sqrt{2\ln L}$.
 
-Left: the plane of query size $\tau$ and prompt length $L$. The fuller the blue, the more is left of the answer of
-linear attention: on average a share $1-P$; colours change at 5, 25, 50, 75 and 95 per cent. On the dashed line
-$\tau=\sqrt{2\ln L}$ the largest score takes over, and less than 95 per cent is left at every length drawn. Right: the
-mean answer $\tau(1-P)$ at the length of the point; dotted, the answer $\tau$ of an infinite prompt; dashed, the same
-line as on the left.
+Left: the plane of query size $\tau$ and prompt length $L$. The shades of blue show the ratio $1-P$ of the mean output
+to the output of linear attention; a darker shade means a larger ratio, with steps at 5, 25, 50, 75 and 95 per cent.
+On the dashed line $\tau=\sqrt{2\ln L}$, where the weights freeze, the ratio is below 95 per cent at every length from
+10 to the largest one shown. Right: the mean output $\tau(1-P)$ at the length of the point. Dotted: the output $\tau$
+of an infinite prompt. Dashed: the same line as on the left.
 
-Alt: Two panels. Left, a plane of query size and prompt length, blue above a dashed curve and faint below it, with
-a point on it. Right, a curve that first follows a dotted diagonal and then falls behind it, around a dashed vertical
+Alt: Two panels. Left, a plane of query size and prompt length, dark blue above a dashed curve and pale below it, with
+a point on it. Right, a curve that first follows a dotted diagonal and then stays below it, around a dashed vertical
 line, with the same point.
 """
 
@@ -27,16 +27,16 @@ from companion.figures.style import headline, ink, label
 from lib.finite_prompt import score_statistics
 
 LARGEST_TAU, LARGEST_DECADE = 15.0, 40
-# ln L over which the local slope is taken, small enough to make no difference.
+# Half of the interval of ln L over which the local slope is taken; smaller intervals give the same slope.
 STEP = 1e-3
-# Shares of linear attention's answer at which the colour changes.
+# Ratios of the mean output to that of linear attention at which the colour changes.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-# What is drawn where nothing moves.
+# The setting of the static picture.
 SHOWN = {"tau": 4.0, "decade": 6.0}
 
 
 def simulate(nodes: int, settings: int, *, key: PRNGKeyArray) -> Trial:
-    """The two functions and the slope at the nodes, and at random settings, uniform in τ and in ln L."""
+    """Return ln P, ln Q and the slope at the nodes, and at random settings, uniform in τ and in ln L."""
     highest = LARGEST_DECADE * np.log(10.0)
     axes = [Axis.between("tau", 0.0, LARGEST_TAU, nodes), Axis.between("top", 0.0, np.sqrt(2 * highest), nodes)]
     taus, log_lengths = uniform(key, settings, (0.0, LARGEST_TAU), (0.0, highest))
@@ -45,24 +45,24 @@ def simulate(nodes: int, settings: int, *, key: PRNGKeyArray) -> Trial:
 
 
 def exactly(tau: Values, top: Values) -> Mapping[str, Values]:
-    """What the library says of a query of size τ and of a prompt with √(2 ln L) = top."""
+    """Return the values of the library for queries of size τ and prompts with √(2 ln L) = top."""
     middle = top**2 / 2
     shorter, longer = np.maximum(middle - STEP, 0.0), middle + STEP
-    here, before, after = (score_statistics(tau**2, each) for each in (middle, shorter, longer))
+    at_middle, before, after = (score_statistics(tau**2, log_length) for log_length in (middle, shorter, longer))
     return {
-        "log_participation": np.log(here.participation),
-        "log_score_error": np.log(here.score_error),
+        "log_participation": np.log(at_middle.participation),
+        "log_score_error": np.log(at_middle.score_error),
         "slope": np.log(before.score_error / after.score_error) / (longer - shorter),
     }
 
 
 def numbers(trial: Trial) -> Numbers:
-    """The table, and how far it is off between its nodes."""
+    """Return the table, and claims on its interpolation errors and on the dashed line."""
     columns = {
         "tau": Column("Size of the query, τ"),
-        "top": Column("√(2 ln L), the height of the largest of L normals: the freezing line is τ = top"),
-        "log_participation": Column("ln P, P = E Σp² the participation", absolute=1e-6),
-        "log_score_error": Column("ln Q, Q = E(ĝ - τ)² the squared error of the answer along the query", absolute=1e-6),
+        "top": Column("√(2 ln L), about the largest of L standard normals; the weights freeze at τ = top"),
+        "log_participation": Column("ln P, where P = E Σp² is the participation", absolute=1e-6),
+        "log_score_error": Column("ln Q, where Q = E(ĝ - τ)² is the mean squared error along the query", absolute=1e-6),
         "slope": Column("Local exponent of the error, -∂ ln Q/∂ ln L", absolute=1e-6),
     }
     logs = ("log_participation", "log_score_error")
@@ -72,7 +72,7 @@ def numbers(trial: Trial) -> Numbers:
     lines = "straight lines between the same nodes"
     read = Claim(
         id="live-plane-read",
-        statement=f"What the page reads from its table is exact, {where}: the largest error of ln P and ln Q.",
+        statement=f"The page reads ln P and ln Q from its table with small errors (largest error {where}).",
         source="measured here",
         measured=trial.error(*logs),
         expected=0.0,
@@ -82,7 +82,9 @@ def numbers(trial: Trial) -> Numbers:
     )
     slope = Claim(
         id="live-plane-slope",
-        statement=f"So is the local exponent of the error that the page shows, {where}: its largest error.",
+        statement=(
+            f"The page reads the local exponent of the error from its table with small errors (largest error {where})."
+        ),
         source="measured here",
         measured=trial.error("slope"),
         expected=0.0,
@@ -97,20 +99,20 @@ def _line_claim(grid: Grid) -> Claim:
     return Claim(
         id="live-plane-line",
         statement=(
-            "On the dashed line a prompt has lost a part of linear attention's answer: the largest share that is left "
-            f"on average, at the decades of L from 10 to 10^{LARGEST_DECADE}."
+            "On the dashed line the mean output is smaller than the output of linear attention (largest ratio of the "
+            f"two at powers of ten from L = 10 to 10^{LARGEST_DECADE})."
         ),
         source="measured here",
         measured=float(share_left(grid, 1.0, LARGEST_DECADE).max()),
-        expected=max(LEVELS),  # the last colour
+        expected=max(LEVELS),  # the darkest colour begins here
         tolerance=0.0,
         relation="≤",
-        alternative=Alternative("up to the line it answers as linear attention does", 1.0),
+        alternative=Alternative("up to the dashed line the mean output is that of linear attention", 1.0),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The plane, and a cut through it."""
+    """Draw the plane and the mean output at one length."""
     figure, (plane, cut) = plt.subplots(1, 2, figsize=(8.5, 4.2))
     grid = 1 - np.exp(table.pivot(index="top", columns="tau", values="log_participation"))
     tops, taus = np.asarray(grid.index, float), np.asarray(grid.columns, float)
@@ -123,8 +125,8 @@ def draw(table: pd.DataFrame) -> Figure:
     )
     plane.set_yticks([0, 10, 20, 30, 40], ["$1$", *(f"$10^{{{decade}}}$" for decade in (10, 20, 30, 40))])
     plane.grid(visible=False)
-    label(plane, 1.0, 33.0, "many tokens answer:\nlinear attention", ink())
-    label(plane, taus[-1], 7.0, "one token answers:\nfrozen", ink(), xytext=(-4, 0), ha="right")
+    label(plane, 1.0, 33.0, "many tokens contribute:\nlinear attention", ink())
+    label(plane, taus[-1], 7.0, "few tokens dominate:\nfrozen", ink(), xytext=(-4, 0), ha="right")
     row = int(np.argmin(np.abs(decades - SHOWN["decade"])))
     plane.plot(SHOWN["tau"], decades[row], "o", color="C4", markersize=9)
     mean = taus * grid.iloc[row].to_numpy()
@@ -134,6 +136,6 @@ def draw(table: pd.DataFrame) -> Figure:
     cut.plot(SHOWN["tau"], np.interp(SHOWN["tau"], taus, mean), "o", color="C4", markersize=9)
     label(cut, 7.0, 7.0, "infinite prompt", ink(), xytext=(8, -2))
     label(cut, 12.0, mean[-8], f"$L=10^{{{decades[row]:.1f}}}$", "C0", ha="center", va="bottom", xytext=(0, 6))
-    cut.set(xlim=(0, taus[-1]), ylim=(0, 8), xlabel=r"size of the query, $\tau$", ylabel="mean answer")
-    headline(figure, "Towards the dashed line a prompt loses linear attention's answer, short prompts first")
+    cut.set(xlim=(0, taus[-1]), ylim=(0, 8), xlabel=r"size of the query, $\tau$", ylabel="mean output")
+    headline(figure, "Towards the dashed line the output falls below linear attention, first on short prompts")
     return figure

@@ -1,9 +1,9 @@
-r"""The valley of heads that a finite prompt asks for.
+r"""On finite prompts one head of the valley is the best, and its risk is higher than that of the best linear head.
 
-In-context regression in $d$ dimensions, with prompts of $L$ tokens; a softmax head has $A=uI$ and $v=(0,b)$. Left: its
-excess risk over that of the best linear head; the fuller the blue, the closer, with changes of colour at ratios of 4,
-10, 30, 100 and 300. Dashed: $bu=1$, which is all that an infinite prompt asks for. Right: the same ratio along the
-floor of the valley, at the best $b$ for each $u$. The point is a head.
+The task is in-context regression in $d$ dimensions on prompts of $L$ tokens, and a softmax head has $A=uI$ and
+$v=(0,b)$. Left: the excess risk of the head divided by that of the best linear head. A darker blue means a smaller
+ratio, with steps at 4, 10, 30, 100 and 300. Dashed: the valley $bu=1$ of the heads that are exact on infinite
+prompts. Right: the same ratio along the floor of the valley, with the best $b$ for each $u$. The point is a head.
 
 Alt: Two panels. Left, a plane of two parameters with a blue valley along a dashed horizontal line, and a point in it.
 Right, a curve of the risk along the valley, with a minimum well above a dotted horizontal line.
@@ -26,12 +26,12 @@ DIMENSIONS, NOISES = (1.0, 2.0, 5.0, 10.0), (0.0, 0.1, 1.0)
 SHORTEST, LARGEST_DECADE = 5.0, 6
 TILTS, LARGEST_SHARE = (0.05, 1.0), 2.0
 Risks = Float[np.ndarray, "..."]
-# What is drawn where nothing moves.
+# The setting of the static picture.
 SHOWN = {"dimension": 5.0, "noise": 0.0, "decade": 4.0, "tilt": 0.6, "share": 0.9}
 
 
 def simulate(lengths: int, tilts: int, tested: int, heads: int, *, key: PRNGKeyArray) -> Trial:
-    """The parts of the risk at the nodes; risks of that many random heads at each of some random lengths."""
+    """Return the parts of the risk at the nodes, and risks of random heads at each of some random lengths."""
     ends = (np.log(SHORTEST), np.log(10.0**LARGEST_DECADE))
     axes = [
         Axis("dimension", np.asarray(DIMENSIONS)),
@@ -40,8 +40,8 @@ def simulate(lengths: int, tilts: int, tested: int, heads: int, *, key: PRNGKeyA
         Axis("noise", np.asarray(NOISES)),
     ]
     count = tested * heads
-    asked = uniform(key, count, (0, len(DIMENSIONS)), ends, TILTS, (0, len(NOISES)), (0.0, LARGEST_SHARE))
-    dimension, log_length, tilt, noise, share = map(np.asarray, asked)
+    settings = uniform(key, count, (0, len(DIMENSIONS)), ends, TILTS, (0, len(NOISES)), (0.0, LARGEST_SHARE))
+    dimension, log_length, tilt, noise, share = map(np.asarray, settings)
     dimension, noise = np.asarray(DIMENSIONS)[dimension.astype(int)], np.asarray(NOISES)[noise.astype(int)]
     log_length = np.repeat(log_length[:tested], heads)
     places = (dimension, log_length, tilt, noise)
@@ -51,27 +51,29 @@ def simulate(lengths: int, tilts: int, tested: int, heads: int, *, key: PRNGKeyA
         for one in np.split(np.arange(count), tested)
     ]
     linear = regression_heads.linear_excess(dimension, noise, log_length)
-    known = {"share": share, "excess": np.concatenate(exact), "log_linear": np.log(linear)}
-    return Trial(Grid.of(axes, regression_heads.parts), places, known)
+    expected = {"share": share, "excess": np.concatenate(exact), "log_linear": np.log(linear)}
+    return Trial(Grid.of(axes, regression_heads.parts), places, expected)
 
 
 def numbers(trial: Trial) -> Numbers:
-    """The table, and how far risks made from it are off between its nodes."""
+    """Return the table, and the claim on the error of risks that are computed from it."""
     columns = {
         "dimension": Column("Dimension d of the covariates"),
         "log_length": Column("ln L, the logarithm of the prompt length"),
-        "tilt": Column("u, A = uI"),
-        "noise": Column("s², the variance of the labels' noise"),
-        "log_shrink": Column("ln of what the length adds to 2R for its shrunken mean, per bu(1 - bu)", absolute=1e-6),
-        "log_spread": Column("ln of what the length adds to 2R by its spread, per (bu)²", absolute=1e-6),
-        "log_linear": Column("ln of the risk of the best linear head, less ½s²", absolute=1e-6),
+        "tilt": Column("u, where A = uI"),
+        "noise": Column("s², the variance of the label noise"),
+        "log_shrink": Column(
+            "ln of the coefficient of bu(1 - bu) in 2(R_L - R_∞), from the smaller mean", absolute=1e-6
+        ),
+        "log_spread": Column("ln of the coefficient of (bu)² in 2(R_L - R_∞), from the variance", absolute=1e-6),
+        "log_linear": Column("ln of the excess risk of the best linear head, its risk minus ½s²", absolute=1e-6),
     }
     read = Claim(
         id="live-valley-read",
         statement=(
-            f"The risk of a head that the page makes from its table is exact, at {trial.settings} random heads and "
-            f"lengths from {SHORTEST:g} to 10^{LARGEST_DECADE}, and so is that of the best linear head: the largest "
-            "relative error of either, less the risk of the noise."
+            "The page computes the excess risks of a head and of the best linear head from its table with small errors "
+            f"(largest relative error at {trial.settings} random heads and lengths from {SHORTEST:g} to "
+            f"10^{LARGEST_DECADE})."
         ),
         source="measured here",
         measured=_error(trial, trial.grid.read),
@@ -85,13 +87,13 @@ def numbers(trial: Trial) -> Numbers:
 
 def _error(trial: Trial, read) -> float:
     shrink, spread = (np.exp(read(name, *trial.places)) for name in ("log_shrink", "log_spread"))
-    made = _excess(trial.places[0], trial.exact["share"], shrink, spread)
+    excess = _excess(trial.places[0], trial.exact["share"], shrink, spread)
     linear = read("log_linear", *trial.places) - trial.exact["log_linear"]
-    return float(max(np.max(np.abs(made / trial.exact["excess"] - 1)), np.max(np.abs(linear))))
+    return float(max(np.max(np.abs(excess / trial.exact["excess"] - 1)), np.max(np.abs(linear))))
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The plane of heads at one length, and the floor of its valley."""
+    """Draw the plane of heads at one length and the floor of its valley."""
     d = SHOWN["dimension"]
     chosen = table[(table["dimension"] == d) & (table["noise"] == SHOWN["noise"])]
     log_length, tilts = SHOWN["decade"] * np.log(10.0), np.linspace(*TILTS, 200)
@@ -105,22 +107,22 @@ def draw(table: pd.DataFrame) -> Figure:
     plane.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
     plane.plot(SHOWN["tilt"], SHOWN["share"], "o", color="C4", markersize=9)
     plane.set(
-        xlim=TILTS, ylim=(0, LARGEST_SHARE), xlabel="size of the head, $u$", ylabel="answer of an infinite prompt, $bu$"
+        xlim=TILTS, ylim=(0, LARGEST_SHARE), xlabel="size of the head, $u$", ylabel="slope on an infinite prompt, $bu$"
     )
     plane.grid(visible=False)
     share = (2 * d - shrink) / (2 * (d - shrink + spread))
     floor.plot(tilts, _excess(d, share, shrink, spread) / linear, color="C0", linewidth=2.5)
     floor.axhline(1, color="C1", linestyle=":", linewidth=2)
     label(floor, 0.98, 1.0, "best linear head", "C1", va="bottom", xytext=(0, 6), ha="right")
-    here = [np.interp(SHOWN["tilt"], tilts, part) for part in (shrink, spread)]
-    floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *here) / linear[0], "o", color="C4", markersize=9)
+    at_point = [np.interp(SHOWN["tilt"], tilts, part) for part in (shrink, spread)]
+    floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *at_point) / linear[0], "o", color="C4", markersize=9)
     floor.set(xlim=TILTS, ylim=(0.5, 1000), yscale="log", xlabel="size of the head, $u$")
-    floor.set_ylabel("excess risk, in that of linear")
+    floor.set_ylabel("excess risk, linear attention = 1")
     floor.set_title(f"$d={d:.0f}$,  $L=10^{{{SHOWN['decade']:g}}}$", loc="right")
-    headline(figure, "The valley of good heads has a best place, and even that costs more than linear attention")
+    headline(figure, "Even the best head of the valley has a higher risk than linear attention")
     return figure
 
 
 def _excess(dimension: Risks | float, share: Risks | float, shrink: Risks, spread: Risks) -> Risks:
-    """R_L - ½s² at bu = share: a polynomial in it, whose parts stand in the table."""
+    """Return R_L - ½s² at bu = share, a polynomial in bu with the coefficients of the table."""
     return (dimension * (1 - share) ** 2 + share * (1 - share) * shrink + share**2 * spread) / 2

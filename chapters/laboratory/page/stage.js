@@ -1,4 +1,4 @@
-// What all views share: settings that sliders, keys, drags and the address change, readings, and panels to draw on.
+// The common part of all views: settings (changed by sliders, keys, drags and the address), readings, and panels.
 {
   const laboratory = (window.laboratory ??= {});
   const views = (laboratory.views = []);
@@ -10,9 +10,9 @@
     return made;
   };
 
-  // A view takes the place of the picture of a figure, here or where the figure is lent to, under a line that says what to see.
+  // A view replaces the picture of a figure, in this chapter or in another one, below a line with its message.
   // `settings`: {name: {label, low, high, step, start, say}}, or `stops` for low, high and step; `readings`: {name: label};
-  // `build(stage)` draws once and returns what draws again after every change.
+  // `build(stage)` draws once and returns a function that draws again after every change.
   laboratory.view = (description) => views.push(description);
 
   class Stage {
@@ -55,7 +55,7 @@
       return element("dl", { class: "lab-readings", "aria-live": "polite" }, ...rows);
     }
 
-    // What an address says, as far as it is a setting of this view.
+    // Read the settings of this view from an address.
     read(address) {
       Object.keys(this.state).forEach((name) => {
         const given = address.get(`${this.view.name}.${name}`);
@@ -129,7 +129,7 @@
       };
     }
 
-    // What can be dragged, and moved by arrows: `move(across, up)` gets coordinates, `keys` says what arrows do.
+    // A point to drag or to move with arrow keys: `move(across, up)` gets coordinates, `keys` maps keys to changes.
     handle(panel, { label, keys, move, anywhere = true }) {
       const knob = panel.layer.append("g").attr("class", "lab-knob").attr("tabindex", 0).attr("role", "slider").attr("aria-label", label);
       knob.append("circle").attr("r", 22).attr("class", "lab-reach");
@@ -153,7 +153,7 @@
   }
   Stage.clips = 0;
 
-  // Regions of a panel above each of some levels, the higher the darker: called with the values of rows, from below.
+  // Regions of a panel above some levels, darker for higher levels; called with the values of rows, from below.
   laboratory.levels = (panel, wide, high, levels) => {
     const [[x0, x1], [y0, y1]] = [panel.x.range(), panel.y.range()];
     const onScreen = d3.geoTransform({
@@ -167,14 +167,14 @@
       .join("path").attr("class", "lab-level").attr("d", d3.geoPath(onScreen));
   };
 
-  // The address of the page holds every setting that is not as it was at the start.
+  // The address of the page contains every changed setting.
   const stages = [];
   let waiting = null;
   const remember = () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       const address = stages.filter((stage) => stage.moved).map((stage) => stage.address()).join("&");
-      try { history.replaceState(null, "", `${location.pathname}${address && `?${address}`}${location.hash}`); } catch { /* then not */ }
+      try { history.replaceState(null, "", `${location.pathname}${address && `?${address}`}${location.hash}`); } catch { /* the address stays */ }
     }, 150);
   };
 
@@ -184,7 +184,7 @@
       const place = document.getElementById(`fig-${name}`) ?? document.getElementById(`live-${name}`);
       if (place) stages.push(new Stage(view, place));
     });
-    // what stands above has grown since the browser went to where the address points
+    // the content above has grown since the browser went to the target of the address
     if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   });
 }

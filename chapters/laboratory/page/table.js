@@ -1,15 +1,15 @@
-// A table that the page loads, read between its rows: the one polynomial through all nodes of a grid, one axis after the other.
-// The same formula as chapters/laboratory/grids.py, whose distance from the library is measured.
+// Interpolate a table of the page: the polynomial through all nodes of a grid, one axis after another.
+// The formula is that of chapters/laboratory/grids.py, whose error is measured.
 const laboratory = (window.laboratory ??= {});
 
-// The columns, as texts, of the rows in which some columns say what `only` says.
+// Return the columns, as texts, of the rows in which some columns have the values of `only`.
 laboratory.table = (figure, only = {}) => {
   const [names, ...rows] = window.companionTables[figure].trim().split("\n").map((line) => line.split(","));
   const taken = rows.filter((row) => Object.entries(only).every(([name, text]) => row[names.indexOf(name)] === text));
   return Object.fromEntries(names.map((name, place) => [name, taken.map((row) => row[place])]));
 };
 
-// The polynomials that are 1 at one node and 0 at all others, at `at`: barycentric, for any nodes.
+// Return, at `at`, the polynomials that are 1 at one node and 0 at the others (barycentric formula).
 laboratory.axis = (nodes) => {
   const width = (nodes.at(-1) - nodes[0]) / 4;
   const weights = nodes.map((here) => nodes.reduce((product, other) => (other === here ? product : product * width / (here - other)), 1));
@@ -22,7 +22,7 @@ laboratory.axis = (nodes) => {
   };
 };
 
-// read(column, …at); `axes` are the columns with the coordinates, the last runs fastest down the table.
+// Return read(column, …at). `axes` are the columns with the coordinates; the last one varies fastest.
 laboratory.grid = (figure, axes, columns, only) => {
   const table = laboratory.table(figure, only);
   const bases = axes.map((name) => laboratory.axis([...new Set(table[name].map(Number))]));

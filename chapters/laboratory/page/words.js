@@ -1,4 +1,4 @@
-// Numbers as they are read.
+// Numbers as text.
 {
   const laboratory = (window.laboratory ??= {});
   const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
@@ -6,7 +6,7 @@
   laboratory.raised = (whole) => [...String(whole)].map((sign) => RAISED[sign]).join("");
   laboratory.powerOfTen = (exponent) => (exponent === 0 ? "1" : `10${laboratory.raised(exponent)}`);
 
-  // Four digits, as a power of ten where that is shorter.
+  // Return four digits, with a power of ten if that is shorter.
   laboratory.say = (value) => {
     if (value === 0) return "0";
     const [digits, exponent] = value.toExponential(3).split("e").map(Number);
@@ -14,6 +14,6 @@
     return `${digits === 1 ? "" : `${String(digits).replace("-", "−")} × `}${laboratory.powerOfTen(exponent)}`;
   };
 
-  // The whole number of tokens that is nearest to a power of ten.
+  // Return the number of tokens that is nearest to a power of ten.
   laboratory.tokens = (decades) => Math.round(10 ** decades);
 }

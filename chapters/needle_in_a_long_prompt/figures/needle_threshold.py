@@ -1,14 +1,13 @@
-r"""One scale for finding a needle and for freezing without one.
+r"""Softmax finds the relevant token at the signal strength at which the weights of the other tokens freeze.
 
-Left: the Bayes risk, that of the best softmax head, against the strength of the hint in units of $2\ln L$, for
-prompts of $L$ tokens. Right: the participation $\mathbb{E}\sum p^2$ of softmax weights of the same scale
-$\tau=\sqrt\nu$ on a prompt *without* a needle, from the chapter on exact finite prompts. Dashed, left: the
-threshold $\nu = 2\ln L$. Dashed, right: what the random-energy model gives for $L=\infty$, zero up to the
-threshold and $1-\sqrt{2\ln L/\nu}$ beyond it. The line on the left is a theorem about $L\to\infty$, that on the right
-is classical in the random-energy model, all curves are exact.
+The horizontal axes show the signal strength in units of $2\ln L$, and each colour is a prompt length $L$; all curves
+are exact. Left: the Bayes risk, that of the best softmax head. Dashed: the threshold $\nu = 2\ln L$, a theorem about
+$L\to\infty$. Right: the participation $\mathbb{E}\sum p^2$ of softmax weights of the same scale $\tau=\sqrt\nu$ on a
+prompt *without* a relevant token. Dashed: the value of the random-energy model for $L=\infty$, which is zero up to the
+threshold and $1-\sqrt{2\ln L/\nu}$ beyond it.
 
 Alt: Two panels. Left, the risk falls from one to zero around a vertical dashed line, more steeply for longer
-prompts. Right, the participation rises from almost nothing to several tenths, and closes in from above on a dashed
+prompts. Right, the participation rises from almost nothing to several tenths, and approaches from above a dashed
 curve that has a corner at the same place.
 """
 
@@ -19,21 +18,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.needle_in_a_long_prompt.marks import SIZE
-from chapters.needle_in_a_long_prompt.parameters import LONGER
-from chapters.needle_in_a_long_prompt.passage import Hay, Passage
+from chapters.needle_in_a_long_prompt.parameters import LONG_DECADE
+from chapters.needle_in_a_long_prompt.style import SIZE
 from chapters.needle_in_a_long_prompt.thresholds import linear_threshold
+from chapters.needle_in_a_long_prompt.transition import FrozenWeights, Transition
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 
 
-def numbers(curves: Mapping[int, Passage], hay: Hay) -> Numbers:
-    """The curves; hay alone freezes where the needle appears, and the step steepens."""
-    return Numbers(_table(curves), (_freezing_claim(hay), _sharpening_claim(curves)))
+def numbers(curves: Mapping[int, Transition], weights: FrozenWeights) -> Numbers:
+    """Return the curves; claim that the weights freeze at the threshold, and that the step gets steeper."""
+    return Numbers(_table(curves), (_freezing_claim(weights), _sharpening_claim(curves)))
 
 
-def _table(curves: Mapping[int, Passage]) -> Table:
-    """By length and relative strength of the hint."""
+def _table(curves: Mapping[int, Transition]) -> Table:
+    """Return one row per length and relative signal strength."""
     frames = [
         pd.DataFrame(
             {
@@ -49,68 +48,69 @@ def _table(curves: Mapping[int, Passage]) -> Table:
     ]
     columns = {
         "decade": Column("Decimal logarithm of the prompt length L"),
-        "ratio": Column("Strength of the hint over the threshold, ν/(2 ln L)"),
-        "snr": Column("Strength of the hint, ν"),
+        "ratio": Column("Signal strength over the threshold, ν/(2 ln L)"),
+        "snr": Column("Signal strength ν"),
         "risk": Column("Bayes risk, that of the best softmax head", absolute=1e-10),
-        "participation": Column("E Σp² of softmax weights at the same scale √ν on a prompt without a needle"),
-        "frozen": Column("The same in the random-energy model, for L = ∞"),
+        "participation": Column("E Σp² of softmax weights at the same scale √ν on a prompt without a relevant token"),
+        "frozen": Column("Participation in the random-energy model, for L = ∞"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
-def _freezing_claim(hay: Hay) -> Claim:
-    """Hay alone freezes where the needle appears."""
-    shorter, longer = hay.participation
-    shrinks = np.sqrt(hay.decades[1] / hay.decades[0]) - 1.0
+def _freezing_claim(weights: FrozenWeights) -> Claim:
+    """Claim that the weights without a relevant token are frozen beyond the threshold."""
+    shorter, longer = weights.participation
+    shrinks = np.sqrt(weights.decades[1] / weights.decades[0]) - 1.0
     return Claim(
         id="needle-freezing",
         statement=(
-            f"Beyond the threshold the hay alone is frozen: at ν = {hay.excess:g}·2 ln L, L = 10^{hay.decades[1]}, its "
-            "participation is near 1 - √(2 ln L/ν), the value of the random-energy model."
+            "Softmax weights without a relevant token are frozen beyond the threshold: their participation is near "
+            "1 - √(2 ln L/ν), the value of the random-energy model (participation at "
+            f"ν = {weights.excess:g}·2 ln L, L = 10^{weights.decades[1]})."
         ),
         source="heuristic",
         box="hay-freezes",
         measured=float(longer),
-        expected=hay.frozen,
-        # corrections fall at least like 1/√(ln L): then what the longer hay misses is at most this
+        expected=weights.frozen,
+        # corrections fall at least like 1/√(ln L), so that the error at the longer length is at most this
         tolerance=float(abs(longer - shorter) / shrinks),
-        alternative=Alternative("no freezing: e^ν/L, the law of long prompts, which is at most 1", 1.0),
+        alternative=Alternative("no freezing: e^ν/L, the formula for long prompts, which is at most 1", 1.0),
     )
 
 
-def _sharpening_claim(curves: Mapping[int, Passage]) -> Claim:
-    """The step steepens with L, in units of the threshold."""
+def _sharpening_claim(curves: Mapping[int, Transition]) -> Claim:
+    """Claim that the step gets steeper with L, in units of the threshold."""
 
     def width(curve):
         return float(np.ptp(np.interp([-0.8, -0.2], -curve.risk, curve.ratios)))
 
     def linear_width(decade):
-        hints = [linear_threshold(10.0**decade, risk) for risk in (0.8, 0.5, 0.2)]
-        return float((hints[2] - hints[0]) / hints[1])
+        strengths = [linear_threshold(10.0**decade, risk) for risk in (0.8, 0.5, 0.2)]
+        return float((strengths[2] - strengths[0]) / strengths[1])
 
     shortest = min(curves)
     return Claim(
         id="needle-sharpening",
         statement=(
-            "The passage from blindness to success becomes a step: the width, in ν/(2 ln L), over which the risk falls "
-            f"from 0.8 to 0.2, at L = 10^{LONGER} over the same for the shortest prompt."
+            "The Bayes risk as a function of ν/(2 ln L) approaches a step on long prompts (width over which it falls "
+            f"from 0.8 to 0.2 at L = 10^{LONG_DECADE}, over that for the shortest prompt)."
         ),
         source="heuristic",
         box="tallest-straw",
-        measured=width(curves[LONGER]) / width(curves[shortest]),
-        # the heuristic has (shortest/longest)^½ in decades; half that power is asked for
-        expected=(shortest / LONGER) ** 0.25,
+        measured=width(curves[LONG_DECADE]) / width(curves[shortest]),
+        # the heuristic gives (shortest/longest)^½ in decades; the bound has half that power
+        expected=(shortest / LONG_DECADE) ** 0.25,
         tolerance=0.0,
         relation="≤",
         alternative=Alternative(
-            "the same for linear attention, in units of its own threshold",
-            linear_width(LONGER) / linear_width(shortest),
+            "the same for linear attention, in units of its threshold",
+            linear_width(LONG_DECADE) / linear_width(shortest),
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Left the risk, right the participation, against one scale."""
+    """Draw the risk on the left and the participation on the right, against the same axis."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, sharex=True)
     decades = sorted(table["decade"].unique().tolist())
     for decade, colour in zip(decades, sequence(len(decades)), strict=True):
@@ -120,11 +120,11 @@ def draw(table: pd.DataFrame) -> Figure:
     left.axvline(1, color=ink(), linestyle="--", linewidth=1.5)
     label(left, 1, 0.1, r"$\nu=2\,\ln L$", ink(), xytext=(-6, 0), ha="right")
     right.plot(curve["ratio"], curve["frozen"], color=ink(), linestyle="--", linewidth=1.5, label="random-energy model")
-    left.set(xlim=(0, table["ratio"].max()), ylim=(0, 1.03), ylabel="Bayes risk, with a needle", title="needle")
-    right.set(ylim=(0, 1.03), ylabel=r"participation $\mathbb{E}\,\sum\,p^2$, hay alone", title="hay")
+    left.set(xlim=(0, table["ratio"].max()), ylim=(0, 1.03), ylabel="Bayes risk", title="with a relevant token")
+    right.set(ylim=(0, 1.03), ylabel=r"participation $\mathbb{E}\,\sum\,p^2$", title="without a relevant token")
     for panel in (left, right):
-        panel.set_xlabel(r"strength of the hint, $\nu/(2\ln L)$")
+        panel.set_xlabel(r"signal strength, $\nu/(2\ln L)$")
     left.legend(loc="upper right")
     right.legend(loc="upper left")
-    headline(figure, "The needle is found where the hay freezes")
+    headline(figure, "Softmax finds the relevant token where the other weights freeze")
     return figure

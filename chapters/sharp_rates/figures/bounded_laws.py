@@ -1,9 +1,9 @@
 r"""If queries or tokens are bounded, every head has the exponent one.
 
-Local slope $-\,d\ln\text{error}/d\ln L$ of the query-averaged mean square error, against $\ln L$, for three sizes of
-the head. Left: Gaussian tokens, and queries uniform on an interval, of variance one; exact. Right: tokens that are
-random signs, and standard normal queries; exact sums. Dashed: $\beta(H)$, to which the slopes tend if tokens and
-queries are both Gaussian. The larger the head, the later bounded queries come to their exponent.
+The vertical axis is the local slope $-\,d\ln\text{error}/d\ln L$ of the query-averaged mean square error, for three
+sizes of the head. Left: Gaussian tokens and queries uniform on an interval, with variance one; exact. Right: tokens
+that are random signs and standard normal queries; exact sums. Dashed lines are $\beta(H)$, the limit of the slopes if
+tokens and queries are both Gaussian. With bounded queries, larger heads reach the exponent at longer prompts.
 
 Alt: Two panels of local slope against logarithm of length. Left, three solid curves start low, rise one after the other
 and all end at one, far above three dashed levels. Right, three solid curves reach one within a few hundred tokens.
@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.sharp_rates.bounded_averages import Slopes
-from chapters.sharp_rates.marks import SIZE
 from chapters.sharp_rates.parameters import READ_AT
 from chapters.sharp_rates.query_averages import exponent
+from chapters.sharp_rates.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, markers, sequence
 
@@ -27,85 +27,93 @@ QUERIES, TOKENS = "queries", "tokens"
 
 
 def numbers(queries: Mapping[float, Slopes], tokens: Mapping[float, Slopes]) -> Numbers:
-    """Slopes by what is bounded and by head; at the longest prompts they are one."""
+    """Return the slopes for bounded queries and bounded tokens, and the claims that they end at one."""
     table = _table({QUERIES: queries, TOKENS: tokens})
     return Numbers(table, (_queries_claim(table.frame), _tokens_claim(table.frame)))
 
 
 def _table(slopes: Mapping[str, Mapping[float, Slopes]]) -> Table:
+    """Return the table of slopes by bounded variable, head and length."""
     frames = [
         pd.DataFrame(
             {
                 "bounded": bounded,
                 "squared_norm": squared,
-                "log_length": these.log_lengths,
-                "slope": these.slope,
+                "log_length": head.log_lengths,
+                "slope": head.slope,
                 "gaussian": float(exponent(squared)),
             }
         )
         for bounded, heads in slopes.items()
-        for squared, these in heads.items()
+        for squared, head in heads.items()
     ]
     columns = {
         "bounded": Column(
-            "What is bounded: `queries` uniform on [-√3, √3], or `tokens` ±1; the others Gaussian", "name"
+            "The bounded variable: `queries` uniform on [-√3, √3], or `tokens` ±1; the other one is Gaussian", "name"
         ),
         "squared_norm": Column("H²; tokens and queries have variance 1"),
         "log_length": Column("ln L"),
-        "slope": Column("-d ln error / d ln L of the mean square error averaged over queries, exact"),
+        "slope": Column("Exact -d ln error / d ln L of the mean square error averaged over queries"),
         "gaussian": Column("β(H), the limit if tokens and queries are both Gaussian [heuristic]"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
 def _queries_claim(frame: pd.DataFrame) -> Claim:
+    """Claim that with bounded queries the slope is one."""
     read = frame[(frame["bounded"] == QUERIES) & (frame["log_length"] == READ_AT)]
     return Claim(
         id="sharp-rates-bounded-queries",
         statement=(
-            f"Gaussian tokens and bounded queries: at ln L = {READ_AT:g} the local slope is 1 for H² = "
-            f"{', '.join(f'{squared:g}' for squared in read['squared_norm'])}; the largest distance."
+            f"With Gaussian tokens and bounded queries the local slope of the error at ln L = {READ_AT:g} is 1, for "
+            f"H² = {', '.join(f'{squared:g}' for squared in read['squared_norm'])} (measured: the largest distance)."
         ),
         source="derived here",
         box="bounded",
         measured=float(np.max(np.abs(read["slope"] - 1))),
         expected=0.0,
-        # the next term of the error is smaller by about e^{3τ²}/L, nothing at this length: what is left is quadrature
         tolerance=1e-6,
+        reason="the next term of the error, smaller by about e^{3τ²}/L, is negligible here; the rest is quadrature",
         relation="≤",
-        alternative=Alternative("β(H), as for Gaussian queries", float(np.max(np.abs(read["gaussian"] - 1)))),
+        alternative=Alternative(
+            "the slope is β(H), as for Gaussian queries", float(np.max(np.abs(read["gaussian"] - 1)))
+        ),
     )
 
 
 def _tokens_claim(frame: pd.DataFrame) -> Claim:
-    mine = frame[frame["bounded"] == TOKENS]
-    read = mine[mine["log_length"] == mine["log_length"].max()]
+    """Claim that with bounded tokens the slope is one."""
+    rows = frame[frame["bounded"] == TOKENS]
+    read = rows[rows["log_length"] == rows["log_length"].max()]
     return Claim(
         id="sharp-rates-bounded-tokens",
         statement=(
-            "Tokens ±1 and Gaussian queries: between the two longest prompts the local slope is 1 for H² = "
-            f"{', '.join(f'{squared:g}' for squared in read['squared_norm'])}; the largest distance."
+            "With tokens ±1 and Gaussian queries the local slope of the error between the two longest prompts is 1, "
+            f"for H² = {', '.join(f'{squared:g}' for squared in read['squared_norm'])} (measured: the largest "
+            "distance)."
         ),
         source="derived here",
         box="bounded",
         measured=float(np.max(np.abs(read["slope"] - 1))),
         expected=0.0,
-        # the next term of the error is smaller by a moment over L; of tanh's derivatives these are single digits
         tolerance=float(10 * np.exp(-read["log_length"].max())),
+        reason="10/L: the next term is smaller by 1/L times moments of derivatives of tanh, which are below ten",
         relation="≤",
-        alternative=Alternative("β(H), as for Gaussian tokens", float(np.max(np.abs(read["gaussian"] - 1)))),
+        alternative=Alternative(
+            "the slope is β(H), as for Gaussian tokens", float(np.max(np.abs(read["gaussian"] - 1)))
+        ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel for what is bounded, a curve a head, the Gaussian levels dashed."""
+    """Draw one panel per bounded variable and one curve per head, with dashed lines at the Gaussian exponents."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True)
     titles = {QUERIES: "bounded queries, Gaussian tokens", TOKENS: "bounded tokens, Gaussian queries"}
     norms = sorted(table["squared_norm"].unique().tolist())
     for panel, (bounded, title) in zip(panels, titles.items(), strict=True):
-        mine = table[table["bounded"] == bounded]
+        rows = table[table["bounded"] == bounded]
         for squared, colour, marker in zip(norms, sequence(len(norms)), markers(len(norms)), strict=True):
-            curve = mine[mine["squared_norm"] == squared]
+            curve = rows[rows["squared_norm"] == squared]
             level, last = curve["gaussian"].iloc[0], curve["log_length"].max()
             panel.plot(curve["log_length"], curve["slope"], linewidth=2, color=colour, marker=marker, markersize=4.5)
             panel.axhline(level, color=colour, linestyle="--", linewidth=1.2)

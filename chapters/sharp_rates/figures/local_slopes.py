@@ -1,12 +1,13 @@
-r"""The error averaged over queries: for large heads its local slope approaches a power law slowly.
+r"""The local slope of the error of large heads approaches its exponent only at lengths beyond simulations.
 
-Solid: $-\,d\ln\text{error}/d\ln L$ of the mean square error averaged over standard normal queries, exact, against
-$\ln L$, for several values of $H^2$. Dashed: the limit $\beta(H)$, a heuristic. The largest prompts ever simulated
-have $\ln L\approx 16$ (shaded up to there): for $H^2\geq1$ what a fit would find there is not the exponent.
+Solid curves are exact slopes $-\,d\ln\text{error}/d\ln L$ of the mean square error averaged over standard normal
+queries, one for each $H^2$. Dashed lines are the limits $\beta(H)$ (heuristic for $H^2\ge\frac12$). Shaded are the
+lengths of prompts that have been simulated, until $\ln L\approx 16$: for $H^2\geq1$ an exponent fitted there is not
+$\beta(H)$.
 
 Alt: Line chart of local slope against logarithm of length. Solid curves, one for each size of the head, settle on
-dashed levels, the lower the larger the head. At the left, where simulations end, all but the highest are still away
-from them.
+dashed levels, which are lower for larger heads. At the left, where simulations end, all curves except the highest are
+still away from their levels.
 """
 
 from collections.abc import Mapping
@@ -18,28 +19,28 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.sharp_rates.marks import SIZE, slope_axes
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, radial_density
+from chapters.sharp_rates.style import SIZE, slope_axes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, legend_line, sequence
 
-# Squared norms H² of the claims, one on each side of ½ at least.
+# Squared norms H² of the claims, on both sides of ½.
 SQUARED_NORMS = (0.25, 1.0, 2.0, 4.0)
-# ln L of the largest prompts ever simulated.
+# ln L of the largest simulated prompts.
 SIMULATED = 16
 
 
 @dataclass(frozen=True)
 class SlopesByLength:
-    """Of one head: local slope of the query-averaged error at each length."""
+    """Local slope of the query-averaged error of one head, at each length."""
 
     log_lengths: Float[np.ndarray, " lengths"]
     slope: Float[np.ndarray, " lengths"]
 
 
-def average(errors: ErrorTable) -> dict[float, SlopesByLength]:
-    """By H²: local slope of the query-averaged error of one coordinate, at each length."""
+def average_by_norm(errors: ErrorTable) -> dict[float, SlopesByLength]:
+    """Return, by H², the local slope of the query-averaged error of one coordinate at each length."""
     return {
         squared: SlopesByLength(errors.log_lengths, errors.slope(radial_density(errors.taus, np.sqrt(squared), 1), 1))
         for squared in SQUARED_NORMS
@@ -47,35 +48,35 @@ def average(errors: ErrorTable) -> dict[float, SlopesByLength]:
 
 
 def numbers(slopes: Mapping[float, SlopesByLength]) -> Numbers:
-    """Slopes beside their limits; at the length where exponents are read the two agree."""
+    """Return slopes and limits, and the claim that they agree at ln L = READ_AT."""
     table = _table(slopes)
     return Numbers(table, (_slope_claim(table.frame),))
 
 
 def _table(slopes: Mapping[float, SlopesByLength]) -> Table:
-    """Slopes against length."""
+    """Return the table of slopes by head and length."""
     frames = [
         pd.DataFrame(
             {
                 "squared_norm": squared,
-                "log_length": these.log_lengths,
-                "slope": these.slope,
+                "log_length": head.log_lengths,
+                "slope": head.slope,
                 "exponent": float(exponent(squared)),
             }
         )
-        for squared, these in slopes.items()
+        for squared, head in slopes.items()
     ]
     columns = {
         "squared_norm": Column("H² = ‖Γ^{1/2} U Γ_q^{1/2}‖²_op"),
         "log_length": Column("ln L"),
-        "slope": Column("-d ln error / d ln L of the mean square error averaged over queries, exact"),
-        "exponent": Column("β(H), its limit by the heuristic"),
+        "slope": Column("Exact -d ln error / d ln L of the mean square error averaged over queries"),
+        "exponent": Column("β(H), the limit of the slope by the heuristic"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
 def _slope_claim(frame: pd.DataFrame) -> Claim:
-    """Slopes at ln L = READ_AT against β."""
+    """Claim that the slopes at ln L = READ_AT are β(H)."""
     read = frame[frame["log_length"] == READ_AT]
 
     def worst(exponents) -> float:
@@ -85,25 +86,26 @@ def _slope_claim(frame: pd.DataFrame) -> Claim:
         id="sharp-rates-slopes",
         statement=(
             f"At ln L = {READ_AT:g} the local slopes of the query-averaged error are β(H), for H² = "
-            f"{', '.join(f'{squared:g}' for squared in SQUARED_NORMS)}: the largest distance."
+            f"{', '.join(f'{squared:g}' for squared in SQUARED_NORMS)} (measured: the largest distance)."
         ),
         source="heuristic",
         box="average-exponent",
         measured=worst(read["exponent"]),
         expected=0.0,
         tolerance=2 * NEXT_TERM,
+        reason="twice the next term of the heuristic, 1/(2 ln L)",
         relation="≤",
-        alternative=Alternative("the exponent of the delta method, 1 at every head", worst(1.0)),
+        alternative=Alternative("the exponent is 1 for every head, as in the delta method", worst(1.0)),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A curve a head, on its way to its level."""
+    """Draw one curve per head, and its limit."""
     figure, axes = plt.subplots(figsize=SIZE)
     norms = sorted(table["squared_norm"].unique().tolist())
     start, end = table["log_length"].min(), table["log_length"].max()
     axes.axvspan(start / 1.2, SIMULATED, color=ink(), alpha=0.08, linewidth=0)
-    label(axes, start / 1.2, 0.06, "where simulations reach", ink(), xytext=(6, 0))
+    label(axes, start / 1.2, 0.06, "simulated lengths", ink(), xytext=(6, 0))
     for squared, colour in zip(norms, sequence(len(norms)), strict=True):
         curve = table[table["squared_norm"] == squared]
         level = curve["exponent"].max()
@@ -114,5 +116,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set_xlim(start / 1.2, 1.06 * end)
     lines = {"exact": legend_line("-"), r"limit $\beta(H)$, heuristic": legend_line("--", 1.2)}
     axes.legend(list(lines.values()), list(lines), loc="center", bbox_to_anchor=(0.62, 0.75))
-    headline(figure, "Where simulations end, the error of large heads does not yet fall with its exponent")
+    headline(figure, "Where simulations end, large heads do not yet have their exponent")
     return figure

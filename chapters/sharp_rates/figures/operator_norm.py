@@ -1,13 +1,13 @@
-r"""In more than one dimension it is the largest singular value that counts.
+r"""In several dimensions the largest singular value decides the exponent.
 
-Solid: local slope of the exact query-averaged error for five spectra of $\Gamma^{1/2}U\Gamma_q^{1/2}$, whose singular
-values stand where each curve begins; the colour is that of the largest. Dotted: $\beta-m/(2\ln L)$, with $\beta$
-(dashed) of the largest singular value and $m$ its multiplicity. Four spectra share the largest singular value 1 and the
-limit 0.618, though their Frobenius norms run from 1 to $\sqrt8$; a second singular value of one half changes nothing
-visible.
+Solid curves are local slopes of the exact query-averaged error for five spectra of $\Gamma^{1/2}U\Gamma_q^{1/2}$. The
+label at the start of a curve lists its singular values, and the colour shows the largest. Dotted curves are
+$\beta-m/(2\ln L)$, with $\beta$ (dashed) for the largest singular value and its multiplicity $m$. Four spectra have the
+largest singular value 1 and the same limit $\beta(1)$, although their Frobenius norms range from 1 to $\sqrt8$; a
+second singular value of one half has no visible effect.
 
 Alt: Line chart of local slope against logarithm of length. Four solid curves of different spectra merge towards
-0.618, the eight-dimensional one slowest; a fifth, of a larger singular value, goes to 0.366. Dotted curves follow
+0.618, the eight-dimensional one slowest; a fifth, with a larger singular value, goes to 0.366. A dotted curve follows
 each.
 """
 
@@ -20,24 +20,24 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.sharp_rates.marks import SIZE, slope_axes
 from chapters.sharp_rates.parameters import NEXT_TERM, READ_AT
 from chapters.sharp_rates.query_averages import ErrorTable, exponent, planar_density, radial_density
+from chapters.sharp_rates.style import SIZE, slope_axes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, markers
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Of one head: its singular values, and the local slope of the query-averaged error at each length."""
+    """Singular values of one head, and the local slope of its query-averaged error at each length."""
 
     values: tuple[float, ...]
     log_lengths: Float[np.ndarray, " lengths"]
     slope: Float[np.ndarray, " lengths"]
 
 
-def average(errors: ErrorTable) -> dict[str, Spectrum]:
-    """Slopes of heads of different spectra with the same largest singular value, 1, and of one with a larger."""
+def average_by_spectrum(errors: ErrorTable) -> dict[str, Spectrum]:
+    """Return the slopes of four heads with the largest singular value 1 and of one with a larger one."""
     spectra = {
         "(√2)": (radial_density(errors.taus, np.sqrt(2.0), 1), (np.sqrt(2.0),)),
         "(1)": (radial_density(errors.taus, 1.0, 1), (1.0,)),
@@ -52,26 +52,27 @@ def average(errors: ErrorTable) -> dict[str, Spectrum]:
 
 
 def numbers(spectra: Mapping[str, Spectrum]) -> Numbers:
-    """Slopes by spectrum beside what the largest singular value predicts, and the Frobenius norm."""
+    """Return slopes by spectrum with the predictions from operator and Frobenius norm, and the claim on the former."""
     table = _table(spectra)
     return Numbers(table, (_spectrum_claim(table.frame),))
 
 
 def _table(spectra: Mapping[str, Spectrum]) -> Table:
-    """Slopes by spectrum."""
+    """Return the table of slopes by spectrum and length."""
     frame = pd.concat([_frame(name, spectrum) for name, spectrum in spectra.items()], ignore_index=True)
     columns = {
         "spectrum": Column("Singular values of Γ^{1/2} U Γ_q^{1/2}", "list"),
         "log_length": Column("ln L"),
-        "slope": Column("-d ln error / d ln L, exact, averaged over queries, at the lengths of the marks"),
+        "slope": Column("Exact -d ln error / d ln L, averaged over queries; empty between the markers"),
         "operator": Column("β of the operator norm, the largest singular value"),
         "predicted": Column("β - m/(2 ln L), m the multiplicity of the largest singular value [heuristic]"),
-        "frobenius": Column("β of the Frobenius norm, were that the one that counts"),
+        "frobenius": Column("β of the Frobenius norm"),
     }
     return Table(frame, columns)
 
 
 def _frame(name: str, spectrum: Spectrum) -> pd.DataFrame:
+    """Return the rows of one spectrum, on a grid that contains the computed lengths."""
     values, computed = spectrum.values, spectrum.log_lengths
     log_lengths = np.union1d(computed, np.geomspace(computed.min(), computed.max(), 60))
     return pd.DataFrame(
@@ -87,7 +88,7 @@ def _frame(name: str, spectrum: Spectrum) -> pd.DataFrame:
 
 
 def _spectrum_claim(frame: pd.DataFrame) -> Claim:
-    """At ln L = READ_AT each spectrum's slope against β of its operator norm, less m/(2 ln L)."""
+    """Claim that the slope of each spectrum at ln L = READ_AT is β of its operator norm minus m/(2 ln L)."""
     read = frame[frame["log_length"] == READ_AT]
     correction = read["operator"] - read["predicted"]
 
@@ -97,35 +98,35 @@ def _spectrum_claim(frame: pd.DataFrame) -> Claim:
     return Claim(
         id="sharp-rates-operator-norm",
         statement=(
-            f"It is the operator norm that counts: at ln L = {READ_AT:g} the slopes of {len(read)} spectra, in one to "
-            "eight dimensions, are β - m/(2 ln L) with β of the largest singular value and m its multiplicity; the "
-            "largest distance."
+            f"The operator norm decides the exponent: at ln L = {READ_AT:g} the slopes of {len(read)} spectra, in one "
+            "to eight dimensions, are β - m/(2 ln L), with β for the largest singular value and its multiplicity m "
+            "(measured: the largest distance)."
         ),
         source="heuristic",
         box="multiple-singular-values",
         measured=worst(read["predicted"]),
         expected=0.0,
-        # the order after m/(2 ln L): its square, at the largest multiplicity
         tolerance=(8 * NEXT_TERM) ** 2,
+        reason="the order after m/(2 ln L), its square, at the largest multiplicity",
         relation="≤",
-        alternative=Alternative("β of the Frobenius norm", worst(read["frobenius"] - correction)),
+        alternative=Alternative("the Frobenius norm decides the exponent", worst(read["frobenius"] - correction)),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A curve a spectrum under its name, in the colour of its largest singular value, which names the limits too."""
+    """Draw one labelled curve per spectrum, in the colour of its largest singular value, and the limits."""
     figure, axes = plt.subplots(figsize=SIZE)
     spectra = list(dict.fromkeys(table["spectrum"]))
     colours = {level: f"C{index}" for index, level in enumerate(sorted(table["operator"].unique(), reverse=True))}
-    nudges = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))  # of names, where curves begin
+    offsets = dict(zip(spectra, (0, -4, 4, 0, -6), strict=False))  # vertical offsets of the labels
     for spectrum, marker in zip(spectra, markers(len(spectra)), strict=True):
         curve = table[table["spectrum"] == spectrum].sort_values("log_length")
         colour = colours[curve["operator"].iloc[0]]
         exact = curve[curve["slope"].notna()]
         axes.plot(exact["log_length"], exact["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
         axes.plot(curve["log_length"], curve["predicted"], color=colour, linestyle=":", linewidth=1.2)
-        begins, place = exact.iloc[0], {"xytext": (-8, nudges.get(spectrum, 0)), "ha": "right"}
-        label(axes, begins["log_length"], begins["slope"], spectrum, colour, **place)
+        start, place = exact.iloc[0], {"xytext": (-8, offsets.get(spectrum, 0)), "ha": "right"}
+        label(axes, start["log_length"], start["slope"], spectrum, colour, **place)
     first, last = table["log_length"].min(), table["log_length"].max()
     for level, colour in colours.items():
         axes.plot([first, last], [level, level], color=ink(), linestyle="--", linewidth=1)

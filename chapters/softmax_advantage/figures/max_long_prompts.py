@@ -1,14 +1,14 @@
-r"""The max model as prompts grow: what happens to the risk depends on how the strength of the hint is taken along.
+r"""In the max model every fixed finite signal is lost in a prompt that is long enough.
 
-Across: the logarithm of the prompt's length, on a logarithmic axis. Solid: the Bayes risk, that of the best softmax
-head, at one fixed strength $\nu$ each; every curve ends at 1, past the dotted mark of its colour at
-$\ln L = \nu^2/2$. Dashed: a strength that grows with the prompt, $\nu = c\sqrt{2\ln L}$; the risk settles at $1/c$
-(thin dotted line, heuristic). Line at 0: $\nu=\infty$, where 0 is the infimum of the risks of softmax at every length,
-which no finite key attains. Linear attention (triangles) goes to 1 even there.
+The horizontal axis is the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, that of the
+best softmax head, at three fixed signal strengths $\nu$; every curve ends at 1, beyond the dotted mark of its colour at
+$\ln L = \nu^2/2$. Dashed: a strength that grows with the length, $\nu = c\sqrt{2\ln L}$; the risk settles near $1/c$
+(thin dotted line, heuristic). Line at 0: at $\nu=\infty$ the infimum of the risks of softmax is 0 at every length; no
+finite key attains it. Triangles: the risk of linear attention at $\nu=\infty$ tends to 1.
 
 Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
 A dashed curve levels off just below a thin line at two thirds. Triangles for linear attention climb to one early. A
-line at zero is named softmax with an infinite hint.
+line at zero is labelled softmax with infinite signal strength.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ from companion.figures.style import headline, ink, label, sequence
 from lib.finite_prompt import participation
 from lib.single_location import Max, best_risk, linear
 
-# Strengths that stay, and the factor of one that grows; the longest prompt keeps the latter within the quadrature.
+# Fixed signal strengths, and the factor of one that grows; the quadrature covers the latter up to the longest prompt.
 FIXED, GROWING = (2.0, 6.0, 12.0), 1.5
 MIDDLE, LONG, LONGEST, STEPS = 50.0, 100.0, 200.0, 88
-# Where linear attention is looked at: the library's own longest prompt is 10^12.
+# Decimal logarithms of the lengths at which linear attention is computed; the library goes up to 10^12.
 DECADES = (1, 2, 4, 6, 8, 12)
 
 
@@ -46,8 +46,8 @@ class LongPrompts:
     certain: dict[int, float]
 
 
-def simulate() -> LongPrompts:
-    """`1 - E Σp²` of L normal scores of standard deviation ν, by the quadrature of finite prompts; nothing is drawn."""
+def simulate_risks() -> LongPrompts:
+    """Return `1 - E Σp²` of L normal scores of standard deviation ν, by quadrature, and the risks at ν = ∞."""
     log_lengths = np.sort([*np.geomspace(np.log(2.0), LONGEST, STEPS), MIDDLE, LONG])
     strengths = np.stack([*(np.full_like(log_lengths, snr) for snr in FIXED), GROWING * np.sqrt(2 * log_lengths)])
     *fixed, growing = 1.0 - np.asarray(participation(strengths, np.broadcast_to(log_lengths, strengths.shape)))
@@ -57,7 +57,7 @@ def simulate() -> LongPrompts:
 
 
 def numbers(prompts: LongPrompts) -> Numbers:
-    """The curves; three limits of long prompts."""
+    """Return the curves; claim their limits for long prompts."""
     rows = [
         *(
             {"kind": "fixed", "strength": snr, "log_length": at, "risk": risk}
@@ -76,7 +76,7 @@ def numbers(prompts: LongPrompts) -> Numbers:
     ]
     columns = {
         "kind": Column(
-            "Softmax at `fixed` or `growing` strength; at ν = ∞ `linear` attention, and softmax, `certain`", "name"
+            "Softmax at `fixed` or `growing` strength; at ν = ∞ `linear` attention, and softmax as `certain`", "name"
         ),
         "strength": Column("ν where it is fixed, ν/√(2 ln L) where it grows, 0 where it is infinite"),
         "log_length": Column("ln L"),
@@ -93,8 +93,8 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
         Claim(
             id="softmax-advantage-max-linear",
             statement=(
-                f"Corollary 4.3, max: at ν = ∞ linear attention fails on long prompts: its risk at L = 10^{decade}, "
-                "which is at most (1 + 2 ln L)/L below 1."
+                "Corollary 4.3: in the max model the risk of linear attention tends to 1 on long prompts, even at ν = "
+                f"∞ (risk at L = 10^{decade}, at most (1 + 2 ln L)/L below 1)."
             ),
             source="[D26, Cor. 4.3]",
             box="cor-4-3-as-quoted",
@@ -102,13 +102,13 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
             expected=1.0,
             # the mean of the largest of L normals is at most √(2 ln L)
             tolerance=(1 + 2 * decade * np.log(10.0)) / 10.0**decade,
-            alternative=Alternative("the infimum of the risks of softmax there", certain),
+            alternative=Alternative("the infimum of the risks of softmax at the same length", certain),
         ),
         Claim(
             id="softmax-advantage-max-fixed",
             statement=(
-                f"Against Corollary 4.3 as quoted, max: at a fixed ν softmax fails too on long prompts: the Bayes risk "
-                f"at ν = {snr:g}, ln L = {MIDDLE:g}, which is about e^(ν²)/L below 1."
+                "Unlike Corollary 4.3 as it is quoted, in the max model the risk of softmax at a fixed ν tends to 1 on "
+                f"long prompts (Bayes risk at ν = {snr:g}, ln L = {MIDDLE:g}, about e^(ν²)/L below 1)."
             ),
             source="derived here",
             box="cor-4-3-as-quoted",
@@ -116,35 +116,35 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
             expected=1.0,
             # twice the leading term
             tolerance=2 * np.exp(snr**2 - MIDDLE),
-            alternative=Alternative("the risk tended to 0, the infimum at ν = ∞", certain),
+            alternative=Alternative("the risk tends to 0, the infimum at ν = ∞", certain),
         ),
         Claim(
             id="softmax-advantage-max-every-fixed",
             statement=(
-                f"Every fixed finite hint that is drawn is lost in a prompt that is long enough: the least Bayes risk "
-                f"at ν = {', '.join(f'{strength:g}' for strength in FIXED)} and ln L = {LONGEST:g}."
+                "In the max model every fixed finite signal is lost in a prompt that is long enough (smallest Bayes "
+                f"risk at ν = {', '.join(f'{strength:g}' for strength in FIXED)} and ln L = {LONGEST:g})."
             ),
             source="derived here",
             box="cor-4-3-as-quoted",
             measured=min(float(risks[-1]) for risks in prompts.fixed.values()),
             expected=1.0,
-            tolerance=1e-9,  # what a quadrature may miss; e^(ν²)/L, the leading term, is smaller
-            alternative=Alternative("the risk tended to 0, the infimum at ν = ∞", certain),
+            tolerance=1e-9,  # error of a quadrature; e^(ν²)/L, the leading term, is smaller
+            alternative=Alternative("the risk tends to 0, the infimum at ν = ∞", certain),
         ),
         Claim(
             id="softmax-advantage-max-growing",
             statement=(
-                f"At ν = {GROWING:g}·√(2 ln L) the Bayes risk of the max model settles between 0 and 1, at "
-                f"√(2 ln L)/ν: at ln L = {LONGEST:g}."
+                f"At ν = {GROWING:g}·√(2 ln L) the Bayes risk of the max model tends to √(2 ln L)/ν, between 0 and 1 "
+                f"(risk at ln L = {LONGEST:g})."
             ),
             source="heuristic",
             box="cor-4-3-as-quoted",
             measured=float(prompts.growing[-1]),
             expected=1 / GROWING,
-            # corrections fall at least like 1/√(ln L), so that what is missing is at most this multiple of the change
+            # corrections fall at least like 1/√(ln L), so that the error is at most this multiple of the change
             tolerance=float(abs(prompts.growing[-1] - prompts.growing[long])) / (2**0.5 - 1),
             alternative=Alternative(
-                "the hint stayed what it is at the shortest prompt",
+                "a signal strength that does not grow",
                 float(prompts.fixed[min(FIXED)][-1]),
             ),
         ),
@@ -179,5 +179,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(certain["log_length"], certain["risk"], color="C0", linewidth=3, clip_on=False)
     second = certain.iloc[1]
     label(axes, second["log_length"], second["risk"], r"softmax, $\nu=\infty$", "C0", xytext=(0, 10))
-    headline(figure, "Any fixed finite hint is lost in a prompt that is long enough")
+    headline(figure, "Any fixed finite signal is lost in a prompt that is long enough")
     return figure

@@ -1,13 +1,15 @@
-r"""One prompt of the spiked model: where the label is, and where heads look.
+r"""Softmax puts most of its weight on the relevant token of this prompt, and a linear head spreads its weight.
 
-Each column is a token. Upper row: its score $\chi^\star$; one token, marked, is shifted by $\sqrt\nu$, and heads are
-not given which. Middle: the weights of the best softmax head and of the best linear head. Lower row: its value
-$z^\star$; the dashed line is the marked token's value, which is the label, the others are the heads' outputs. Of all
-prompts drawn, this is the one on which the squared errors of both heads are nearest to their medians.
+The figure shows one prompt of the spiked model, one column per token. The upper row shows the scores $\chi^\star$; the
+score of the relevant token (shaded) is shifted by $\sqrt\nu$, and the heads do not know which token it is. The middle
+row shows the weights of the best softmax head and of the best linear head, the lower row the values $z^\star$. The
+dashed line is the label, the value of the relevant token; the solid lines are the outputs of the two heads. The
+prompt is the one of all simulated prompts whose squared errors of both heads are nearest to their medians.
 
-Alt: Three rows of bars over the same tokens. Above, scores, the marked token's among the largest. In the middle,
-softmax has nearly all its weight on the marked token, linear attention has weights of both signs on many tokens. Below,
-values, with three horizontal lines: the output of softmax is on the label, that of linear attention is not.
+Alt: Three rows of bars over the same tokens. In the upper row, of scores, the relevant token is among the largest. In
+the middle row softmax has nearly all its weight on the relevant token, and linear attention has weights of both signs
+on many tokens. The lower row shows values with three horizontal lines: the output of softmax is near the label, that
+of linear attention is not.
 """
 
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Bool, Float, PRNGKeyArray
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -27,14 +29,14 @@ from companion.figures.style import headline, ink
 from lib.single_location import Spiked, draw_prompts, draw_truth
 from lib.statistics import comparison_quantile, standard_error
 
-# The prompt, the dimension of its tokens, and how many more are drawn to measure what heads miss.
+# Length, signal strength, dimension of the tokens, and the number of simulated prompts.
 LENGTH, SNR, DIMENSION, PROMPTS = 10, 9.0, 200, 4000
 HEADS = ("softmax", "linear")
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """Scores and values of the tokens of prompts, which token is hidden, the heads' weights and square errors."""
+    """Scores and values of the tokens of simulated prompts, the relevant tokens, and the weights of both heads."""
 
     scores: Float[np.ndarray, "n L"]
     values: Float[np.ndarray, "n L"]
@@ -42,37 +44,37 @@ class Prompts:
     weights: dict[str, Float[np.ndarray, "n L"]]
     bayes: float
 
-    def answers(self, head: str) -> Float[np.ndarray, " n"]:
-        """Weighted values."""
+    def outputs(self, head: str) -> Float[np.ndarray, " n"]:
+        """Return the outputs of a head, its weighted sums of values."""
         return np.sum(self.weights[head] * self.values, axis=1)
 
     @property
     def median(self) -> int:
-        """The prompt on which the squared errors of both heads are nearest to their medians, by rank."""
-        misses = np.stack([self.misses(head) for head in HEADS])
-        ranks = misses.argsort(axis=1).argsort(axis=1)
-        return int(np.argmin(np.abs(ranks - (misses.shape[1] - 1) / 2).max(axis=0)))
+        """Return the index of the prompt whose squared errors of both heads are nearest to their medians, by rank."""
+        errors = np.stack([self.squared_errors(head) for head in HEADS])
+        ranks = errors.argsort(axis=1).argsort(axis=1)
+        return int(np.argmin(np.abs(ranks - (errors.shape[1] - 1) / 2).max(axis=0)))
 
-    def found(self, head: str) -> float:
-        """The share of prompts on which the hidden token has more than half of the absolute weight."""
+    def found(self, head: str) -> Bool[np.ndarray, " n"]:
+        """Return for each prompt whether the relevant token has more than half of the absolute weight."""
         sizes = np.abs(self.weights[head])
         hidden = np.take_along_axis(sizes, self.hidden[:, None], axis=1)[:, 0]
-        return float(np.mean(hidden > 0.5 * sizes.sum(axis=1)))
+        return hidden > 0.5 * sizes.sum(axis=1)
 
-    def misses(self, head: str) -> Float[np.ndarray, " n"]:
-        """Squared errors."""
-        asked = np.take_along_axis(self.values, self.hidden[:, None], axis=1)[:, 0]
-        return (asked - self.answers(head)) ** 2
+    def squared_errors(self, head: str) -> Float[np.ndarray, " n"]:
+        """Return the squared errors of a head."""
+        label = np.take_along_axis(self.values, self.hidden[:, None], axis=1)[:, 0]
+        return (label - self.outputs(head)) ** 2
 
 
-def simulate(*, key: PRNGKeyArray) -> Prompts:
-    """Prompts of real tokens without label noise, read by the best softmax head and the best linear head."""
-    truth_key, prompt_key, place_key = jr.split(key, 3)
+def simulate_prompts(*, key: PRNGKeyArray) -> Prompts:
+    """Draw prompts of tokens without label noise; return the weights of the best softmax and the best linear head."""
+    truth_key, prompt_key, position_key = jr.split(key, 3)
     task, truth = Spiked(LENGTH, SNR), draw_truth(DIMENSION, key=truth_key)
     drawn = jax.jit(lambda key: draw_prompts(task, truth, PROMPTS, noise_std=0.0, key=key))(prompt_key)
     tokens = np.asarray(drawn.tokens)
     scores, values = (tokens @ np.asarray(side) / np.sqrt(DIMENSION) for side in (truth.key, truth.value))
-    hidden = np.asarray(jr.randint(place_key, (PROMPTS,), 0, LENGTH))  # tokens are drawn with the hidden one first
+    hidden = np.asarray(jr.randint(position_key, (PROMPTS,), 0, LENGTH))  # tokens are drawn with the hidden one first
     order = (np.arange(LENGTH) - hidden[:, None]) % LENGTH
     scores, values = np.take_along_axis(scores, order, axis=1), np.take_along_axis(values, order, axis=1)
     offset, slope = _least_squares()
@@ -82,18 +84,18 @@ def simulate(*, key: PRNGKeyArray) -> Prompts:
 
 
 def _least_squares() -> Float[np.ndarray, "2"]:
-    """The linear weights, offset and slope, of least risk `1 - 2 E s_ε + E Σ s²`."""
+    """Return offset and slope of the linear weights with the least risk `1 - 2 E s_ε + E Σ s²`."""
     shift = np.array([1.0, np.sqrt(SNR)])
     return np.linalg.solve(np.diag([LENGTH - 1.0, LENGTH]) + np.outer(shift, shift), shift)
 
 
 def numbers(prompts: Prompts) -> Numbers:
-    """The tokens of one prompt; what softmax misses over all prompts, and on how many it finds the hidden token."""
+    """Return the tokens of one prompt, and claims about all: the error of softmax, and how often it finds the token."""
     return Numbers(_table(prompts), (_bayes_claim(prompts), _found_claim(prompts)))
 
 
 def _table(prompts: Prompts) -> Table:
-    """A row a token."""
+    """Return one row per token."""
     shown = prompts.median
     frame = pd.DataFrame(
         {
@@ -105,8 +107,8 @@ def _table(prompts: Prompts) -> Table:
         }
     )
     columns = {
-        "token": Column("Which token of the prompt"),
-        "hidden": Column("1 for the token whose value is the label"),
+        "token": Column("Position of the token in the prompt"),
+        "hidden": Column("1 for the relevant token, whose value is the label, else 0"),
         "score": Column("Its score χ*", absolute=1e-9),
         "value": Column("Its value z*", absolute=1e-9),
         "softmax": Column("Its weight in the best softmax head", absolute=1e-9),
@@ -116,43 +118,50 @@ def _table(prompts: Prompts) -> Table:
 
 
 def _bayes_claim(prompts: Prompts) -> Claim:
-    """The mean square that softmax misses over all prompts, against the integral; linear attention misses more."""
-    misses = {head: prompts.misses(head) for head in HEADS}
-    std_error = float(standard_error(misses["softmax"]))
+    """Claim that the mean square error of softmax is the Bayes risk; that of linear attention is larger."""
+    errors = {head: prompts.squared_errors(head) for head in HEADS}
+    std_error = float(standard_error(errors["softmax"]))
     return Claim(
         id="softmax-advantage-one-prompt",
         statement=(
-            f"On {PROMPTS} prompts of {LENGTH} tokens in {DIMENSION} dimensions, like the one shown, the best softmax "
-            "head misses the label by the Bayes risk."
+            f"The mean square error of the best softmax head on {PROMPTS} prompts of {LENGTH} tokens in {DIMENSION} "
+            f"dimensions, in the spiked model at ν = {SNR:g}, is the Bayes risk."
         ),
         source="derived here",
         box="d26-bayes",
-        measured=float(misses["softmax"].mean()),
+        measured=float(errors["softmax"].mean()),
         expected=prompts.bayes,
         tolerance=comparison_quantile(1) * std_error,
         std_error=std_error,
-        alternative=Alternative("what the best linear head misses on them", float(misses["linear"].mean())),
+        alternative=Alternative(
+            "the error of the best linear head on the same prompts", float(errors["linear"].mean())
+        ),
     )
 
 
 def _found_claim(prompts: Prompts) -> Claim:
+    found = prompts.found("softmax")
     return Claim(
         id="softmax-advantage-one-prompt-found",
         statement=(
-            f"On most of these prompts the hidden token has more than half of the weight of the best softmax head, at "
-            f"ν = {SNR:g}: the share of prompts."
+            f"On most prompts of {LENGTH} tokens in the spiked model at ν = {SNR:g}, the relevant token has more than "
+            "half of the weight of the best softmax head (fraction of the prompts)."
         ),
         source="derived here",
         box="d26-bayes",
-        measured=prompts.found("softmax"),
+        measured=found.mean(),
         expected=0.5,
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("the best linear head, by the absolute values of its weights", prompts.found("linear")),
+        alternative=Alternative(
+            "the best linear head, by the absolute values of its weights", float(prompts.found("linear").mean())
+        ),
+        successes=int(found.sum()),
+        trials=len(found),
     )
 
 
-def beside(axes: Axes, height: float, name: str, colour: str, *, in_data: bool = False) -> None:
+def label_right(axes: Axes, height: float, name: str, colour: str, *, in_data: bool = False) -> None:
     """Write a name to the right of the axes, at a height in units of the axes or of the data."""
     axes.annotate(
         name,
@@ -175,30 +184,30 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.grid(False, axis="x")
     scores.bar(tokens, table["score"], width=0.5, color=ink(), alpha=0.6, linewidth=0)
     scores.annotate(
-        "the hidden token", (hidden["token"], 1), xycoords=("data", "axes fraction"), ha="center", va="bottom"
+        "the relevant token", (hidden["token"], 1), xycoords=("data", "axes fraction"), ha="center", va="bottom"
     )
     values.bar(tokens, table["value"], width=0.5, color=ink(), alpha=0.6, linewidth=0)
     lines = [(hidden["value"], "label", ink(), "--")]
     for head, colour, side in zip(HEADS, ("C0", "C1"), (-0.2, 0.2), strict=True):
         weights.bar(tokens + side, table[head], width=0.36, color=colour, linewidth=0)
         lines.append((float((table[head] * table["value"]).sum()), f"{head} output", colour, "-"))
-        beside(weights, 0.85 if head == "softmax" else 0.55, head, colour)
+        label_right(weights, 0.85 if head == "softmax" else 0.55, head, colour)
     lines = sorted(lines)
     for value, _, colour, dashes in lines:
         values.axhline(value, color=colour, linewidth=2, linestyle=dashes)
     heights = _apart([value for value, *_ in lines], float(np.ptp(values.get_ylim())) / 7)
     for height, (_, name, colour, _) in zip(heights, lines, strict=True):
-        beside(values, height, name, colour, in_data=True)
+        label_right(values, height, name, colour, in_data=True)
     scores.set(ylabel=r"score $\chi^\star$")
     weights.set(ylabel="weight")
     values.set(ylabel=r"value $z^\star$", xlabel="token", xticks=tokens, xlim=(0.45, tokens.max() + 0.55))
     scores.set_title(rf"$\nu = {SNR:g}$", loc="right", fontsize=11)
-    headline(figure, "Softmax finds the token that has the label; a linear head spreads its weight")
+    headline(figure, "Softmax finds the relevant token; a linear head spreads its weight")
     return figure
 
 
 def _apart(values: list[float], gap: float) -> Float[np.ndarray, " n"]:
-    """Move sorted values apart until neighbours differ by at least `gap`, those that do so already not at all."""
+    """Return sorted values moved apart until neighbours differ by at least `gap`."""
     moved = np.asarray(values, float)
     for _ in range(100):
         short = np.maximum(gap - np.diff(moved), 0.0) / 2

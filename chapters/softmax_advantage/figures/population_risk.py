@@ -1,12 +1,14 @@
-r"""Excess risk of the best head of each kind against the strength $\nu$ of the hint.
+r"""Softmax attains the Bayes risk, and its lead over sigmoid and linear heads grows with the signal strength.
 
-A column a prompt length. Solid: softmax, which is the Bayes risk; dashed: sigmoid weights with the best slope and
-bias; dotted: linear weights. Above, one token is shifted along $k^\star$; below, the answer sits, more or less
-surely, at the token with the largest score. Exact; logarithmic axes.
+The vertical axes show the excess risk of the best head of each kind, the horizontal axes the signal strength $\nu$;
+both are logarithmic, and all curves are exact. Each column has one prompt length. Solid: softmax, which attains the
+Bayes risk. Dashed: sigmoid weights with the best slope and bias. Dotted: linear weights. In the upper row, the spiked
+model, the relevant token is shifted along $k^\star$; in the lower row, the max model, tokens with a larger score are
+more likely to be relevant.
 
-Alt: Two rows of log-log panels of risk against hint strength, one column a prompt length. In each the solid softmax
-curve lies lowest, the dashed sigmoid curve above it and the dotted linear curve highest. In the upper row the solid
-curves plunge; in the lower they fall like a power, and the sigmoid and linear curves level off.
+Alt: Two rows of log-log panels of risk against signal strength, one column per prompt length. In each panel the solid
+softmax curve is lowest, the dashed sigmoid curve above it and the dotted linear curve highest. In the upper row the
+solid curves fall steeply; in the lower row they fall like a power, and the sigmoid and linear curves level off.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,8 +20,8 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.softmax_advantage.marks import DASHES, TITLES
 from chapters.softmax_advantage.models import MODELS, Risks, bayes_risk, best_sigmoid
+from chapters.softmax_advantage.style import DASHES, TITLES
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline, label
 from lib.single_location import LocationTask, Spiked, bayes_integrals, best_elementwise_risk, best_risk, linear
@@ -27,7 +29,7 @@ from lib.single_location import LocationTask, Spiked, bayes_integrals, best_elem
 
 @dataclass(frozen=True)
 class TwoIntegrals:
-    """The Bayes risk by each of its two integrals, and by the second also for prompts of one token more."""
+    """The Bayes risk by each of its two integrals, and by the second also for prompts with one more token."""
 
     first: Float[np.ndarray, "models lengths snrs"]
     second: Float[np.ndarray, "models lengths snrs"]
@@ -36,7 +38,7 @@ class TwoIntegrals:
 
 @dataclass(frozen=True)
 class HalfStrength:
-    """Two tokens, spiked: the least element-wise risk, and the Bayes risks at half the strength and at all of it."""
+    """Two tokens, spiked model: the least element-wise risk, and Bayes risks at half and at full signal strength."""
 
     elementwise: Float[np.ndarray, " snrs"]
     bayes_of_half: Float[np.ndarray, " snrs"]
@@ -44,12 +46,12 @@ class HalfStrength:
 
 
 def strengths(n: int) -> Float[np.ndarray, " n"]:
-    """`n` strengths ν of the hint, from hardly any to nearly certain."""
+    """Return `n` signal strengths ν, from hardly any signal to one that is nearly certain."""
     return np.geomspace(0.1, 60.0, n)
 
 
 def best_risks(lengths: Iterable[int], snrs: Float[np.ndarray, " snrs"]) -> dict[tuple[str, int], Risks]:
-    """By model and length: Bayes, best element-wise and linear risk along ν."""
+    """Return the Bayes risk and the best sigmoid and linear risks along ν, by model and length."""
     return {
         (model, length): _best_risks(model, make(length, snrs), snrs)
         for model, make in MODELS.items()
@@ -67,38 +69,41 @@ def _best_risks(model: str, tasks: LocationTask, snrs: Float[np.ndarray, " snrs"
 
 
 def integrate_twice(lengths: Iterable[int]) -> TwoIntegrals:
-    """Bayes risks of both models twice, from two tokens to a hundred million, at hints weak and strong."""
+    """Return Bayes risks by both integrals, from two tokens to a hundred million, at weak and strong signals."""
     snrs = np.asarray([0.01, 1.0, 10.0, 60.0])
-    tested = sorted({2, *lengths, 10**8})
-    found = [
-        [(*bayes_integrals(make(length, snrs)), bayes_integrals(make(length + 1, snrs))[1]) for length in tested]
+    tested_lengths = sorted({2, *lengths, 10**8})
+    integrals = [
+        [
+            (*bayes_integrals(make(length, snrs)), bayes_integrals(make(length + 1, snrs))[1])
+            for length in tested_lengths
+        ]
         for make in MODELS.values()
     ]
-    return TwoIntegrals(*np.moveaxis(np.asarray(found), 2, 0))
+    return TwoIntegrals(*np.moveaxis(np.asarray(integrals), 2, 0))
 
 
 def compare_half_strength() -> HalfStrength:
-    """At hints weak and strong: what one of two scores tells, and what both tell of a hint of half the strength."""
+    """Return least element-wise risks, and Bayes risks at half and full signal strength, for two tokens."""
     snrs = np.asarray([0.1, 1.0, 4.0, 10.0, 40.0])
     elementwise = np.asarray(best_elementwise_risk(Spiked(2, snrs)))
     return HalfStrength(elementwise, bayes_risk(Spiked(2, snrs / 2)), bayes_risk(Spiked(2, snrs)))
 
 
 def numbers(risks: Mapping[tuple[str, int], Risks], integrals: TwoIntegrals, half: HalfStrength) -> Numbers:
-    """Risks by model, length and ν; the Bayes risk is the same by either integral, and what half of two scores tell."""
+    """Return risks by model, length and ν; claim that both integrals agree, and what one score is worth."""
     return Numbers(_table(risks), (_integrals_claim(integrals), _half_claim(half)))
 
 
 def _table(risks: Mapping[tuple[str, int], Risks]) -> Table:
-    """Bayes, best element-wise and linear risk, by model, length and ν."""
+    """Return one row per model, length and ν."""
     frames = [
-        pd.DataFrame({"model": model, "length": length, "snr": these.snrs, **these.by_head})
-        for (model, length), these in risks.items()
+        pd.DataFrame({"model": model, "length": length, "snr": curves.snrs, **curves.by_head})
+        for (model, length), curves in risks.items()
     ]
     columns = {
-        "model": Column("How the hidden token stands out: spiked or max", "name"),
+        "model": Column("Model of the relevant token: spiked or max", "name"),
         "length": Column("Tokens in a prompt, L", "tokens"),
-        "snr": Column("Strength of the hint, ν"),
+        "snr": Column("Signal strength ν"),
         "softmax": Column("Excess risk of the best softmax head, the Bayes risk"),
         "sigmoid": Column("Excess risk of the best head with element-wise sigmoid weights"),
         "linear": Column("Excess risk of the best head with linear weights"),
@@ -107,12 +112,12 @@ def _table(risks: Mapping[tuple[str, int], Risks]) -> Table:
 
 
 def _integrals_claim(integrals: TwoIntegrals) -> Claim:
-    """`1 - E p_ε` against `1 - E Σp²`, in both models."""
+    """Claim that `1 - E p_ε` and `1 - E Σp²` agree in both models."""
     return Claim(
         id="softmax-advantage-two-integrals",
         statement=(
-            "What the posterior leaves to the wrong tokens, 1 - E p_ε, and its spread, 1 - E Σp², are the same number: "
-            "two integrals without a common term differ at most by rounding, from two tokens to a hundred million."
+            "The mean posterior probability of the tokens that are not relevant, 1 - E p_ε, equals 1 - E Σp², both "
+            "computed by separate integrals (largest difference, from two tokens to a hundred million)."
         ),
         source="[D26, Prop. 4.2]",
         box="d26-bayes",
@@ -121,19 +126,19 @@ def _integrals_claim(integrals: TwoIntegrals) -> Claim:
         tolerance=1e-9,
         relation="≤",
         alternative=Alternative(
-            "one of the two counts one token too many",
+            "one of the two integrals has one token more",
             float(np.max(np.abs(integrals.first - integrals.second_longer))),
         ),
     )
 
 
 def _half_claim(half: HalfStrength) -> Claim:
-    """Relative, since the risks fall by orders of magnitude."""
+    """Claim the relation by relative differences, since the risks fall by orders of magnitude."""
     return Claim(
         id="softmax-advantage-half-strength",
         statement=(
-            "With two tokens in the spiked model the best element-wise weights, which see one score, have the Bayes "
-            "risk of a hint of half the strength: the relative difference, worst of five strengths."
+            "With two tokens in the spiked model, the risk of the best element-wise weights, which depend on one score "
+            "only, is the Bayes risk at half the signal strength (largest relative difference at five strengths)."
         ),
         source="derived here",
         box="one-of-two-scores",
@@ -142,7 +147,7 @@ def _half_claim(half: HalfStrength) -> Claim:
         tolerance=1e-8,
         relation="≤",
         alternative=Alternative(
-            "they have that of a hint of the whole strength",
+            "the Bayes risk at the full signal strength",
             float(np.max(np.abs(half.elementwise / half.bayes - 1.0))),
         ),
     )
@@ -152,7 +157,7 @@ COLOURS = {"softmax": "C0", "linear": "C1", "sigmoid": "C2"}
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A row a model, a column a length, a curve a head."""
+    """Draw one row per model, one column per length and one curve per head."""
     lengths = sorted(table["length"].unique().tolist())
     figure, panels = plt.subplots(2, len(lengths), figsize=(9.5, 6.2), sharex=True, sharey="row", squeeze=False)
     for row, (model, title) in zip(panels, TITLES.items(), strict=True):
@@ -165,9 +170,9 @@ def draw(table: pd.DataFrame) -> Figure:
             few_decades(panel)
         row[0].set_ylabel("excess risk")
     for panel in panels[-1]:
-        panel.set_xlabel(r"strength of the hint, $\nu$")
+        panel.set_xlabel(r"signal strength $\nu$")
     last = curve.iloc[-1]
     for name, words in {"linear": "linear", "sigmoid": "sigmoid", "softmax": "softmax\n(Bayes)"}.items():
         label(panels[1, -1], last["snr"], last[name], words, COLOURS[name])
-    headline(figure, "Softmax is Bayes; its lead grows with the hint")
+    headline(figure, "Softmax attains the Bayes risk, and its lead grows with the signal")
     return figure

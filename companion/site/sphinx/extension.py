@@ -22,7 +22,7 @@ from sphinx.util.typing import ExtensionMetadata
 from companion.analysis.dependencies import MACHINE
 from companion.build.cache_keys import tree_digests
 from companion.io.atomic import dump_json
-from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG
+from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, TECHNICAL_TAG
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Project
 from companion.project.repository import site_address
 from companion.site import notebook_content
@@ -39,6 +39,8 @@ from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
 from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons, write_sitemap
 from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
+from companion.site.sphinx.old_addresses import lead_to_new_pages, warn_of_wrong_entries, write_pages
+from companion.site.sphinx.outdated_pages import note_contents, pages_with_other_content
 from companion.site.sphinx.page_scripts import copy_scripts, forget_embedded, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
@@ -82,6 +84,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("config-inited", _exclude_unlisted_pages, priority=950)  # after the table of contents is read
     app.connect("builder-inited", copy_scripts)
     app.connect("env-get-outdated", pages_out_of_date)
+    app.connect("env-get-outdated", pages_with_other_content)
+    app.connect("env-updated", note_contents)
     app.connect("env-purge-doc", forget_page)
     app.connect("env-purge-doc", forget_cards)
     app.connect("env-purge-doc", forget_embedded)
@@ -93,11 +97,13 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", number_boxes)
     app.connect("doctree-read", make_anchors_unique)
     app.connect("env-check-consistency", warn_of_faults)
+    app.connect("env-check-consistency", warn_of_wrong_entries)
     app.connect("env-check-consistency", warn_of_undocumented_modules)
     app.connect("missing-reference", find_work)
     app.connect("missing-reference", find_figure)
     app.connect("html-page-context", _mend_page)
     app.connect("html-page-context", add_metadata)
+    app.connect("html-page-context", lead_to_new_pages)
     app.connect("html-page-context", load_scripts)
     app.connect("build-finished", _complete_site, priority=900)  # after the theme has written its files
     return {"parallel_read_safe": False, "parallel_write_safe": True}
@@ -199,7 +205,10 @@ def _folded(cell: Cell) -> Cell:
 
 
 def show_figures(notebook: Content) -> Content:
-    """Return the notebook with each published output replaced by a `{companion-figure}` directive."""
+    """Return the notebook with each published output replaced by a `{companion-figure}` directive.
+
+    The figures of a cell with the tag `technical` are folded.
+    """
     cells: list[Cell] = []
     for cell in notebook["cells"]:
         outputs = cell.get("outputs", [])
@@ -209,7 +218,8 @@ def show_figures(notebook: Content) -> Content:
             continue
         cells.append({**cell, "outputs": [output for output in outputs if figure_shown(output) is None]})
         for index, figure in enumerate(figures):
-            directive = f"```{{companion-figure}} {figure}\n```"
+            option = ":technical:\n" if TECHNICAL_TAG in notebook_content.tags(cell) else ""
+            directive = f"```{{companion-figure}} {figure}\n{option}```"
             cells.append({"cell_type": "markdown", "id": f"{cell['id']}-{index}", "metadata": {}, "source": directive})
     return {**notebook, "cells": cells}
 
@@ -222,6 +232,7 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
     (out / ".nojekyll").touch()
     (out / "404.html").write_text(_not_found(project), encoding="utf-8")
     copy_files(project, app.config.companion_profile, out)
+    write_pages(app, out)
     draw_thumbnails(app, out)
     origin = Path(str(importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline")))
     for part in MATHJAX:

@@ -5,10 +5,11 @@
 
 import ast
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
@@ -33,16 +34,20 @@ from companion.site.sphinx.inline_text import (
     without_html,
 )
 from companion.site.sphinx.ledger import LEDGER
-from companion.site.sphinx.nodes import picture, size_of
+from companion.site.sphinx.nodes import details, picture, size_of, summary
 from companion.site.sphinx.page_scripts import embedded_figure, table_script
 
 ROWS_SHOWN = 5
 
 
 class FigureDirective(SphinxDirective):
-    """`{companion-figure} notebook/figure`: picture, caption, claims, code, data, parameters and provenance."""
+    """`{companion-figure} notebook/figure`: picture, caption, claims, code, data, parameters and provenance.
+
+    With `:technical:` all this is folded below the headline, the first paragraph of the caption.
+    """
 
     required_arguments = 1
+    option_spec: ClassVar = {"technical": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes. A damaged or incomplete figure is an error, which fails a strict build."""
@@ -62,7 +67,20 @@ class FigureDirective(SphinxDirective):
                 raise self.error(f"Claim {claim.id!r} of figure {self.arguments[0]!r} needs a source.")
         table = table_script(project, self.env.docname, folder, figure)
         live = embedded_figure(self, shown)
-        return [self._picture(folder, figure, record), *table, *live, *self._details(project, folder, figure, record)]
+        content = [self._picture(folder, figure, record), *table, *live]
+        content += self._details(project, folder, figure, record)
+        return [self._folded(record, content)] if "technical" in self.options else content
+
+    def _folded(self, record: FigureRecord, content: list[nodes.Node]) -> nodes.Node:
+        text, messages = self._headline(record)
+        fold = details(classes=["companion-technical"])
+        fold += summary("", "", nodes.Text("Technical figure: "), *text)
+        fold += [*messages, *content]
+        return fold
+
+    def _headline(self, record: FigureRecord) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the first paragraph of the caption, with its formulas."""
+        return self.parse_inline(" ".join(without_html(record.caption).split("\n\n")[0].split()))
 
     def _picture(self, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
         shown = nodes.figure(classes=["companion-figure"])
@@ -71,8 +89,8 @@ class FigureDirective(SphinxDirective):
             for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
         }
         shown += picture(alt=" ".join(record.alt.split()), size=size_of(folder / f"{figure}.svg"), **files)
-        first, *rest = without_html(record.caption).split("\n\n")
-        text, messages = self.parse_inline(" ".join(first.split()))
+        rest = without_html(record.caption).split("\n\n")[1:]
+        text, messages = self._headline(record)
         shown += nodes.caption("", "", *text)
         shown += messages
         if rest:

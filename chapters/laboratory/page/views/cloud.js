@@ -1,19 +1,19 @@
-// A prompt and its law, asked the same query.
+// A prompt and its distribution at the same query.
 laboratory.view({
   name: "cloud",
   figure: "live_cloud",
   about: "Tokens in the plane, with a query to move",
-  says: "A query pulls the answer towards the tokens that it points to",
+  says: "A query moves the output towards the tokens in its direction",
   settings: {
     size: { label: "size of the query", low: 0, high: 3, step: 0.05, start: 2, say: (size) => size.toFixed(2) },
-    angle: { label: "its direction", low: -180, high: 180, step: 5, start: 0, say: (angle) => `${angle}°` },
+    angle: { label: "direction of the query", low: -180, high: 180, step: 5, start: 0, say: (angle) => `${angle}°` },
     tokens: { label: "prompt length, L", stops: [1, 3, 10, 30, 100, 300], start: 100, say: String },
-    law: { label: "law of the tokens", stops: [0, 1], start: 1, say: (law) => ["Gaussian", "mixture"][law] },
+    law: { label: "token distribution", stops: [0, 1], start: 1, say: (law) => ["Gaussian", "mixture"][law] },
   },
   readings: {
-    prompt: "answer of the prompt",
-    law: "answer of the law",
-    distance: "their distance",
+    prompt: "output of the prompt",
+    law: "output of the distribution",
+    distance: "distance between the two",
     largest: "largest weight",
     effective: "tokens that share the weight, 1 / Σp²",
   },
@@ -34,7 +34,7 @@ laboratory.view({
       return { shares, answer: [0, 1].map((place) => d3.sum(tokens, (token, index) => shares[index] * token[place])) };
     };
     const cloud = stage.panel({
-      about: "Tokens and answers",
+      about: "Tokens and outputs",
       height: 380,
       x: { label: "first coordinate", scale: d3.scaleLinear([-3.2, 3.2], [0, 1]), ticks: [-3, -2, -1, 0, 1, 2, 3] },
       y: { label: "second coordinate", scale: d3.scaleLinear([-3.3, 3.3], [0, 1]), ticks: [-3, -2, -1, 0, 1, 2, 3] },
@@ -47,15 +47,15 @@ laboratory.view({
     const star = mark(d3.symbolStar, 190, "lab-mark-law");
     const cross = mark(d3.symbolTimes, 90, "lab-mark-prompt");
     const growth = stage.panel({
-      about: "Answers as the query grows",
+      about: "Outputs as the query grows",
       height: 380,
       x: { label: "size of the query", scale: d3.scaleLinear([0, 3], [0, 1]), ticks: [0, 1, 2, 3] },
-      y: { label: "answer less mean, along the query", scale: d3.scaleLinear([-1, 5], [0, 1]), ticks: [-1, 0, 1, 2, 3, 4, 5] },
+      y: { label: "output minus mean, along the query", scale: d3.scaleLinear([-1, 5], [0, 1]), ticks: [-1, 0, 1, 2, 3, 4, 5] },
     });
     const line = growth.curve("lab-line");
     const byLaw = growth.curve("lab-c0");
     const byPrompt = growth.curve("lab-c1");
-    const lawName = growth.words("law", 2.97, 0, "lab-before lab-c0");
+    const lawName = growth.words("distribution", 2.97, 0, "lab-before lab-c0");
     const promptName = growth.words("prompt", 2.97, 0, "lab-before lab-c1");
     const degrees = Math.PI / 180;
     const query = stage.handle(cloud, {

@@ -1,15 +1,15 @@
-// One token to be found, by heads of four kinds.
+// Single-location regression with heads of four kinds.
 laboratory.view({
   name: "needle",
   figure: "live_needle",
-  about: "Risks of four heads, with a hint and a prompt length to move",
-  says: "Softmax needs a hint of the size of a logarithm, a linear head one of the size of the prompt",
+  about: "Risks of four heads, with a signal strength and a prompt length to move",
+  says: "Softmax needs a signal strength of about 2 ln L, a linear head one of about L",
   settings: {
-    nu: { label: "strength of the hint, ν", low: 0, high: 80, step: 0.25, start: 40, say: (nu) => nu.toFixed(2) },
+    nu: { label: "signal strength, ν", low: 0, high: 80, step: 0.25, start: 40, say: (nu) => nu.toFixed(2) },
     decades: { label: "prompt length, L", low: 0.3, high: 12, step: 0.05, start: 6, say: (decades) => laboratory.say(laboratory.tokens(decades)) },
   },
   readings: {
-    softmax: "softmax, which is Bayes",
+    softmax: "softmax (Bayes risk)",
     linear: "linear attention",
     element_wise: "best element-wise weights",
     largest_score: "largest score alone",
@@ -22,7 +22,7 @@ laboratory.view({
     const top = (length) => Math.sqrt(2 * Math.log(length - 1));
     const risks = { label: "excess risk", scale: d3.scaleLinear([0, 1.04], [0, 1]), ticks: [0, 0.25, 0.5, 0.75, 1] };
     const panels = {
-      nu: stage.panel({ about: "Risks against the hint", y: risks, x: { label: "strength of the hint, ν", scale: d3.scaleLinear([0, 80], [0, 1]) } }),
+      nu: stage.panel({ about: "Risks against the signal strength", y: risks, x: { label: "signal strength, ν", scale: d3.scaleLinear([0, 80], [0, 1]) } }),
       decades: stage.panel({
         about: "Risks against the length",
         y: { ...risks, scale: risks.scale.copy() },

@@ -3,17 +3,17 @@ laboratory.view({
   name: "plane",
   figure: "live_plane",
   about: "The plane of query size and prompt length, with a point to move",
-  says: "Towards the dashed line a prompt loses linear attention's answer, short prompts first",
+  says: "Towards the dashed line the output falls below linear attention, first on short prompts",
   settings: {
     tau: { label: "size of the query, τ", low: 0, high: 15, step: 0.05, start: 4, say: (tau) => tau.toFixed(2) },
     decades: { label: "prompt length, L", low: 0, high: 40, step: 0.1, start: 6, say: (decades) => laboratory.say(laboratory.tokens(decades)) },
   },
   readings: {
-    participation: "participation P",
-    shrinkage: "mean shrinkage 1 − P",
-    error: "error of the answer Q",
-    slope: "local exponent of Q",
-    freezing: "freezing line √(2 ln L)",
+    participation: "participation, P",
+    shrinkage: "mean output / linear attention, 1 − P",
+    error: "error of the output, Q",
+    slope: "local exponent of the error",
+    freezing: "dashed line, √(2 ln L)",
   },
   build(stage) {
     const { range } = d3;
@@ -32,15 +32,15 @@ laboratory.view({
     const values = heights.flatMap((height) => range(wide).map((column) => left(15 * column / (wide - 1), height)));
     laboratory.levels(plane, wide, high, [0.05, 0.25, 0.5, 0.75, 0.95])(values);
     plane.curve("lab-line")(range(0, 40.01, 0.25).map((one) => [Math.sqrt(2 * Math.LN10 * one), one]));
-    plane.words("many tokens answer:", 0.8, 35);
+    plane.words("many tokens contribute:", 0.8, 35);
     plane.words("linear attention", 0.8, 32.6);
-    plane.words("one token answers:", 8.6, 6.4);
-    plane.words("frozen", 8.6, 4);
+    plane.words("few tokens dominate:", 8, 6.4);
+    plane.words("frozen", 8, 4);
 
     const cut = stage.panel({
-      about: "The mean answer at this length",
+      about: "The mean output at this length",
       x: { ...size, scale: d3.scaleLinear([0, 15], [0, 1]) },
-      y: { label: "mean answer, τ (1 − P)", scale: d3.scaleLinear([0, 15], [0, 1]), ticks: [0, 5, 10, 15] },
+      y: { label: "mean output, τ (1 − P)", scale: d3.scaleLinear([0, 15], [0, 1]), ticks: [0, 5, 10, 15] },
     });
     cut.curve("lab-dotted")([[0, 0], [15, 15]]);
     const mark = cut.curve("lab-line");

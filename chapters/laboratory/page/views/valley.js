@@ -1,35 +1,35 @@
-// One softmax head of two numbers on in-context regression, among its neighbours.
+// Softmax heads with two parameters on in-context regression.
 laboratory.view({
   name: "valley",
   figure: "live_valley",
   about: "The plane of heads, with one to move",
-  says: "The valley of good heads has a best place, and even that costs more than linear attention",
+  says: "Even the best head of the valley has a higher risk than linear attention",
   settings: {
     u: { label: "size of the head, u", low: 0.05, high: 1, step: 0.005, start: 0.6, say: (u) => u.toFixed(3) },
     bu: { label: "gain times size, bu", low: 0, high: 2, step: 0.005, start: 0.9, say: (bu) => bu.toFixed(3) },
     decades: { label: "prompt length, L", low: 0.7, high: 6, step: 0.05, start: 4, say: (decades) => laboratory.say(laboratory.tokens(decades)) },
     d: { label: "dimension, d", stops: [1, 2, 5, 10], start: 5, say: String },
-    noise: { label: "noise of labels, s²", stops: [0, 0.1, 1], start: 0, say: String },
+    noise: { label: "noise variance, s²", stops: [0, 0.1, 1], start: 0, say: String },
   },
   readings: {
     excess: "excess risk of this head",
-    linear: "of the best linear head",
-    ratio: "their ratio",
-    best: "least ratio along the floor",
+    linear: "excess risk of the best linear head",
+    ratio: "ratio of the two",
+    best: "smallest ratio in the valley",
     gain: "gain b",
     noise: "risk of the noise, ½s²",
   },
   build(stage) {
     const { range } = d3;
     const read = laboratory.grid("live_valley", ["dimension", "log_length", "tilt", "noise"], ["log_shrink", "log_spread", "log_linear"]);
-    // risk less ½s² is a polynomial in bu, whose parts are in the table: of a share of the answer, per part
+    // the excess risk is a polynomial in bu with coefficients from the table
     const excess = (d, bu, [shrink, spread]) => (d * (1 - bu) ** 2 + bu * (1 - bu) * shrink + bu ** 2 * spread) / 2;
     const lowest = (d, [shrink, spread]) => (2 * d - shrink) / (2 * (d - shrink + spread));
     const x = { label: "size of the head, u", ticks: [0.2, 0.4, 0.6, 0.8, 1] };
     const plane = stage.panel({
       about: "The plane of heads",
       x: { ...x, scale: d3.scaleLinear([0.05, 1], [0, 1]) },
-      y: { label: "answer of an infinite prompt, bu", scale: d3.scaleLinear([0, 2], [0, 1]), ticks: [0, 0.5, 1, 1.5, 2] },
+      y: { label: "slope on an infinite prompt, bu", scale: d3.scaleLinear([0, 2], [0, 1]), ticks: [0, 0.5, 1, 1.5, 2] },
     });
     const shares = range(81).map((row) => row / 40);
     const tilts = range(77).map((column) => 0.05 + 0.0125 * column);
@@ -39,7 +39,7 @@ laboratory.view({
     const floor = stage.panel({
       about: "The floor of the valley",
       x: { ...x, scale: d3.scaleLinear([0.05, 1], [0, 1]) },
-      y: { label: "excess risk, in that of linear", scale: d3.scaleLog([0.5, 1000], [0, 1]), ticks: [1, 10, 100, 1000] },
+      y: { label: "excess risk, linear attention = 1", scale: d3.scaleLog([0.5, 1000], [0, 1]), ticks: [1, 10, 100, 1000] },
     });
     const along = floor.curve("lab-c0");
     floor.curve("lab-dotted lab-c1")([[0.05, 1], [1, 1]]);

@@ -72,8 +72,9 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   const show = async (link) => {
     const target = await find(link);
-    if (!target || link !== wanted) return;
-    close();
+    if (link !== wanted) return;
+    close(); // the preview of another link, also if this link has none
+    if (!target) return;
     if (!card) {
       card = document.createElement("div");
       card.id = card.className = "companion-preview";

@@ -1,0 +1,1 @@
+"""Rates at which the output and the gradients of a finite prompt converge: bounds, simulation and exact errors."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter concentration: one module per figure."""

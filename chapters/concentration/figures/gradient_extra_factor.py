@@ -1,0 +1,145 @@
+r"""On average over queries $\nabla_U$ has a larger error than $\nabla_V$, and their ratio grows with the prompt length.
+
+Both panels show the ratio of the two mean squared errors, with two standard errors. Left: on average over queries from
+$\nu$, against the length, by token scale; the dash-dotted line is proportional to $\ln L$. Right: for one query of size
+$\tau$ and tokens of scale 1, at the lengths of the left panel. The dashed curve is the limit of long prompts; longer
+prompts follow it up to larger queries. At each length the ratio has a maximum, which is higher for longer prompts;
+beyond it the ratio falls towards $1/u^2$, with $U=uI$. At the smallest query it is below 1.
+
+Alt: Two panels. Left, ratios rise with the logarithm of the length, for large scales in proportion to it. Right, on
+a logarithmic axis, ratios rise with the query along a dashed curve and leave it one after the other, short prompts
+first, each with a flat maximum at its own height and a slow fall beyond it.
+"""
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from chapters.concentration.experiment import DIMENSION
+from chapters.concentration.gradient_errors import BILINEAR, PairedErrors
+from chapters.concentration.gradient_theory import long_prompt_limit, long_prompt_ratio
+from chapters.concentration.parameters import MODERATE
+from chapters.concentration.style import WIDE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_with, markers, sequence
+from lib.statistics import comparison_quantile
+
+
+def numbers(measured: Mapping[float, PairedErrors], by_query: Mapping[float, PairedErrors], gain: float) -> Numbers:
+    """Return ratios of the two errors, and the claims on long prompts and on the growth with the length."""
+    return Numbers(_table(measured, by_query, gain), (_query_claim(by_query, gain), _growth_claim(measured)))
+
+
+def _table(measured: Mapping[float, PairedErrors], by_query: Mapping[float, PairedErrors], gain: float) -> Table:
+    """Return the table of ratios, by σ and length and by query size and length."""
+    frames = []
+    for panel, family in {"scale": measured, "query": by_query}.items():
+        for number, errors in family.items():
+            logs, cov = errors.log_ratio
+            base = {"panel": panel, "series": "prompts", "number": number, "length": np.asarray(errors.lengths, float)}
+            ratio = {"ratio": np.exp(logs), "std_error": np.exp(logs) * np.sqrt(np.diagonal(cov))}
+            frames.append(pd.DataFrame({**base, **ratio}))
+    taus = np.linspace(min(by_query), max(by_query), 60)
+    limit = {"number": taus, "ratio": long_prompt_ratio(taus, gain)}
+    frames.append(pd.DataFrame({"panel": "query", "series": "limit", **limit}))
+    columns = {
+        "panel": Column("`scale`: queries N(0, I), tokens of scale σ; `query`: one query, tokens of scale 1", "name"),
+        "series": Column("`prompts`: simulated; `limit`: prompts of infinite length", "name"),
+        "number": Column("σ in the first panel, τ in the second"),
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "ratio": Column("Mean squared error of ∇_U divided by that of ∇_V", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated ratio", moves_with="ratio"),
+    }
+    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+
+
+def _query_claim(by_query: Mapping[float, PairedErrors], gain: float) -> Claim:
+    """Claim that L times the error of ∇_U has its limit at the longest length, for small queries."""
+    curves = {tau: errors.curve(BILINEAR) for tau, errors in by_query.items() if tau <= MODERATE}
+
+    def worst(limit):
+        return max(float(curve.deviations(limit(tau) / curve.lengths)[-1]) for tau, curve in curves.items())
+
+    return Claim(
+        id="gradient-concentration-query",
+        statement=(
+            f"At {len(curves)} queries of size τ ≤ {MODERATE}, L times the mean squared error of ∇_U agrees with the "
+            "limit of long prompts, ‖z‖² e^{τ²} ((τ² + d)² + 2τ² + d) (measured: the largest deviation at the longest "
+            "length in standard errors)."
+        ),
+        source="derived here",
+        box="gradient-fluctuation",
+        measured=worst(lambda tau: long_prompt_limit(np.asarray(tau), gain)),
+        expected=0.0,
+        tolerance=comparison_quantile(len(curves)),
+        comparisons=len(curves),
+        reason=f"99.9 % quantile of the largest of {len(curves)} standard normal deviations",
+        relation="≤",
+        alternative=Alternative(
+            "all tokens have the same weight, so that the limit is ‖z‖² (d² + d)",
+            worst(lambda tau: (tau / gain) ** 2 * (DIMENSION**2 + DIMENSION)),
+        ),
+    )
+
+
+def _growth_claim(measured: Mapping[float, PairedErrors]) -> Claim:
+    """Claim that the ratio grows with the length at the largest σ, beyond chance."""
+    sigma = max(measured)
+    logs, cov = measured[sigma].log_ratio
+    growth = np.exp(logs[-1] - logs[0])
+    std_error = growth * np.sqrt(cov[0, 0] + cov[-1, -1] - 2 * cov[0, -1])
+    lengths = measured[sigma].lengths
+    return Claim(
+        id="gradient-concentration-extra",
+        statement=(
+            f"At σ = {sigma:g} the ratio of the errors of ∇_U and ∇_V grows from L = {lengths[0]} to L = {lengths[-1]} "
+            "(measured: the factor of this growth)."
+        ),
+        source="[BB26, Prop. 3.4]",
+        box="bb26-prop-3-4",
+        measured=growth,
+        expected=1 + comparison_quantile(1) * std_error,
+        tolerance=0.0,
+        reason="the 99.9 % quantile of the growth that chance gives to a constant ratio",
+        relation="≥",
+        std_error=std_error,
+        alternative=Alternative("both errors decrease in proportion to each other", 1.0),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw ratios against the length by scale, and against the query size by length."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=WIDE)
+    scale, query = (table[table["panel"] == panel] for panel in ("scale", "query"))
+    sigmas, lengths = sorted(scale["number"].unique()), sorted(scale["length"].unique())
+    for sigma, colour, marker in zip(sigmas, sequence(len(sigmas)), markers(len(sigmas)), strict=True):
+        rows = scale[scale["number"] == sigma]
+        look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1, "label": rf"$\sigma={sigma:g}$"}
+        error_bars(left, rows["length"], rows["ratio"], rows["std_error"], **look)
+    top = scale[scale["number"] == sigmas[-1]].iloc[-1]
+    left.axline((1, 0), (top["length"], 1.25 * top["ratio"]), color=ink(), linestyle="-.", linewidth=1.2)
+    left.set(xscale="log", xlim=(lengths[0] / 2, 2 * lengths[-1]), ylim=(0, 1.4 * scale["ratio"].max()))
+    left.set(xlabel="prompt length $L$", ylabel=r"error of $\nabla_U$ / error of $\nabla_V$")
+    left.set_title("average over queries, by token scale")
+    legend_with(left, {r"$\propto\ln L$": legend_line("-.", 1.2)}, loc="upper left")
+    for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
+        rows = query[query["length"] == length]
+        look = {"color": colour, "marker": marker, "linestyle": "-", "linewidth": 1}
+        error_bars(right, rows["number"], rows["ratio"], rows["std_error"], **look)
+        label(right, rows["number"].iloc[-1], rows["ratio"].iloc[-1], f"$L={length:g}$", colour, xytext=(10, 0))
+    limit, ratio = query[query["series"] == "limit"], query[query["series"] == "prompts"]["ratio"]
+    right.plot(limit["number"], limit["ratio"], color=ink(), linestyle="--", linewidth=1.6, label=r"$L=\infty$")
+    right.set(yscale="log", ylim=(ratio.min() / 1.5, 2 * ratio.max()), xlabel=r"size of the query, $\tau$")
+    right.set_title(r"one query, tokens of scale 1")
+    right.legend(loc="lower right")
+    for panel in (left, right):
+        panel.xaxis.set_minor_locator(NullLocator())
+    headline(
+        figure,
+        r"On average $\nabla_\mathbf{U}$ has more error than $\nabla_\mathbf{V}$, more so on longer prompts",
+    )
+    return figure

@@ -1,0 +1,122 @@
+r"""Every dimension reaches the same slope of the error; higher dimensions reach it at longer prompts.
+
+The vertical axis is the mean square of $T[\hat\mu_L]-T[\mu]$ divided by the mean square of $T[\mu]$, for isotropic
+Gaussian tokens and queries in $d$ dimensions; at 1 (dotted) the output is no better than 0. Points are prompts of
+simulated scores, averaged exactly over everything else, with two standard errors; solid curves are exact. The
+dash-dotted line has slope $-1$. All curves have the same $H$. But $\tau^2=H^2\|z\|^2$ is of the order of $H^2d$, and
+the length at which the decay starts grows exponentially with it.
+
+Alt: Log-log plot of relative error against prompt length from two to ten to the twelve, one solid curve for each
+dimension, with points on the curves for short prompts. The curves fall in parallel at the end; curves of higher
+dimensions are further to the right.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import PRNGKeyArray
+from matplotlib.figure import Figure
+
+from chapters.concentration.error_curves import as_columns
+from chapters.concentration.exact_error import ExactError, dense_lengths
+from chapters.concentration.style import SIZE, coloured, length_axes
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
+from lib.concentration import ErrorCurve, RadialTable, error_curve, sample_isotropic
+from lib.statistics import comparison_quantile
+
+
+def simulate_errors(
+    table: RadialTable,
+    norm: float,
+    dimensions: Sequence[int],
+    lengths: Sequence[int],
+    prompts: int,
+    *,
+    key: PRNGKeyArray,
+) -> dict[int, ErrorCurve]:
+    """Return errors over σ² at H = `norm`, with the same scores in every dimension and exact means over the rest."""
+    samples = np.asarray(sample_isotropic(table, norm, dimensions, lengths, prompts=prompts, key=key))
+    return {d: error_curve(lengths, samples[:, index]) for index, d in enumerate(dimensions)}
+
+
+def numbers(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Numbers:
+    """Return exact and simulated relative errors, and the claim that they agree."""
+    return Numbers(_table(curves, exact_error, norm), (_dimension_claim(curves, exact_error, norm),))
+
+
+def _table(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Table:
+    """Return the table of errors by dimension and length, relative to the mean square of the limit."""
+    dense = dense_lengths()
+    frames = []
+    for d, curve in curves.items():
+        size = norm**2 * d
+        frames += [
+            pd.DataFrame(
+                {"dimension": d, "kind": "exact", "length": dense, "error": exact_error(norm, d, dense) / size}
+            ),
+            pd.DataFrame({"dimension": d, "kind": "prompts", **as_columns(curve, size)}),
+        ]
+    columns = {
+        "dimension": Column("Dimension d of tokens and queries"),
+        "kind": Column("`exact`: by quadrature; `prompts`: simulated scores, exact means over everything else", "name"),
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "error": Column("Mean squared error, divided by the mean square H²dσ² of the limit", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean, in the same unit", moves_with="error"),
+    }
+    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+
+
+def _dimension_claim(curves: Mapping[int, ErrorCurve], exact_error: ExactError, norm: float) -> Claim:
+    """Claim that simulated and exact errors agree."""
+
+    def worst(expected):
+        return max(curve.deviations(expected(d, curve.lengths)).max() for d, curve in curves.items())
+
+    comparisons = sum(curve.lengths.size for curve in curves.values())
+    return Claim(
+        id="output-concentration-dimension",
+        statement=(
+            f"At {comparisons} pairs of a dimension and a prompt length, the error of simulated scores, averaged "
+            "exactly over the rest of the tokens and the length of the query, agrees with the quadrature (measured: "
+            "the largest deviation in standard errors)."
+        ),
+        source="derived here",
+        box="isotropic-error",
+        measured=worst(lambda d, lengths: exact_error(norm, d, lengths)),
+        expected=0.0,
+        tolerance=comparison_quantile(comparisons),
+        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
+        comparisons=comparisons,
+        relation="≤",
+        alternative=Alternative(
+            "the error in dimension d is d times the error in dimension one",
+            worst(lambda d, lengths: d * exact_error(norm, 1, lengths)),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw exact curves and simulated points, in one colour per dimension."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    dimensions = sorted(table["dimension"].unique())
+    for dimension, colour, marker in coloured(dimensions):
+        rows = table[table["dimension"] == dimension]
+        exact, prompts = (rows[rows["kind"] == kind] for kind in ("exact", "prompts"))
+        axes.plot(exact["length"], exact["error"], color=colour, linewidth=2)
+        error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
+        label(axes, exact["length"].iloc[-1], exact["error"].iloc[-1], f"$d={dimension}$", colour)
+    axes.axhline(1, color=ink(), linestyle=":", linewidth=1.5)
+    exact = table[table["kind"] == "exact"]
+    length_axes(axes, exact, exact[exact["dimension"] == dimensions[0]])
+    label(axes, exact["length"].max(), 1, "no better than output 0", ink(), ha="right", xytext=(-4, 8))
+    axes.set_ylabel("mean squared error, relative")
+    legend_with(
+        axes,
+        {"exact": legend_line("-"), "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)},
+        loc="lower left",
+    )
+    headline(figure, "Every dimension reaches the slope −1; higher dimensions reach it at longer prompts")
+    return figure

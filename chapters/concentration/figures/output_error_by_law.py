@@ -1,0 +1,225 @@
+r"""Of four distributions with the same $\sigma$, only Gaussian tokens have an error that falls more slowly than $1/L$.
+
+The vertical axis is $L$ times the mean square of $T[\hat\mu_L]-T[\mu]$ over prompts and queries, for two coordinates
+and $U=uI$. Every distribution has the variance $\sigma^2$ in each coordinate and the sub-Gaussian constant $\sigma$, so
+the bound of Proposition 3.1 is the same for all. Points are simulated, with two standard errors; solid curves are
+exact, by quadrature. Dashed lines are the limit, the mean of $\operatorname{tr}(\mathrm{fluctuation})$ over queries,
+where it is finite. The curves of Rademacher (sign), uniform and mixture (clustered) tokens level off at it. The
+Gaussian curve has no finite limit and keeps growing.
+
+Alt: Log-log plot of prompt length times error against prompt length, four solid curves with points on them. Those of
+Rademacher, uniform and mixture tokens become flat, each on a dashed horizontal line. The Gaussian curve
+climbs along a straight line with no end in sight.
+"""
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.concentration.error_curves import as_columns
+from chapters.concentration.experiment import DIMENSION
+from chapters.concentration.four_distributions import FAR, HEAVIEST, MOMENTS, ExactTheory, drawn_lengths
+from chapters.concentration.style import SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import (
+    error_bars,
+    few_decades,
+    headline,
+    label,
+    legend_line,
+    legend_point,
+    legend_with,
+    markers,
+)
+from lib.concentration import ErrorCurve, fit_rate, one_over_length
+from lib.statistics import comparison_quantile
+
+ADJECTIVES = {"mixture": "clustered", "uniform": "uniform", "Rademacher": "Rademacher"}
+
+
+def numbers(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Numbers:
+    """Return simulated and exact errors by distribution, and claims on exponents, limits and constants."""
+    longest = next(iter(curves.values())).lengths[-1]
+    claims = (
+        _simulation_claim(curves, theory),
+        *(_exponent_claim(name, theory, float(longest)) for name in ADJECTIVES),
+        _fit_claim(curves, theory),
+        _limit_claim(theory),
+        _constant_claim(theory),
+    )
+    return Numbers(_table(curves, theory), claims)
+
+
+def _table(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Table:
+    """Return the table of simulated and exact errors by distribution, with limit / L where the limit is finite."""
+    frames, lengths = [], drawn_lengths()
+    for name, curve in curves.items():
+        exact = {"length": lengths, "error": theory.at(name, lengths)}
+        frames.append(pd.DataFrame({"law": name, "kind": "prompts", **as_columns(curve)}))
+        frames.append(pd.DataFrame({"law": name, "kind": "exact", **exact}))
+    for name, limit in theory.limits.weighted.items():
+        frames.append(pd.DataFrame({"law": name, "kind": "limit", "length": lengths, "error": limit / lengths}))
+    columns = {
+        "law": Column(f"Distribution of a token with {DIMENSION} independent coordinates of equal variance", "name"),
+        "kind": Column(
+            "`prompts`: simulated; `exact`: by quadrature; `limit`: the mean of tr(fluctuation)/L over queries", "name"
+        ),
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "error": Column("Mean squared error of the output in L²(ν)", std_error="std_error"),
+        "std_error": Column("Standard error of the simulated mean", moves_with="error"),
+    }
+    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+
+
+def _simulation_claim(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claim:
+    """Claim that simulated and exact errors agree."""
+
+    def worst(compared_with):
+        return max(
+            float(curve.deviations(theory.at(compared_with(name), curve.lengths)).max())
+            for name, curve in curves.items()
+        )
+
+    comparisons = sum(curve.lengths.size for curve in curves.values())
+    return Claim(
+        id="output-concentration-laws",
+        statement=(
+            f"At {comparisons} pairs of a distribution of tokens and a prompt length, the error of simulated prompts "
+            "agrees with the quadrature (measured: the largest deviation in standard errors)."
+        ),
+        source="derived here",
+        box="error-by-law",
+        measured=worst(lambda name: name),
+        expected=0.0,
+        tolerance=comparison_quantile(comparisons),
+        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
+        comparisons=comparisons,
+        relation="≤",
+        alternative=Alternative(
+            "the error depends on the distribution only through σ, as the bound does, and equals that of Gaussian "
+            "tokens",
+            worst(lambda name: HEAVIEST),
+        ),
+    )
+
+
+def _exponent_claim(name: str, theory: ExactTheory, longest: float) -> Claim:
+    """Claim that the exponent at very large lengths is 1; the exponent of Gaussian tokens is the alternative."""
+    correction = abs(longest * theory.at(name, np.asarray([longest]))[0] / theory.limits.weighted[name] - 1)
+    # The correction at the longest simulated prompt decreases at least like L^{-1/2} from there on.
+    remainder = correction * (longest / FAR[0]) ** 0.5 + 2 * theory.exact[name].accuracy
+    return Claim(
+        id=f"output-concentration-{name.lower()}",
+        statement=(
+            f"The error of {ADJECTIVES[name]} tokens falls like 1/L (measured: the exponent of the exact error between "
+            f"L = 10^{np.log10(FAR[0]):.0f} and 10^{np.log10(FAR[1]):.0f})."
+        ),
+        source="derived here",
+        box="mean-fluctuation",
+        measured=theory.exponent(name),
+        expected=1.0,
+        tolerance=remainder / np.log(FAR[1] / FAR[0]),
+        reason="the correction at the longest simulated length, decreasing like L^{-1/2}, and the quadrature error",
+        alternative=Alternative("it falls like the error of Gaussian tokens of the same σ", theory.exponent(HEAVIEST)),
+    )
+
+
+def _fit_claim(curves: Mapping[str, ErrorCurve], theory: ExactTheory) -> Claim:
+    """Claim that a fit to exact errors at the simulated lengths gives a wrong exponent."""
+    lengths = next(iter(curves.values())).lengths
+
+    def fit_error(name):
+        errors = theory.at(name, lengths)
+        return abs(fit_rate(ErrorCurve(lengths, errors, np.diag(errors**2)), one_over_length).exponent - 1)
+
+    return Claim(
+        id="output-concentration-fit",
+        statement=(
+            f"A power law with a correction of relative size 1/L, fitted to the exact errors from L = {lengths[0]} to "
+            f"{lengths[-1]}, has an exponent that differs from 1 by more than a thousandth, without any noise "
+            "(measured: the largest difference for three distributions)."
+        ),
+        source="derived here",
+        box="mean-fluctuation",
+        measured=max(fit_error(name) for name in ADJECTIVES),
+        expected=1e-3,
+        tolerance=0.0,
+        reason="a difference that the exponents at very large lengths exclude by far",
+        relation="≥",
+        alternative=Alternative(
+            "the exponent is computed at very large lengths instead",
+            max(abs(theory.exponent(name) - 1) for name in ADJECTIVES),
+        ),
+    )
+
+
+def _limit_claim(theory: ExactTheory) -> Claim:
+    """Claim that L times the exact error at a very large length equals its limit."""
+    length = FAR[0]
+
+    def worst(limits):
+        ratios = [length * theory.at(name, np.asarray([length]))[0] / limits[name] for name in ADJECTIVES]
+        return max(ratios, key=lambda ratio: abs(ratio - 1))
+
+    return Claim(
+        id="output-concentration-limit",
+        statement=(
+            "For tokens that are clustered, uniform or signs, L times the error tends to the mean of tr(fluctuation) "
+            f"over queries (measured: the ratio of the two at L = 10^{np.log10(length):.0f} that is furthest from 1)."
+        ),
+        source="derived here",
+        box="mean-fluctuation",
+        measured=worst(theory.limits.weighted),
+        expected=1.0,
+        tolerance=length**-0.5,
+        reason="corrections of relative size L^{-1/2}",
+        alternative=Alternative(
+            "all tokens have the same weight, without the factor e^{Λ(2ξ)-2Λ(ξ)}", worst(theory.limits.unweighted)
+        ),
+    )
+
+
+def _constant_claim(theory: ExactTheory) -> Claim:
+    """Claim that even moments are at most those of a normal coordinate, hence that the sub-Gaussian constant is σ."""
+    return Claim(
+        id="output-concentration-constant",
+        statement=(
+            "A coordinate of each of the four distributions has even moments that are at most those of a normal "
+            "coordinate of the same variance σ², and hence the sub-Gaussian constant σ (measured: the largest ratio of "
+            f"two such moments, up to order {2 * MOMENTS})."
+        ),
+        source="derived here",
+        box="four-constants",
+        measured=max(theory.moment_ratios.values()),
+        expected=1.0,
+        tolerance=1e-12,
+        reason="rounding: the second moments are equal",
+        alternative=Alternative(
+            "the constant of the mixture is the distance of its clusters from 0", theory.mixture_over_centres
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw L times the error in one colour per distribution, with its limit."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    names = list(dict.fromkeys(table["law"]))
+    for index, (name, marker) in enumerate(zip(names, markers(len(names)), strict=True)):
+        rows = table[table["law"] == name]
+        prompts, exact, limit = (rows[rows["kind"] == kind] for kind in ("prompts", "exact", "limit"))
+        times, colour = prompts["length"], f"C{index}"
+        axes.plot(exact["length"], exact["length"] * exact["error"], color=colour, linewidth=1.8)
+        axes.plot(limit["length"], limit["length"] * limit["error"], color=colour, linestyle="--", linewidth=1.2)
+        error_bars(axes, times, times * prompts["error"], times * prompts["std_error"], color=colour, marker=marker)
+        end = exact.iloc[-1]
+        above = {"uniform": 3, "mixture": -3}.get(name, 0)  # the two end next to each other
+        label(axes, end["length"], end["length"] * end["error"], name, colour, xytext=(6, above))
+    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="$L$ × mean squared error")
+    few_decades(axes)
+    lines = {"exact": legend_line("-"), "simulated": legend_point(), "limit": legend_line("--", 1.2)}
+    legend_with(axes, lines, loc="upper left")
+    headline(figure, "The same σ, two rates: only Gaussian tokens converge more slowly than 1/L")
+    return figure

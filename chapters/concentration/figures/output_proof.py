@@ -1,0 +1,192 @@
+r"""The output concentrates because prompts and queries with a large weight become rarer as the prompt grows.
+
+The panels show the three steps of the proof for Gaussian tokens. Top: the normalised partition function
+$W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, whose mean is 1 at every query size $\tau$, with the median,
+the central half and nine tenths of the prompts. It concentrates only for small $\tau$. If $\tau$ exceeds the size of
+the largest of $L$ normals (dotted), the largest term (dashed: its median) is most of $W$. Bottom left: fraction of
+prompts and queries with a weight above $M=L^\kappa$, exact (lines) and simulated (points, two standard errors); it
+falls like $L^{-c/\sigma^2}$. Bottom right, for the smallest $\sigma$: the error, the contribution of prompts with a
+weight above $M$, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution, as means over all prompts.
+
+Alt: Three panels. Above, a band around zero that bends downward and widens as the query grows. Below on the left,
+log-log: falling curves with points, the lowest falling fastest and the highest almost flat near one. On the right,
+log-log: an upper series stays nearly flat while two lower ones fall together, the lower ever further below.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from chapters.concentration.exact_error import LONGEST, SHORTEST
+from chapters.concentration.experiment import DIMENSION
+from chapters.concentration.partition_functions import Partitions
+from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
+from chapters.concentration.style import coloured
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import error_bars, few_decades, headline, ink, legend_line, markers
+from lib.statistics import comparison_quantile, standard_error, worst_deviation
+
+# Quantiles of ln W over prompts.
+QUANTILES = {"lowest": 0.05, "low": 0.25, "median": 0.5, "high": 0.75, "highest": 0.95}
+
+
+def numbers(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Numbers:
+    """Return partition functions, fractions above M and parts of the error, and the claims on fractions and ceiling."""
+    table = _table(partitions, proofs, gain, truncation)
+    return Numbers(table, (_fraction_claim(proofs, gain, truncation), _ceiling_claim(proofs)))
+
+
+def _table(partitions: Partitions, proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Table:
+    """Return the table of three panels: partition functions, fractions above M, and parts of the error."""
+    dense = np.geomspace(SHORTEST, LONGEST, 37)
+    frames = _partition_frames(partitions)
+    for sigma, proof in proofs.items():
+        exact = {"x": dense, "value": fraction_above(gain * sigma, DIMENSION, truncation, dense)}
+        frames.append(pd.DataFrame({"panel": "share", "series": "exact", "sigma": sigma, **exact}))
+        frames.append(_simulated("share", "prompts", sigma, proof.lengths, proof.samples.above))
+    smallest = min(proofs)
+    samples = proofs[smallest].samples
+    split = {"error": samples.gap, "above": samples.gap_above, "ceiling": samples.ceiling_above}
+    frames += [_simulated("split", name, smallest, proofs[smallest].lengths, part) for name, part in split.items()]
+    columns = {
+        "panel": Column("`partition`, `share` or `split`", "name"),
+        "series": Column(
+            "Quantiles 5, 25, 50, 75, 95 % of ln W over prompts, and the median of its largest term; fraction of "
+            "prompts and queries with a weight above M, exact or simulated; error, its part with a weight above M, and "
+            "the mean of (max‖Vz_i‖ plus the length of the limit)² over that part",
+            "name",
+        ),
+        "sigma": Column("Token scale σ"),
+        "tokens": Column("Tokens in each prompt of the first panel, L", "tokens"),
+        "x": Column("Query size τ in the first panel, tokens L in the others"),
+        "value": Column("ln W, a fraction, or a mean squared error", std_error="std_error", absolute=1e-9),
+        "std_error": Column("Standard error of the simulated value: of a quantile, or of a mean", moves_with="value"),
+    }
+    return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
+
+
+def _partition_frames(partitions: Partitions) -> list[pd.DataFrame]:
+    """Return quantiles of ln W against τ, and the median of its largest term where it is most of W."""
+    base, frames = {"panel": "partition", "tokens": partitions.length}, []
+    for name, level in QUANTILES.items():
+        value, std_error = partitions.quantile(level)
+        frames.append(
+            pd.DataFrame({**base, "series": name, "x": partitions.taus, "value": value, "std_error": std_error})
+        )
+    taus, logs = partitions.largest_term_alone
+    return [*frames, pd.DataFrame({**base, "series": "alone", "x": taus, "value": logs})]
+
+
+def _simulated(
+    panel: str, series: str, sigma: float, lengths: Sequence[int], samples: Float[np.ndarray, "prompts k"]
+) -> pd.DataFrame:
+    """Return means over prompts, with standard errors."""
+    means = {"x": np.asarray(lengths, float), "value": samples.mean(axis=0), "std_error": standard_error(samples)}
+    return pd.DataFrame({"panel": panel, "series": series, "sigma": sigma, **means})
+
+
+def _fraction_claim(proofs: Mapping[float, SimulatedProof], gain: float, truncation: float) -> Claim:
+    """Claim that simulated and exact fractions above the truncation agree."""
+    lengths = np.asarray(next(iter(proofs.values())).lengths, float)
+
+    def worst(fraction):
+        return max(worst_deviation(proof.samples.above - fraction(gain * sigma)) for sigma, proof in proofs.items())
+
+    comparisons = len(proofs) * len(lengths)
+    return Claim(
+        id="output-concentration-share",
+        statement=(
+            f"The fraction of prompts and queries with a weight above M = L^κ, κ = {truncation:g}, is E[1 - Φ(κ ln L / "
+            f"H‖z‖)^L] (measured: the largest deviation of {comparisons} simulated fractions in standard errors)."
+        ),
+        source="derived here",
+        box="share-above",
+        measured=worst(lambda norm: fraction_above(norm, DIMENSION, truncation, lengths)),
+        expected=0.0,
+        tolerance=comparison_quantile(comparisons),
+        reason=f"99.9 % quantile of the largest of {comparisons} standard normal deviations",
+        comparisons=comparisons,
+        relation="≤",
+        alternative=Alternative(
+            "all queries have the root mean square length √d",
+            worst(lambda norm: fraction_above_given(norm * np.sqrt(DIMENSION), truncation, lengths)),
+        ),
+    )
+
+
+def _ceiling_claim(proofs: Mapping[float, SimulatedProof]) -> Claim:
+    """Claim that `‖T[μ̂_L](z)‖ ≤ max_i ‖Vz_i‖` for every prompt and query."""
+    return Claim(
+        id="output-concentration-ceiling",
+        statement=(
+            "No output is longer than the longest value ‖Vz_i‖ of its prompt (measured: the largest fraction of "
+            "prompts and queries that violate this, over scales and lengths)."
+        ),
+        source="[BB26, Prop. 3.1]",
+        box="bb26-prop-3-1",
+        measured=max(float(proof.samples.longer.mean(axis=0).max()) for proof in proofs.values()),
+        expected=0.0,
+        tolerance=0.0,
+        reason="an output is a convex combination of values; rounding is allowed for in the comparison of lengths",
+        relation="≤",
+        alternative=Alternative(
+            "the output is that of the infinite prompt",
+            max(float(proof.samples.limit_longer.mean(axis=0).max()) for proof in proofs.values()),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one panel per step: partition functions above, large weights and parts of the error below."""
+    figure, grid = plt.subplot_mosaic([["first", "first"], ["second", "third"]], figsize=(8.0, 7.4))
+    partition, fraction, split = (table[table["panel"] == panel] for panel in ("partition", "share", "split"))
+    _partition_panel(grid["first"], partition)
+    second, third = grid["second"], grid["third"]
+    for sigma, colour, marker in coloured(sorted(fraction["sigma"].unique())):
+        rows = fraction[fraction["sigma"] == sigma]
+        exact, prompts = (rows[rows["series"] == series] for series in ("exact", "prompts"))
+        second.plot(exact["x"], exact["value"], color=colour, linewidth=2)
+        look = {"color": colour, "marker": marker, "label": rf"$\sigma={sigma:g}$"}
+        error_bars(second, prompts["x"], prompts["value"], prompts["std_error"], **look)
+    second.set(xscale="log", yscale="log", xlim=(2, fraction["x"].max()))
+    second.set(xlabel="prompt length $L$", ylabel="fraction of prompts and queries")
+    second.set_title("3. large weights become rarer")
+    names = {"ceiling": "bound above $M$", "error": "error", "above": "error above $M$"}
+    for index, (series, marker) in enumerate(zip(names, markers(len(names)), strict=True)):
+        rows, look = split[split["series"] == series], {"color": f"C{index}", "marker": marker, "label": names[series]}
+        error_bars(third, rows["x"], rows["value"], rows["std_error"], linestyle="-", linewidth=1, **look)
+    third.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean square")
+    third.set_title(rf"2. their part of the error, $\sigma={split['sigma'].iloc[0]:g}$")
+    for panel in (second, third):
+        few_decades(panel)
+        panel.legend(loc="lower left", handletextpad=0.3)
+    second.set_xticks([1e1, 1e4, 1e7, 1e10])
+    headline(figure, "The output concentrates because large weights become rarer in longer prompts")
+    return figure
+
+
+def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
+    """Draw bands of the distribution, its median, and the largest term where it is most of W."""
+    by_name = {name: frame[frame["series"] == name] for name in (*QUANTILES, "alone")}
+    taus, median, alone = by_name["median"]["x"], by_name["median"], by_name["alone"]
+    for low, high, alpha in (("lowest", "highest", 0.18), ("low", "high", 0.3)):
+        axes.fill_between(taus, by_name[low]["value"], by_name[high]["value"], color="C0", alpha=alpha, linewidth=0)
+    axes.plot(taus, median["value"], color="C0", linewidth=2)
+    axes.plot(alone["x"], alone["value"], color=ink(), linestyle="--", linewidth=1.5)
+    axes.axhline(0, color=ink(), linewidth=1)
+    axes.axvline(alone["x"].min(), color=ink(), linestyle=":", linewidth=1.5)
+    axes.set(xlim=(0, taus.max()), xlabel=r"size of the query, $\tau$", ylabel=r"$\ln W$")
+    axes.set_title(
+        f"1. the partition function concentrates until one token has most of it ($L={int(frame['tokens'].iloc[0])}$)"
+    )
+    middle = Line2D([], [], color="C0", linewidth=2)
+    bands = [Patch(color="C0", alpha=alpha) for alpha in (0.45, 0.18)]
+    names = ["median of $W$", "half of the prompts", "nine tenths", "largest term alone", "largest of $L$ normals"]
+    axes.legend([middle, *bands, legend_line("--", 1.5), legend_line(":", 1.5)], names, loc="lower left")

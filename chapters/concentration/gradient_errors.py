@@ -1,0 +1,121 @@
+"""Errors of both gradients of simulated prompts, in the experiment of this chapter with Gaussian tokens.
+
+The error of ∇_V is the number of outputs times the error of the output, hence exact at every length; ∇_U depends on the
+covariance of the tilted tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from chapters.concentration.experiment import DIMENSION, QUERIES, SPREAD, head, isotropic
+from lib.attention import Attention
+from lib.concentration import ByImportance, ErrorCurve, bilinear_gap, error_curve, sample_gaps, value_gap
+from lib.measures import Empirical, Gaussian, Measure
+
+# The names of the two gradients, ∇_V and ∇_U.
+VALUE, BILINEAR = "value", "bilinear"
+
+
+class GradientKeys(NamedTuple):
+    """One key per simulation of gradients."""
+
+    scales: PRNGKeyArray
+    queries: PRNGKeyArray
+    single: PRNGKeyArray
+
+
+def gradient_keys(seed: int) -> GradientKeys:
+    """Return the keys of the simulations of gradients, all derived from `seed`.
+
+    They equal the first keys of the simulations of outputs, so that the two share random numbers. No claim compares
+    simulated gradients with simulated outputs.
+    """
+    return GradientKeys(*jr.split(jr.key(seed), len(GradientKeys._fields)))
+
+
+class BothGaps(NamedTuple):
+    """Squared errors of ∇_V and ∇_U, for one or many prompts and queries."""
+
+    value: Float[Array, "..."]
+    bilinear: Float[Array, "..."]
+
+
+def both_gaps(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " d"]) -> BothGaps:
+    """Return the squared errors for one prompt and one query."""
+    return BothGaps(value_gap(params, prompt, measure, query), bilinear_gap(params, prompt, measure, query))
+
+
+@dataclass(frozen=True)
+class PairedErrors:
+    """Squared errors of both gradients for the same prompts: one row per prompt, one column per length."""
+
+    lengths: Sequence[int]
+    samples: BothGaps
+
+    def curve(self, name: str) -> ErrorCurve:
+        """Return the mean error of the gradient with this name."""
+        return error_curve(self.lengths, self.samples._asdict()[name])
+
+    @property
+    def log_ratio(self) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k k"]]:
+        """Return ln of the ratio of the errors of ∇_U and ∇_V at each length, and its covariance."""
+        value, bilinear = (samples.mean(axis=0) for samples in self.samples)
+        difference = self.samples.bilinear / bilinear - self.samples.value / value
+        return np.log(bilinear / value), np.cov(difference, rowvar=False) / len(difference)
+
+
+def point(norm: float) -> Gaussian:
+    """Return a query of this norm as a Gaussian of covariance 0; the type is that of `isotropic`, to compile once."""
+    return Gaussian(norm * np.eye(DIMENSION)[0], np.zeros((DIMENSION, DIMENSION)))
+
+
+def simulate_by_scale(
+    scales: Sequence[float], gain: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+) -> dict[float, PairedErrors]:
+    """Return, for each σ, the errors of prompts with tokens of this scale, for standard normal queries."""
+    return {
+        sigma: simulate_gradient_errors(
+            isotropic(DIMENSION, sigma),
+            isotropic(DIMENSION, SPREAD),
+            gain,
+            lengths,
+            prompts,
+            spread=SPREAD,
+            key=jr.fold_in(key, index),
+        )
+        for index, sigma in enumerate(scales)
+    }
+
+
+def simulate_by_query(
+    taus: Sequence[float], gain: float, lengths: Sequence[int], prompts: int, *, key: PRNGKeyArray
+) -> dict[float, PairedErrors]:
+    """Return, for each τ, the errors of prompts with tokens of scale 1, all for one query of this size."""
+    return {
+        tau: simulate_gradient_errors(
+            isotropic(DIMENSION), point(tau / gain), gain, lengths, prompts, spread=1.0, key=jr.fold_in(key, index)
+        )
+        for index, tau in enumerate(taus)
+    }
+
+
+def simulate_gradient_errors(
+    tokens: Gaussian,
+    queries: Gaussian,
+    gain: float,
+    lengths: Sequence[int],
+    prompts: int,
+    *,
+    spread: float,
+    key: PRNGKeyArray,
+) -> PairedErrors:
+    """Return the errors of prompts, each with fresh queries that are weighted back from `spread` to 1."""
+    options = {"prompts": prompts, "key": key, "queries_per_prompt": QUERIES}
+    samples = sample_gaps(ByImportance(both_gaps, spread), head(gain), tokens, queries, lengths, **options)
+    return PairedErrors(lengths, jax.tree.map(np.asarray, samples))

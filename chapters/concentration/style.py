@@ -1,0 +1,27 @@
+"""Shared style of the figures of this chapter."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from companion.figures.style import few_decades, ink, markers, sequence
+
+SIZE = (8.0, 4.6)
+# Size of the figures with two panels side by side.
+WIDE = (9.0, 4.6)
+# Symbols of the two gradients in tables and claims.
+SYMBOL = {"value": "∇_V", "bilinear": "∇_U"}
+
+
+def coloured(values: list) -> list[tuple]:
+    """Return each value with its colour and its marker."""
+    return list(zip(values, sequence(len(values)), markers(len(values)), strict=True))
+
+
+def length_axes(axes: Axes, exact: pd.DataFrame, lowest: pd.DataFrame) -> None:
+    """Set logarithmic axes that show all exact curves, and draw a line of slope -1 below the end of the lowest one."""
+    ends, height = np.asarray([exact["length"].max() / 1e5, exact["length"].max() / 30]), lowest["error"].iloc[-1]
+    axes.plot(ends, 0.2 * height * exact["length"].max() / ends, color=ink(), linestyle="-.", linewidth=1.2)
+    axes.set(xscale="log", yscale="log", xlabel="prompt length $L$")
+    axes.set(xlim=(exact["length"].min(), exact["length"].max()), ylim=(height / 3, None))
+    few_decades(axes)

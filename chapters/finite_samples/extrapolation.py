@@ -1,0 +1,38 @@
+"""Extrapolate training runs in growing dimension to D → ∞, and compare them with theory."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from chapters.finite_samples.theory import QUANTITIES, Measured, Trained
+from lib.statistics import extrapolate_to_infinite_size
+
+
+def extrapolate(runs: pd.DataFrame) -> Trained:
+    """Return each quantity at D → ∞, by head and sample ratio."""
+    return {
+        setting: {
+            name: Measured(*extrapolate_to_infinite_size(group["dimension"].to_numpy(float), group[name].to_numpy()))
+            for name in QUANTITIES
+        }
+        for setting, group in runs.groupby(["head", "alpha"], sort=False)
+    }
+
+
+def deviations(
+    curves: Trained, limits: Trained, compared: Sequence[float], name: str
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return simulation minus replica in combined standard errors, and the same with replica at the next sample "
+    "ratio."""
+    ratios, same_ratio, next_ratio = np.asarray(compared), [], []
+    for alpha in compared:
+        remaining = ratios[ratios != alpha]
+        nearest = float(remaining[np.argmin(np.abs(np.log(remaining / alpha)))])
+        for quantity in QUANTITIES:
+            run, fixed, neighbour = limits[name, alpha], curves[name, alpha], curves[name, nearest]
+            error = np.hypot(run[quantity].std_error, fixed[quantity].std_error)
+            same_ratio.append((run[quantity].value - fixed[quantity].known) / error)
+            next_ratio.append((run[quantity].value - neighbour[quantity].known) / error)
+    return np.asarray(same_ratio), np.asarray(next_ratio)

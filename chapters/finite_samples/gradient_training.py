@@ -1,0 +1,46 @@
+"""Gradient descent and SGD at one of the paper's settings, for comparison with L-BFGS.
+
+The runs use the prompts, the random starts and the ridges of the tracked `published_runs`, so that they are compared
+run by run. They are tracked in `data/` as `plain_runs`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+
+from chapters.finite_samples import training
+from chapters.finite_samples.published_settings import RANDOM_STARTS, SPIKED, tasks
+from lib.single_location import ErmResult, Trainer, full_batch_trainer, stochastic_trainer
+
+PANEL, DIMENSION, ALPHAS = SPIKED, RANDOM_STARTS, (0.5, 1.0, 2.0, 5.0, 10.0)
+# Gradient descent stops at a gradient of size `gradient_tolerance`, or after `steps` steps.
+DESCENT = {"steps": 3000, "gradient_tolerance": 1e-4}
+# SGD takes the same number of steps at every sample ratio, in batches of `BATCH`; its first step depends on the head.
+SGD_STEPS, BATCH, FIRST_STEPS = 20_000, 16, {"softmax": 0.3, "linear": 0.1}
+HOW = {"descent": DESCENT, "sgd": {"steps": SGD_STEPS, "batch": BATCH, "first_steps": FIRST_STEPS}}
+
+
+def full_descent(head: str, n: int) -> Trainer:
+    """Return a trainer by gradient descent on all prompts."""
+    return full_batch_trainer(**DESCENT)
+
+
+def stochastic_descent(head: str, n: int) -> Trainer:
+    """Return a trainer by SGD with `SGD_STEPS` steps on `n` prompts."""
+    return stochastic_trainer(epochs=round(SGD_STEPS / (n // BATCH)), batch=BATCH, step_size=FIRST_STEPS[head])
+
+
+METHODS: Mapping[str, Callable[[str, int], Trainer]] = {"gradient descent": full_descent, "SGD": stochastic_descent}
+
+
+def select_same_prompts(published_runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the L-BFGS runs on the prompts of gradient descent and SGD, from both starts."""
+    in_panel = (published_runs["dimension"] == DIMENSION) & (published_runs["panel"] == PANEL)
+    return published_runs[in_panel & published_runs["alpha"].isin(ALPHAS)]
+
+
+def train(method: str, head: str, *, alpha: float, ridge: tuple[float, float], seeds: Sequence[int]) -> ErmResult:
+    """Return one training run per seed, from a random start."""
+    trainer = METHODS[method](head, round(alpha * DIMENSION))
+    how = {"alpha": alpha, "ridge": ridge, "dimension": DIMENSION, "task": tasks()[PANEL], "trainer": trainer}
+    return training.train(head, "uninformed", seeds=seeds, **how)

@@ -1,1 +1,0 @@
-"""Rate at which the gradients of a finite prompt converge, in L²(ν) and Hilbert–Schmidt norm."""

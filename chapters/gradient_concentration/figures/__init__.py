@@ -1,1 +1,0 @@
-"""Figures of the chapter gradient_concentration: one module per figure."""

@@ -1,0 +1,113 @@
+"""The largest distance between finite and infinite risk over all heads in a ball, by search.
+
+There are two families of heads: block heads in the plane, with all entries of A and b, and all heads on the line. On
+the line the output depends on four numbers in U and V: the weights a, c of covariate and label in the scores, and the
+weights v, b of covariate and label in the value.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import minimize
+
+from lib.attention import Attention
+from lib.icl import LinearRegression, PairAverage, block_attention, line_average, line_head, score_table
+from lib.icl.averages import few_radii, radial
+
+# Name of the radius that grows with the length, like the largest of L standard normals.
+GROWING = "√(2 ln L)"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of heads, parametrised by points of R^n, with its average and the starting points of the search."""
+
+    name: str
+    dimension: int
+    head: Callable[[Float[Array, " n"]], Attention]
+    average: PairAverage
+    starts: list[list[float]]
+
+
+class Farthest(NamedTuple):
+    """The largest |R_L - R_∞| that the search finds in a ball of heads; `rule` names the radius in tables."""
+
+    family: str
+    rule: str
+    radius: float
+    log_length: float
+    gap: float
+
+
+def _on_the_plane(rays: int, radii: int) -> PairAverage:
+    """Return the average over queries on rays at equal angles and over tasks, exact for quadratic functions of them."""
+    angles = np.pi * (np.arange(rays) + 0.5) / rays
+    directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    frames = np.broadcast_to(np.eye(2), (rays, 2, 2))
+    return PairAverage(*map(jnp.asarray, (directions, frames, *radial(2, radii), *few_radii(2, 1))))
+
+
+def _plane(point: Float[Array, "5"]) -> Attention:
+    return block_attention(point[:4].reshape(2, 2), point[4])
+
+
+def families() -> tuple[Family, Family]:
+    """Return block heads in the plane, whose average over tasks has a closed form, and all heads on the line."""
+    # along one axis or all axes, with both signs, slightly away from the symmetric heads, which are saddles
+    starts = [[-2, 0.1, -0.1, -0.1, 2], [-2, 0.1, -0.1, -2, 2], [2, 0.1, 0.1, 0.1, 2], [2, 0.1, -0.1, 2, 2]]
+    plane = Family("block heads, d = 2", 2, _plane, _on_the_plane(32, 48), starts)
+    starts = [[-2, 0.1, 0.1, 2], [0.1, 2, 2, 0.1], [0.1, 2, -2, 0.1], [1, -2, 0.2, 2]]
+    return plane, Family("all heads, d = 1", 1, line_head, line_average(48), starts)
+
+
+def search_balls(radii: list[float], block_log_lengths: list[float], all_log_lengths: list[float]) -> list[Farthest]:
+    """Return the suprema of each family over balls of fixed `radii` and, at the extreme lengths, over growing ones."""
+    plane, line = families()
+    return [
+        *_suprema(plane, sorted(radii), sorted(block_log_lengths)),
+        *_suprema(line, sorted(radii), sorted(all_log_lengths)),
+    ]
+
+
+def _suprema(family: Family, radii: list[float], log_lengths: list[float]) -> list[Farthest]:
+    """Return the suprema of one family, by radius and length."""
+    task = LinearRegression(np.eye(family.dimension))
+
+    @jax.jit
+    def log_gap(point, radius, scores):
+        """Return -ln |R_L - R_∞| and its gradient; `point` in R^n is mapped into the ball."""
+
+        def objective(point):
+            inside = radius * point / jnp.sqrt(1 + point @ point)
+            gap = task.risk_gap(family.head(inside), scores, family.average)
+            return -0.5 * jnp.log(gap**2 + jnp.finfo(float).tiny)
+
+        return jax.value_and_grad(objective)(point)
+
+    def search(radius, log_length, starts):
+        def objective(point):
+            value, slope = log_gap(point, radius, score_table(log_length))
+            return float(value), np.asarray(slope)
+
+        results = [minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-4}) for start in starts]
+        best = min(results, key=lambda result: result.fun)
+        return float(np.exp(-best.fun)), [best.x]
+
+    rows = []
+    for radius in radii:
+        # from every start at the shortest length, then from the best head of the previous length
+        starts = [np.asarray(start, float) for start in family.starts]
+        for ell in log_lengths:
+            gap, starts = search(radius, ell, starts)
+            rows.append(Farthest(family.name, f"{radius:g}", radius, ell, gap))
+    for ell in (log_lengths[0], log_lengths[-1]):
+        radius = float(np.sqrt(2 * ell))
+        # a single search is enough for a lower bound of this supremum
+        gap, _ = search(radius, ell, [np.asarray(family.starts[0], float)])
+        rows.append(Farthest(family.name, GROWING, radius, ell, gap))
+    return rows

@@ -1,0 +1,1 @@
+"""Figures of the chapter opposite_heads: one module per figure."""

@@ -1,0 +1,85 @@
+r"""The best keys of an opposite pair shrink like $1/\sqrt L$, and $\sqrt L$ times the key tends to a known limit.
+
+Points are the best key $\omega_*$ of a pair with keys $\pm\omega$, times $\sqrt L$, solved from the exact risk at each
+prompt length. The dashed line is the limit $\sqrt{12/((d+4)(d+3+\varsigma))}$, where $\varsigma$ is the ratio of the
+variance of the noise to that of a coordinate of the task. The dotted line is the same limit without noise. The
+vertical axis starts above zero: all points are above their limit.
+
+Alt: Chart with logarithmic prompt length. Points joined by a line fall towards a horizontal dashed line and stay on
+it for long prompts. A dotted line runs slightly above the dashed one.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.opposite_heads.exact_risks import BestKeys
+from chapters.opposite_heads.style import SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, ink
+
+# Relative error of a best key, as documented at `best_pair`.
+SOLVER_ERROR = 1e-5
+
+
+def numbers(best: BestKeys) -> Numbers:
+    """Return the scaled best keys with their limit, and the claims on the limit and on the sign of the distance."""
+    frame = pd.DataFrame({"length": best.lengths, "scaled_key": best.keys * np.sqrt(best.lengths)})
+    frame = frame.assign(limit=best.limit, noiseless=best.noiseless_limit).sort_values("length", ignore_index=True)
+    columns = {
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "scaled_key": Column("Best key of the pair times √L", absolute=2 * SOLVER_ERROR),
+        "limit": Column("Limit of the scaled key for long prompts"),
+        "noiseless": Column("The same limit without label noise"),
+    }
+    return Numbers(Table(frame, columns), (_limit_claim(frame), _positive_claim(frame)))
+
+
+def _limit_claim(frame: pd.DataFrame) -> Claim:
+    """Claim that the scaled key at the longest prompt is at its limit."""
+    before, last = frame.iloc[-2], frame.iloc[-1]
+    remainder = abs(before["scaled_key"] - before["limit"]) * (before["length"] / last["length"]) ** 0.5
+    return Claim.equal(
+        "opposite-heads-best-key",
+        f"At L = {last['length']:.0f} the best key of the pair, times √L, is the limit of long prompts.",
+        last["scaled_key"],
+        last["limit"],
+        within=remainder + SOLVER_ERROR * last["limit"],
+        because="the distance at the second longest prompt, decreasing like the root of the length or faster, and the "
+        "documented error of the solver",
+        source="derived here",
+        box="best-opposite-keys",
+        alternative=Alternative("the noise of the labels has no influence on the limit", last["noiseless"]),
+    )
+
+
+def _positive_claim(frame: pd.DataFrame) -> Claim:
+    """Claim that the scaled key is never below its limit, at any length."""
+    limit = frame["limit"].iloc[0]
+    return Claim.at_least(
+        "opposite-heads-positive-keys",
+        f"At {len(frame)} prompt lengths the best key, times √L, is not below its limit (measured: the smallest).",
+        frame["scaled_key"].min(),
+        limit,
+        within=SOLVER_ERROR * limit,
+        because="the limit of long prompts, less the documented error of the solver",
+        source="measured here",
+        comparisons=len(frame),
+        alternative=Alternative("the smaller the keys, the lower the error, so that the best keys are zero", 0.0),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw the scaled best keys against the length, with both limits."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    axes.set(xscale="log", xlabel="prompt length $L$", ylabel=r"best key times root of the length, $\omega_*\sqrt{L}$")
+    axes.plot(table["length"], table["scaled_key"], color="C0", marker="o", linewidth=2, label="exact")
+    axes.axhline(table["limit"].iloc[0], color=ink(), linestyle="--", linewidth=1.5, label=r"$L\to\infty$")
+    axes.axhline(
+        table["noiseless"].iloc[0], color=ink(), linestyle=":", linewidth=1.5, label=r"$L\to\infty$, without noise"
+    )
+    axes.set_ylim(0.8 * table["limit"].iloc[0], 1.05 * table["scaled_key"].max())
+    axes.legend(loc="upper right")
+    headline(figure, "The best keys of an opposite pair shrink like one over the root of the length")
+    return figure

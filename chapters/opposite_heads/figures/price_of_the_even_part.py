@@ -1,0 +1,87 @@
+r"""One head has a larger risk than its opposite pair, by the mean square of the even part of its output.
+
+One head with key $\omega$ and its best value is compared with the pair that has the keys $\pm\omega$ and half of this
+value with both signs. Solid curves: the exact difference of the two mean square errors, one curve per prompt length.
+Points: the mean square of $(f(x_q)+f(-x_q))/2$ over simulated prompts, where $f$ is the output of the single head, with
+two standard errors. Dashed curves: the form for long prompts.
+
+Alt: Chart with a logarithmic vertical axis. Solid curves, one per prompt length, with points on them. Each has a dashed
+curve, which is close to it for small keys and rises far above it for large keys.
+"""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from chapters.opposite_heads.prices import Prices
+from chapters.opposite_heads.style import SIZE, by_length
+from companion import Alternative, Claim, Column, Estimate, Numbers, Table
+from companion.figures.style import error_bars, headline, label, legend_line, legend_point, legend_with
+from lib.statistics import standard_error
+
+
+def numbers(prices: Sequence[Prices]) -> Numbers:
+    """Return exact and simulated prices by length and key, and the claim that they agree."""
+    groups = [
+        {
+            "length": price.length,
+            "key": price.keys,
+            "exact": price.exact,
+            "long_prompts": price.long_prompt,
+            "even_part": price.squares.mean(axis=0),
+            "even_part_std_error": standard_error(price.squares),
+        }
+        for price in prices
+    ]
+    columns = {
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "key": Column("Key ω of the single head"),
+        "exact": Column("Mean square error of the single head minus that of its opposite pair, exact"),
+        "long_prompts": Column("The same difference in its form for long prompts"),
+        "even_part": Estimate("Mean square of the even part of the single head's output over simulated prompts"),
+    }
+    table = Table.of(groups, columns)
+    return Numbers(table, (_price_claim(table.frame),))
+
+
+def _price_claim(frame: pd.DataFrame) -> Claim:
+    """Claim that the exact price is the mean square of the even part."""
+
+    def worst(column: str) -> float:
+        return float(np.max(np.abs(frame["even_part"] - frame[column]) / frame["even_part_std_error"]))
+
+    return Claim.consistent(
+        "opposite-heads-price",
+        f"At {len(frame)} pairs of a prompt length and a key, the price of one head is the mean square of the even "
+        "part of its output (measured: the largest deviation in standard errors).",
+        worst("exact"),
+        comparisons=len(frame),
+        source="derived here",
+        box="query-even-part",
+        alternative=Alternative("the form for long prompts holds at these lengths", worst("long_prompts")),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw exact curves, simulated points and the form for long prompts, in one colour per length."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    axes.set(yscale="log", xlabel=r"key $\omega$ of the single head", ylabel="price of one head")
+    for length, colour, marker in by_length(sorted(table["length"].unique())):
+        rows = table[table["length"] == length]
+        axes.plot(rows["key"], rows["exact"], color=colour, linewidth=2)
+        axes.plot(rows["key"], rows["long_prompts"], color=colour, linewidth=1.3, linestyle="--")
+        error_bars(axes, rows["key"], rows["even_part"], rows["even_part_std_error"], color=colour, marker=marker)
+        label(axes, rows["key"].iloc[-1], rows["exact"].iloc[-1], f"$L={length}$", colour, xytext=(9, 0))
+    lines = {"exact": legend_line("-"), "long prompts": legend_line("--", 1.3), "even part, simulated": legend_point()}
+    ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
+    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axes.yaxis.set_minor_locator(NullLocator())
+    values = table[["exact", "long_prompts", "even_part"]]
+    axes.set_ylim(0.8 * values.min().min(), 1.6 * values.max().max())
+    legend_with(axes, lines, loc="upper left", ncols=3)
+    headline(figure, "One head pays the mean square of the even part of its output")
+    return figure

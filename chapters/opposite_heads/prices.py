@@ -1,0 +1,85 @@
+"""The price of one head, exactly and as the mean square of the even part of its output on simulated prompts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from chapters.opposite_heads.exact_risks import head_and_pair
+from lib.icl import LinearRegression
+from lib.icl.many_heads import long_prompt_coefficient
+from lib.random import named_keys
+
+KEYS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+# Prompts per batch: such a batch fits a cache.
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Price of one head by key at one length: exact, for long prompts, and the squares of simulated even parts."""
+
+    length: int
+    keys: Float[np.ndarray, " keys"]
+    exact: Float[np.ndarray, " keys"]
+    long_prompt: Float[np.ndarray, " keys"]
+    squares: Float[np.ndarray, "prompts keys"]
+
+
+def _even_part(tokens: Float[Array, "length d_1"], query: Float[Array, " d_1"], key, value) -> Float[Array, ""]:
+    """Return (f(x_q) + f(-x_q))/2 for the head with scores key ⟨x_l, x_q⟩ and values value·y_l."""
+    scores = key * tokens[:, :-1] @ query[:-1]
+    weights = jax.nn.softmax(scores) + jax.nn.softmax(-scores)
+    return value * weights @ tokens[:, -1] / 2
+
+
+def simulate_prices(task: LinearRegression, lengths: Sequence[int], prompts: int, *, seed: int) -> list[Prices]:
+    """Return the price of one head with its best value, at each length and key.
+
+    Args:
+      task: isotropic regression.
+      lengths: prompt lengths L.
+      prompts: simulated prompts per length.
+      seed: the seed of the prompts; each length has a separate random key.
+    """
+    keys = named_keys(seed, *map(str, lengths))
+    return [_prices(task, length, prompts, keys[str(length)]) for length in lengths]
+
+
+def exact_price(task: LinearRegression, key: float, length: int) -> tuple[float, float]:
+    """Return the best value of one head and its price, the difference to the pair with half of this value.
+
+    The risk of a pair is quadratic in its value: it is that of the output 0 at value 0, and least at the best value.
+    """
+    found = head_and_pair(task, jnp.asarray(key), jnp.log(float(length)))
+    output_zero = (task.task_scale**2 * task.dimension + task.noise_std**2) / 2
+    distance = found.value / (2 * found.pair_value) - 1
+    halved = found.pair_risk + (output_zero - found.pair_risk) * distance**2
+    return float(found.value), float(2 * (found.risk - halved))
+
+
+@jax.jit
+def _long_prompt_price(task: LinearRegression, key: Float[Array, ""], value: Float[Array, ""]) -> Float[Array, ""]:
+    """Return the limit of L times the price, at a fixed value."""
+    pair = jnp.stack([key, -key]), jnp.stack([value, -value]) / 2
+    return 2 * (long_prompt_coefficient(task, key[None], value[None]) - long_prompt_coefficient(task, *pair))
+
+
+def _prices(task: LinearRegression, length: int, prompts: int, key: PRNGKeyArray) -> Prices:
+    found = [exact_price(task, omega, length) for omega in KEYS]
+    values = jnp.array([value for value, _ in found])
+    exact = np.array([price for _, price in found])
+    long_prompt = np.array(jax.vmap(_long_prompt_price, (None, 0, 0))(task, jnp.array(KEYS), values)) / length
+
+    @jax.jit
+    def batch(key):
+        drawn = task.draw(length, BATCH, key=key)
+        heads = jax.vmap(_even_part, in_axes=(None, None, 0, 0))
+        return jax.vmap(heads, in_axes=(0, 0, None, None))(drawn.tokens, drawn.queries, jnp.array(KEYS), values) ** 2
+
+    batches = jax.random.split(key, -(-prompts // BATCH))
+    squares = np.concatenate([np.asarray(batch(one)) for one in batches])[:prompts]
+    return Prices(length, np.array(KEYS), exact, long_prompt, squares)

@@ -1,1 +1,0 @@
-"""Rate at which the output of a finite prompt converges: bound, simulation and exact error."""

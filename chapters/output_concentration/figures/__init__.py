@@ -1,1 +1,0 @@
-"""Figures of the chapter output_concentration: one module per figure."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter softmax_variations: one module per figure."""

@@ -1,0 +1,231 @@
+r"""As the signal gets stronger, the exact risk of each head approaches its limit formula.
+
+Each panel shows, for one kind of head in the spiked model, the exact risk divided by the limit formula in the title of
+the panel, one curve per prompt length $L$. The dashed line is 1, where the risk equals the formula. The horizontal axis
+shows the signal strength $\nu$. The corrections are of relative size $1/\nu$ and grow with the length.
+
+Alt: Four panels, for softmax, hardmax, sigmoid and linear attention. In each the ratio of exact risk to limit formula
+rises toward one as the signal gets stronger, first for two tokens, last for the longest prompt.
+"""
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.softmax_variations.strong_signals import (
+    STRONG,
+    STRONG_LIMITS,
+    STRONGEST,
+    WEAKER,
+    LimitConstants,
+    Risks,
+    StrongLinear,
+    largest_softmax_error,
+)
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, ink, label, sequence
+
+# The limit formulas, as the picture shows them.
+FORMULAS = {
+    "softmax": r"$(L-1)\frac{1}{2}\sqrt{\pi/\nu}\,e^{-\nu/4}$",
+    "hardmax": r"$\frac{4}{\pi}\,\times$ the same",
+    "sigmoid": r"$\sqrt{(L-1)\,\pi/2\nu}\,e^{-\nu/8}$",
+    "linear": r"$L/\nu$",
+}
+
+
+def numbers(risks: Mapping[int, Risks], linear: StrongLinear, constants: LimitConstants) -> Numbers:
+    """Return exact risks over their limit formulas; claim exponents, a power, a factor and constants."""
+    frame = _frame(risks)
+    return Numbers(_table(frame), [*_claims(frame), _constant_claim(linear), *_corollary_claims(constants)])
+
+
+def _frame(risks: Mapping[int, Risks]) -> pd.DataFrame:
+    frames = [
+        pd.DataFrame(
+            {
+                "activation": name,
+                "length": length,
+                "snr": curves.snrs,
+                "risk": risk,
+                "ratio": risk / STRONG_LIMITS[name](length, curves.snrs),
+            }
+        )
+        for length, curves in risks.items()
+        for name, risk in curves.by_head.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _table(frame: pd.DataFrame) -> Table:
+    """Return one row per activation, length and ν."""
+    columns = {
+        "activation": Column("Activation of the head", "name"),
+        "length": Column("Tokens in a prompt, L", "tokens"),
+        "snr": Column("Signal strength ν"),
+        "risk": Column("Excess risk of the best head", absolute=1e-13),
+        "ratio": Column("Excess risk over its limit formula at large ν", absolute=1e-4),
+    }
+    return Table(frame, columns)
+
+
+def _claims(frame: pd.DataFrame) -> list[Claim]:
+    """Claim exponents, a power, and the factor of hardmax, at L = 2, between the two strongest of three signals.
+
+    Risks are their limit formulas times 1 + O(1/ν). So from the weaker pair of signals to the stronger pair the error
+    at least halves, and twice the difference of the two readings bounds the error of the second, to leading order.
+    """
+    short = frame[frame["length"] == 2].pivot(index="snr", columns="activation", values="risk")
+    at = [short.loc[short.index[np.argmin(np.abs(short.index - snr))]] for snr in (WEAKER, STRONG, STRONGEST)]
+
+    def twice(read):
+        """Return the reading of the stronger pair, and twice its difference from that of the weaker pair."""
+        weaker, stronger = read(*at[:2]), read(*at[1:])
+        return stronger, 2 * abs(stronger - weaker)
+
+    def exponent(head):
+        root = 0.5 * np.log(2)  # each signal strength is twice the one before
+        return twice(lambda a, b: (np.log(a[head] / b[head]) - root) / (b.name - a.name))
+
+    def price(head):
+        return twice(lambda a, b: 2 * b[head] / b["softmax"] - a[head] / a["softmax"])
+
+    def power(head):
+        return twice(lambda a, b: np.log2(b[head] / a[head]))
+
+    between = f"between ν = {STRONG:g} and {STRONGEST:g} at L = 2"
+    names = {"softmax": ("of softmax, the Bayes risk,", "1/4", 0.25), "sigmoid": ("of the best sigmoid", "1/8", 0.125)}
+    exponential = [
+        Claim(
+            id=f"softmax-advantage-{name}-exponent",
+            statement=f"The risk {whose} falls like e^(-ν·{fraction})/√ν in the spiked model (exponent {between}).",
+            source="[D26, Cor. 4.3]" if name == "softmax" else "derived here",
+            box="laws-at-strong-hints",
+            measured=exponent(name)[0],
+            expected=expected,
+            tolerance=exponent(name)[1],
+            alternative=Alternative(f"the exponent of {other}", exponent(other)[0]),
+        )
+        for (name, (whose, fraction, expected)), other in zip(names.items(), ("sigmoid", "softmax"), strict=True)
+    ]
+    return [
+        *exponential,
+        Claim(
+            id="softmax-advantage-linear-power",
+            statement=(
+                f"The risk of linear attention falls like 1/ν in the spiked model (log-log slope {between}, which "
+                "tends to -1)."
+            ),
+            source="[D26, Cor. 4.3]",
+            box="laws-at-strong-hints",
+            measured=power("linear")[0],
+            expected=-1.0,
+            tolerance=power("linear")[1],
+            alternative=Alternative("the slope of softmax, which falls exponentially", power("softmax")[0]),
+        ),
+        Claim(
+            id="softmax-advantage-hardmax-price",
+            statement=(
+                "The risk of hardmax is 4/π times the Bayes risk at strong signals in the spiked model (ratio "
+                f"extrapolated in 1/ν {between})."
+            ),
+            source="derived here",
+            box="laws-at-strong-hints",
+            measured=price("hardmax")[0],
+            expected=4 / np.pi,
+            tolerance=price("hardmax")[1],
+            alternative=Alternative("the same for softmax", price("softmax")[0]),
+        ),
+    ]
+
+
+def _constant_claim(linear: StrongLinear) -> Claim:
+    """Claim that the constant in front of 1/ν is L, and not L/(L - 1)."""
+    length, (once, twice) = linear.length, linear.scaled
+    return Claim(
+        id="softmax-advantage-linear-constant",
+        statement=(
+            f"The risk of linear attention in the spiked model tends to L/ν (ν times the risk at L = {length}, "
+            "extrapolated in 1/ν from two strong signals)."
+        ),
+        source="[D26, Cor. 4.3]",
+        box="cor-4-3-as-quoted",
+        measured=2 * twice - once,
+        expected=length,
+        tolerance=abs(twice - once),  # the change by the extrapolation
+        alternative=Alternative("the constant L/(L - 1) that a public review quotes", length / (length - 1)),
+    )
+
+
+def _corollary_claims(constants: LimitConstants) -> tuple[Claim, Claim]:
+    """Claim Corollary 4.3 in the spiked model, with its constants, at every length of the table."""
+    lengths = constants.lengths
+    span = f"{len(lengths)} lengths from L = {lengths.min()} to {lengths.max()}"
+
+    def worst(readings, limits):
+        """Return the largest relative error of the second readings, and twice their change from the first."""
+        first, second = readings / limits
+        return np.max(np.abs(second - 1)), 2 * np.max(np.abs(second - first))
+
+    linear, linear_error = worst(constants.linear, lengths)
+    softmax, _ = worst(constants.softmax, (lengths - 1) / 2)
+    return (
+        Claim(
+            id="softmax-advantage-corollary-4-3-linear",
+            statement=(
+                "Corollary 4.3 with its constant: the risk of linear attention in the spiked model tends to L/ν at "
+                f"each of {span} (largest relative distance, extrapolated in 1/ν)."
+            ),
+            source="[D26, Cor. 4.3]",
+            box="cor-4-3-as-quoted",
+            measured=linear,
+            expected=0.0,
+            tolerance=linear_error,
+            relation="≤",
+            alternative=Alternative(
+                "the constant L/(L - 1) that a public review quotes",
+                worst(constants.linear, lengths / (lengths - 1))[0],
+            ),
+        ),
+        Claim(
+            id="softmax-advantage-corollary-4-3-softmax",
+            statement=(
+                "Corollary 4.3 with its constant: the risk of softmax in the spiked model tends to ½(L-1)√(π/ν) "
+                f"e^(-ν/4) at each of {span} (largest relative distance, extrapolated in 1/ν)."
+            ),
+            source="[D26, Cor. 4.3]",
+            box="laws-at-strong-hints",
+            measured=softmax,
+            expected=0.0,
+            # the remainder of the expansion of the risk in 1/ν after the extrapolation, and third tokens
+            tolerance=largest_softmax_error(lengths),
+            relation="≤",
+            alternative=Alternative(
+                "the constant of hardmax, 4/π times as large", worst(constants.softmax, 2 * (lengths - 1) / np.pi)[0]
+            ),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one panel per head: ratios of exact risk to limit formula, one curve per length."""
+    figure, panels = plt.subplots(1, 4, figsize=(9.5, 4.2), sharex=True, sharey=True)
+    lengths = sorted(table["length"].unique().tolist())
+    for panel, (name, formula) in zip(panels, FORMULAS.items(), strict=True):
+        for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
+            curve = table[(table["activation"] == name) & (table["length"] == length)]
+            panel.plot(curve["snr"], curve["ratio"], color=colour, linewidth=2)
+            if panel is panels[-1]:
+                label(panel, curve["snr"].iloc[-1], curve["ratio"].iloc[-1], f"$L={length}$", colour)
+        panel.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
+        panel.set(xscale="log", ylim=(0, 1.1), title=f"{name}\n{formula}", xlabel=r"signal strength $\nu$")
+        panel.set_xticks([5, 20, 80], ["5", "20", "80"])
+        panel.minorticks_off()
+    last = table["snr"].max()
+    label(panels[0], last, 1, "its limit", ink(), xytext=(0, 8), ha="right")
+    panels[0].set_ylabel("exact risk over its limit formula")
+    headline(figure, "Each risk approaches its limit formula as the signal gets stronger")
+    return figure

@@ -1,0 +1,87 @@
+"""Heads for prompts of random length: one head for all lengths, and one head per length."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from chapters.softmax_variations.models import GENERIC_LENGTH, GENERIC_SNR, MODELS, bayes_risk
+from lib.single_location import (
+    LocationTask,
+    Overlaps,
+    ScoreMixture,
+    attention_moments,
+    compiled_lowest_risk,
+    erf,
+    linear,
+    optimal_risk,
+    sigmoid,
+    softmax,
+)
+
+# The mean of the distribution of lengths, which is L = mean ± width with equal chances.
+MEAN_LENGTH = GENERIC_LENGTH
+# A NumPy number has the same type as the signal strengths of other figures, so that one compilation serves all.
+SNR = np.float64(GENERIC_SNR)
+# Element-wise heads; slope, bias (if there is one) and scale are tuned.
+ELEMENTWISE = {"linear": linear, "sigmoid": sigmoid, "erf": erf}
+
+
+@dataclass(frozen=True)
+class FixedHead:
+    """Risks of one kind of head, along widths of the distribution of lengths.
+
+    `risk` is that of one head, the best for the distribution; `per_length` is the mean risk of two heads, each the best
+    for one of the lengths; `bayes` is the mean of the Bayes risks of both lengths.
+    """
+
+    widths: Int[np.ndarray, " widths"]
+    risk: Float[np.ndarray, " widths"]
+    per_length: Float[np.ndarray, " widths"]
+    bayes: Float[np.ndarray, " widths"]
+
+
+def best_fixed_heads() -> dict[tuple[str, str], FixedHead]:
+    """Return risks by model and kind of head, for prompts of `MEAN_LENGTH - width` or `MEAN_LENGTH + width` tokens."""
+    widths = np.arange(0, MEAN_LENGTH - 1, 2)
+    heads = {}
+    for model, make in MODELS.items():
+        ends = make(np.stack([MEAN_LENGTH - widths, MEAN_LENGTH + widths]), GENERIC_SNR)
+        bayes = bayes_risk(ends).mean(axis=0)
+        heads[model, "softmax"] = FixedHead(widths, _softmax_risk(model, ends), bayes, bayes)
+        marginals = [[score_marginals(make(length, SNR)) for length in both] for both in np.asarray(ends.length).T]
+        for name, activation in ELEMENTWISE.items():
+            risk = [float(compiled_lowest_risk(activation, pooled(both))) for both in marginals]
+            per_length = [
+                np.mean([float(compiled_lowest_risk(activation, marginal)) for marginal in both]) for both in marginals
+            ]
+            heads[model, name] = FixedHead(widths, np.asarray(risk), np.asarray(per_length), bayes)
+    return heads
+
+
+def _softmax_risk(model: str, ends: LocationTask) -> Float[np.ndarray, " widths"]:
+    """Return the risk of the softmax head whose weights are the posterior, with the best length of its value vector."""
+    c = GENERIC_SNR**0.5 if model == "spiked" else GENERIC_SNR
+    both = attention_moments(ends, softmax, Overlaps(c, c**2, 1.0, 1.0))
+    mean = jax.tree.map(lambda leaf: leaf.mean(axis=0), both)
+    return np.asarray(optimal_risk(mean.hidden, mean.power))
+
+
+def score_marginals(task: LocationTask) -> ScoreMixture:
+    """Return the distributions of the relevant score along k* and of another score."""
+    return task.marginals(jnp.ones(()), jnp.ones(()))
+
+
+def pooled(marginals: Sequence[ScoreMixture]) -> ScoreMixture:
+    """Return the score distribution, averaged over tokens, of prompts that follow any of `marginals` equally often."""
+    rest = [marginal.length - 1.0 for marginal in marginals]
+    return replace(
+        marginals[0],
+        length=sum(marginal.length for marginal in marginals) / len(marginals),
+        hidden=sum(marginal.hidden for marginal in marginals) / len(marginals),
+        others=sum(n * marginal.others for n, marginal in zip(rest, marginals, strict=True)) / sum(rest),
+        resolved=jnp.all(jnp.stack([marginal.resolved for marginal in marginals])),
+    )

@@ -1,0 +1,15 @@
+"""The two models of a relevant token, and their Bayes risk."""
+
+import numpy as np
+from jaxtyping import Float
+
+from lib.single_location import LocationTask, Max, Spiked, bayes_integrals
+
+MODELS = {"spiked": Spiked, "max": Max}
+# Length and signal strength at which single heads are evaluated; the task is neither trivial nor hopeless.
+GENERIC_LENGTH, GENERIC_SNR = 10, 4.0
+
+
+def bayes_risk(task: LocationTask) -> Float[np.ndarray, "*stack"]:
+    """Return the Bayes risk by the first of its two integrals; one compilation serves all figures."""
+    return np.asarray(bayes_integrals(task)[0])

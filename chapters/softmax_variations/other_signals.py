@@ -1,0 +1,56 @@
+"""The best softmax head and the Bayes risk for other signals than those of the two models, with two or three tokens."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from lib.single_location import (
+    Prompts,
+    ScoreLattice,
+    best_key_slope,
+    mixed_risk,
+    narrow_log_ratio,
+    shared_log_ratio,
+    softmax,
+)
+from lib.single_location.few_tokens import LARGEST_SCORE
+
+LENGTHS = (2, 3)
+# Strength of the spike and correlation of the scores; and standard deviations of the relevant score.
+SHARED = ((1.0, 0.3), (1.0, 0.6), (4.0, 0.0), (4.0, 0.3), (4.0, 0.6))
+NARROW = (0.2, 0.4, 0.6)
+# Steps of the lattices by length; a common part of the scores makes the averaged function less smooth.
+STEPS = {2: 0.08, 3: 0.16}
+
+
+@dataclass(frozen=True)
+class OtherSignals:
+    """Risks of the best softmax head, and Bayes risks, by length and case.
+
+    `shared`: a spike on scores with a common part; `narrow`: a relevant score that is nearer to zero than the others.
+    """
+
+    shared: Float[np.ndarray, "lengths cases"]
+    shared_bayes: Float[np.ndarray, "lengths cases"]
+    narrow: Float[np.ndarray, "lengths widths"]
+    narrow_bayes: Float[np.ndarray, "lengths widths"]
+
+
+def best_softmax_risks() -> OtherSignals:
+    """Return the risks of all cases at all lengths."""
+    shared, narrow = [], []
+    for length in LENGTHS:
+        lattice = ScoreLattice(length, step=STEPS[length], highest=LARGEST_SCORE + 2.0)
+        shared.append([_risks(lattice, shared_log_ratio(lattice.scores, *case)) for case in SHARED])
+        narrow.append([_risks(lattice, narrow_log_ratio(lattice.scores, width)) for width in NARROW])
+    (softmax_shared, bayes_shared), (softmax_narrow, bayes_narrow) = (
+        np.moveaxis(np.asarray(risks), 2, 0) for risks in (shared, narrow)
+    )
+    return OtherSignals(softmax_shared, bayes_shared, softmax_narrow, bayes_narrow)
+
+
+def _risks(lattice: ScoreLattice, log_ratio: Float[Array, "n L"]) -> tuple[float, float]:
+    prompts = Prompts.from_log_ratio(lattice, log_ratio)
+    slope = best_key_slope(softmax, [prompts])
+    return float(mixed_risk(softmax, slope, [prompts])), float(prompts.bayes_risk())

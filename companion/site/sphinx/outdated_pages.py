@@ -1,0 +1,31 @@
+"""Find the pages whose files changed, by content.
+
+Sphinx compares times: it overlooks a file that was restored or moved into place and is older than the last build.
+"""
+
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+from companion.analysis.dependencies import digest
+
+
+def pages_with_other_content(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """Return the pages of which a file is not the one that was read last."""
+    known: dict[str, dict[str, str]] = getattr(env, "companion_contents", {})
+    return sorted(name for name in env.found_docs - added if known.get(name) != _contents(env, name))
+
+
+def note_contents(app: Sphinx, env: BuildEnvironment) -> None:
+    """Store the digests of the files of every page, after all pages were read."""
+    env.companion_contents = {name: _contents(env, name) for name in env.all_docs}  # pyright: ignore
+
+
+def _contents(env: BuildEnvironment, name: str) -> dict[str, str]:
+    """Return the digest of each file that a page is made of."""
+    source = Path(env.doc2path(name))
+    files = [source, *(Path(env.srcdir) / file for file in env.dependencies[name])]
+    return {str(file): digest(file.read_bytes()) for file in files if file.is_file()}

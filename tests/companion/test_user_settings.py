@@ -1,0 +1,87 @@
+"""Settings and folders of a user change neither numbers nor pictures, and do not stop a run."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+RC = """\
+text.usetex: True
+lines.linewidth: 9
+axes.linewidth: 4
+savefig.transparent: True
+"""
+KERNEL = {"argv": ["false"], "display_name": "Another Python", "language": "python"}
+
+
+def matplotlibrc(clone, folder):
+    """Name a file with other line widths, and with LaTeX, which may not be installed."""
+    (folder / "matplotlibrc").write_text(RC, encoding="utf-8")
+    clone.environment["MATPLOTLIBRC"] = str(folder / "matplotlibrc")
+
+
+def kernel_of_another_python(clone, folder):
+    """Install a kernel `python3` that cannot start."""
+    spec = folder / "kernels" / "python3" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    spec.write_text(json.dumps(KERNEL), encoding="utf-8")
+    clone.environment["JUPYTER_PATH"] = str(folder)
+
+
+def long_temporary_folder(clone, folder):
+    """Name a folder as batch systems do; a socket below it would have too long a path."""
+    temporary = folder / ("scratch-of-a-job-" + "0" * 90)
+    temporary.mkdir()
+    clone.environment["TMPDIR"] = str(temporary)
+
+
+@pytest.mark.parametrize("settings", [matplotlibrc, kernel_of_another_python, long_temporary_folder])
+def test_a_run_gives_the_same_bytes(ran, tmp_path, settings):
+    """Numbers and pictures are computed again, because nothing of the first run is there."""
+    clone = ran.copy_to(tmp_path / "clone")
+    for folder in (clone.project.published, clone.project.root / "_build"):
+        shutil.rmtree(folder)
+    (tmp_path / "user").mkdir()
+    settings(clone, tmp_path / "user")
+    finished = clone.companion("run", "toy")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    before, after = (folder / "toy" for folder in (ran.project.published, clone.project.published))
+    assert {path.name: path.read_bytes() for path in after.iterdir()} == {
+        path.name: path.read_bytes() for path in before.iterdir()
+    }
+
+
+def test_the_commit_of_a_repository_above_is_not_that_of_the_book(ran, tmp_path):
+    """A book that was extracted below another repository has no commit."""
+    environment = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "Start"]):
+        subprocess.run(["git", *arguments], cwd=tmp_path, env=environment, check=True)
+    clone = ran.copy_to(tmp_path / "clone")
+    finished = clone.companion("run", "toy")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    provenance = json.loads((clone.project.build("laptop").provenance / "toy.json").read_text(encoding="utf-8"))
+    assert provenance["git"] is None
+
+
+def test_a_profile_of_snakemake_does_not_govern_a_build(ran, tmp_path):
+    """A user who works with a cluster has one; this one runs nothing."""
+    clone = ran.copy_to(tmp_path / "clone")
+    profile = tmp_path / "profile" / "config.yaml"
+    profile.parent.mkdir()
+    profile.write_text("dry-run: true\n", encoding="utf-8")
+    clone.environment["SNAKEMAKE_PROFILE"] = str(profile.parent)
+    finished = clone.companion("build")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "The site is built" in finished.stdout
+    assert (clone.project.site("laptop") / "index.html").is_file()
+
+
+def test_a_build_without_a_result_is_an_error(clone):
+    """For example after an edit of the Snakefile; the exit code of Snakemake is 0."""
+    clone.write("Snakefile", 'rule site:\n    shell: "true"\n')
+    finished = clone.companion("build")
+    assert finished.returncode == 2
+    assert "without a result" in finished.stderr
