@@ -74,5 +74,5 @@ def test_statements_that_other_pages_use_have_a_proof(label):
 
 
 def test_the_proof_of_the_best_factor_names_the_bound_that_it_needs():
-    text = prose(PROJECT.notebook("temperature_and_length")).split(":label: best-factor\n")[1]
+    text = prose(PROJECT.notebook("trained_at_other_lengths")).split(":label: best-factor\n")[1]
     assert "{prf:ref}`score-error-bound`" in text.split("```{prf:proof}")[1].split("\n```")[0]

@@ -9,7 +9,6 @@ other L - 1 simulated exponentials. Only S' is random, and it has no such tail. 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,22 +25,12 @@ from lib.partition import square_given_others
 from lib.statistics import standard_error
 
 
-class Keys(NamedTuple):
-    """One key per simulation of the chapter."""
+def score_key(seed: int) -> PRNGKeyArray:
+    """Return the key of the simulated scores, from `seed`.
 
-    scores: PRNGKeyArray
-    retrieval: PRNGKeyArray
-    regression: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the keys of the chapter, all from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
-
-
-def generator(key: PRNGKeyArray) -> np.random.Generator:
-    """Return a NumPy generator seeded by a key, for draws of many shapes, each of which JAX would compile."""
-    return np.random.default_rng(np.asarray(jr.key_data(key)))
+    It is the first of three keys; the two others are those of the chapter `trained_at_other_lengths`.
+    """
+    return jr.split(jr.key(seed), 3)[0]
 
 
 @dataclass(frozen=True)

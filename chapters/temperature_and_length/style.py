@@ -7,8 +7,6 @@ FIXED, ROOT, LOGARITHM = "1", "√ln L", "ln L"
 MEAN, TYPICAL = "mean", "typical"
 # Distributions of the scores.
 NORMAL, UNIFORM = "normal", "uniform"
-# Heads, by their activation.
-SOFTMAX, SIGMOID, LINEAR = "softmax", "sigmoid", "linear"
 # Colour and label of each scaling.
 COLOURS = {FIXED: "C0", ROOT: "C2", LOGARITHM: "C1"}
 LABELS = {FIXED: "scores unchanged", ROOT: r"scores $\times\sqrt{\ln\,L}$", LOGARITHM: r"scores $\times\ln\,L$"}

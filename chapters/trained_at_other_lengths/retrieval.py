@@ -7,9 +7,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from chapters.temperature_and_length.simulated_prompts import generator
-from chapters.temperature_and_length.style import LINEAR, SIGMOID, SOFTMAX
+from chapters.trained_at_other_lengths.parameters import FULL_POWER, PAIRS, ROOT_POWER
+from chapters.trained_at_other_lengths.prompt_keys import generator
+from chapters.trained_at_other_lengths.style import LINEAR, SIGMOID, SOFTMAX
 from lib.single_location import (
     Activation,
     Overlaps,

@@ -633,6 +633,21 @@ def typical_prompts_share_more_evenly_for_large_scores(table):
     assert carried.loc[(carried["x"] - 0.01).abs().idxmin(), "y"] > 0.9
 
 
+def unscaled_heads_average_and_scaled_ones_freeze_if_unbounded(table):
+    powers = table.assign(power=-np.log(table["mean"]) / table["log_length"])
+    ends = {}
+    for key, curve in groups(powers, "law", "scaling"):
+        power = curve.sort_values("log_length")["power"].to_numpy()
+        ends[key] = power[0], power[-1]
+    assert min(ends["normal", "1"][1], ends["uniform", "1"][1], ends["uniform", "ln L"][1]) > 1 - LITTLE
+    assert ends["normal", "1"][0] < ends["normal", "1"][1]
+    assert ends["normal", "ln L"][1] < LITTLE
+    assert LITTLE < ends["normal", "√ln L"][1] < 1 - LITTLE
+
+
+# --- trained_at_other_lengths
+
+
 def a_head_shrinks_too_much_on_longer_prompts_and_overshoots_if_scaled(table):
     longer = table[(table["trained"] == 100) & (table["used"] > table["trained"])]
     by_use = longer.pivot_table(index="used", columns="use", values=["factor", "risk"])
@@ -651,18 +666,6 @@ def other_heads_lose_on_longer_prompts_and_scaled_softmax_too(table):
         assert (risks[head]["as trained"] > risks[head]["retrained"]).all()
     scaled = risks["softmax"].drop(columns=["as trained", "retrained"])
     assert scaled.gt(risks["softmax"]["as trained"], axis=0).all(axis=None)
-
-
-def unscaled_heads_average_and_scaled_ones_freeze_if_unbounded(table):
-    powers = table.assign(power=-np.log(table["mean"]) / table["log_length"])
-    ends = {}
-    for key, curve in groups(powers, "law", "scaling"):
-        power = curve.sort_values("log_length")["power"].to_numpy()
-        ends[key] = power[0], power[-1]
-    assert min(ends["normal", "1"][1], ends["uniform", "1"][1], ends["uniform", "ln L"][1]) > 1 - LITTLE
-    assert ends["normal", "1"][0] < ends["normal", "1"][1]
-    assert ends["normal", "ln L"][1] < LITTLE
-    assert LITTLE < ends["normal", "√ln L"][1] < 1 - LITTLE
 
 
 # --- trajectory_stability
@@ -912,18 +915,18 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         the_relevant_token_is_found_only_above_bounded_scores_and_with_log_length,
     ),
     "temperature_and_length/rare_prompts": ("temperature-rare", typical_prompts_share_more_evenly_for_large_scores),
-    "temperature_and_length/regression_elsewhere": (
-        "temperature-scaling-costs",
-        a_head_shrinks_too_much_on_longer_prompts_and_overshoots_if_scaled,
-    ),
-    "temperature_and_length/retrieval_elsewhere": (
-        "temperature-softmax-keeps",
-        other_heads_lose_on_longer_prompts_and_scaled_softmax_too,
-    ),
     "temperature_and_length/three_scalings": (
         "temperature-frozen",
         "temperature-bounded",
         unscaled_heads_average_and_scaled_ones_freeze_if_unbounded,
+    ),
+    "trained_at_other_lengths/regression_elsewhere": (
+        "temperature-scaling-costs",
+        a_head_shrinks_too_much_on_longer_prompts_and_overshoots_if_scaled,
+    ),
+    "trained_at_other_lengths/retrieval_elsewhere": (
+        "temperature-softmax-keeps",
+        other_heads_lose_on_longer_prompts_and_scaled_softmax_too,
     ),
     "trajectory_stability/concentration_along_training": ("trajectory-stability-rate",),
     "trajectory_stability/from_a_balanced_start": (

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.parameters import FULL_POWER, ROOT_POWER
-from chapters.temperature_and_length.regression import Risks, Trial
-from chapters.temperature_and_length.style import COLOURS, FIXED, LOGARITHM, ROOT, SIZE
+from chapters.trained_at_other_lengths.parameters import FULL_POWER, ROOT_POWER
+from chapters.trained_at_other_lengths.regression import Risks, Trial
+from chapters.trained_at_other_lengths.style import COLOURS, FIXED, LOGARITHM, ROOT, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, few_decades, headline, ink, label
 

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.parameters import FULL_POWER
-from chapters.temperature_and_length.retrieval import Risks, Trial
-from chapters.temperature_and_length.style import LINEAR, SIGMOID, SIZE, SOFTMAX
+from chapters.trained_at_other_lengths.parameters import FULL_POWER
+from chapters.trained_at_other_lengths.retrieval import Risks, Trial
+from chapters.trained_at_other_lengths.style import LINEAR, SIGMOID, SIZE, SOFTMAX
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, few_decades, headline, ink, label, legend_line
 

@@ -1,0 +1,1 @@
+"""Heads that were trained at one prompt length and are used at another."""

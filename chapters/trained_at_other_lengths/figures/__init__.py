@@ -1,0 +1,1 @@
+"""Figures of the chapter trained_at_other_lengths: one module per figure."""

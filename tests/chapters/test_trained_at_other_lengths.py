@@ -1,0 +1,77 @@
+"""The chapter on heads at other lengths: heads are the best at their length, and risks agree with other code."""
+
+import jax.random as jr
+import numpy as np
+import pytest
+
+from chapters.temperature_and_length import simulated_prompts
+from chapters.trained_at_other_lengths import prompt_keys, regression, retrieval
+from lib import single_location as sl
+from lib.icl import LinearRegression, block_head
+
+NAME = "trained_at_other_lengths"
+
+
+def test_claims_hold_and_tables_are_finite(run):
+    assert len(run.claims) == 6
+    run.assert_sound()
+
+
+def test_no_key_is_that_of_another_simulation_of_the_same_seed():
+    keys = [simulated_prompts.score_key(7), *prompt_keys.keys(7)]
+    assert len({tuple(jr.key_data(key).tolist()) for key in keys}) == 3
+
+
+@pytest.mark.parametrize(("length", "snr"), [(13, 7.0), (250, 31.0)])
+def test_trained_retrievers_are_the_best_of_their_kind(float64, length, snr):
+    task = sl.Spiked(length, snr)
+    best = {
+        retrieval.SOFTMAX: sl.bayes_risk(task),
+        retrieval.SIGMOID: sl.best_risk(task, sl.sigmoid),
+        retrieval.LINEAR: sl.best_risk(task, sl.linear),
+    }
+    for kind, least in best.items():
+        np.testing.assert_allclose(
+            retrieval.risk(retrieval.best_head(kind, length, snr), length, snr), least, rtol=1e-5
+        )
+
+
+def test_linear_attention_elsewhere_is_affine_in_the_length(float64):
+    head = retrieval.best_head(retrieval.LINEAR, 40, 9.0)
+    risks = [retrieval.risk(head, length, 9.0) for length in (40, 140, 540)]
+    power = head.value**2 * (1 + head.key**2)  # of a token that is not hidden
+    np.testing.assert_allclose(np.diff(risks), [100 * power, 400 * power], rtol=1e-8)
+
+
+def test_a_trained_regressor_is_a_minimum_along_both_parameters(float64):
+    head = regression.best_head(3, 60)
+    least = regression.risk(head, 60)
+    for factor in (0.98, 1.02):
+        assert regression.risk(regression.scale_scores(head, factor), 60) > least
+        moved = type(head)(head.matrix, factor * head.gain)
+        assert regression.risk(moved, 60) > least
+    np.testing.assert_allclose(head.matrix, head.matrix[0, 0] * np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(regression.best_factor(head, 60), (1.0, least), rtol=1e-4)
+
+
+def test_regressors_elsewhere_have_the_library_s_risk(float64):
+    """Compare with the average over tasks and queries of any head, which uses other nodes."""
+    head, length = regression.best_head(3, 60), 700
+    theirs = LinearRegression(np.eye(3)).finite_risk(block_head(regression.scale_scores(head, 1.2)), np.log(length))
+    np.testing.assert_allclose(regression.risk(regression.scale_scores(head, 1.2), length), theirs, rtol=2e-3)
+
+
+def test_the_risk_without_a_factor_levels_off_at_the_shrinkage(float64):
+    head = regression.best_head(3, 60)
+    shrunk = float(head.gain * head.matrix[0, 0])
+    assert 0 < shrunk < 1
+    np.testing.assert_allclose(regression.risk(head, 10**9), 1.5 * (1 - shrunk) ** 2, rtol=1e-3)
+    factor, risk = regression.best_factor(head, 10**9)
+    np.testing.assert_allclose(factor, 1 / shrunk, rtol=1e-3)
+    assert risk < 1e-3 * regression.risk(head, 10**9)
+
+
+@pytest.mark.parametrize("wrong", [{"trained": 20}, {"snr": 1.0}, {"per_decade": 9}, {"prompts": 100}])
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_cells(NAME, **wrong)
