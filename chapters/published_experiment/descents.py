@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from chapters.published_experiment.minima import linear_square, points_of, softmax_square, task_of
+from chapters.published_experiment.landscape import linear_square, points_of, softmax_square, task_of
 from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import (
     LAWS,
@@ -45,13 +45,13 @@ class Paths:
 Descents = Mapping[tuple[str, str], Paths]
 
 
-def descend_linear(starts: int, *, key: PRNGKeyArray) -> Descents:
+def train_linear(starts: int, *, key: PRNGKeyArray) -> Descents:
     """Linear attention by exact gradient descent, from the same starts under both laws."""
-    return {("linear", law): _paths(*_descend(published_task(bug), starts, key)) for law, bug in LAWS.items()}
+    return {("linear", law): _paths(*_train_linear(published_task(bug), starts, key)) for law, bug in LAWS.items()}
 
 
 @partial(jax.jit, static_argnums=1)
-def _descend(task: LinearRegression, starts: int, key: PRNGKeyArray):
+def _train_linear(task: LinearRegression, starts: int, key: PRNGKeyArray):
     def risk(weights, key=None):
         return linear_square(task, published_head(weights))
 
@@ -63,12 +63,12 @@ def _descend(task: LinearRegression, starts: int, key: PRNGKeyArray):
     return jax.vmap(run)(jr.split(key, starts))
 
 
-def descend_softmax(starts: int, *, key: PRNGKeyArray) -> Descents:
+def train_softmax(starts: int, *, key: PRNGKeyArray) -> Descents:
     """Softmax by stochastic descent, since the exact one is slow here; what it passes through is judged exactly."""
-    return {("softmax", law): _descend_softmax(law, starts, key) for law in LAWS}
+    return {("softmax", law): _train_softmax(law, starts, key) for law in LAWS}
 
 
-def _descend_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
+def _train_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
     plan = Plan(law, [SECOND_LENGTH], starts, Schedule(STEPS, STEP_SIZE, BATCH))
     trajectory = histories(plan, "softmax", SECOND_LENGTH, key=key)
     weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), trajectory.params)

@@ -15,7 +15,7 @@ import numpy as np
 import optax
 import pandas as pd
 
-from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, points_of
+from chapters.published_experiment.landscape import ALIGNED_ENTRIES, SWAPPED_ENTRIES, points_of
 from chapters.published_experiment.protocol import (
     LAWS,
     POOLS,
@@ -183,7 +183,7 @@ def end_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
         "risk_before": judged[0],
         "loss": losses.mean(),
         "loss_std_error": np.sqrt(np.sum(errors**2)) / len(errors),
-        "wrong_way": wrong_way(points_of(heads[1])),
+        "wrong_way": swapped_fraction(points_of(heads[1])),
     }
     return pd.DataFrame([run._asdict() | ended])
 
@@ -194,9 +194,9 @@ _EXACT = {
 }
 
 
-def wrong_way(point: np.ndarray) -> float:
+def swapped_fraction(point: np.ndarray) -> float:
     """How much of a head serves covariates the wrong way round: none at the optimum, all at the wrong-way head."""
-    rows, tail = point[WRONG_WAY].reshape(2, WIDTH - 1), point[RIGHT_WAY]
+    rows, tail = point[SWAPPED_ENTRIES].reshape(2, WIDTH - 1), point[ALIGNED_ENTRIES]
     wrong = np.linalg.norm(rows[0]) * np.linalg.norm(rows[1])
     right = np.linalg.norm(tail[:-1]) * np.abs(tail[-1])
     return float(wrong / (wrong + right))

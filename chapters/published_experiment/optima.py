@@ -19,7 +19,7 @@ CURVE_COLUMNS = {
 }
 
 
-def exact(lengths: list[int]) -> Optima:
+def best_mean_squares(lengths: list[int]) -> Optima:
     """Of one softmax head and of linear attention, under both laws, at each length."""
     queries = query_average(5)
     risk = jax.jit(block_risk)

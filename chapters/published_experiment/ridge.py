@@ -32,7 +32,7 @@ class MeanSquare(NamedTuple):
 Ridge = Mapping[tuple[str, int], MeanSquare]
 
 
-def average(lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Ridge:
+def simulate_ridge(lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Ridge:
     """Mean square of ridge regression with the right penalty, in batches that give its standard error."""
     averages = {}
     for length in sorted(set(lengths)):

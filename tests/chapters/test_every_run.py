@@ -22,10 +22,10 @@ from chapters.published_experiment.every_run import (
     read,
     rows_of,
     runs_in,
-    wrong_way,
+    swapped_fraction,
 )
 from chapters.published_experiment.figures import every_length
-from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, head_at
+from chapters.published_experiment.landscape import ALIGNED_ENTRIES, SWAPPED_ENTRIES, head_at
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, published_task
 from companion.authoring.checkpoints import Checkpoint
 from companion.figures import store
@@ -169,9 +169,9 @@ def test_the_command_computes_what_is_not_there(monkeypatch, tmp_path, capsys):
 def test_the_wrong_way_is_a_share():
     """All of a head that scores labels and reads covariates, none of one that does neither."""
     right, wrong = np.zeros(36), np.zeros(36)
-    right[RIGHT_WAY], wrong[WRONG_WAY] = 0.7, 0.2
-    assert (wrong_way(right), wrong_way(wrong)) == (0.0, 1.0)
-    assert 0 < wrong_way(right + wrong) < 1
+    right[ALIGNED_ENTRIES], wrong[SWAPPED_ENTRIES] = 0.7, 0.2
+    assert (swapped_fraction(right), swapped_fraction(wrong)) == (0.0, 1.0)
+    assert 0 < swapped_fraction(right + wrong) < 1
 
 
 def test_every_length_takes_the_runs_that_there_are():

@@ -786,7 +786,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         larger_tokens_decay_slower_and_far_below_the_bound,
     ),
     "output_concentration/output_proof": ("output-concentration-share", large_weights_become_rarer),
-    "published_experiment/cures": (
+    "published_experiment/success_by_change": (
         *(f"published-experiment-cure-{change}" for change in ("balanced-start", "label-entry-1", "label-entry-2")),
         "published-experiment-cure-4-heads",
         *(f"published-experiment-no-cure-{change}" for change in ("label-entry-0-5", "batch-16", "batch-4")),

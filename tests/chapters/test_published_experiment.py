@@ -13,10 +13,10 @@ import scipy.stats
 from chapters.published_experiment import runs
 from chapters.published_experiment.data.make import DRAWN, OTHER_STARTS, judged, published_training
 from chapters.published_experiment.descents import Paths
-from chapters.published_experiment.minima import (
-    RIGHT_WAY,
+from chapters.published_experiment.landscape import (
+    ALIGNED_ENTRIES,
     SQUARES,
-    WRONG_WAY,
+    SWAPPED_ENTRIES,
     alignment,
     copies,
     distance,
@@ -26,8 +26,7 @@ from chapters.published_experiment.minima import (
     points_of,
     settle,
 )
-from chapters.published_experiment.optima import exact
-from chapters.published_experiment.places import ELSEWHERE, OPTIMUM, SECOND, WAITING, Place, Places, ends
+from chapters.published_experiment.optima import best_mean_squares
 from chapters.published_experiment.protocol import (
     LAWS,
     POOLS,
@@ -37,7 +36,7 @@ from chapters.published_experiment.protocol import (
     published_head,
     published_task,
 )
-from chapters.published_experiment.ridge import average
+from chapters.published_experiment.ridge import simulate_ridge
 from chapters.published_experiment.runs import (
     DATA,
     Plan,
@@ -47,6 +46,15 @@ from chapters.published_experiment.runs import (
     tracked,
     tracked_from_other_starts,
     train,
+)
+from chapters.published_experiment.stationary_heads import (
+    ELSEWHERE,
+    OPTIMUM,
+    SECOND,
+    SWAPPED,
+    StationaryHead,
+    StationaryHeads,
+    classify_ends,
 )
 from chapters.published_experiment.tasks import tasks
 from companion.authoring import datasets
@@ -61,7 +69,7 @@ pytestmark = pytest.mark.usefixtures("float64")
 
 @pytest.fixture(scope="module")
 def ridge(float64):
-    return average([20], 1000, key=jr.key(0))
+    return simulate_ridge([20], 1000, key=jr.key(0))
 
 
 def test_tracked_runs_are_what_their_records_say():
@@ -108,7 +116,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
 
 
 def test_optima_lie_between_ridge_and_answering_zero(ridge):
-    optima = exact([20])
+    optima = best_mean_squares([20])
     for law in LAWS:
         assert ridge[law, 20].mean < optima[law, "linear", 20] < optima[law, "softmax", 20] < 1.1  # τ_w² tr S_q + s²
 
@@ -222,7 +230,7 @@ def test_heads_that_answer_alike_have_one_risk(activation, law, assert_exact):
     square = jax.jit(lambda point: SQUARES[activation](task, head_at(point)))
     alike = copies(activation, 0.4 * rng.normal(size=36))
     assert_exact(np.array([square(point) for point in alike]), np.full(4, square(alike[0])))
-    for family, other in ((RIGHT_WAY, WRONG_WAY), (WRONG_WAY, RIGHT_WAY)):
+    for family, other in ((ALIGNED_ENTRIES, SWAPPED_ENTRIES), (SWAPPED_ENTRIES, ALIGNED_ENTRIES)):
         point = np.zeros(36)
         point[family] = 0.4 * rng.normal(size=len(family))
         slope = np.asarray(jax.grad(square)(point))
@@ -231,7 +239,7 @@ def test_heads_that_answer_alike_have_one_risk(activation, law, assert_exact):
 
 def test_distance_sees_heads_and_not_their_copies():
     point = np.random.default_rng(7).normal(size=36)
-    mirrored = point * np.where(np.isin(np.arange(36), WRONG_WAY), -1.0, 1.0)
+    mirrored = point * np.where(np.isin(np.arange(36), SWAPPED_ENTRIES), -1.0, 1.0)
     scaled = point * np.where(np.arange(36) < 30, -2.0, -0.5)
     assert distance("softmax", mirrored, point) == pytest.approx(0.0, abs=1e-12)
     assert distance("softmax", scaled, point) > 1
@@ -241,14 +249,16 @@ def test_distance_sees_heads_and_not_their_copies():
 def test_a_start_is_where_its_head_and_its_mean_square_are():
     """When it ends: at the optimum, at its level but far away, near it but above, and at the wrong-way head."""
     points = np.eye(3, 36)
-    places = Places("softmax", *(Place(point, square) for point, square in zip(points, (0.5, 0.9, 0.7), strict=True)))
-    assert list(places.named) == [OPTIMUM, WAITING, SECOND]
+    places = StationaryHeads(
+        "softmax", *(StationaryHead(point, square) for point, square in zip(points, (0.5, 0.9, 0.7), strict=True))
+    )
+    assert list(places.named) == [OPTIMUM, SWAPPED, SECOND]
     assert places.reach == pytest.approx(np.sqrt(0.5))
     last = np.stack([points[0], 3 * points[0], points[0], 1.1 * points[1]])
     heads = np.stack([last[::-1], last], axis=1)
     risks = np.array([[0.91, 0.51], [0.6, 0.51], [0.51, 0.6], [0.51, 0.91]])
-    found = ends(Paths(np.zeros((4, 2)), risks, heads), places)
-    assert found == [OPTIMUM, ELSEWHERE, ELSEWHERE, WAITING]
+    found = classify_ends(Paths(np.zeros((4, 2)), risks, heads), places)
+    assert found == [OPTIMUM, ELSEWHERE, ELSEWHERE, SWAPPED]
 
 
 def test_no_tracked_run_is_said(monkeypatch, tmp_path):

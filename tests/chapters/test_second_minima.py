@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from chapters.published_experiment import passes
-from chapters.published_experiment.changes import (
+from chapters.published_experiment import saddle_search
+from chapters.published_experiment.changed_trainings import (
     CHANGES,
     CONTROL,
     PARTS,
@@ -16,15 +16,15 @@ from chapters.published_experiment.changes import (
     as_drawn,
     balanced,
     balanced_scale,
-    ends,
     frame_of,
     heads_loss,
     label_entry,
-    read,
+    read_ends,
+    train_and_judge,
 )
-from chapters.published_experiment.minima import WRONG_WAY, copies, distance, points_of, square_and_slope
-from chapters.published_experiment.places import OPTIMUM, SECOND, find_one
+from chapters.published_experiment.landscape import SWAPPED_ENTRIES, copies, distance, points_of, square_and_slope
 from chapters.published_experiment.protocol import POOLS, WIDTH, SeparateWeights, published_head, published_task
+from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, find_heads_of
 from lib.statistics import comparison_quantile
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -33,12 +33,12 @@ LENGTH = 20
 
 @pytest.fixture(scope="module")
 def ways(float64):
-    return passes.read()
+    return saddle_search.read_ways()
 
 
 @pytest.fixture(scope="module")
 def linear_places(float64):
-    return find_one("linear", passes.LAW)
+    return find_heads_of("linear", saddle_search.LAW)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def linear_hessian(float64):
 
 def square_of(activation):
     """With its slope, which is compiled once for all tests."""
-    return lambda point: square_and_slope(activation, passes.LAW, point)[0]
+    return lambda point: square_and_slope(activation, saddle_search.LAW, point)[0]
 
 
 @pytest.mark.parametrize("activation", POOLS)
@@ -108,19 +108,19 @@ def test_a_way_rises_to_its_pass_and_falls_from_it(activation, ways):
 
 def test_a_search_finds_the_linear_pass_again(ways, linear_places):
     """The first one, of both ends; the saddle towards the far copy of the optimum is the wrong-way head."""
-    tracked = passes.searches().query("activation == 'linear'").reset_index(drop=True)
+    tracked = saddle_search.read_searches().query("activation == 'linear'").reset_index(drop=True)
     for number, named in enumerate(("pass", "wrong way")):
-        row, saddle = passes.search("linear", linear_places, number)
+        row, saddle = saddle_search.search("linear", linear_places, number)
         assert row["square"] == pytest.approx(tracked["square"][number], rel=1e-5)
         assert row["negative"] == tracked["negative"][number] == 1
-        point = ways["linear"].points[ways["linear"].top] if named == "pass" else linear_places.wrong_way.point
+        point = ways["linear"].points[ways["linear"].top] if named == "pass" else linear_places.swapped.point
         squares = [float(square_of("linear")(each)) for each in (saddle, point)]
         assert squares[0] == pytest.approx(squares[1], rel=1e-9)
 
 
 def test_no_search_found_a_lower_pass(ways):
     """Every search ended at a saddle, at the pass's mean square or above, up to the average's lack of symmetry."""
-    for activation, found in passes.searches().groupby("activation"):
+    for activation, found in saddle_search.read_searches().groupby("activation"):
         square = square_of(activation)(ways[activation].points[ways[activation].top])
         assert found["square"].min() == pytest.approx(float(square), rel=1e-5)
         assert found["slope"].max() < 1e-6
@@ -128,9 +128,9 @@ def test_no_search_found_a_lower_pass(ways):
 
 def test_both_sides_of_the_wrong_way_head_lead_to_the_same(linear_places, linear_hessian):
     """It is its own copy, and its soft direction is not: what lies on one side has a copy on the other."""
-    wrong = linear_places.wrong_way.point
+    wrong = linear_places.swapped.point
     axis = np.linalg.eigh(linear_hessian(wrong))[1][:, 0]
-    assert np.abs(axis[WRONG_WAY]).max() < 1e-6 < np.abs(wrong[WRONG_WAY]).max()
+    assert np.abs(axis[SWAPPED_ENTRIES]).max() < 1e-6 < np.abs(wrong[SWAPPED_ENTRIES]).max()
     one, other = (copies("softmax", wrong + sign * 0.1 * axis) for sign in (1, -1))
     assert np.min(np.linalg.norm(one - other[0], axis=1)) < 1e-5
 
@@ -139,7 +139,7 @@ def test_both_sides_of_the_wrong_way_head_lead_to_the_same(linear_places, linear
 
 
 def test_the_table_has_every_change_and_start():
-    table = read()
+    table = read_ends()
     counts = table.groupby(["change", "activation"], sort=False).size()
     assert list(counts.index) == PARTS
     assert set(counts) == {STARTS}
@@ -150,8 +150,8 @@ def test_the_table_has_every_change_and_start():
 @pytest.mark.parametrize("name", [CONTROL, "batch 4"])
 def test_a_training_ends_as_it_would_today(name):
     """Linear attention from the first start; elsewhere than where it was made up to rounding in single precision."""
-    found = frame_of([(name, "linear")], ends(CHANGES[name], "linear", starts=[0])[None])
-    tracked = read().query("change == @name and activation == 'linear' and start == 0")
+    found = frame_of([(name, "linear")], train_and_judge(CHANGES[name], "linear", starts=[0])[None])
+    tracked = read_ends().query("change == @name and activation == 'linear' and start == 0")
     assert found["risk"].item() == pytest.approx(tracked["risk"].item(), rel=1e-3)
 
 

@@ -5,7 +5,7 @@
 makes `second_minima/cures`, twenty minutes of one core. A killed run goes on with the change and head that it was at.
 """
 
-from chapters.published_experiment.changes import (
+from chapters.published_experiment.changed_trainings import (
     BATCH,
     CHANGES,
     COLUMNS,
@@ -15,8 +15,8 @@ from chapters.published_experiment.changes import (
     STEP_SIZE,
     STEPS,
     TABLE,
-    ends,
     frame_of,
+    train_and_judge,
 )
 from chapters.published_experiment.parameters import SECOND_LENGTH
 from companion import Table
@@ -41,7 +41,7 @@ def cures() -> Result:
 
 def _part(part: tuple[str, str]):
     change, activation = part
-    return ends(CHANGES[change], activation)
+    return train_and_judge(CHANGES[change], activation)
 
 
 if __name__ == "__main__":

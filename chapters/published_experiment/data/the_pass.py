@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from chapters.published_experiment.parameters import SECOND_LENGTH
-from chapters.published_experiment.passes import (
+from chapters.published_experiment.protocol import POOLS, WIDTH
+from chapters.published_experiment.saddle_search import (
     BENDS,
     COLUMNS,
     FEW_NODES,
@@ -27,8 +28,7 @@ from chapters.published_experiment.passes import (
     search,
     whole_way,
 )
-from chapters.published_experiment.places import Places, find_one
-from chapters.published_experiment.protocol import POOLS, WIDTH
+from chapters.published_experiment.stationary_heads import StationaryHeads, find_heads_of
 from companion import Table
 from companion.authoring.datasets import Result, in_parts, make
 
@@ -41,7 +41,7 @@ PARAMETERS = {
 }
 PARTS = [(activation, number) for activation in POOLS for number in range(2 * len(BENDS))]
 _NUMBERS = ("square", "slope", "negative", "top", "bend")
-_places = cache(lambda activation: find_one(activation, LAW))
+_places = cache(lambda activation: find_heads_of(activation, LAW))
 
 
 def _part(part: tuple[str, int]) -> np.ndarray:
@@ -70,7 +70,7 @@ def the_pass() -> Result:
     rows, saddles = _found()
     ways = []
     for activation in POOLS:
-        places: Places = _places(activation)
+        places: StationaryHeads = _places(activation)
         order = rows[rows["activation"] == activation]["square"].sort_values(kind="stable").index
         candidates = (whole_way(activation, places, saddles[i]) for i in order)
         ways.append(next(way for way in candidates if joins(activation, places, way)))

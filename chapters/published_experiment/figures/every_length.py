@@ -21,10 +21,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.published_experiment.every_run import BEFORE, MANY, STARTS, Tables, every_run
-from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
+from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SYMBOLS, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, legend_line
 from lib.statistics import comparison_quantile

@@ -16,10 +16,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.published_experiment.marks import MEAN_SQUARE, plain_ticks
 from chapters.published_experiment.optima import Optima
 from chapters.published_experiment.protocol import CLOSE, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS, noise_power
 from chapters.published_experiment.runs import STEPS_A_ROW, LongRuns, Trainings, short_frame
+from chapters.published_experiment.style import MEAN_SQUARE, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, legend_line, sequence
 

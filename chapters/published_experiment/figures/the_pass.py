@@ -22,12 +22,12 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE
-from chapters.published_experiment.minima import alignment, curvatures_at, distance, square_and_slope
+from chapters.published_experiment.landscape import alignment, curvatures_at, distance, square_and_slope
 from chapters.published_experiment.parameters import SECOND_LENGTH
-from chapters.published_experiment.passes import LAW, PASS, Way
-from chapters.published_experiment.places import OPTIMUM, SECOND, Landscapes
 from chapters.published_experiment.protocol import CLOSE
+from chapters.published_experiment.saddle_search import LAW, PASS, Way
+from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, Landscapes
+from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 
@@ -43,7 +43,7 @@ class Stationary:
     straight_slope: float
 
 
-def simulate(ways: Ways) -> Mapping[str, Stationary]:
+def measure_stationarity(ways: Ways) -> Mapping[str, Stationary]:
     """By the exact gradient at the tracked heads."""
     return {activation: _stationary(activation, way) for activation, way in ways.items()}
 
@@ -79,7 +79,7 @@ def _table(ways: Ways, landscapes: Landscapes) -> Table:
         names = {0: SECOND, way.top: PASS, len(way.along) - 1: OPTIMUM}
         frame = pd.DataFrame({"along": way.along, "square": way.squares, "straight": way.straight})
         marked = {"activation": activation, "place": [names.get(i, "between") for i in range(len(frame))]}
-        frames.append(frame.assign(**marked, wrong_way=places.wrong_way.square))
+        frames.append(frame.assign(**marked, wrong_way=places.swapped.square))
     columns = {
         "activation": Column("Softmax or linear attention", "name"),
         "place": Column("Which place on the way", "name"),
@@ -151,9 +151,9 @@ def _ends_claim(ways: Ways, landscapes: Landscapes) -> Claim:
     off, apart = [], []
     for activation, way in ways.items():
         places = landscapes[activation, LAW]
-        for end, place in ((way.points[0], places.beyond), (way.points[-1], places.optimum)):
+        for end, place in ((way.points[0], places.minimum_beyond), (way.points[-1], places.optimum)):
             off.append(distance(activation, end, place.point))
-        apart.append(distance(activation, places.beyond.point, places.optimum.point))
+        apart.append(distance(activation, places.minimum_beyond.point, places.optimum.point))
     return Claim(
         id="published-experiment-pass-ends",
         statement=(
@@ -192,7 +192,7 @@ def _turned_claim(ways: Ways) -> Claim:
 
 def _below_claim(ways: Ways, landscapes: Landscapes) -> Claim:
     """The pass against the other saddle."""
-    ratios = {its: way.height / landscapes[its, LAW].wrong_way.square for its, way in ways.items()}
+    ratios = {its: way.height / landscapes[its, LAW].swapped.square for its, way in ways.items()}
     return Claim(
         id="published-experiment-pass-below",
         statement=(

@@ -18,21 +18,27 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.published_experiment import marks
 from chapters.published_experiment.descents import STEP_SIZE, STEPS, Descents
-from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE
-from chapters.published_experiment.minima import FLAT, alignment
+from chapters.published_experiment.landscape import FLAT, alignment
 from chapters.published_experiment.parameters import SECOND_LENGTH
-from chapters.published_experiment.places import OPTIMUM, SECOND, WAITING, Landscapes, count, ends
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
 from chapters.published_experiment.runs import LongRuns
+from chapters.published_experiment.stationary_heads import (
+    OPTIMUM,
+    SECOND,
+    SWAPPED,
+    Landscapes,
+    classify_ends,
+    count_ends,
+)
+from chapters.published_experiment.style import COLOURS, LEVEL_LINES, MEAN_SQUARE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, legend_line
 
 CORRECTED, PUBLISHED = LAWS
-LEVELS = {OPTIMUM: "--", WAITING: "-.", SECOND: ":"}
-# Places from which a head has not found the optimum.
-ASTRAY = (WAITING, SECOND)
+LEVELS = (OPTIMUM, SWAPPED, SECOND)
+# Stationary heads at which a head has not found the optimum.
+ASTRAY = (SWAPPED, SECOND)
 
 
 def numbers(
@@ -53,7 +59,7 @@ def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
             activation=activation, law=law
         )
         for (activation, law), paths in descents.items()
-        for start, where in enumerate(ends(paths, landscapes[activation, law]))
+        for start, where in enumerate(classify_ends(paths, landscapes[activation, law]))
     ]
     frames += [
         pd.DataFrame({"tracked": start, "time": run.steps * PUBLISHED_STEP_SIZE, "risk": run.risks})
@@ -100,7 +106,7 @@ def _second_minimum_claim(activation: str, curvatures: dict[tuple[str, str, str]
         expected=1e-3,  # far above the error of the differences, about the square of their step
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("it is a saddle, like the wrong-way head", curvatures[activation, CORRECTED, WAITING]),
+        alternative=Alternative("it is a saddle, like the wrong-way head", curvatures[activation, CORRECTED, SWAPPED]),
     )
 
 
@@ -115,7 +121,7 @@ def _saddle_claim(curvatures: dict[tuple[str, str, str], float]) -> Claim:
         ),
         source="derived here",
         box="two-families",
-        measured=max(least[WAITING]),
+        measured=max(least[SWAPPED]),
         expected=-1e-3,  # far below the error of the differences, about the square of their step
         tolerance=0.0,
         relation="≤",
@@ -127,7 +133,7 @@ def _way_on_claims(landscapes: Landscapes) -> tuple[Claim, Claim]:
     """The minimum beyond the wrong-way head against the optimum, under either law."""
     ratios = {
         law: [
-            landscapes[activation, law].beyond.square / landscapes[activation, law].optimum.square
+            landscapes[activation, law].minimum_beyond.square / landscapes[activation, law].optimum.square
             for activation in POOLS
         ]
         for law in LAWS
@@ -194,7 +200,7 @@ def _wrong_way_claim(landscapes: Landscapes) -> Claim:
 def _astray_claim(descents: Descents, landscapes: Landscapes, activation: str, law: str) -> Claim:
     """Count the starts that end at the wrong-way head or at the second minimum."""
     starts, of_linear = (len(descents[head].risks) for head in ((activation, law), ("linear", PUBLISHED)))
-    least = count(descents, landscapes, "linear", PUBLISHED, *ASTRAY) / of_linear
+    least = count_ends(descents, landscapes, "linear", PUBLISHED, *ASTRAY) / of_linear
     name = "-".join(["published-experiment-trapped", activation] + (["as-published"] if law == PUBLISHED else []))
     under = "the corrected law" if law == CORRECTED else "the law of the published code"
     where = "the wrong-way head or the second minimum" if landscapes[activation, law].second else "the wrong-way head"
@@ -206,7 +212,7 @@ def _astray_claim(descents: Descents, landscapes: Landscapes, activation: str, l
             f"that of linear attention under the law of the published code, {least * of_linear:g} of {of_linear}."
         ),
         source="measured here",
-        measured=float(count(descents, landscapes, activation, law, *ASTRAY)),
+        measured=float(count_ends(descents, landscapes, activation, law, *ASTRAY)),
         expected=starts * least + 1 / of_linear,  # two shares that differ, differ by one over both numbers of starts
         tolerance=0.0,
         relation="≥",
@@ -273,7 +279,7 @@ def draw(table: pd.DataFrame) -> Figure:
                 panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=0.8, alpha=0.7)
             for _, path in mine.groupby("tracked"):
                 panel.plot(path["time"], path["risk"], color=COLOURS[activation], linewidth=2.2, alpha=0.9)
-            for column, (_, line) in marks.LEVELS.items():
+            for column, (_, line) in LEVEL_LINES.items():
                 if mine[column].notna().all():
                     panel.axhline(mine[column].iloc[0], color=ink(), linestyle=line, linewidth=1.5)
             panel.set_title(f"{activation}, {law}")
@@ -281,7 +287,7 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0, 0].set_ylim(0.8 * table["optimum"].min(), 1.1 * table["wrong_way"].max())
     for panel in panels[1]:
         panel.set_xlabel("training time")
-    handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in marks.LEVELS.values()}
+    handles = {f"{name}, $L={SECOND_LENGTH}$": legend_line(line, 1.5) for name, line in LEVEL_LINES.values()}
     handles["tracked runs of the published length"] = legend_line("-", 2.2)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
     headline(figure, "Where a head ends can depend on its random start")

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float
 
-from chapters.published_experiment.minima import (
+from chapters.published_experiment.landscape import (
     FLAT,
     copies,
     curvatures_at,
@@ -29,9 +29,9 @@ from chapters.published_experiment.minima import (
     softmax_square,
     square_and_slope,
 )
-from chapters.published_experiment.places import OPTIMUM, SECOND, Places
 from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
 from chapters.published_experiment.runs import DATA
+from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, StationaryHeads
 from companion import Column
 from lib.icl import pair_average
 
@@ -87,7 +87,7 @@ class Way:
         return float(self.squares[self.top])
 
 
-def read() -> Mapping[str, Way]:
+def read_ways() -> Mapping[str, Way]:
     """The tracked ways by activation."""
     frame = pd.read_csv(DATA / f"{TABLE}.csv")
     return {
@@ -100,14 +100,14 @@ def read() -> Mapping[str, Way]:
     }
 
 
-def searches() -> pd.DataFrame:
+def read_searches() -> pd.DataFrame:
     """What every search for the pass ended at."""
     return pd.read_csv(DATA / f"{SEARCHES}.csv")
 
 
-def search(activation: str, places: Places, number: int) -> tuple[dict[str, object], Float[np.ndarray, " n"]]:
+def search(activation: str, places: StationaryHeads, number: int) -> tuple[dict[str, object], Float[np.ndarray, " n"]]:
     """One search: a row of the table, and the saddle."""
-    start = copies(activation, places.beyond.point)[0]
+    start = copies(activation, places.minimum_beyond.point)[0]
     ends = copies(activation, places.optimum.point)[:2]
     ends = sorted(ends, key=lambda end: np.sign(end[-1]) != np.sign(start[-1]))
     bend = np.random.default_rng(number).normal(size=len(start))
@@ -130,10 +130,13 @@ def search(activation: str, places: Places, number: int) -> tuple[dict[str, obje
     return row, saddle
 
 
-def joins(activation: str, places: Places, way: pd.DataFrame) -> bool:
+def joins(activation: str, places: StationaryHeads, way: pd.DataFrame) -> bool:
     """Whether a way leads from the second minimum to the optimum."""
     first, last = way[ENTRIES].to_numpy()[[0, -1]]
-    near = [distance(activation, end, place.point) for end, place in ((first, places.beyond), (last, places.optimum))]
+    near = [
+        distance(activation, end, place.point)
+        for end, place in ((first, places.minimum_beyond), (last, places.optimum))
+    ]
     return max(near) < 1e-3
 
 
@@ -206,9 +209,9 @@ def _descend(activation: str, step: float, steps: int, point: Float[Array, " n"]
     return jax.lax.scan(row, point, length=ROWS)[1]
 
 
-def whole_way(activation: str, places: Places, saddle: Float[np.ndarray, " n"]) -> pd.DataFrame:
+def whole_way(activation: str, places: StationaryHeads, saddle: Float[np.ndarray, " n"]) -> pd.DataFrame:
     """Rows of the table: from the second minimum up to the pass and down to the optimum."""
-    second = places.beyond.point
+    second = places.minimum_beyond.point
     up, down = sorted(ways_down(activation, saddle), key=lambda way: distance(activation, way[-1], second))
     up, down = (np.asarray(_spread(jnp.asarray(way), POINTS)) for way in (up, down))
     points = np.concatenate([up[::-1], down[1:]])

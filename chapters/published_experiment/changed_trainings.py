@@ -16,8 +16,8 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.published_experiment.every_run import SUMMARIES, wrong_way
-from chapters.published_experiment.minima import points_of, sharp_square
+from chapters.published_experiment.every_run import SUMMARIES, swapped_fraction
+from chapters.published_experiment.landscape import points_of, sharp_square
 from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import (
     POOLS,
@@ -113,7 +113,7 @@ COLUMNS = {
 _RESULTS = list(COLUMNS)[3:]
 
 
-def read() -> pd.DataFrame:
+def read_ends() -> pd.DataFrame:
     """The tracked ends of all trainings."""
     return pd.read_csv(DATA / f"{TABLE}.csv")
 
@@ -129,7 +129,7 @@ def frame_of(parts: list[tuple[str, str]], numbers: Float[np.ndarray, "parts n"]
     return pd.concat(frames, ignore_index=True)[list(COLUMNS)]
 
 
-def ends(
+def train_and_judge(
     change: Change, activation: str, *, starts: Sequence[int] = range(STARTS), steps: int = STEPS
 ) -> Float[np.ndarray, " n"]:
     """Train from each start, and judge where it ends: mean square, its standard error, share of the wrong way."""
@@ -201,7 +201,11 @@ def _judge_exactly(activation: str, trained: SeparateWeights) -> tuple[np.ndarra
     heads = jax.vmap(published_head)(trained)
     risks = jax.jit(partial(jax.lax.map, partial(sharp_square, activation, published_task())))
     points = points_of(heads)
-    return np.asarray(risks(heads)), np.full(len(points), np.nan), np.array([wrong_way(point) for point in points])
+    return (
+        np.asarray(risks(heads)),
+        np.full(len(points), np.nan),
+        np.array([swapped_fraction(point) for point in points]),
+    )
 
 
 def _judge_on_prompts(activation: str, trained: SeparateWeights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

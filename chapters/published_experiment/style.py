@@ -6,7 +6,7 @@ SIZE = (8.0, 4.5)
 COLOURS = {"softmax": "C0", "linear": "C1", "bayes": "C2"}
 SYMBOLS = {"softmax": "o", "linear": "s", "bayes": "^"}
 # Where descents can stop: the column that holds the level, its name in a legend and its line.
-LEVELS = {
+LEVEL_LINES = {
     "optimum": ("optimum", "--"),
     "wrong_way": ("wrong-way head", "-."),
     "second_minimum": ("second minimum", ":"),

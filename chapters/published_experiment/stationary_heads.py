@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.published_experiment.descents import Descents, Paths
-from chapters.published_experiment.minima import (
-    RIGHT_WAY,
-    WRONG_WAY,
+from chapters.published_experiment.landscape import (
+    ALIGNED_ENTRIES,
+    SWAPPED_ENTRIES,
     distance,
     head_at,
     least_curvature,
@@ -20,11 +20,11 @@ from chapters.published_experiment.minima import (
 )
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, WIDTH
 
-OPTIMUM, WAITING, SECOND, ELSEWHERE = "optimum", "wrong way", "second minimum", "elsewhere"
+OPTIMUM, SWAPPED, SECOND, ELSEWHERE = "optimum", "wrong way", "second minimum", "elsewhere"
 
 
 @dataclass(frozen=True)
-class Place:
+class StationaryHead:
     """A head at which the mean square is stationary: as a point, and its mean square."""
 
     point: Float[np.ndarray, " n"]
@@ -32,23 +32,23 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Places:
+class StationaryHeads:
     """Of one activation and law: the minima of the two families of heads, and the minimum beyond the wrong one."""
 
     activation: str
-    optimum: Place
-    wrong_way: Place
-    beyond: Place
+    optimum: StationaryHead
+    swapped: StationaryHead
+    minimum_beyond: StationaryHead
 
     @property
     def second(self) -> bool:
         """Whether the way on from the wrong family leads to a minimum of its own, above the optimum."""
-        return self.beyond.square > (1 + CLOSE) * self.optimum.square
+        return self.minimum_beyond.square > (1 + CLOSE) * self.optimum.square
 
     @property
-    def named(self) -> dict[str, Place]:
+    def named(self) -> dict[str, StationaryHead]:
         """By what they are."""
-        return {OPTIMUM: self.optimum, WAITING: self.wrong_way} | ({SECOND: self.beyond} if self.second else {})
+        return {OPTIMUM: self.optimum, SWAPPED: self.swapped} | ({SECOND: self.minimum_beyond} if self.second else {})
 
     @property
     def reach(self) -> float:
@@ -65,35 +65,37 @@ class Places:
         return ELSEWHERE
 
 
-# Places by (activation, law).
-Landscapes = Mapping[tuple[str, str], Places]
+# Stationary heads by (activation, law).
+Landscapes = Mapping[tuple[str, str], StationaryHeads]
 
 
-def find() -> Landscapes:
+def find_stationary_heads() -> Landscapes:
     """Of both heads under both laws, without a random start."""
-    return {(activation, law): find_one(activation, law) for law in LAWS for activation in POOLS}
+    return {(activation, law): find_heads_of(activation, law) for law in LAWS for activation in POOLS}
 
 
-def find_one(activation: str, law: str) -> Places:
+def find_heads_of(activation: str, law: str) -> StationaryHeads:
     """Of one of them."""
     right, wrong = np.zeros(WIDTH * WIDTH), np.zeros(WIDTH * WIDTH)
-    right[RIGHT_WAY] = np.append(np.eye(WIDTH - 1).ravel(), 1.0) / 2
-    wrong[WRONG_WAY] = 0.3  # all covariates alike, near the first principal axis
-    wrong = settle(activation, wrong, law=law, family=WRONG_WAY)
+    right[ALIGNED_ENTRIES] = np.append(np.eye(WIDTH - 1).ravel(), 1.0) / 2
+    wrong[SWAPPED_ENTRIES] = 0.3  # all covariates alike, near the first principal axis
+    wrong = settle(activation, wrong, law=law, family=SWAPPED_ENTRIES)
     points = {
-        "optimum": settle(activation, right, law=law, family=RIGHT_WAY),
-        "wrong_way": wrong,
-        "beyond": settle(activation, wrong + 0.1 * right, law=law),
+        "optimum": settle(activation, right, law=law, family=ALIGNED_ENTRIES),
+        "swapped": wrong,
+        "minimum_beyond": settle(activation, wrong + 0.1 * right, law=law),
     }
     task = task_of(law)
-    places = {name: Place(point, float(_square(activation, task, head_at(point)))) for name, point in points.items()}
-    return Places(activation, **places)
+    places = {
+        name: StationaryHead(point, float(_square(activation, task, head_at(point)))) for name, point in points.items()
+    }
+    return StationaryHeads(activation, **places)
 
 
 _square = jax.jit(sharp_square, static_argnums=0)
 
 
-def curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:
+def least_curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:
     """The least curvature by activation, law and place, at every place but the optimum."""
     return {
         (activation, law, name): least_curvature(activation, place.point, law=law)
@@ -103,11 +105,11 @@ def curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:
     }
 
 
-def ends(paths: Paths, places: Places) -> list[str]:
+def classify_ends(paths: Paths, places: StationaryHeads) -> list[str]:
     """Where each start ends."""
     return [places.of(point, square) for point, square in zip(paths.points[:, -1], paths.risks[:, -1], strict=True)]
 
 
-def count(descents: Descents, landscapes: Landscapes, activation: str, law: str, *names: str) -> int:
+def count_ends(descents: Descents, landscapes: Landscapes, activation: str, law: str, *names: str) -> int:
     """Return how many of the starts end at one of these places."""
-    return sum(name in names for name in ends(descents[activation, law], landscapes[activation, law]))
+    return sum(name in names for name in classify_ends(descents[activation, law], landscapes[activation, law]))

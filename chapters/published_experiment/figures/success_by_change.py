@@ -21,14 +21,14 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.published_experiment.changes import CONTROL, STARTS, STEPS
+from chapters.published_experiment.changed_trainings import CONTROL, STARTS, STEPS
 from chapters.published_experiment.every_run import Tables
-from chapters.published_experiment.marks import COLOURS, SYMBOLS
-from chapters.published_experiment.minima import curvatures_at
+from chapters.published_experiment.landscape import curvatures_at
 from chapters.published_experiment.parameters import SECOND_LENGTH
-from chapters.published_experiment.passes import LAW
-from chapters.published_experiment.places import Landscapes
 from chapters.published_experiment.protocol import PUBLISHED_STEPS, WIDTH, published_task
+from chapters.published_experiment.saddle_search import LAW
+from chapters.published_experiment.stationary_heads import Landscapes
+from chapters.published_experiment.style import COLOURS, SYMBOLS
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 
@@ -41,7 +41,7 @@ CURES = ("balanced start", "label entry 1", "label entry 2", "4 heads")
 NO_CURES = ("label entry 0.5", "2 heads", "batch 16", "batch 4")
 
 
-def simulate() -> Float[np.ndarray, " m"]:
+def curvatures_at_zero() -> Float[np.ndarray, " m"]:
     """Curvatures of linear attention's mean square at the head that answers 0, the least first."""
     return curvatures_at("linear", np.zeros(WIDTH * WIDTH))
 
@@ -50,7 +50,7 @@ def numbers(ends: pd.DataFrame, at_zero: Float[np.ndarray, " m"], landscapes: La
     """Ends beside the optimum, and the shares of those that found it."""
     places = {its: landscapes[its, LAW] for its in dict.fromkeys(ends["activation"])}
     best = ends["activation"].map({its: place.optimum.square for its, place in places.items()})
-    second = ends["activation"].map({its: place.beyond.square for its, place in places.items()})
+    second = ends["activation"].map({its: place.minimum_beyond.square for its, place in places.items()})
     ends = ends.assign(
         ratio=ends["risk"] / best,
         ratio_std_error=ends["risk_std_error"] / best,

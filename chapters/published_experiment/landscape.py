@@ -27,8 +27,8 @@ DIFFERENCE = 1e-4
 _entry = np.arange(WIDTH * WIDTH)
 # Entries of a point by which scores see covariates and the label is the value, and those by which scores see labels and
 # covariates are the values. Neither family leads to the other, see the box `two-families`.
-RIGHT_WAY = np.append(_entry[: (WIDTH - 1) ** 2], _entry[-1])
-WRONG_WAY = _entry[(WIDTH - 1) ** 2 : -1]
+ALIGNED_ENTRIES = np.append(_entry[: (WIDTH - 1) ** 2], _entry[-1])
+SWAPPED_ENTRIES = _entry[(WIDTH - 1) ** 2 : -1]
 
 
 def linear_square(task: LinearRegression, head: Attention) -> Float[Array, ""]:
@@ -67,7 +67,7 @@ def head_at(point: Float[Array, " n"] | Float[np.ndarray, " n"]) -> Attention:
 def alignment(point: Float[np.ndarray, " n"], *, axis: int = 0) -> float:
     """How well the last row of U and v, the label's part left out, lie along a principal axis, by default the first."""
     along = np.linalg.eigh(np.asarray(published_task().cov))[1][:, -1 - axis]
-    swapped = np.asarray(point)[WRONG_WAY].reshape(2, WIDTH - 1)
+    swapped = np.asarray(point)[SWAPPED_ENTRIES].reshape(2, WIDTH - 1)
     return float(np.min(np.abs(swapped @ along) / np.linalg.norm(swapped, axis=1)))
 
 
@@ -79,7 +79,7 @@ def copies(activation: str, point: Float[np.ndarray, " n"]) -> Float[np.ndarray,
         ratio = np.sqrt(sizes[1] / sizes[0])
         point = np.append(point[: WIDTH * (WIDTH - 1)] * ratio, point[WIDTH * (WIDTH - 1) :] / ratio)
     mirror = np.ones(len(point))
-    mirror[WRONG_WAY] = -1.0
+    mirror[SWAPPED_ENTRIES] = -1.0
     return np.array([point, -point, mirror * point, -mirror * point])
 
 
