@@ -1,4 +1,4 @@
-"""Descents from the random starts of the published model, as long as its training, judged exactly on the way."""
+"""Descents from the random starts of the published model, as long as its training, with exact mean squares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ STEPS = round(PUBLISHED_STEPS * PUBLISHED_STEP_SIZE / STEP_SIZE)
 
 @dataclass(frozen=True)
 class Paths:
-    """Of descents from random starts: time, exact mean square, and the head there as a point of the landscape."""
+    """Times, exact mean squares and heads (points of the landscape) along descents from random starts."""
 
     times: Float[np.ndarray, "starts rows"]
     risks: Float[np.ndarray, "starts rows"]
@@ -46,7 +46,7 @@ Descents = Mapping[tuple[str, str], Paths]
 
 
 def train_linear(starts: int, *, key: PRNGKeyArray) -> Descents:
-    """Linear attention by exact gradient descent, from the same starts under both laws."""
+    """Train linear attention by exact gradient descent, from the same starts for both covariances."""
     return {("linear", law): _paths(*_train_linear(published_task(bug), starts, key)) for law, bug in LAWS.items()}
 
 
@@ -64,7 +64,7 @@ def _train_linear(task: LinearRegression, starts: int, key: PRNGKeyArray):
 
 
 def train_softmax(starts: int, *, key: PRNGKeyArray) -> Descents:
-    """Softmax by stochastic descent, since the exact one is slow here; what it passes through is judged exactly."""
+    """Train softmax by stochastic descent, because exact descent is slow; return exact mean squares of its heads."""
     return {("softmax", law): _train_softmax(law, starts, key) for law in LAWS}
 
 
@@ -78,7 +78,7 @@ def _train_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
 
 @jax.jit
 def _judge(task: LinearRegression, heads: Attention) -> Float[Array, "starts rows"]:
-    """One head after the other."""
+    """Return the exact mean square of each head, computed one after the other to save memory."""
     return jax.lax.map(partial(jax.lax.map, partial(softmax_square, task)), heads)
 
 

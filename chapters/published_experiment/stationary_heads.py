@@ -1,4 +1,4 @@
-"""Where training can stop: the optimum, the best head that serves covariates the wrong way round, a second minimum."""
+"""Heads at which training can stop: the optimum, the best swapped head, and a second minimum."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +20,14 @@ from chapters.published_experiment.landscape import (
 )
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, WIDTH
 
-OPTIMUM, SWAPPED, SECOND, ELSEWHERE = "optimum", "wrong way", "second minimum", "elsewhere"
+# Names in published tables.
+OPTIMUM, SECOND, ELSEWHERE = "optimum", "second minimum", "elsewhere"
+SWAPPED = "wrong way"  # prose: keep (a value in published tables)
 
 
 @dataclass(frozen=True)
 class StationaryHead:
-    """A head at which the mean square is stationary: as a point, and its mean square."""
+    """A head at which the mean square is stationary, as a point, with its mean square."""
 
     point: Float[np.ndarray, " n"]
     square: float
@@ -33,7 +35,7 @@ class StationaryHead:
 
 @dataclass(frozen=True)
 class StationaryHeads:
-    """Of one activation and law: the minima of the two families of heads, and the minimum beyond the wrong one."""
+    """Best aligned and best swapped head, and the minimum below the swapped one, for one activation and covariances."""
 
     activation: str
     optimum: StationaryHead
@@ -42,23 +44,23 @@ class StationaryHeads:
 
     @property
     def second(self) -> bool:
-        """Whether the way on from the wrong family leads to a minimum of its own, above the optimum."""
+        """Return whether descent from the best swapped head ends at a minimum above the optimum."""
         return self.minimum_beyond.square > (1 + CLOSE) * self.optimum.square
 
     @property
     def named(self) -> dict[str, StationaryHead]:
-        """By what they are."""
+        """Return the stationary heads by name."""
         return {OPTIMUM: self.optimum, SWAPPED: self.swapped} | ({SECOND: self.minimum_beyond} if self.second else {})
 
     @property
     def reach(self) -> float:
-        """Half the least distance between two places: a head nearer than that is near one of them only."""
+        """Return half the least distance between two of them: a head that is nearer is near one of them only."""
         points = [place.point for place in self.named.values()]
         apart = [distance(self.activation, a, b) for i, a in enumerate(points) for b in points[:i]]
         return min(apart) / 2
 
     def of(self, point: Float[np.ndarray, " n"], square: float) -> str:
-        """Where a head is, by its mean square and by itself."""
+        """Return the name of the stationary head that a head is at, by its mean square and its distance."""
         for name, place in self.named.items():
             if abs(square / place.square - 1) <= CLOSE and distance(self.activation, point, place.point) < self.reach:
                 return name
@@ -70,12 +72,12 @@ Landscapes = Mapping[tuple[str, str], StationaryHeads]
 
 
 def find_stationary_heads() -> Landscapes:
-    """Of both heads under both laws, without a random start."""
+    """Return the stationary heads of both activations for both covariances; no start is random."""
     return {(activation, law): find_heads_of(activation, law) for law in LAWS for activation in POOLS}
 
 
 def find_heads_of(activation: str, law: str) -> StationaryHeads:
-    """Of one of them."""
+    """Return the stationary heads of one activation for one pair of covariances."""
     right, wrong = np.zeros(WIDTH * WIDTH), np.zeros(WIDTH * WIDTH)
     right[ALIGNED_ENTRIES] = np.append(np.eye(WIDTH - 1).ravel(), 1.0) / 2
     wrong[SWAPPED_ENTRIES] = 0.3  # all covariates alike, near the first principal axis
@@ -96,7 +98,7 @@ _square = jax.jit(sharp_square, static_argnums=0)
 
 
 def least_curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float]:
-    """The least curvature by activation, law and place, at every place but the optimum."""
+    """Return the least curvature at every stationary head except the optima, by activation, covariances and name."""
     return {
         (activation, law, name): least_curvature(activation, place.point, law=law)
         for (activation, law), places in landscapes.items()
@@ -106,10 +108,10 @@ def least_curvatures(landscapes: Landscapes) -> dict[tuple[str, str, str], float
 
 
 def classify_ends(paths: Paths, places: StationaryHeads) -> list[str]:
-    """Where each start ends."""
+    """Return the name of the stationary head at which each start ends."""
     return [places.of(point, square) for point, square in zip(paths.points[:, -1], paths.risks[:, -1], strict=True)]
 
 
 def count_ends(descents: Descents, landscapes: Landscapes, activation: str, law: str, *names: str) -> int:
-    """Return how many of the starts end at one of these places."""
+    """Return the number of starts that end at one of these stationary heads."""
     return sum(name in names for name in classify_ends(descents[activation, law], landscapes[activation, law]))
