@@ -75,7 +75,7 @@ def start(key: PRNGKeyArray) -> Blocks:
     return balanced_start(jr.normal(key, (d, d)), np.sqrt(0.5) / d**0.25 / VARIANCES.max())
 
 
-def follow(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> BalancedFlows:
+def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> BalancedFlows:
     """The flow at 10 to each of these powers, beside the infinite one, and the gradient where that is tilted most."""
     times = np.append(0.0, np.geomspace(horizon / 600, horizon, TIMES))
     path, risks = _flows(start(key), times, _tables([*(decade * np.log(10) for decade in decades), INFINITE]))

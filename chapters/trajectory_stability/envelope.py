@@ -46,7 +46,7 @@ class Envelope:
         return self.prompt_noise * times * np.exp(self.curvature * times)
 
 
-def compute(
+def compute_envelopes(
     courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]
 ) -> dict[str, Envelope]:
     """By sub-Gaussian task: g(L) from the prompts drawn, β from the region between the two trajectories."""

@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientErrors, Norms
 from chapters.trajectory_stability.exponents import Rates
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
+from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 from lib.concentration import Rate
@@ -136,7 +136,7 @@ def draw(table: pd.DataFrame) -> Figure:
     firsts = end.groupby("task")["gap"].transform("first")
     end = end.assign(gap=end["gap"] / firsts, gap_std_error=end["gap_std_error"] / firsts)
     series(left, end, "gap", named=False)
-    law(left, table["length"], 1.0, -1.0)
+    power_line(left, table["length"], 1.0, -1.0)
     left.set(xlabel="prompt length $L$", ylabel="squared error of the gradient, relative")
     low, high = table["length"].min(), table["length"].max()
     left.set_ylim(top=3 * end["gap"].max())

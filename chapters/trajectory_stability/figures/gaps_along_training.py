@@ -19,8 +19,8 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import sub_gaussian
+from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
@@ -97,7 +97,7 @@ def draw(table: pd.DataFrame) -> Figure:
         series(panel, part, "gap")
         panel.set(xlabel="prompt length $L$", title=title)
         low, high, top = part["length"].min(), part["length"].max(), 1.7 * part["gap"].max()
-        law(panel, part["length"], top, power, style)
+        power_line(panel, part["length"], top, power, style)
         middle, place = low * (high / low) ** 0.3, {"xytext": (6, 7), "ha": "left"}
         label(panel, middle, top * (middle / low) ** power, rf"slope of {name}", ink(), **place)
         length_ticks(panel, part)

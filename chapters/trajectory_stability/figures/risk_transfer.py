@@ -18,9 +18,9 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.parameters import SHOWN
 from chapters.trajectory_stability.problems import sub_gaussian
+from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
@@ -111,7 +111,7 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set_title(f"risk along training: {curves['task'].iloc[0]}")
     series(right, ends, "excess")
     low, high, top = ends["length"].min(), ends["length"].max(), 1.6 * ends["excess"].max()
-    law(right, ends["length"], top, -1.0)
+    power_line(right, ends["length"], top, -1.0)
     middle = low * (high / low) ** 0.4
     label(right, middle, top * low / middle, r"slope of $1/L$", ink(), xytext=(5, 7))
     right.set(xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")

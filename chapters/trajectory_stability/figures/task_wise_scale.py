@@ -46,7 +46,7 @@ def student(freedom: int) -> str:
     return f"Student, n = {freedom}"
 
 
-def simulate() -> Curves:
+def average_bounds() -> Curves:
     """The averaged bound of each law of task vectors, all of covariance I, by quadrature."""
     normal, light, heavy = (
         mean_bound(LOG_LENGTHS, law) for law in (NORMAL, student_tasks(LIGHT), student_tasks(HEAVY))

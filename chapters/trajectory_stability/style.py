@@ -37,7 +37,7 @@ def series(axes: Axes, frame: pd.DataFrame, column: str, *, named: bool = True) 
         label(axes, frame["length"].max(), middle, "regression,\nfour laws", "C0", linespacing=0.95)
 
 
-def law(axes: Axes, lengths: pd.Series, height: float, power: float, style: str = ":") -> None:
+def power_line(axes: Axes, lengths: pd.Series, height: float, power: float, style: str = ":") -> None:
     """A power of the length, from `height` at the shortest on."""
     low, high = lengths.min(), lengths.max()
     axes.plot([low, high], [height, height * (high / low) ** power], color=ink(), linestyle=style, linewidth=1.5)
