@@ -24,7 +24,6 @@ NOT_YET = {
     "softmax_advantage",
     "needle_in_a_long_prompt",
     "finite_samples",
-    "message_passing",
     "single_location_training",
     "temperature_and_length",
     "real_heads",
