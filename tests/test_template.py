@@ -14,7 +14,6 @@ CLOSING = ["In short", "Limits", "Sources", "Try it"]
 COLLECTIONS = {"laboratory"}
 # Chapters that do not follow the template yet.
 NOT_YET = {
-    "message_passing",
     "single_location_training",
     "temperature_and_length",
     "real_heads",
