@@ -15,8 +15,6 @@ COLLECTIONS = {"laboratory"}
 # Chapters that do not follow the template yet.
 NOT_YET = {
     "single_location_training",
-    "temperature_and_length",
-    "real_heads",
 }
 CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS | NOT_YET]
 
