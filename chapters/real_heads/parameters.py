@@ -1,4 +1,4 @@
-"""What `real_heads` can be rerun with."""
+"""Parameters of the notebook `real_heads`."""
 
 from typing import Annotated
 
@@ -7,23 +7,25 @@ from pydantic import AfterValidator, Field
 import companion
 from companion.project.parameters import different
 
-# The network has places for so many tokens, and what is said of long prompts is said of this length.
+# Number of positions of the network, which is the length of the longest prompts.
 LONGEST = 512
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Every random number follows from it: shuffles, draws, resamples.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers: shuffles, simulated prompts, bootstrap.")]
     shorter: Annotated[
         list[Annotated[int, Field(ge=8, le=256)]],
-        Field(min_length=1, max_length=5, description="Tokens of the prompts that are compared with those of 512."),
-        AfterValidator(different("each is followed once")),
+        Field(min_length=1, max_length=5, description="Prompt lengths that are compared with the longest, 512."),
+        AfterValidator(different("each length is measured once")),
     ]
-    prompts: Annotated[int, Field(ge=4, le=35, description="Stretches of the text that are prompts.")]
-    drawn: Annotated[int, Field(ge=16, le=4096, description="Prompts drawn a head and length, for the controls.")]
+    prompts: Annotated[int, Field(ge=4, le=35, description="Number of stretches of the text that serve as prompts.")]
+    drawn: Annotated[
+        int, Field(ge=16, le=4096, description="Number of simulated prompts per head and length, for the controls.")
+    ]
 
     @property
     def lengths(self) -> list[int]:
-        """The lengths of all prompts, the longest being what the network has places for."""
+        """The lengths of all prompts, with the number of positions of the network as the longest."""
         return [*sorted(self.shorter), LONGEST]

@@ -1,6 +1,6 @@
-"""What is kept of every head: means over the queries of a prompt, and what follows from them for the head.
+"""Statistics of every head: means over the queries of each prompt, and quantities that follow from them.
 
-The prompts are what repeats, so errors come from drawing prompts again (the bootstrap).
+Prompts are independent repetitions, so standard errors come from resampling prompts (the bootstrap).
 """
 
 from collections.abc import Callable, Mapping
@@ -15,19 +15,19 @@ from lib.heads import Comparison, explained_share, regression_slope
 Heads = Float[np.ndarray, "layers heads"]
 ByPrompt = Float[np.ndarray, "prompts layers heads"]
 
-# Of the bootstrap: the error of an error bar is then 5 %.
+# Number of bootstrap samples: the relative error of a standard error is then 5 %.
 RESAMPLES = 200
 
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """Of every prompt, layer and head, means over its queries; `length` is L.
+    """Means over the queries of a prompt, for every prompt, layer and head; `length` is the prompt length L.
 
-    `tau` is the standard deviation of the scores, `participation` Σp², `gaussian` what Σp² is in the mean for Gaussian
-    scores of the same standard deviations; `output`, `linear`, `product` are squares and product of the output and of
-    the linear prediction, less the mean value; `shrunk` is (1 - P)·`linear` with the P of each query. `first` is the
-    weight on the first place, `skewness` and `tails` (the excess kurtosis) are the scores'. `rest_…` are the same
-    squares when the first place is left out of the prompt, `gap_…` when the one in the middle is.
+    `tau` is the standard deviation of the scores, `participation` is Σp², and `gaussian` is the mean of Σp² for
+    Gaussian scores of the same standard deviations. `output`, `linear` and `product` are squares and product of the
+    output and of the linear prediction, both minus the mean value; `shrunk` is (1 - P)·`linear` with the P of each
+    query. `first` is the weight on the first position; `skewness` and `tails` (the excess kurtosis) describe the
+    scores. `rest_…` are the same squares without the token at the first position, `gap_…` without the middle one.
     """
 
     length: int
@@ -50,46 +50,46 @@ class HeadStatistics:
 
     @property
     def arrays(self) -> dict[str, ByPrompt]:
-        """The means by name."""
+        """All means by name."""
         return {name: array for name, array in vars(self).items() if name != "length"}
 
     @property
     def prompts(self) -> int:
-        """How many prompts there are."""
+        """Number of prompts."""
         return len(self.tau)
 
     def mean(self, name: str) -> Heads:
-        """One of the means, over the prompts too."""
+        """Return the named statistic, averaged over prompts too."""
         return self.arrays[name].mean(axis=0)
 
     @property
     def ratio(self) -> Heads:
-        """τ̂/√(2 ln L): the spread of a head's scores in units of freezing."""
+        """τ̂/√(2 ln L), the spread of the scores of each head in units of freezing."""
         return self.mean("tau") / freezing(self.length)
 
     @property
     def share(self) -> Heads:
-        """The explained share R²."""
+        """The explained share R² of each head."""
         return np.asarray(explained_share(self._comparison(""), axis=0))
 
     @property
     def share_without_first(self) -> Heads:
-        """The same with the first place left out of every prompt."""
+        """R² if the first position is left out of every prompt."""
         return np.asarray(explained_share(self._comparison("rest_"), axis=0))
 
     @property
     def share_without_another(self) -> Heads:
-        """The same with the place in the middle left out instead."""
+        """R² if the middle position is left out of every prompt."""
         return np.asarray(explained_share(self._comparison("gap_"), axis=0))
 
     @property
     def slope(self) -> Heads:
-        """The best slope a."""
+        """The best slope of the outputs against the linear prediction."""
         return np.asarray(regression_slope(self._comparison(""), axis=0))
 
     @property
     def expected_slope(self) -> Heads:
-        """What the slope would be of Gaussian tokens: the mean of 1 - P over the queries, weighted by |o_lin - v̄|²."""
+        """The slope for Gaussian tokens: the mean of 1 - P over the queries, weighted by |o_lin - v̄|²."""
         return self.mean("shrunk") / self.mean("linear")
 
     def _comparison(self, which: str) -> Comparison:
@@ -97,31 +97,68 @@ class HeadStatistics:
         return Comparison(tau=self.tau, participation=self.participation, **squares)
 
     def resampled(self, prompts: Int[np.ndarray, " n"]) -> "HeadStatistics":
-        """These prompts in place of all."""
+        """Return the statistics of these prompts, with repetitions."""
         return replace(self, **{name: array[prompts] for name, array in self.arrays.items()})
 
 
-# By length, and for the controls by what was done to the prompts.
+@dataclass(frozen=True)
+class Control:
+    """Statistics of every head on simulated prompts of one length.
+
+    `ratio` is the mean τ of the queries over √(2 ln L). `participation` and `slope` are means over prompts with their
+    standard errors; for Gaussian tokens one token of each prompt is averaged exactly in the former. The slope is
+    against the prediction with the moments of the distribution; `expected_…` are exact for Gaussian tokens. `share` is
+    R² with the moments of each prompt, as for the text.
+    """
+
+    length: int
+    ratio: Heads
+    participation: Heads
+    participation_se: Heads
+    expected_participation: Heads
+    slope: Heads
+    slope_se: Heads
+    expected_slope: Heads
+    share: Heads
+    prompts: int
+
+    @property
+    def arrays(self) -> dict[str, Heads]:
+        """All statistics by name."""
+        return {name: value for name, value in vars(self).items() if name not in ("length", "prompts")}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value, its bootstrap standard error, and the value of the same measurement under a different theory."""
+
+    value: float
+    std_error: float
+    alternative: float
+
+
+# Statistics by prompt length.
 ByLength = Mapping[int, HeadStatistics]
 
 
 def freezing(length: int) -> float:
-    """√(2 ln L), the size of scores at which softmax freezes."""
+    """Return √(2 ln L), the spread of scores at which softmax freezes."""
     return float(np.sqrt(2.0 * np.log(length)))
 
 
 def bootstrap(function: Callable, *statistics: HeadStatistics, key: PRNGKeyArray) -> Float[np.ndarray, "..."]:
-    """The standard error of `function` of statistics of the same prompts: prompts drawn again, with replacement."""
+    """Return the bootstrap standard error of `function` of statistics of the same prompts."""
     n = statistics[0].prompts
-    draws = np.asarray(jr.randint(key, (RESAMPLES, n), 0, n))
-    return np.std([function(*(these.resampled(draw) for these in statistics)) for draw in draws], axis=0, ddof=1)
+    samples = np.asarray(jr.randint(key, (RESAMPLES, n), 0, n))
+    values = [function(*(original.resampled(sample) for original in statistics)) for sample in samples]
+    return np.std(values, axis=0, ddof=1)
 
 
 def columns_of(statistics: HeadStatistics) -> dict[str, np.ndarray]:
-    """A row a prompt, layer and head, for a table."""
+    """Return the columns of a table with one row per prompt, layer and head."""
     prompts, layers, heads = statistics.tau.shape
-    places = np.meshgrid(np.arange(prompts), np.arange(layers), np.arange(heads), indexing="ij")
-    named = dict(zip(("prompt", "layer", "head"), (place.ravel() for place in places), strict=True))
+    indices = np.meshgrid(np.arange(prompts), np.arange(layers), np.arange(heads), indexing="ij")
+    named = dict(zip(("prompt", "layer", "head"), (index.ravel() for index in indices), strict=True))
     return {"length": np.full(statistics.tau.size, statistics.length), **named} | {
         name: array.ravel() for name, array in statistics.arrays.items()
     }

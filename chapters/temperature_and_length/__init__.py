@@ -1,1 +1,1 @@
-"""What a head should do when the prompt gets longer: three scalings of its scores, and heads used at another length."""
+"""Chapter on longer prompts: three scalings of the scores, and heads that are used at another length."""

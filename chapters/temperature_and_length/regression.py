@@ -1,4 +1,4 @@
-"""In-context regression: the best softmax head of one length, used at another, with its scores multiplied or not."""
+"""In-context regression: risk of the best softmax head for one length at another length, with and without a factor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from jaxtyping import Float, PRNGKeyArray
 from scipy.special import softmax
 
 from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from chapters.temperature_and_length.sampled import generator
+from chapters.temperature_and_length.simulated_prompts import generator
 from lib.icl import (
     Blocks,
     LinearRegression,
@@ -23,32 +23,37 @@ from lib.icl import (
 )
 from lib.statistics import standard_error
 
-# Prompts drawn at a time.
-TOGETHER = 500
-# How far, in logarithms, the best multiple of the scores is looked for.
+# Prompts per batch.
+BATCH = 500
+# Range of the search for the best factor on the scores: |ln factor| is at most this.
 WIDEST = 2.0
 
 
 @dataclass(frozen=True)
 class Risks:
-    """Of the head trained at one length, at lengths of use: retrained, as it is, its scores at their best, and scaled.
+    """Risks at the lengths of use `used`, of a head trained at the length `trained`.
 
-    `factor` is the best multiple of its scores, `answered` what an infinite prompt asks for, 1/(bu) with A = uI.
+    `unchanged` is the risk of the head itself, `best_scaled` with its scores multiplied by `factor`, the best factor at
+    this length, `scaled` with its scores multiplied by a power of ln L'/ln L, and `retrained` the risk of the best head
+    for this length. `infinite_factor` is the best factor for an infinite prompt, 1/(bu) with A = uI.
     """
 
     trained: int
     used: Float[np.ndarray, " n"]
     retrained: Float[np.ndarray, " n"]
-    kept: Float[np.ndarray, " n"]
-    repaired: Float[np.ndarray, " n"]
+    unchanged: Float[np.ndarray, " n"]
+    best_scaled: Float[np.ndarray, " n"]
     factor: Float[np.ndarray, " n"]
     scaled: Mapping[float, Float[np.ndarray, " n"]]
-    answered: float
+    infinite_factor: float
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One head trained at one length and used at another: its risk drawn, exact, at its training, and the best."""
+    """Risks of a head trained at one length and used at another: `drawn` by simulation, and `exact`.
+
+    `at_training` is its exact risk at the length of training, `retrained` that of the best head at the length of use.
+    """
 
     trained: int
     used: int
@@ -60,23 +65,23 @@ class Trial:
 
 
 def task_of(dimension: int) -> LinearRegression:
-    """Isotropic covariates and tasks, no noise."""
+    """Return the task with isotropic covariates and tasks and without label noise."""
     return LinearRegression(np.eye(dimension))
 
 
 @lru_cache
-def train(dimension: int, length: int) -> Blocks:
-    """The head of least risk at one length, A a multiple of the identity."""
+def best_head(dimension: int, length: int) -> Blocks:
+    """Return the head of least risk at one length, with A a multiple of the identity."""
     return best_blocks(task_of(dimension), float(np.log(length)), queries=radial_average(dimension))
 
 
-def times(head: Blocks, factor: float) -> Blocks:
-    """A head with its scores multiplied by a factor."""
+def scale_scores(head: Blocks, factor: float) -> Blocks:
+    """Return the head with its scores multiplied by a factor."""
     return Blocks(factor * head.matrix, head.gain)
 
 
 def risk(head: Blocks, length: int) -> float:
-    """Its risk on prompts of any length, exact."""
+    """Return the exact risk of a head on prompts of any length."""
     dimension = head.matrix.shape[-1]
     return float(_risk(task_of(dimension), head, score_table(float(np.log(length))), radial_average(dimension)))
 
@@ -84,58 +89,58 @@ def risk(head: Blocks, length: int) -> float:
 _risk = jax.jit(block_risk)
 
 
-def repair(head: Blocks, length: int) -> tuple[float, float]:
-    """The multiple of its scores at which the risk is least, and that risk."""
-    found = scipy.optimize.minimize_scalar(
-        lambda log_factor: np.log(risk(times(head, np.exp(log_factor)), length)),
+def best_factor(head: Blocks, length: int) -> tuple[float, float]:
+    """Return the factor on the scores with the least risk, and this risk."""
+    minimum = scipy.optimize.minimize_scalar(
+        lambda log_factor: np.log(risk(scale_scores(head, np.exp(log_factor)), length)),
         bounds=(-WIDEST, WIDEST),
         method="bounded",
         options={"xatol": 1e-8},
     )
-    return float(np.exp(found.x)), float(np.exp(found.fun))
+    return float(np.exp(minimum.x)), float(np.exp(minimum.fun))
 
 
-def follow(dimension: int, trained: int, used: list[int]) -> Risks:
-    """The head trained at one length at every length of use; scaled also by powers of ln L'/ln L."""
-    head = train(dimension, trained)
-    repairs = np.asarray([repair(head, length) for length in used])
+def exact_risks(dimension: int, trained: int, used: list[int]) -> Risks:
+    """Return the risks, at every length of use, of the head trained at one length."""
+    head = best_head(dimension, trained)
+    factors = np.asarray([best_factor(head, length) for length in used])
     scaled = {
-        power: np.asarray([risk(times(head, (np.log(L) / np.log(trained)) ** power), L) for L in used])
+        power: np.asarray([risk(scale_scores(head, (np.log(L) / np.log(trained)) ** power), L) for L in used])
         for power in (ROOT_POWER, FULL_POWER)
     }
     return Risks(
         trained,
         np.asarray(used),
-        np.asarray([risk(train(dimension, length), length) for length in used]),
+        np.asarray([risk(best_head(dimension, length), length) for length in used]),
         np.asarray([risk(head, length) for length in used]),
-        repairs[:, 1],
-        repairs[:, 0],
+        factors[:, 1],
+        factors[:, 0],
         scaled,
         float(1 / (head.gain * head.matrix[0, 0])),
     )
 
 
-def compare(dimension: int, prompts: int, *, key: PRNGKeyArray) -> list[Trial]:
-    """Exact risks against drawn prompts, for every pair (L, L')."""
-    found = []
+def simulate_risks(dimension: int, prompts: int, *, key: PRNGKeyArray) -> list[Trial]:
+    """Return simulated and exact risks for every pair (L, L') of `PAIRS`."""
+    trials = []
     for index, (trained, used) in enumerate(PAIRS):
-        head = train(dimension, trained)
-        errors = half_squares(head, used, prompts, key=jr.fold_in(key, index))
+        head = best_head(dimension, trained)
+        errors = half_squared_errors(head, used, prompts, key=jr.fold_in(key, index))
         drawn, error = float(errors.mean()), float(standard_error(errors))
-        best = risk(train(dimension, used), used)
-        found.append(Trial(trained, used, drawn, error, risk(head, used), risk(head, trained), best))
-    return found
+        best = risk(best_head(dimension, used), used)
+        trials.append(Trial(trained, used, drawn, error, risk(head, used), risk(head, trained), best))
+    return trials
 
 
-def half_squares(head: Blocks, length: int, prompts: int, *, key: PRNGKeyArray) -> Float[np.ndarray, " n"]:
-    """`½(ŷ - y)²` of softmax attention on drawn prompts, token by token, with NumPy alone."""
+def half_squared_errors(head: Blocks, length: int, prompts: int, *, key: PRNGKeyArray) -> Float[np.ndarray, " n"]:
+    """Return `½(ŷ - y)²` of softmax attention on simulated prompts, by an independent implementation in NumPy."""
     random, matrix, gain = generator(key), np.asarray(head.matrix), float(head.gain)
     parts = []
-    for _ in range(-(-prompts // TOGETHER)):
-        covariates = random.standard_normal((TOGETHER, length, len(matrix)))
-        queries, tasks = random.standard_normal((2, TOGETHER, len(matrix)))
+    for _ in range(-(-prompts // BATCH)):
+        covariates = random.standard_normal((BATCH, length, len(matrix)))
+        queries, tasks = random.standard_normal((2, BATCH, len(matrix)))
         scores = np.einsum("nli,ij,nj->nl", covariates, matrix, queries, optimize=True)
         labels = np.einsum("nli,ni->nl", covariates, tasks)
-        answers = gain * np.sum(softmax(scores, axis=1) * labels, axis=1)
-        parts.append(0.5 * (answers - np.sum(queries * tasks, axis=1)) ** 2)
+        outputs = gain * np.sum(softmax(scores, axis=1) * labels, axis=1)
+        parts.append(0.5 * (outputs - np.sum(queries * tasks, axis=1)) ** 2)
     return np.concatenate(parts)[:prompts]

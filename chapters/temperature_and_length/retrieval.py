@@ -1,4 +1,4 @@
-"""Heads that find one hidden token, trained at one length and used at another: exact risks, and drawn prompts."""
+"""Retrieval of one hidden token: exact and simulated risks of heads trained at one length and used at another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from chapters.temperature_and_length.marks import LINEAR, SIGMOID, SOFTMAX
 from chapters.temperature_and_length.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from chapters.temperature_and_length.sampled import generator
+from chapters.temperature_and_length.simulated_prompts import generator
+from chapters.temperature_and_length.style import LINEAR, SIGMOID, SOFTMAX
 from lib.single_location import (
     Activation,
     Overlaps,
@@ -25,13 +25,13 @@ from lib.single_location import (
 from lib.statistics import standard_error
 
 HEADS = (SOFTMAX, SIGMOID, LINEAR)
-# Prompts drawn at a time.
-TOGETHER = 500
+# Prompts per batch.
+BATCH = 500
 
 
 @dataclass(frozen=True)
 class Head:
-    """What training at one length leaves: an activation of its scores, and how long k and v are along k* and v*."""
+    """A head with the activation `activation`, k = key k* and v = value v*."""
 
     activation: Activation
     key: float
@@ -39,31 +39,35 @@ class Head:
 
     @property
     def overlaps(self) -> Overlaps:
-        """k = key k*, v = value v*."""
+        """The overlaps of k = key k* and v = value v*."""
         return Overlaps(self.key, self.key**2, self.value, self.value**2)
 
     def scaled(self, factor: float) -> "Head":
-        """With its scores multiplied by a factor."""
+        """Return the head with its scores multiplied by a factor."""
         return Head(self.activation, factor * self.key, self.value)
 
 
 @dataclass(frozen=True)
 class Risks:
-    """Of heads trained at one length, at lengths of use: as they are, retrained, and softmax with scaled scores."""
+    """Risks at the lengths of use `used`, by head, of heads trained at the length `trained`.
+
+    `unchanged` are the risks of the heads themselves, `retrained` those of the best heads of the same kind for each
+    length; `scaled` are risks of softmax with its scores multiplied by a power of ln L'/ln L.
+    """
 
     trained: int
     snr: float
     used: Float[np.ndarray, " n"]
-    kept: Mapping[str, Float[np.ndarray, " n"]]
+    unchanged: Mapping[str, Float[np.ndarray, " n"]]
     retrained: Mapping[str, Float[np.ndarray, " n"]]
     scaled: Mapping[float, Float[np.ndarray, " n"]]
 
 
-def train(kind: str, length: int, snr: float) -> Head:
-    """The best head of its kind at one length.
+def best_head(kind: str, length: int, snr: float) -> Head:
+    """Return the best head of its kind at one length.
 
-    Softmax: k = √ν k*, v = v* [D26]. Sigmoid: the same, and the posterior odds of one token by itself, which know L.
-    Linear: least squares for the weights α + βχ*, which know L too.
+    Softmax: k = √ν k* and v = v* [D26]. Sigmoid: the same k and v, and the posterior odds of one token given its own
+    score, which depend on L. Linear: least squares for the weights α + βχ*, which also depend on L.
     """
     root = float(np.sqrt(snr))
     if kind == SOFTMAX:
@@ -76,13 +80,13 @@ def train(kind: str, length: int, snr: float) -> Head:
 
 
 def risk(head: Head, length: int, snr: float) -> float:
-    """The excess risk of a head on prompts of any length, exact."""
+    """Return the exact excess risk of a head on prompts of any length."""
     return float(attention_risk(Spiked(length, snr), head.activation, head.overlaps))
 
 
-def follow(trained: int, snr: float, used: list[int]) -> Risks:
-    """Heads trained at one length, used at others; softmax also with its scores times a power of ln L'/ln L."""
-    heads = {kind: train(kind, trained, snr) for kind in HEADS}
+def exact_risks(trained: int, snr: float, used: list[int]) -> Risks:
+    """Return the risks, at every length of use, of the heads trained at one length."""
+    heads = {kind: best_head(kind, trained, snr) for kind in HEADS}
     growth = [np.log(length) / np.log(trained) for length in used]
     scaled = {
         power: np.asarray([risk(heads[SOFTMAX].scaled(by**power), L, snr) for by, L in zip(growth, used, strict=True)])
@@ -102,7 +106,10 @@ def follow(trained: int, snr: float, used: list[int]) -> Risks:
 
 @dataclass(frozen=True)
 class Trial:
-    """One head trained at one length and used at another: its risk there, drawn and exact, and that of its training."""
+    """Risks of a head trained at one length and used at another: `drawn` by simulation, and `exact`.
+
+    `at_training` is its exact risk at the length of training.
+    """
 
     head: str
     trained: int
@@ -113,26 +120,25 @@ class Trial:
     at_training: float
 
 
-def compare(snr: float, prompts: int, *, key: PRNGKeyArray) -> list[Trial]:
-    """Exact risks against drawn prompts, for every head and pair (L, L')."""
-    found = []
+def simulate_risks(snr: float, prompts: int, *, key: PRNGKeyArray) -> list[Trial]:
+    """Return simulated and exact risks for every head and every pair (L, L') of `PAIRS`."""
+    trials = []
     for index, (trained, used) in enumerate(PAIRS):
-        heads = {kind: train(kind, trained, snr) for kind in HEADS}
-        drawn = squares(list(heads.values()), used, snr, prompts, key=jr.fold_in(key, index))
-        for (kind, head), these in zip(heads.items(), drawn, strict=True):
-            measured, error = float(these.mean()), float(standard_error(these))
-            found.append(Trial(kind, trained, used, measured, error, risk(head, used, snr), risk(head, trained, snr)))
-    return found
+        heads = {kind: best_head(kind, trained, snr) for kind in HEADS}
+        drawn = squared_errors(list(heads.values()), used, snr, prompts, key=jr.fold_in(key, index))
+        for (kind, head), errors in zip(heads.items(), drawn, strict=True):
+            mean, error = float(errors.mean()), float(standard_error(errors))
+            trials.append(Trial(kind, trained, used, mean, error, risk(head, used, snr), risk(head, trained, snr)))
+    return trials
 
 
-def squares(
+def squared_errors(
     heads: list[Head], length: int, snr: float, prompts: int, *, key: PRNGKeyArray
 ) -> Float[np.ndarray, "heads prompts"]:
-    """Squared errors of heads on drawn prompts, the hidden token put first; all heads see the same."""
-
+    """Return the squared errors of heads on the same simulated prompts, whose first token is the hidden one."""
     random, parts = generator(key), []
-    for _ in range(-(-prompts // TOGETHER)):
-        scores, values = random.standard_normal((2, TOGETHER, length))
+    for _ in range(-(-prompts // BATCH)):
+        scores, values = random.standard_normal((2, BATCH, length))
         scores[:, 0] += np.sqrt(snr)
         weights = [head.value * np.asarray(head.activation.weights(head.key * scores)) for head in heads]
         parts.append([(values[:, 0] - np.sum(each * values, axis=1)) ** 2 for each in weights])

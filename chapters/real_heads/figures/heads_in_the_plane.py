@@ -1,137 +1,262 @@
-r"""At every length fewer than half of the 72 heads lie within a factor of 1.5 of the curve of Gaussian scores.
+r"""At every length, fewer than half of the 72 heads have a participation within a factor of 1.5 of the Gaussian curve.
 
-Across: the standard deviation $\hat\tau$ of a head's scores over the tokens of a prompt, mean over queries and
-prompts. Up: the participation $\sum p^2$ of its weights, one over the number of tokens that share them. A point is
-one of the 72 heads; the curve is exact for Gaussian scores all of that spread, and the band around it is a factor of
-1.5 wide on either side. One panel per length; the dashed line is $\sqrt{2\ln L}$, where Gaussian scores freeze.
+The horizontal axis is the standard deviation $\hat\tau$ of the scores of a head over the tokens of a prompt, averaged
+over queries and prompts. The vertical axis is the participation $\sum p^2$ of its weights, the inverse of the number of
+tokens that share them. Each point is one of the 72 heads. The curve is exact for Gaussian scores of the same spread,
+and the band around it extends by a factor of 1.5 to either side. There is one panel per length; the dashed line is
+$\sqrt{2\ln L}$, where Gaussian scores freeze.
 
-Alt: Three panels of points around a rising curve with a band, for short, middle and long prompts. Most points lie above
-the curve, many outside the band, and to the left of a dashed line; a few lie to the right of it, one far out. On longer
-prompts the points are lower, and spread more widely around the curve.
+Alt: Three panels of points around a rising curve with a band, for short, middle and long prompts. Most points are above
+the curve, many outside the band, and left of a dashed line; a few are right of it, one far out. On longer prompts the
+points are lower, and spread more widely around the curve.
 """
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.findings import Plane, Regimes
-from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
-from chapters.real_heads.nearness import NEAR
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.encoder import HEAD_WIDTH
+from chapters.real_heads.regimes import FROZEN, LINEAR, NEAR
+from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap, freezing
+from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
+from lib.finite_prompt import participation
 from lib.statistics import comparison_quantile, student_quantile
 
 
-def numbers(plane: Plane, regimes: Regimes) -> Numbers:
-    """Return heads and curves; how many heads are in which regime and near the curve; the control."""
-    claims = (_linear_claim(regimes), _frozen_claim(regimes), *_near_claims(plane), _control_claim(plane))
-    return Numbers(_table(plane), claims)
+@dataclass(frozen=True)
+class Participations:
+    """Participation of all heads at every length, with errors, and the exact `curves` of Gaussian scores at `taus`.
+
+    `deviations` are those of simulated Gaussian prompts from the exact participation, in standard errors; `common` are
+    the deviations if all queries of a head had its mean spread. At least `drawn` prompts are simulated per head. `near`
+    counts by length the heads within a factor `NEAR` of the curve; its alternative counts simulated Gaussian prompts.
+    """
+
+    heads: ByLength
+    errors: Mapping[int, Mapping[str, Heads]]
+    taus: Float[np.ndarray, " taus"]
+    curves: Mapping[int, Float[np.ndarray, " taus"]]
+    deviations: Mapping[int, Heads]
+    common: Mapping[int, Heads]
+    drawn: int
+    near: Mapping[int, Measured]
 
 
-def _table(plane: Plane) -> Table:
-    """By length, the heads, then the curve."""
+@dataclass(frozen=True)
+class Regimes:
+    """Numbers of heads in the linear regime, frozen, and between.
+
+    The alternatives are the numbers for scores without the factor 1/√32 of the network.
+    """
+
+    linear: Measured
+    frozen: Measured
+    between: int
+
+    @property
+    def heads(self) -> int:
+        """Number of heads in all regimes."""
+        return int(self.linear.value + self.frozen.value) + self.between
+
+
+def compare_participations(heads: ByLength, controls: Mapping[int, Control], *, key: PRNGKeyArray) -> Participations:
+    """Compare heads on the text, and heads on Gaussian tokens, with the exact curves."""
+    taus = np.geomspace(0.4, 25.0, 60)
+    return Participations(
+        heads=heads,
+        errors={
+            length: {
+                name: bootstrap(lambda sample, name=name: sample.mean(name), statistics, key=key)
+                for name in ("tau", "participation")
+            }
+            for length, statistics in heads.items()
+        },
+        taus=taus,
+        curves={length: np.asarray(participation(taus, np.log(length))) for length in heads},
+        deviations={
+            length: _deviation(control, control.expected_participation) for length, control in controls.items()
+        },
+        common={length: _deviation(control, _at_mean_spread(control)) for length, control in controls.items()},
+        drawn=min(control.prompts for control in controls.values()),
+        near={length: _count_near(heads[length], control, key=key) for length, control in controls.items()},
+    )
+
+
+def _count_near(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Measured:
+    """Count the heads whose participation is within a factor `NEAR` of Gaussian scores of the same mean spread.
+
+    The Gaussian prompts of the control are compared with the exact participation at the spread of each query.
+    """
+
+    def count(participations: Heads, expected: Heads) -> int:
+        return int(np.sum(np.abs(np.log(participations / expected)) <= np.log(NEAR)))
+
+    def on_text(statistics: HeadStatistics) -> int:
+        curve = np.asarray(participation(statistics.mean("tau"), np.log(heads.length)))
+        return count(statistics.mean("participation"), curve)
+
+    error = float(bootstrap(on_text, heads, key=key))
+    return Measured(on_text(heads), error, count(control.participation, control.expected_participation))
+
+
+def _deviation(control: Control, expected: Heads) -> Heads:
+    """Return the deviations of the simulated participation from `expected`, in standard errors."""
+    return (control.participation - expected) / control.participation_se
+
+
+def _at_mean_spread(control: Control) -> Heads:
+    """Return the exact participation at the mean spread of the queries of each head."""
+    return np.asarray(participation(control.ratio * freezing(control.length), np.log(control.length)))
+
+
+def count_regimes(heads: HeadStatistics, *, key: PRNGKeyArray) -> Regimes:
+    """Count the heads in the linear regime and the frozen heads."""
+    unscaled = heads.ratio * np.sqrt(HEAD_WIDTH)
+
+    def count(inside: Callable) -> Measured:
+        error = bootstrap(lambda sample: np.sum(inside(sample.ratio)), heads, key=key)
+        return Measured(float(np.sum(inside(heads.ratio))), float(error), float(np.sum(inside(unscaled))))
+
+    between = int(np.sum((heads.ratio >= LINEAR) & (heads.ratio < FROZEN)))
+    return Regimes(count(lambda ratio: ratio < LINEAR), count(lambda ratio: ratio >= FROZEN), between)
+
+
+def numbers(participations: Participations, regimes: Regimes) -> Numbers:
+    """Return heads and curves, and the claims on regimes, on heads near the curve and on the control."""
+    regime_claims = (_linear_claim(regimes), _frozen_claim(regimes))
+    return Numbers(
+        _table(participations), (*regime_claims, *_near_claims(participations), _control_claim(participations))
+    )
+
+
+def _table(participations: Participations) -> Table:
+    """Return the table by length: first the heads, then the curve."""
     parts = []
-    for length, these in plane.heads.items():
-        points = {**names_of_heads(), "tau": these.mean("tau").ravel()}
-        points |= {"participation": these.mean("participation").ravel(), "expected": these.mean("gaussian").ravel()}
-        errors = {f"{name}_se": plane.errors[length][name].ravel() for name in ("tau", "participation")}
-        parts.append(pd.DataFrame({"kind": "head", "length": length, **points, **errors}))
-        curve = {"layer": -1, "head": -1, "tau": plane.taus, "participation": plane.curves[length]}
+    for length, heads in participations.heads.items():
+        means = {"tau": "tau", "participation": "participation", "expected": "gaussian"}
+        points = {column: heads.mean(name).ravel() for column, name in means.items()}
+        errors = {f"{name}_se": error.ravel() for name, error in participations.errors[length].items()}
+        parts.append(pd.DataFrame({"kind": "head", "length": length, **names_of_heads(), **points, **errors}))
+        exact = participations.curves[length]
+        curve = {"layer": -1, "head": -1, "tau": participations.taus, "participation": exact, "expected": exact}
         parts.append(
-            pd.DataFrame({"kind": "curve", "length": length, **curve, "expected": plane.curves[length]}).assign(
-                tau_se=0.0, participation_se=0.0
-            )
+            pd.DataFrame({"kind": "curve", "length": length, **curve}).assign(tau_se=0.0, participation_se=0.0)
         )
     columns = {
-        "kind": Column("A `head` of the network on the text, or the exact `curve` of Gaussian scores", "name"),
+        "kind": Column("`head`: a head of the network on the text; `curve`: exact for Gaussian scores", "name"),
         "length": Column("Tokens in a prompt, L", "tokens"),
         "layer": Column("Layer, from 0; -1 on the curve"),
         "head": Column("Head of the layer, from 0; -1 on the curve"),
-        "tau": Column("Standard deviation of the scores over a prompt's tokens, mean", std_error="tau_se"),
-        "participation": Column("Σp², mean over queries and prompts", std_error="participation_se"),
-        "expected": Column("The same of Gaussian scores with each query's own spread", moves_with="tau"),
-        "tau_se": Column("Standard error over prompts", moves_with="tau"),
-        "participation_se": Column("Standard error over prompts", moves_with="participation"),
+        "tau": Column("Standard deviation of the scores over the tokens of a prompt, averaged", std_error="tau_se"),
+        "participation": Column("Mean of Σp² over queries and prompts", std_error="participation_se"),
+        "expected": Column("The same mean for Gaussian scores with the spread of each query", moves_with="tau"),
+        "tau_se": Column("Standard error of `tau`, over prompts", moves_with="tau"),
+        "participation_se": Column("Standard error of `participation`, over prompts", moves_with="participation"),
     }
     return Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
 
 
 def _linear_claim(regimes: Regimes) -> Claim:
-    found = regimes.linear
-    return Claim(
-        id="real-heads-linear",
-        statement=(
-            "At L = 512 at least a third of the 72 heads are in the linear regime, with scores that spread by less "
-            "than half of √(2 ln L): their number."
+    """Claim that at least a third of the heads are in the linear regime."""
+    count = regimes.linear
+    return Claim.at_least(
+        "real-heads-linear",
+        (
+            f"At L = 512 at least a third of the {regimes.heads} heads are in the linear regime: the spread of their "
+            "scores is below half of √(2 ln L) (measured: their number)."
         ),
+        count.value,
+        24.0,
+        because="a third of the heads; without the factor 1/√32 of the network hardly any head would be linear",
         source="measured here",
-        measured=found.value,
-        expected=24.0,
-        tolerance=0.0,
-        std_error=found.std_error,
-        relation="≥",
-        alternative=Alternative("the same heads without the 1/√32 of the network's scores", found.other),
+        std_error=count.std_error,
+        successes=int(count.value),
+        trials=regimes.heads,
+        alternative=Alternative("the same heads without the factor 1/√32 of the network", count.alternative),
     )
 
 
 def _frozen_claim(regimes: Regimes) -> Claim:
-    found = regimes.frozen
-    return Claim(
-        id="real-heads-frozen",
-        statement="At L = 512 at most a third of the 72 heads have scores that spread by √(2 ln L) or more: how many.",
+    """Claim that at most a third of the heads are frozen."""
+    count = regimes.frozen
+    return Claim.at_most(
+        "real-heads-frozen",
+        (
+            f"At L = 512 at most a third of the {regimes.heads} heads are frozen: the spread of their scores is "
+            "√(2 ln L) or more (measured: their number)."
+        ),
+        count.value,
+        24.0,
+        because="a third of the heads; without the factor 1/√32 of the network nearly all heads would be frozen",
         source="measured here",
-        measured=found.value,
-        expected=24.0,
-        tolerance=0.0,
-        std_error=found.std_error,
-        relation="≤",
-        alternative=Alternative("the same heads without the 1/√32 of the network's scores", found.other),
+        std_error=count.std_error,
+        successes=int(count.value),
+        trials=regimes.heads,
+        alternative=Alternative("the same heads without the factor 1/√32 of the network", count.alternative),
     )
 
 
-def _near_claims(plane: Plane) -> list[Claim]:
-    """Count the heads near the curve at the lengths at which they are fewest and most."""
-    ranked = sorted(plane.near.items(), key=lambda item: item[1].value)
-    heads = next(iter(plane.heads.values())).ratio.size
+def _near_claims(participations: Participations) -> list[Claim]:
+    """Claim that at most half of the heads are near the curve, at the lengths with the fewest and the most."""
+    ranked = sorted(participations.near.items(), key=lambda item: item[1].value)
+    heads = next(iter(participations.heads.values())).ratio.size
     return [
-        Claim(
-            id=f"real-heads-near-{name}",
-            statement=(
-                f"At L = {length}, where they are {name}, not more than half of the {heads} heads have a participation "
-                f"within a factor {NEAR:g} of Gaussian scores of their mean spread: their number."
+        Claim.at_most(
+            f"real-heads-near-{name}",
+            (
+                f"At L = {length}, the length with the {name} heads near the curve, at most half of the {heads} heads "
+                f"have a participation within a factor {NEAR:g} of Gaussian scores of their mean spread (measured: "
+                "their number)."
+            ),
+            count.value,
+            heads / 2,
+            within=comparison_quantile(len(ranked)) * count.std_error,
+            because=(
+                "half of the heads; within: 99.9 % quantile of the largest of "
+                f"{len(ranked)} standard normal deviations, times the standard error"
             ),
             source="measured here",
-            measured=found.value,
-            expected=heads / 2,
-            tolerance=comparison_quantile(len(ranked)) * found.std_error,
-            std_error=found.std_error,
-            relation="≤",
+            std_error=count.std_error,
+            successes=int(count.value),
+            trials=heads,
             alternative=Alternative(
-                "the same heads on Gaussian tokens, at the spread of each query", float(found.other)
+                "the same heads on Gaussian tokens, at the spread of each query", float(count.alternative)
             ),
         )
-        for name, (length, found) in (("fewest", ranked[0]), ("most", ranked[-1]))
+        for name, (length, count) in (("fewest", ranked[0]), ("most", ranked[-1]))
     ]
 
 
-def _control_claim(plane: Plane) -> Claim:
-    comparisons = sum(these.size for these in plane.deviations.values())
-    return Claim(
-        id="real-heads-control-participation",
-        statement=(
-            "On prompts of Gaussian tokens with the mean and covariance of its own keys, every head's participation "
-            f"is the exact one, at each query's own spread: the worst of {comparisons} deviations, in standard errors."
+def _control_claim(participations: Participations) -> Claim:
+    """Claim that heads on Gaussian tokens have the exact participation."""
+    comparisons = sum(deviations.size for deviations in participations.deviations.values())
+    return Claim.equal(
+        "real-heads-control-participation",
+        (
+            "On Gaussian tokens with the mean and covariance of its keys, every head has the exact participation "
+            f"at the spread of each query (measured: the largest of {comparisons} deviations, in standard errors)."
+        ),
+        max(float(np.max(np.abs(deviations))) for deviations in participations.deviations.values()),
+        0.0,
+        within=student_quantile(comparisons, participations.drawn),
+        because=(
+            f"99.9 % quantile of the largest of {comparisons} deviations of Student's t distribution, for standard "
+            f"errors from at least {participations.drawn} prompts"
         ),
         source="derived here",
         box="two-integrals",
-        measured=max(float(np.max(np.abs(these))) for these in plane.deviations.values()),
-        expected=0.0,
-        tolerance=student_quantile(comparisons, plane.drawn),
+        comparisons=comparisons,
         alternative=Alternative(
-            "the same formula at the mean spread of a head's queries",
-            max(float(np.max(np.abs(these))) for these in plane.common.values()),
+            "the same formula at the mean spread of the queries of each head",
+            max(float(np.max(np.abs(deviations))) for deviations in participations.common.values()),
         ),
     )
 
@@ -147,8 +272,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.fill_between(curve["tau"], low, high, color=GAUSSIAN, alpha=0.2, linewidth=0)
         axes.plot(curve["tau"], curve["participation"], color=GAUSSIAN, linewidth=2)
         axes.plot(points["tau"], points["participation"], "o", color=TEXT, markersize=4.5, alpha=0.75)
-        freezing = np.sqrt(2 * np.log(length))
-        axes.axvline(freezing, color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
+        freezes_at = np.sqrt(2 * np.log(length))
+        axes.axvline(freezes_at, color=ink(), linestyle="--", linewidth=1.2, alpha=0.7)
         axes.set(xscale="log", yscale="log", title=f"$L={length}$", xlabel=r"spread of scores, $\hat\tau$")
         axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
         axes.minorticks_off()
@@ -156,5 +281,5 @@ def draw(table: pd.DataFrame) -> Figure:
     label(panels[0][1], np.sqrt(2 * np.log(lengths[1])), 2e-3, r"$\sqrt{2\,\ln L}$", ink(), xytext=(5, 0))
     label(panels[0][0], 0.45, 0.02, "Gaussian\nscores", GAUSSIAN, xytext=(0, 0))
     label(panels[0][0], 0.45, 0.5, "a head", TEXT, xytext=(0, 0))
-    headline(figure, "Fewer than half of the heads lie within a factor of 1.5 of the Gaussian curve")
+    headline(figure, "Fewer than half of the heads are within a factor of 1.5 of the Gaussian curve")
     return figure

@@ -1,155 +1,182 @@
-r"""Heads of small spread can be replaced by their linear answer, at a price that adds up; by a map fitted elsewhere,
-no.
+r"""Heads of small spread can be replaced by their linear prediction, at a cost that adds up, but not by a map fitted on
+other text.
 
-Left: heads are replaced in the order of their spread, the least first; up, the mean cosine between a text's embedding
-before and after, on stretches of 128 tokens. A replaced head gives the Gaussian answer of the prompt in hand, the
-affine map that is the Gaussian answer of other stretches of the text, or the mean value. Dotted: the Gaussian answer
-of the prompt, in the opposite order. Right: one head alone gives the Gaussian answer; 1 - cosine, over the same when
-that head gives the mean value. Vertical lines: where the linear regime ends and where softmax freezes.
+Left: heads are replaced in the order of their spread, smallest first; the vertical axis is the mean cosine between the
+embeddings of a text before and after, on stretches of 128 tokens. A replaced head has as its output the Gaussian
+prediction for the prompt, an affine map fitted on other stretches of the text, or the mean value; the last two curves
+nearly coincide. Dotted: the Gaussian prediction in the opposite order. Right: one head alone is replaced by the
+Gaussian prediction; the vertical axis is the change, 1 - cosine, over the change by the mean value. Vertical lines: end
+of the linear regime, and freezing.
 
-Alt: Two panels. Left, curves fall from one; the one for the prompt's own Gaussian answer falls slowest, the other two
-lie close together below it, and a dotted one starts lower. Right, points below the line at one on the left, around it
-on the right, on logarithmic axes.
+Alt: Two panels. Left, curves fall from one; the one for the Gaussian prediction of the prompt falls slowest, the other
+two are close together below it, and a dotted one is lower at first. Right, points mostly below the line at one on the
+left, around it on the right, on logarithmic axes.
 """
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.real_heads.marks import SIZE, TEXT, borders
 from chapters.real_heads.regimes import FROZEN, LINEAR
-from chapters.real_heads.replacement import Replacement
+from chapters.real_heads.replacement_results import Replacement
+from chapters.real_heads.style import SIZE, TEXT, borders
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 from lib.statistics import comparison_quantile
 
-WORDS = {"own": "Gaussian answer of the prompt", "fitted": "map fitted elsewhere", "mean": "mean value"}
+# Names of the replacements, and the points at which their curves are labelled: the number of heads and the offset.
+NAMES = {"own": "prediction for the prompt", "fitted": "map fitted on other text", "mean": "mean value"}
+PLACES = {"own": (30, (4, 8)), "fitted": (54, (-14, -26)), "mean": (72, (-8, -14))}
 
 
-def numbers(found: Replacement) -> Numbers:
-    """Cosines by order and answer; damage by head."""
-    together = (_order_claim(found), _fitted_claim(found), _partners_claim(found))
-    return Numbers(_table(found), (*together, _alone_claim(found), _relative_claim(found)))
+def numbers(replacement: Replacement) -> Numbers:
+    """Return cosines by order and replacement, changes by head, and the claims on both."""
+    together = (_order_claim(replacement), _fitted_claim(replacement), _partners_claim(replacement))
+    return Numbers(_table(replacement), (*together, _alone_claim(replacement), _relative_claim(replacement)))
 
 
-def _table(found: Replacement) -> Table:
-    """First heads together, then heads alone."""
+def _table(replacement: Replacement) -> Table:
+    """Return the table: first heads replaced together, then heads replaced alone."""
     columns = {
         "kind": Column("Heads replaced `together` or `alone`", "name"),
-        "order": Column("By τ̂/√(2 ln L), `ascending` or `descending`, or by layer, from the `first` or `last`", "name"),
-        "answer": Column("What replaces them: `own`, `fitted` or `mean`", "name"),
-        "count": Column("How many heads are replaced"),
-        "ratio": Column("τ̂/√(2 ln L) of the head that is replaced alone; 0 for heads together"),
+        "order": Column(
+            "By τ̂/√(2 ln L), `ascending` or `descending`; by layer, from the `first` or `last`; `alone` for one head",
+            "name",
+        ),
+        "answer": Column(
+            "Replacement: the `own` Gaussian prediction of the prompt, a `fitted` map, or the `mean` value", "name"
+        ),
+        "count": Column("Number of replaced heads"),
+        "ratio": Column("τ̂/√(2 ln L) of a head that is replaced alone; 0 for heads together"),
         "cosine": Column("Mean cosine between embeddings of stretches before and after"),
-        "sentences": Column("The same of sentences; 0 where they were not embedded"),
-        "partners": Column("Share of sentences whose nearest other one is their partner; 0 where not embedded"),
+        "sentences": Column("Mean cosine between embeddings of sentences; 0 where they were not embedded"),
+        "partners": Column(
+            "Fraction of sentences whose nearest other sentence is their partner; 0 where they were not embedded"
+        ),
     }
-    together = found.together.rename(columns={"stretches": "cosine"}).assign(kind="together", ratio=0.0)
-    alone = found.alone.melt(["ratio"], ["own", "fitted", "mean"], "answer", "damage")
+    together = replacement.together.rename(columns={"stretches": "cosine"}).assign(kind="together", ratio=0.0)
+    alone = replacement.alone.melt(["ratio"], ["own", "fitted", "mean"], "answer", "damage")
     alone = alone.assign(kind="alone", order="alone", count=1, cosine=1 - alone["damage"], sentences=0.0, partners=0.0)
-    return Table(pd.concat([these[list(columns)] for these in (together, alone)], ignore_index=True), columns)
+    return Table(pd.concat([rows[list(columns)] for rows in (together, alone)], ignore_index=True), columns)
 
 
-def _order_claim(found: Replacement) -> Claim:
-    return Claim(
-        id="real-heads-order",
-        statement=(
-            f"Spread tells which heads can go: 1 - cosine when the {found.linear} heads of the linear regime give the "
-            "Gaussian answer of their prompt, over the same for as many heads from the other end."
+def _order_claim(replacement: Replacement) -> Claim:
+    """Claim that replacing the heads of smallest spread costs less than replacing those of largest spread."""
+    return Claim.at_most(
+        "real-heads-order",
+        (
+            f"Replacing the {replacement.linear} heads of the linear regime by the Gaussian prediction changes the "
+            "embedding less than replacing as many heads of the largest spread (measured: the ratio of 1 - cosine)."
         ),
+        replacement.order_ratio,
+        0.75,
+        because="a clear difference; at 1 the spread would not matter",
         source="measured here",
-        measured=found.order_ratio,
-        expected=0.75,
-        tolerance=0.0,
-        relation="≤",
-        alternative=Alternative("heads in the order of their layers", found.layer_ratio),
+        alternative=Alternative("heads in the order of their layers", replacement.layer_ratio),
     )
 
 
-def _fitted_claim(found: Replacement) -> Claim:
-    return Claim(
-        id="real-heads-fitted",
-        statement=(
-            "The linear map belongs to the prompt: of what its own moments restore of the cosine that answering with "
-            "the mean value loses, the part that moments of other stretches restore, in the linear regime."
+def _fitted_claim(replacement: Replacement) -> Claim:
+    """Claim that fitted maps restore little of what the prediction for the prompt restores."""
+    return Claim.at_most(
+        "real-heads-fitted",
+        (
+            "The linear map of a head depends on the prompt: in the linear regime, moments of other stretches restore "
+            "only a small part of the cosine that moments of the prompt restore over the mean value (measured: this "
+            "part)."
         ),
+        replacement.restored,
+        0.5,
+        because="half; if all prompts had the same moments, it would be 1",
         source="measured here",
-        measured=found.restored,
-        expected=0.5,
-        tolerance=0.0,
-        relation="≤",
-        alternative=Alternative("the prompt's own moments", found.restored_by_own),
+        alternative=Alternative("the moments of the prompt", replacement.restored_by_own),
     )
 
 
-def _partners_claim(found: Replacement) -> Claim:
-    return Claim(
-        id="real-heads-partners",
-        statement=(
-            f"Of {found.sentences} sentences, pairs of one meaning, the share that still finds its partner as nearest "
-            "neighbour when all heads of the linear regime give the Gaussian answer of their prompt."
+def _partners_claim(replacement: Replacement) -> Claim:
+    """Claim that sentences keep their nearest neighbours."""
+    return Claim.equal(
+        "real-heads-partners",
+        (
+            f"Of {replacement.sentences} sentences in pairs of one meaning, as many have their partner as nearest "
+            "neighbour with all heads of the linear regime replaced by the Gaussian prediction as without replacement "
+            "(measured: their fraction)."
         ),
+        replacement.partners / replacement.sentences,
+        replacement.partners_before / replacement.sentences,
+        within=1.5 / replacement.sentences,
+        because="one sentence",
         source="measured here",
-        measured=found.partners,
-        expected=found.partners_before,
-        tolerance=1.5 / found.sentences,  # one sentence
-        alternative=Alternative("all 72 heads giving the mean value", found.partners_of_means),
-    )
-
-
-def _alone_claim(found: Replacement) -> Claim:
-    return Claim(
-        id="real-heads-alone",
-        statement=(
-            "How much one head matters its spread does not say: the rank correlation with 1 - cosine when that head "
-            "alone gives the Gaussian answer of its prompt, which is no more than chance would make of 72 heads."
-        ),
-        source="measured here",
-        measured=found.alone_ranks,
-        expected=0.0,
-        # of n independent pairs a rank correlation has the standard error 1/√(n - 1)
-        tolerance=comparison_quantile(1) / (len(found.alone) - 1) ** 0.5,
+        successes=replacement.partners,
+        trials=replacement.sentences,
         alternative=Alternative(
-            "1 - cosine over that with the mean value in place of the answer", found.relative_ranks
+            "all 72 heads replaced by the mean value", replacement.partners_of_means / replacement.sentences
         ),
     )
 
 
-def _relative_claim(found: Replacement) -> Claim:
-    return Claim(
-        id="real-heads-relative",
-        statement=(
-            "What a linear answer leaves of the damage is what is not explained: the rank correlation, over heads, of "
-            "R² at 128 tokens with 1 - cosine over that with the mean value in place of the answer."
+def _alone_claim(replacement: Replacement) -> Claim:
+    """Claim that the spread of a head does not show how much the head matters."""
+    return Claim.equal(
+        "real-heads-alone",
+        (
+            "The spread of a head does not show how much the head matters: the rank correlation over heads of the "
+            "spread with 1 - cosine, if one head alone is replaced by the Gaussian prediction, is as small as by "
+            "chance."
+        ),
+        replacement.alone_ranks,
+        0.0,
+        within=comparison_quantile(1) / (len(replacement.alone) - 1) ** 0.5,
+        because=(
+            "99.9 % quantile of one standard normal deviation, times 1/√(n - 1), the standard error of a rank "
+            "correlation of n independent pairs"
         ),
         source="measured here",
-        measured=found.share_ranks,
-        expected=-0.5,
-        tolerance=0.0,
-        relation="≤",
-        alternative=Alternative("1 - cosine itself, not over that with the mean value", found.share_damage_ranks),
+        alternative=Alternative("1 - cosine over its value for the mean value", replacement.relative_ranks),
+    )
+
+
+def _relative_claim(replacement: Replacement) -> Claim:
+    """Claim that the more of a head is linear, the smaller its change relative to the mean value."""
+    return Claim.at_most(
+        "real-heads-relative",
+        (
+            "The more linear a head is, the smaller is the change of the embedding by the Gaussian prediction relative "
+            "to that by the mean value (measured: the rank correlation over heads of R² at 128 tokens with the ratio "
+            "of 1 - cosine)."
+        ),
+        replacement.share_ranks,
+        -0.5,
+        because="a clear rank correlation; with 1 - cosine itself it is weaker",
+        source="measured here",
+        alternative=Alternative("1 - cosine itself in place of the ratio", replacement.share_change_ranks),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Curves of heads together, points of heads alone."""
+    """Draw, on the left, curves of heads replaced together; on the right, points of heads replaced alone."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1.4, 1.0))
-    together = table[table["kind"] == "together"]
-    for (answer, words), colour in zip(WORDS.items(), ("C0", "C2", "C3"), strict=True):
-        curve = together[(together["order"] == "ascending") & (together["answer"] == answer)].sort_values("count")
-        left.plot(curve["count"], curve["cosine"], color=colour, linewidth=2, label=words)
-    other = together[(together["order"] == "descending") & (together["answer"] == "own")].sort_values("count")
-    said = "Gaussian answer, widest spread first"
-    left.plot(other["count"], other["cosine"], color=TEXT, linestyle=":", linewidth=2, label=said)
-    left.set(xlim=(0, 72), ylim=(0, 1.02), xlabel="heads replaced", ylabel="cosine with the embedding before")
-    left.legend(loc="lower left", fontsize=10, title="replaced by")
-    alone = table[table["kind"] == "alone"].assign(damage=lambda rows: 1 - rows["cosine"])
-    by_answer = alone.pivot_table(index="ratio", columns="answer", values="damage")
-    right.plot(by_answer.index, by_answer["own"] / by_answer["mean"], "o", color=TEXT, markersize=5)
+    together = table[table["kind"] == "together"].sort_values("count")
+    for (replacement, name), colour in zip(NAMES.items(), ("C0", "C2", "C3"), strict=True):
+        curve = together[(together["order"] == "ascending") & (together["answer"] == replacement)]
+        left.plot(curve["count"], curve["cosine"], color=colour, linewidth=2)
+        count, offset = PLACES[replacement]
+        row = curve.iloc[(curve["count"] - count).abs().argmin()]
+        side = "left" if offset[0] > 0 else "right"
+        label(left, row["count"], row["cosine"], name, colour, xytext=offset, ha=side, fontsize=10)
+    other = together[(together["order"] == "descending") & (together["answer"] == "own")]
+    left.plot(other["count"], other["cosine"], color=TEXT, linestyle=":", linewidth=2)
+    row = other.iloc[(other["count"] - 24).abs().argmin()]
+    name = "prediction,\nlargest\nspread first"
+    label(left, row["count"], row["cosine"], name, TEXT, xytext=(-12, -18), ha="right", fontsize=10)
+    left.set(xlim=(0, 72), ylim=(0, 1.02), xlabel="replaced heads", ylabel="cosine with the embedding before")
+    alone = table[table["kind"] == "alone"].assign(change=lambda rows: 1 - rows["cosine"])
+    changes = alone.pivot_table(index="ratio", columns="answer", values="change")
+    right.plot(changes.index, changes["own"] / changes["mean"], "o", color=TEXT, markersize=5)
     right.axhline(1, color=ink(), linewidth=1.2)
     label(
         right,
-        by_answer.index.max(),
+        changes.index.max(),
         1,
         "no better than\nthe mean value",
         ink(),
@@ -158,13 +185,13 @@ def draw(table: pd.DataFrame) -> Figure:
         fontsize=10,
     )
     borders(right)
-    for border, says, side in ((LINEAR, "linear", "right"), (FROZEN, "freezes", "left")):
+    for border, name, side in ((LINEAR, "linear", "right"), (FROZEN, "freezes", "left")):
         place = {"xytext": (-4 if side == "right" else 4, 3), "ha": side, "fontsize": 10}
-        right.annotate(says, (border, 1.0), xycoords=("data", "axes fraction"), textcoords="offset points", **place)
+        right.annotate(name, (border, 1.0), xycoords=("data", "axes fraction"), textcoords="offset points", **place)
     right.set(xscale="log", yscale="log", xlabel=r"spread, $\hat\tau/\sqrt{2\,\ln L}$")
-    right.set(ylabel="damage alone, over that of the mean value")
+    right.set(ylabel="change, relative to the mean value")
     right.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
     right.set_yticks([0.03, 0.1, 0.3, 1, 3], ["0.03", "0.1", "0.3", "1", "3"])
     right.minorticks_off()
-    headline(figure, "Heads of small spread can be given their linear answer, at a price that adds up")
+    headline(figure, "Heads of small spread can be replaced by their linear prediction, at a cost that adds up")
     return figure

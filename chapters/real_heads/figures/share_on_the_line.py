@@ -1,119 +1,173 @@
-r"""How much of a head's output is linear: more on longer prompts, where scores spread little, and less where they do.
+r"""The less the scores of a head spread, the more of its output is linear; on longer prompts this difference grows.
 
-Across: the spread $\hat\tau$ of a head's scores in units of $\sqrt{2\ln L}$, where softmax freezes (dashed; dotted:
-half of it). Up: the share $R^2$ of the variation of its outputs that the Gaussian prediction explains. A path is one
-head on prompts of growing length; the point at its end is the longest. Crosses: the same head at that length on
-Gaussian tokens with the mean and covariance of its own keys and values.
+The horizontal axis is the spread $\hat\tau$ of the scores of a head in units of $\sqrt{2\ln L}$, where softmax freezes
+(dashed; dotted: half of it). The vertical axis is the share $R^2$ of the variation of its outputs that the Gaussian
+prediction explains. Each pale path is one head on prompts of growing length, with a point at the longest; arrows show
+the direction for six heads. Crosses: the same heads at this length on Gaussian tokens with the mean and covariance of
+their keys and values.
 
-Alt: Scatter of points falling from the upper left to the lower right, each with a tail. Tails on the left mostly rise
-towards their point, tails on the right fall. Crosses fall likewise and lie above the points on the left.
+Alt: Scatter of points falling from the upper left to the lower right, each at the end of a pale path; six paths are
+arrows. Crosses fall likewise and are above the points on the left.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool, PRNGKeyArray
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from scipy.stats import spearmanr
 
-from chapters.real_heads.controls import Control
-from chapters.real_heads.findings import Shares
-from chapters.real_heads.marks import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
+from chapters.real_heads.encoder import LAYERS
 from chapters.real_heads.regimes import FROZEN, LINEAR
-from chapters.real_heads.statistics import ByLength
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.statistics import ByLength, Control, Heads, HeadStatistics, Measured, bootstrap
+from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT, borders
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline
 from lib.statistics import comparison_quantile
 
+# Number of heads whose path is drawn as an arrow, from the smallest to the largest spread.
+ARROWS = 6
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Errors of R² for every head and length, and its dependence on spread and length.
+
+    `ranks` is the rank correlation of R² with τ̂/√(2 ln L); its alternative is that with the number of the layer.
+    `growth` is the mean change of R² from the shortest to the longest prompts over heads in the linear regime, of which
+    `growing` gain; its alternative is the mean change over frozen heads.
+    """
+
+    errors: dict[int, Heads]
+    ranks: Measured
+    growth: Measured
+    growing: int
+
+
+def compare_shares(heads: ByLength, *, key: PRNGKeyArray) -> Shares:
+    """Compare the explained shares of the heads at all lengths."""
+    shortest, longest = heads[min(heads)], heads[max(heads)]
+    linear, frozen = longest.ratio < LINEAR, longest.ratio >= FROZEN
+    layers = np.repeat(np.arange(LAYERS), linear.shape[1])
+
+    def ranks(statistics: HeadStatistics) -> float:
+        return float(spearmanr(statistics.ratio.ravel(), statistics.share.ravel()).statistic)
+
+    def growth(chosen: Bool[np.ndarray, "layers heads"]):
+        return lambda short, long: float(np.mean((long.share - short.share)[chosen]))
+
+    return Shares(
+        errors={
+            length: bootstrap(lambda sample: sample.share, statistics, key=key) for length, statistics in heads.items()
+        },
+        ranks=Measured(
+            ranks(longest),
+            float(bootstrap(ranks, longest, key=key)),
+            float(spearmanr(layers, longest.share.ravel()).statistic),
+        ),
+        growth=Measured(
+            growth(linear)(shortest, longest),
+            float(bootstrap(growth(linear), shortest, longest, key=key)),
+            growth(frozen)(shortest, longest),
+        ),
+        growing=int(np.sum((longest.share > shortest.share)[linear])),
+    )
+
 
 def numbers(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Numbers:
-    """Shares at every length; they follow the spread, and grow where it is small."""
+    """Return shares at every length, and the claims on spread and length."""
     return Numbers(_table(heads, controls, shares), (_rank_claim(shares), _growth_claim(shares)))
 
 
 def _table(heads: ByLength, controls: Mapping[int, Control], shares: Shares) -> Table:
-    """A row a length and head."""
+    """Return the table with one row per length and head."""
     parts = [
         pd.DataFrame(
             {
                 "length": length,
                 **names_of_heads(),
-                "ratio": these.ratio.ravel(),
-                "share": these.share.ravel(),
+                "ratio": statistics.ratio.ravel(),
+                "share": statistics.share.ravel(),
                 "share_se": shares.errors[length].ravel(),
                 "gaussian_ratio": controls[length].ratio.ravel(),
                 "gaussian": controls[length].share.ravel(),
             }
         )
-        for length, these in heads.items()
+        for length, statistics in heads.items()
     ]
     columns = {
         "length": Column("Tokens in a prompt, L", "tokens"),
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
-        "ratio": Column("τ̂/√(2 ln L): spread of the scores in units of freezing", moves_with="share"),
+        "ratio": Column("τ̂/√(2 ln L), the spread of the scores in units of freezing", moves_with="share"),
         "share": Column(
-            "R²: share of the outputs' variation that the Gaussian prediction explains", std_error="share_se"
+            "R², the share of the variation of the outputs that the Gaussian prediction explains", std_error="share_se"
         ),
-        "share_se": Column("Its standard error over prompts", moves_with="share"),
-        "gaussian_ratio": Column(
-            "τ̂/√(2 ln L) of the queries that are asked in Gaussian prompts", moves_with="gaussian"
-        ),
+        "share_se": Column("Standard error of R², over prompts", moves_with="share"),
+        "gaussian_ratio": Column("τ̂/√(2 ln L) of the queries of the Gaussian prompts", moves_with="gaussian"),
         "gaussian": Column("R² of the same head on Gaussian tokens of the same mean and covariance", absolute=ROUNDING),
     }
     return Table(pd.concat(parts, ignore_index=True)[list(columns)], columns)
 
 
 def _rank_claim(shares: Shares) -> Claim:
-    return Claim(
-        id="real-heads-ranks",
-        statement=(
-            "At L = 512 the spread τ̂/√(2 ln L) orders the heads by their explained share: the rank correlation of "
-            "the two, which is to be below one half with a minus."
+    """Claim that the explained share falls with the spread."""
+    return Claim.at_most(
+        "real-heads-ranks",
+        (
+            "At L = 512 heads of smaller spread τ̂/√(2 ln L) have a larger explained share R² (measured: the rank "
+            "correlation of the two over all heads)."
         ),
+        shares.ranks.value,
+        -0.5,
+        because="a clear rank correlation; layers in place of spreads have none",
         source="measured here",
-        measured=shares.ranks.value,
-        expected=-0.5,
-        tolerance=0.0,
         std_error=shares.ranks.std_error,
-        relation="≤",
-        alternative=Alternative("the number of the layer in place of the spread", shares.ranks.other),
+        alternative=Alternative("the number of the layer in place of the spread", shares.ranks.alternative),
     )
 
 
 def _growth_claim(shares: Shares) -> Claim:
-    return Claim(
-        id="real-heads-growth",
-        statement=(
-            "Heads in the linear regime become more linear on longer prompts: the mean change of their explained "
-            "share from the shortest prompts to L = 512."
+    """Claim that heads in the linear regime become more linear on longer prompts."""
+    return Claim.at_least(
+        "real-heads-growth",
+        (
+            "Heads in the linear regime become more linear on longer prompts (measured: the mean change of R² from the "
+            "shortest prompts to L = 512)."
         ),
+        shares.growth.value,
+        comparison_quantile(1) * shares.growth.std_error,
+        because="without growth, chance alone would exceed this value with a probability below 0.1 %",
         source="measured here",
-        measured=shares.growth.value,
-        # what no growth reaches by chance, as prompts go
-        expected=comparison_quantile(1) * shares.growth.std_error,
-        tolerance=0.0,
         std_error=shares.growth.std_error,
-        relation="≥",
-        alternative=Alternative("the same for the frozen heads", shares.growth.other),
+        alternative=Alternative("the same change over the frozen heads", shares.growth.alternative),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A path a head, a point at its end, a cross for Gaussian tokens."""
+    """Draw one path per head with a point at its end, arrows for some heads, and one cross per head."""
     figure, axes = plt.subplots(figsize=SIZE)
-    longest = table[table["length"] == table["length"].max()]
-    for _, path in table.sort_values("length").groupby(["layer", "head"]):
-        axes.plot(path["ratio"], path["share"], color=TEXT, linewidth=1, alpha=0.3)
+    longest = table[table["length"] == table["length"].max()].sort_values("ratio")
+    arrows = longest.iloc[np.linspace(0, len(longest) - 1, ARROWS).round().astype(int)]
+    shown = set(zip(arrows["layer"], arrows["head"], strict=True))
+    for name, path in table.sort_values("length").groupby(["layer", "head"]):
+        points = path[["ratio", "share"]].to_numpy()
+        axes.plot(*points.T, color=TEXT, linewidth=1, alpha=0.9 if name in shown else 0.15)
+        if name in shown:
+            look = {"arrowstyle": "-|>", "color": TEXT, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 4}
+            axes.annotate("", points[-1], points[-2], arrowprops=look)
     axes.plot(longest["gaussian_ratio"], longest["gaussian"], "x", color=GAUSSIAN, markersize=6)
-    axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=6)
+    axes.plot(longest["ratio"], longest["share"], "o", color=TEXT, markersize=5)
     borders(axes)
-    for border, says in ((LINEAR, "linear"), (FROZEN, "softmax freezes")):
+    for border, name in ((LINEAR, "linear"), (FROZEN, "softmax freezes")):
         side = "right" if border == LINEAR else "left"
         axes.annotate(
-            says, (border, 1.015), (-5 if side == "right" else 5, 0), textcoords="offset points", ha=side, va="bottom"
+            name, (border, 1.015), (-5 if side == "right" else 5, 0), textcoords="offset points", ha=side, va="bottom"
         )
     axes.set(xscale="log", xlim=(0.13, 6.5), ylim=(0, 1.02))
     ticks = np.asarray([0.2, 0.5, 1, 2, 5])
@@ -126,5 +180,5 @@ def draw(table: pd.DataFrame) -> Figure:
         "same head, shorter prompts": Line2D([], [], color=TEXT, linewidth=1, alpha=0.5),
     }
     axes.legend(list(marks.values()), list(marks), loc="upper right")
-    headline(figure, "The more a head's scores spread, the less of its output is linear")
+    headline(figure, "The more the scores of a head spread, the less of its output is linear")
     return figure

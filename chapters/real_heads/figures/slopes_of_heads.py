@@ -1,36 +1,64 @@
-r"""On the text most heads are shrunk more than by the factor $1-P$ of a finite Gaussian prompt.
+r"""On the text, the outputs of most heads are shrunk more than by the factor $1-P$ of a finite Gaussian prompt.
 
-Across: $1-P$, what the exact theory of Gaussian prompts says of the slope between a head's outputs and the linear
-prediction, at the spread of its own queries. Up: the best slope, at the longest prompts. Points: heads on the text,
-with two standard errors over prompts. Crosses: the same heads on Gaussian tokens. On the dashed line the two are
-equal.
+The horizontal axis is the participation $P$ that the exact theory of Gaussian prompts gives at the spread of the
+queries of a head. The vertical axis is the slope of its outputs against the linear prediction, at the longest prompts.
+Points: heads on the text, with two standard errors over prompts. Crosses: the same heads on Gaussian tokens. The dashed
+curve is $1-P$, the slope for Gaussian prompts of this length.
 
-Alt: Scatter with a dashed diagonal. Crosses lie on the diagonal from lower left to upper right. Points lie around and
-mostly below it, further below on the left, and a few above at its right end.
+Alt: Scatter with a dashed curve that falls from one on the left, with a logarithmic horizontal axis. Crosses are on the
+curve. Points are mostly below it, on the right all of them but one, and on the left some are above it.
 """
+
+from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.controls import Control
-from chapters.real_heads.findings import Slopes
-from chapters.real_heads.marks import GAUSSIAN, SIZE, TEXT
-from chapters.real_heads.statistics import HeadStatistics
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
+from chapters.real_heads.style import GAUSSIAN, SIZE, TEXT
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label
 from lib.statistics import comparison_quantile, student_quantile
 
 
+@dataclass(frozen=True)
+class Slopes:
+    """Slopes of all heads on the text, compared with those on Gaussian tokens.
+
+    `errors` are standard errors on the text. `shortfall` is the mean over heads of 1 - P minus the slope; its
+    alternative is that on Gaussian tokens. `deviations` of simulated Gaussian prompts are from the exact slope, and
+    `unshrunk` are from 1, both in standard errors.
+    """
+
+    errors: Heads
+    shortfall: Measured
+    deviations: Heads
+    unshrunk: Heads
+
+
+def compare_slopes(heads: HeadStatistics, control: Control, *, key: PRNGKeyArray) -> Slopes:
+    """Compare the slopes on the text with those on Gaussian tokens."""
+
+    def shortfall(statistics) -> float:
+        return float(np.mean(statistics.expected_slope - statistics.slope))
+
+    errors = bootstrap(lambda sample: sample.slope, heads, key=key)
+    error = float(bootstrap(shortfall, heads, key=key))
+    deviations, unshrunk = ((control.slope - expected) / control.slope_se for expected in (control.expected_slope, 1.0))
+    return Slopes(errors, Measured(shortfall(heads), error, shortfall(control)), deviations, unshrunk)
+
+
 def numbers(heads: HeadStatistics, control: Control, slopes: Slopes) -> Numbers:
-    """Slopes of heads on the text and on Gaussian tokens."""
+    """Return slopes on the text and on Gaussian tokens, and the claims on both."""
     return Numbers(_table(heads, control, slopes), (_control_claim(slopes, control), _shortfall_claim(slopes)))
 
 
 def _table(heads: HeadStatistics, control: Control, slopes: Slopes) -> Table:
-    """A row a head."""
+    """Return the table with one row per head."""
     frame = pd.DataFrame(
         {
             **names_of_heads(),
@@ -45,69 +73,72 @@ def _table(heads: HeadStatistics, control: Control, slopes: Slopes) -> Table:
     columns = {
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
-        "expected": Column("1 - P at the spread of the head's queries, weighted by |o_lin - v̄|²", moves_with="slope"),
-        "slope": Column("Best slope of its outputs against the linear prediction, text", std_error="slope_se"),
-        "slope_se": Column("Its standard error over prompts", moves_with="slope"),
-        "gaussian_expected": Column("1 - P of the queries asked in Gaussian prompts", moves_with="gaussian"),
-        "gaussian": Column("Slope on Gaussian tokens of the same mean and covariance", std_error="gaussian_se"),
-        "gaussian_se": Column("Its standard error over prompts", moves_with="gaussian"),
+        "expected": Column("1 - P at the spread of the queries, weighted by |o_lin - v̄|²", moves_with="slope"),
+        "slope": Column("Best slope of the outputs against the linear prediction, on the text", std_error="slope_se"),
+        "slope_se": Column("Standard error of the slope on the text, over prompts", moves_with="slope"),
+        "gaussian_expected": Column("Weighted 1 - P for the queries of the Gaussian prompts", moves_with="gaussian"),
+        "gaussian": Column("Slope on Gaussian tokens with the same mean and covariance", std_error="gaussian_se"),
+        "gaussian_se": Column("Standard error of the slope on Gaussian tokens, over prompts", moves_with="gaussian"),
     }
     return Table(frame[list(columns)], columns)
 
 
 def _control_claim(slopes: Slopes, control: Control) -> Claim:
-    return Claim(
-        id="real-heads-control-slope",
-        statement=(
-            "On Gaussian tokens with the mean and covariance of a head's own keys and values its slope is 1 - P, at "
-            f"each query's own spread: the worst of {slopes.deviations.size} deviations, in standard errors."
+    """Claim that heads on Gaussian tokens have the exact slope."""
+    comparisons = slopes.deviations.size
+    return Claim.equal(
+        "real-heads-control-slope",
+        (
+            "On Gaussian tokens with the mean and covariance of its keys and values, the slope of every head is "
+            f"1 - P at the spread of each query (measured: the largest of {comparisons} deviations, in standard "
+            "errors)."
+        ),
+        float(np.max(np.abs(slopes.deviations))),
+        0.0,
+        within=student_quantile(comparisons, control.prompts),
+        because=(
+            f"99.9 % quantile of the largest of {comparisons} deviations of Student's t distribution, for standard "
+            f"errors from {control.prompts} prompts"
         ),
         source="derived here",
         box="mean-output",
-        measured=float(np.max(np.abs(slopes.deviations))),
-        expected=0.0,
-        tolerance=student_quantile(slopes.deviations.size, control.prompts),
+        comparisons=comparisons,
         alternative=Alternative("no shrinkage: a slope of 1", float(np.max(np.abs(slopes.unshrunk)))),
     )
 
 
 def _shortfall_claim(slopes: Slopes) -> Claim:
-    found = slopes.shortfall
-    return Claim(
-        id="real-heads-shortfall",
-        statement=(
-            "On the text slopes are smaller than those of Gaussian tokens of the same spread: by how much they fall "
-            "short of 1 - P, in the mean over heads."
+    """Claim that slopes on the text are smaller than on Gaussian tokens."""
+    shortfall = slopes.shortfall
+    return Claim.at_least(
+        "real-heads-shortfall",
+        (
+            "On the text, slopes are smaller than on Gaussian tokens of the same spread (measured: the mean over heads "
+            "of 1 - P minus the slope)."
         ),
+        shortfall.value,
+        comparison_quantile(1) * shortfall.std_error,
+        because="without a shortfall, chance alone would exceed this value with a probability below 0.1 %",
         source="measured here",
-        measured=found.value,
-        # what no shortfall reaches by chance, as prompts go
-        expected=comparison_quantile(1) * found.std_error,
-        tolerance=0.0,
-        std_error=found.std_error,
-        relation="≥",
-        alternative=Alternative("the same heads on Gaussian tokens", found.other),
+        std_error=shortfall.std_error,
+        alternative=Alternative("the same heads on Gaussian tokens", shortfall.alternative),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Slopes against 1 - P."""
+    """Draw slopes against P, and the curve 1 - P."""
     figure, axes = plt.subplots(figsize=SIZE)
-    axes.axline((0, 0), slope=1, color=ink(), linestyle="--", linewidth=1.2)
-    axes.plot(
-        table["gaussian_expected"],
-        table["gaussian"],
-        "x",
-        color=GAUSSIAN,
-        markersize=6,
-        label="Gaussian tokens",
-        zorder=3,
-    )
-    look = {"marker": "o", "color": TEXT, "markersize": 5.5, "elinewidth": 1, "label": "text"}
-    error_bars(axes, table["expected"], table["slope"], table["slope_se"], **look)
-    axes.set(xlim=(0, 1.05), ylim=(0, 1.35))
-    axes.set(xlabel="exact for Gaussian tokens, $1-P$", ylabel="best slope of a head's outputs")
-    label(axes, 0.3, 0.3, "as Gaussian tokens would", ink(), xytext=(8, -8))
-    axes.legend(loc="upper left")
-    headline(figure, "Text shrinks most answers more than a finite Gaussian prompt would")
+    participations = np.geomspace(1e-3, 1.0, 200)
+    axes.plot(participations, 1 - participations, color=ink(), linestyle="--", linewidth=1.2)
+    look = {"color": GAUSSIAN, "markersize": 6, "label": "on Gaussian tokens", "zorder": 3}
+    axes.plot(1 - table["gaussian_expected"], table["gaussian"], "x", **look)
+    look = {"marker": "o", "color": TEXT, "markersize": 5.5, "elinewidth": 1, "label": "on the text"}
+    error_bars(axes, 1 - table["expected"], table["slope"], table["slope_se"], **look)
+    axes.set(xscale="log", xlim=(2e-3, 1.0), ylim=(0, 1.35))
+    axes.set_xticks([0.003, 0.01, 0.03, 0.1, 0.3, 1.0], ["0.003", "0.01", "0.03", "0.1", "0.3", "1"])
+    axes.minorticks_off()
+    axes.set(xlabel="participation of Gaussian tokens, $P$", ylabel="slope of the outputs")
+    label(axes, 0.55, 0.45, "$1-P$", ink(), xytext=(8, 4))
+    axes.legend(loc="lower left")
+    headline(figure, "On the text most outputs are shrunk more than on a finite Gaussian prompt")
     return figure

@@ -1,118 +1,196 @@
-r"""Why heads of small spread are not more linear: the law of their tokens, and the first place of the prompt.
+r"""Heads of small spread are less linear on the text mainly because of the distribution of its tokens.
 
-Heads of the linear regime at the longest prompts; a line is a head, the thick line their mean. Left: the explained
-share on Gaussian tokens, on tokens of the text drawn independently of one another, on the prompts of the text, and on
-these without their first place. Right: what leaving out the first place adds, against the weight that the head puts
-on it.
+The figure shows heads of the linear regime at the longest prompts; each line is a head, and the thick line is their
+mean. Left: the explained share on Gaussian tokens, on tokens of the text drawn independently, on the prompts of the
+text, and on these without their first position. Dependence of the tokens adds only the step from the second to the
+third. Right: the gain of $R^2$ if the first position is left out, against the weight that the head gives to it.
 
 Alt: Two panels. Left, lines over four steps: high for Gaussian tokens, clearly lower for independent tokens of the
-text, about the same for prompts, a little higher without the first place. Right, points that rise with the weight on
-the first place, most of them near zero.
+text, about the same for prompts, a little higher without the first position. Right, points that rise with the weight on
+the first position, most of them near zero.
 """
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from jaxtyping import PRNGKeyArray
 from matplotlib.figure import Figure
 
-from chapters.real_heads.findings import Measured, Steps
-from chapters.real_heads.marks import GAUSSIAN, ROUNDING, SIZE, TEXT
 from chapters.real_heads.regimes import LINEAR
-from chapters.real_heads.tracking import names_of_heads
+from chapters.real_heads.statistics import Control, Heads, HeadStatistics, Measured, bootstrap
+from chapters.real_heads.style import GAUSSIAN, ROUNDING, SIZE, TEXT
+from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 from lib.statistics import comparison_quantile
 
 LADDER = {
     "gaussian": "Gaussian\ntokens",
-    "independent": "tokens of the\ntext, one by one",
+    "independent": "independent tokens\nof the text",
     "text": "prompts\nof the text",
-    "without_first": "without\nfirst place",
+    "without_first": "without\nfirst position",
 }
 
 
-def numbers(steps: Steps) -> Numbers:
-    """The explained share step by step; three sentences about where it goes."""
-    claims = (_law_claim(steps.kept), _gain_claim(steps.gain), _place_claim(steps.place))
+@dataclass(frozen=True)
+class ShareSteps:
+    """Explained shares of all heads in several settings, by name, and what separates them in the linear regime.
+
+    `independent` is the part of the loss from Gaussian tokens to prompts that occurs on independent tokens of the text;
+    its alternative takes other Gaussian tokens in their place. `gain` is the gain of R² if the first position is left
+    out; its alternative leaves out the middle position. `position` is the weight on the first position without special
+    tokens over the weight with them; its alternative is an equal weight on all positions.
+    """
+
+    arrays: Mapping[str, Heads]
+    independent: Measured
+    gain: Measured
+    position: Measured
+
+
+def separate_steps(
+    heads: HeadStatistics,
+    shuffled: HeadStatistics,
+    bare: HeadStatistics,
+    *,
+    gaussian: Control,
+    again: Control,
+    independent: Control,
+    key: PRNGKeyArray,
+) -> ShareSteps:
+    """Separate the loss of R² from Gaussian tokens to prompts of the text into steps."""
+    linear = heads.ratio < LINEAR
+
+    def mean(share: Heads) -> float:
+        return float(np.mean(share[linear]))
+
+    def part_of_loss(step: Heads):
+        top = mean(gaussian.share)
+        return lambda statistics: (top - mean(step)) / (top - mean(statistics.share))
+
+    def gain(statistics: HeadStatistics) -> float:
+        return mean(statistics.share_without_first - statistics.share)
+
+    def position(statistics: HeadStatistics, without: HeadStatistics) -> float:
+        return float(without.mean("first").mean() / statistics.mean("first").mean())
+
+    arrays = {
+        "ratio": heads.ratio,
+        "gaussian": gaussian.share,
+        "independent": independent.share,
+        "text": heads.share,
+        "text_se": bootstrap(lambda sample: sample.share, heads, key=key),
+        "without_first": heads.share_without_first,
+        "shuffled": shuffled.share,
+        "bare": bare.share,
+        "first": heads.mean("first"),
+        "first_bare": bare.mean("first"),
+        "skewness": heads.mean("skewness"),
+        "tails": heads.mean("tails"),
+    }
+    return ShareSteps(
+        arrays=arrays,
+        independent=Measured(
+            part_of_loss(independent.share)(heads),
+            float(bootstrap(part_of_loss(independent.share), heads, key=key)),
+            part_of_loss(again.share)(heads),
+        ),
+        gain=Measured(
+            gain(heads), float(bootstrap(gain, heads, key=key)), mean(heads.share_without_another - heads.share)
+        ),
+        position=Measured(
+            position(heads, bare),
+            float(bootstrap(position, heads, bare, key=key)),
+            float(1 / (heads.length * heads.mean("first").mean())),
+        ),
+    )
+
+
+def numbers(steps: ShareSteps) -> Numbers:
+    """Return the explained share step by step, and the claims on the distribution and on the first position."""
+    claims = (_distribution_claim(steps.independent), _gain_claim(steps.gain), _position_claim(steps.position))
     return Numbers(_table(steps), claims)
 
 
-def _table(steps: Steps) -> Table:
-    """A row a head."""
+def _table(steps: ShareSteps) -> Table:
+    """Return the table with one row per head."""
     arrays = {name: array.ravel() for name, array in steps.arrays.items()}
     columns = {
         "layer": Column("Layer, from 0"),
         "head": Column("Head of the layer, from 0"),
         "ratio": Column("τ̂/√(2 ln L) at L = 512", moves_with="text"),
-        "gaussian": Column("R² on Gaussian tokens of the same mean and covariance", absolute=ROUNDING),
+        "gaussian": Column("R² on Gaussian tokens with the same mean and covariance", absolute=ROUNDING),
         "independent": Column("R² on tokens of the text drawn independently", absolute=ROUNDING),
         "text": Column("R² on the prompts of the text", std_error="text_se"),
-        "text_se": Column("Its standard error over prompts", moves_with="text"),
-        "without_first": Column("R² with the first place left out of what is attended to", moves_with="text"),
+        "text_se": Column("Standard error of R² on the prompts, over prompts", moves_with="text"),
+        "without_first": Column("R² without the token at the first position", moves_with="text"),
         "shuffled": Column("R² on prompts with their words in random order", absolute=ROUNDING),
         "bare": Column("R² on prompts without special tokens", absolute=ROUNDING),
-        "first": Column("Mean weight on the first place", moves_with="text"),
-        "first_bare": Column("The same on prompts without special tokens", absolute=ROUNDING),
+        "first": Column("Mean weight on the first position", moves_with="text"),
+        "first_bare": Column("Mean weight on the first position of prompts without special tokens", absolute=ROUNDING),
         "skewness": Column("Mean skewness of the scores", moves_with="text"),
         "tails": Column("Mean excess kurtosis of the scores", moves_with="text"),
     }
     return Table(pd.DataFrame({**names_of_heads(), **arrays})[list(columns)], columns)
 
 
-def _law_claim(kept: Measured) -> Claim:
-    return Claim(
-        id="real-heads-law",
-        statement=(
-            "What heads of the linear regime lose against Gaussian tokens is lost to the law of the tokens, not to "
-            "their dependence: the part of the loss that is there when tokens of the text are drawn independently."
+def _distribution_claim(part: Measured) -> Claim:
+    """Claim that most of the loss occurs on independent tokens of the text."""
+    return Claim.at_least(
+        "real-heads-law",
+        (
+            "Heads of the linear regime are less linear on the text than on Gaussian tokens, mostly because of the "
+            "distribution of the tokens and not their dependence (measured: the part of the loss of R² that occurs on "
+            "tokens of the text drawn independently)."
         ),
+        part.value,
+        0.5,
+        because="half of the loss; if dependence were the reason, it would be 0",
         source="measured here",
-        measured=kept.value,
-        expected=0.5,
-        tolerance=0.0,
-        std_error=kept.std_error,
-        relation="≥",
-        alternative=Alternative("Gaussian tokens drawn once more, in place of the text's", kept.other),
+        std_error=part.std_error,
+        alternative=Alternative("other Gaussian tokens in place of tokens of the text", part.alternative),
     )
 
 
 def _gain_claim(gain: Measured) -> Claim:
-    return Claim(
-        id="real-heads-first-place",
-        statement=(
-            "The first place of a prompt takes a part of it: what R² of heads in the linear regime gains, in the "
-            "mean, when that place is left out of what they attend to."
+    """Claim that heads gain if the first position is left out."""
+    return Claim.at_least(
+        "real-heads-first-place",
+        (
+            "The first position of a prompt accounts for a part of the loss (measured: the mean gain of R² in the "
+            "linear regime if the token at this position is left out)."
         ),
+        gain.value,
+        comparison_quantile(1) * gain.std_error,
+        because="without a gain, chance alone would exceed this value with a probability below 0.1 %",
         source="measured here",
-        measured=gain.value,
-        # what no gain reaches by chance, as prompts go
-        expected=comparison_quantile(1) * gain.std_error,
-        tolerance=0.0,
         std_error=gain.std_error,
-        relation="≥",
-        alternative=Alternative("the place in the middle is left out", gain.other),
+        alternative=Alternative("the middle position is left out", gain.alternative),
     )
 
 
-def _place_claim(place: Measured) -> Claim:
-    return Claim(
-        id="real-heads-place-not-token",
-        statement=(
-            "It is the place that draws weight, not the special token: mean weight on the first place of prompts "
-            "without special tokens, over the same with them."
+def _position_claim(position: Measured) -> Claim:
+    """Claim that the first position draws weight without its special token too."""
+    return Claim.at_least(
+        "real-heads-place-not-token",
+        (
+            "The first position draws weight even without its special token (measured: the mean weight on the first "
+            "position of prompts without special tokens, over that of prompts with them)."
         ),
+        position.value,
+        0.5,
+        because="half of the weight; if the special token drew it, only the average weight of a position would be left",
         source="measured here",
-        measured=place.value,
-        expected=0.5,
-        tolerance=0.0,
-        std_error=place.std_error,
-        relation="≥",
-        alternative=Alternative("a first place that gets what places get on average", place.other),
+        std_error=position.std_error,
+        alternative=Alternative("an equal weight on all positions", position.alternative),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The ladder, and the gain against the weight on the first place."""
+    """Draw R² step by step, and the gain of R² against the weight on the first position."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1.7, 1.0))
     linear = table[table["ratio"] < LINEAR]
     steps = np.arange(len(LADDER))
@@ -127,6 +205,6 @@ def draw(table: pd.DataFrame) -> Figure:
     left.set(ylim=(0, 1.02), ylabel="explained share, $R^2$", title="linear regime, step by step")
     right.plot(linear["first"], linear["without_first"] - linear["text"], "o", color=TEXT, markersize=5)
     right.axhline(0, color=ink(), linestyle="--", linewidth=1.2)
-    right.set(xlabel="weight on the first place", ylabel="gain of $R^2$ without it", title="the sink")
-    headline(figure, "It is the law of the tokens that costs linearity, more than their dependence")
+    right.set(xlabel="weight on the first position", ylabel="gain of $R^2$ without it", title="first position")
+    headline(figure, "The distribution of the tokens costs more linearity than their dependence")
     return figure

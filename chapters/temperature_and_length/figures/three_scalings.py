@@ -1,15 +1,15 @@
-r"""Normal scores average if left alone, freeze at $\ln L$, and go slowly to a limit at $\sqrt{\ln L}$.
+r"""With normal scores, an unscaled head averages, $\ln L$ freezes it, and $\sqrt{\ln L}$ leads slowly to a limit.
 
-How many tokens share the weight, as a power of the length: the power is 1 where all tokens share it and 0 where one
-has it all. Solid: $\ln(1/P)/\ln L$ with the participation $P$, the mean over prompts of the sum $\sum p^2$ of squared
-weights. Dotted: the same of the typical prompt, with $\exp\mathbb E\ln\sum p^2$ in place of $P$. Lines are exact;
-points are simulated prompts, with bars of two standard errors, mostly smaller than the points. Dashes at the right
-edge: limits for $L\to\infty$, a heuristic. Left: normal scores, up to the largest for which the theory is guaranteed.
-Right: scores of the same standard deviation that are uniform on an interval.
+The vertical axis is the number of tokens that share the weight, as a power of the length: 1 if all tokens share it, 0
+if one token has it all. Solid: $\ln(1/P)/\ln L$, where the participation $P$ is the mean of $\sum p^2$ over prompts.
+Dotted: the same for a typical prompt, with $\exp\mathbb E\ln\sum p^2$ in place of $P$. Lines are exact; points are
+simulated prompts with two standard errors, mostly smaller than the points. Dashes at the right edge are limits for
+$L\to\infty$, by a heuristic. Left: normal scores, up to the largest scores for which the theory is guaranteed. Right:
+scores of the same standard deviation that are uniform on an interval.
 
-Alt: Two panels of a share against the logarithm of the length, three colours each. Left, the curves part where they
-cross: one rises to one, one falls ever more slowly towards a small value, one falls to zero, each with a dotted curve
-a little above it. Right, all three rise towards one.
+Alt: Two panels of an exponent against the logarithm of the length, with three colours each. Left, the curves cross at
+one length: one rises to one, one falls ever more slowly towards a small value, and one falls to zero; each has a dotted
+curve a little above it. Right, all three rise towards one.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.temperature_and_length.marks import (
+from chapters.temperature_and_length.scalings import Curves, frozen, mean_exponent, typical_exponent
+from chapters.temperature_and_length.simulated_prompts import Comparison
+from chapters.temperature_and_length.style import (
     COLOURS,
     FIXED,
     LABELS,
@@ -31,15 +33,21 @@ from chapters.temperature_and_length.marks import (
     TYPICAL,
     UNIFORM,
 )
-from chapters.temperature_and_length.sampled import Comparison
-from chapters.temperature_and_length.scalings import Curves, frozen, mean_exponent, typical_exponent
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, legend_line
+from companion.figures.style import error_bars, headline, ink, label, legend_line
 from lib.statistics import student_quantile
+
+# Where each curve of normal scores is labelled, as ln L, and how the label is placed.
+LABELLED = {FIXED: 30.0, ROOT: 110.0, LOGARITHM: 40.0}
+PLACES = {
+    FIXED: {"xytext": (6, -14)},
+    ROOT: {"xytext": (0, 32), "ha": "center"},
+    LOGARITHM: {"xytext": (14, 10)},
+}
 
 
 def numbers(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> Numbers:
-    """Curves of both laws, simulated prompts on those of the first; what becomes of scores times ln L."""
+    """Return curves of both distributions, simulated prompts of normal scores, and the claims on the three scalings."""
     claims = (
         _simulated_claim(simulated),
         _root_claim(normal),
@@ -50,7 +58,7 @@ def numbers(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) ->
 
 
 def _table(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> Table:
-    """By law, scaling and length; simulated participation where there are prompts."""
+    """Return the table by distribution, scaling and length, with simulated participation at some lengths."""
     exact = [
         pd.DataFrame({"law": law, "scaling": name, "log_length": curve.log_lengths, "tau": curve.taus}).assign(
             mean=curve.mean, typical=curve.typical
@@ -59,145 +67,154 @@ def _table(normal: Curves, uniform: Curves, simulated: Sequence[Comparison]) -> 
         for name, curve in curves.items()
     ]
     points: dict[tuple, dict] = {}
-    for one in simulated:
-        key = (NORMAL, one.scaling, one.log_length, one.tau)
-        values = {one.average: one.exact, f"simulated_{one.average}": one.simulated, f"{one.average}_se": one.std_error}
-        points.setdefault(key, {"prompts": one.prompts}).update(values)
-    seen = pd.DataFrame(
+    for case in simulated:
+        key = (NORMAL, case.scaling, case.log_length, case.tau)
+        average = case.average
+        values = {average: case.exact, f"simulated_{average}": case.simulated, f"{average}_se": case.std_error}
+        points.setdefault(key, {"prompts": case.prompts}).update(values)
+    at_points = pd.DataFrame(
         [dict(zip(("law", "scaling", "log_length", "tau"), k, strict=True)) | v for k, v in points.items()]
     )
-    frame = pd.concat([*exact, seen], ignore_index=True)
+    frame = pd.concat([*exact, at_points], ignore_index=True)
     ratio = frame["tau"] / np.sqrt(2 * frame["log_length"])
-    # a scaling's limit at fixed c: c → 0, c as it is, c → ∞
+    # the limits at c → 0, at this c, and at c → ∞
     at = np.where(frame["scaling"] == FIXED, 0.0, np.where(frame["scaling"] == LOGARITHM, np.inf, ratio))
     limits = {"mean_limit": mean_exponent(at), "typical_limit": typical_exponent(at)}
     bounded = frame["law"] == UNIFORM
     frame = frame.assign(**{name: np.where(bounded, 1.0, limit) for name, limit in limits.items()})
     columns = {
-        "law": Column("Law of the scores of a prompt", "name"),
-        "scaling": Column("What the scores are multiplied by, up to a constant", "name"),
+        "law": Column("Distribution of the scores of a prompt", "name"),
+        "scaling": Column("Factor on the scores, up to a constant", "name"),
         "log_length": Column("ln L"),
-        "tau": Column("Standard deviation τ of the scores, scaled"),
+        "tau": Column("Standard deviation τ of the scores with their factor"),
         "mean": Column("E Σp², exact"),
         "typical": Column("exp E ln Σp², exact"),
         "mean_limit": Column("Limit of ln(1/E Σp²)/ln L [heuristic for normal scores]"),
         "typical_limit": Column("Limit of E ln(1/Σp²)/ln L [heuristic for normal scores]"),
-        "prompts": Column("Prompts simulated, where there are any", "prompts"),
-        "simulated_mean": Column("E Σp² of these, one token averaged exactly given the others", std_error="mean_se"),
-        "mean_se": Column("Its standard error", moves_with="simulated_mean"),
-        "simulated_typical": Column("exp E ln Σp² of these", std_error="typical_se"),
-        "typical_se": Column("Its standard error", moves_with="simulated_typical"),
+        "prompts": Column("Number of simulated prompts, where there are any", "prompts"),
+        "simulated_mean": Column(
+            "E Σp² of simulated prompts, with one token averaged exactly given the others", std_error="mean_se"
+        ),
+        "mean_se": Column("Standard error of the simulated mean", moves_with="simulated_mean"),
+        "simulated_typical": Column("exp E ln Σp² of simulated prompts", std_error="typical_se"),
+        "typical_se": Column("Standard error of the simulated typical participation", moves_with="simulated_typical"),
     }
     order = ["law", "scaling", "log_length"]
     return Table(frame.reindex(columns=list(columns)).sort_values(order, ignore_index=True, kind="stable"), columns)
 
 
 def _simulated_claim(simulated: Sequence[Comparison]) -> Claim:
-    """Simulated prompts against the exact mean and typical participation."""
+    """Claim that simulated prompts have the exact mean and typical participation."""
 
     def worst(expected) -> float:
-        return max(abs(one.simulated - expected(one)) / one.std_error for one in simulated)
+        return max(abs(case.simulated - expected(case)) / case.std_error for case in simulated)
 
-    return Claim(
-        id="temperature-simulated",
-        statement=(
-            f"In {len(simulated)} comparisons, of three scalings, at lengths up to "
-            f"{max(round(np.exp(one.log_length)) for one in simulated):,}, mean and typical participation of simulated "
-            "prompts are the exact ones: the worst deviation in standard errors."
+    fewest = min(case.prompts for case in simulated)
+    return Claim.equal(
+        "temperature-simulated",
+        (
+            "Mean and typical participation of simulated prompts of normal scores agree with the exact values, under "
+            f"three scalings and at lengths up to {max(round(np.exp(case.log_length)) for case in simulated):,} "
+            f"(measured: the largest of {len(simulated)} deviations, in standard errors)."
+        ),
+        worst(lambda case: case.exact),
+        0.0,
+        within=student_quantile(len(simulated), fewest),
+        because=(
+            f"99.9 % quantile of the largest of {len(simulated)} deviations of Student's t distribution, for standard "
+            f"errors from at least {fewest} prompts"
         ),
         source="derived here",
         box="typical-participation",
-        measured=worst(lambda one: one.exact),
-        expected=0.0,
-        tolerance=student_quantile(len(simulated), min(one.prompts for one in simulated)),
+        comparisons=len(simulated),
         alternative=Alternative(
-            "e^{τ²}/L, the law of long prompts, which is at most 1",
-            worst(lambda one: np.exp(min(one.tau**2 - one.log_length, 0.0))),
+            "the limit for long prompts, e^{τ²}/L or 1 if that is larger than 1",
+            worst(lambda case: np.exp(min(case.tau**2 - case.log_length, 0.0))),
         ),
     )
 
 
 def _root_claim(normal: Curves) -> Claim:
-    """Normal scores times √(ln L): the power of L has a limit, which it approaches with a factor 1/√(ln L)."""
+    """Claim that with √(ln L) the power of L approaches its limit with a factor 1/√(ln L)."""
     curve = normal[ROOT]
     log_lengths = curve.log_lengths[-2:]
-    beside = np.log(curve.mean[-2:]) + mean_exponent(curve.ratios[-2:]) * log_lengths
-    return Claim(
-        id="temperature-root-logarithm",
-        statement=(
-            f"Normal scores times √(ln L), at c = {curve.ratios[-1]:.2g}: the mean participation is not a power of the "
-            "length alone, but its limiting power times 1/√(ln L). The local power of ln L between ln L = "
-            f"{log_lengths[0]:.4g} and {log_lengths[1]:.4g}."
+    remainder = np.log(curve.mean[-2:]) + mean_exponent(curve.ratios[-2:]) * log_lengths
+    return Claim.equal(
+        "temperature-root-logarithm",
+        (
+            f"For normal scores times √(ln L), at c = {curve.ratios[-1]:.2g}, the mean participation is its limiting "
+            "power of the length times (ln L)^(-1/2) (measured: the exponent of ln L, from the exact values at ln L = "
+            f"{log_lengths[0]:.4g} and {log_lengths[1]:.4g})."
         ),
+        float(np.diff(remainder)[0] / np.diff(np.log(log_lengths))[0]),
+        -0.5,
+        within=0.25,
+        because="half of the distance to the exponent 0; further corrections are of relative order 1/ln L",
         source="heuristic",
         box="three-scalings",
-        measured=float(np.diff(beside)[0] / np.diff(np.log(log_lengths))[0]),
-        expected=-0.5,
-        # half of the way to no factor; what is left is of relative order 1/ln L
-        tolerance=0.25,
-        alternative=Alternative("a constant power of the length", 0.0),
+        alternative=Alternative("a constant times a power of the length", 0.0),
     )
 
 
 def _frozen_claim(normal: Curves, uniform: Curves) -> Claim:
-    """Normal scores times ln L are frozen in the end."""
+    """Claim that normal scores times ln L eventually freeze."""
     end = normal[LOGARITHM]
     log_length, ratio = float(end.log_lengths[-1]), float(end.ratios[-1])
     other = np.interp(log_length, uniform[LOGARITHM].log_lengths, np.log(uniform[LOGARITHM].mean))
-    return Claim(
-        id="temperature-frozen",
-        statement=(
+    return Claim.equal(
+        "temperature-frozen",
+        (
             f"Normal scores times ln L freeze: at ln L = {log_length:.4g}, where c = {ratio:.3g}, the mean "
-            "participation is near 1 - 1/c."
+            "participation is close to its limit 1 - 1/c."
         ),
+        float(end.mean[-1]),
+        float(frozen(ratio)),
+        within=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
+        because="twice the relative distance of the largest of L standard normals from √(2 ln L)",
         source="heuristic",
         box="three-scalings",
-        measured=float(end.mean[-1]),
-        expected=float(frozen(ratio)),
-        # the largest of L normals falls short of √(2 ln L) by this fraction
-        tolerance=float(np.log(4 * np.pi * log_length) / (2 * log_length)),
         alternative=Alternative("uniform scores of the same standard deviation and scaling", float(np.exp(other))),
     )
 
 
 def _bounded_claim(normal: Curves, uniform: Curves) -> Claim:
-    """Uniform scores times ln L do not freeze."""
+    """Claim that uniform scores times ln L do not freeze."""
     log_length = float(normal[LOGARITHM].log_lengths[-1])
     curve = uniform[LOGARITHM]
     beyond = curve.log_lengths >= log_length
     half = np.sqrt(3.0) * curve.taus[beyond]
-    law = half / np.tanh(half) * np.exp(-curve.log_lengths[beyond])
+    limit = half / np.tanh(half) * np.exp(-curve.log_lengths[beyond])
     end = normal[LOGARITHM]
     last = np.sqrt(3.0) * float(end.taus[-1])
-    return Claim(
-        id="temperature-bounded",
-        statement=(
-            "Uniform scores times ln L, on [-a, a], do not freeze: from ln L = "
-            f"{curve.log_lengths[beyond][0]:.4g} on their mean participation is a coth(a)/L, a relative distance apart."
+    return Claim.at_most(
+        "temperature-bounded",
+        (
+            "Uniform scores on [-a, a] with a proportional to ln L do not freeze: from ln L = "
+            f"{curve.log_lengths[beyond][0]:.4g} on, their mean participation is a coth(a)/L (measured: the largest "
+            "relative deviation)."
         ),
+        float(np.max(np.abs(curve.mean[beyond] / limit - 1))),
+        0.0,
+        within=1e-9,
+        because="corrections are of relative order a/L, which is negligible here; the rest is quadrature error",
         source="derived here",
         box="bounded-scores",
-        measured=float(np.max(np.abs(curve.mean[beyond] / law - 1))),
-        expected=0.0,
-        tolerance=1e-9,  # corrections are of order a/L, nothing here: what is left is quadrature
-        relation="≤",
         alternative=Alternative(
-            "normal scores of the same standard deviation and scaling, where they are guaranteed",
+            "normal scores of the same standard deviation, at the longest prompt of the guaranteed domain",
             float(abs(end.mean[-1] * np.exp(log_length) / (last / np.tanh(last)) - 1)),
         ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a law; solid the mean, dotted the typical prompt, points simulated."""
+    """Draw one panel per distribution: mean (solid), typical prompt (dotted), simulated prompts (points)."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True, sharex=True)
     table = table.assign(**{f"share_{name}": -np.log(table[name]) / table["log_length"] for name in (MEAN, TYPICAL)})
     for panel, (law, title) in zip(panels, {NORMAL: "normal scores", UNIFORM: "bounded scores"}.items(), strict=True):
         for scaling, colour in COLOURS.items():
-            mine = table[(table["law"] == law) & (table["scaling"] == scaling)]
-            curve, points = mine[mine["prompts"].isna()], mine[mine["prompts"].notna()]
-            label = LABELS[scaling] if law == NORMAL else None
-            panel.plot(curve["log_length"], curve["share_mean"], color=colour, linewidth=2, label=label)
+            rows = table[(table["law"] == law) & (table["scaling"] == scaling)]
+            curve, points = rows[rows["prompts"].isna()], rows[rows["prompts"].notna()]
+            panel.plot(curve["log_length"], curve["share_mean"], color=colour, linewidth=2)
             panel.plot(curve["log_length"], curve["share_typical"], color=colour, linewidth=1.5, linestyle=":")
             for average, marker in ((MEAN, "o"), (TYPICAL, "s")):
                 share = -np.log(points[f"simulated_{average}"]) / points["log_length"]
@@ -206,14 +223,14 @@ def draw(table: pd.DataFrame) -> Figure:
                 error_bars(panel, points["log_length"], share, error, **look)
             if law == NORMAL:
                 panel.axhline(curve["mean_limit"].iloc[-1], xmin=0.95, color=colour, linestyle="--", linewidth=2)
+                row = curve.iloc[(curve["log_length"] - LABELLED[scaling]).abs().argmin()]
+                label(panel, row["log_length"], row["share_mean"], LABELS[scaling], colour, **PLACES[scaling])
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
         panel.set_xticks([3, 10, 30, 100, 300], labels=["3", "10", "30", "100", "300"])
         panel.minorticks_off()
-    panels[0].set_ylabel(r"tokens that share, $\ln(1/\Sigma p^2)\,/\,\ln\,L$")
-    handles, labels = panels[0].get_legend_handles_labels()
-    handles += [legend_line("-"), legend_line(":", 1.5)]
-    figure.legend(handles, [*labels, "mean", "typical prompt"], loc="outside lower center", ncols=5)
-    for place, words, side in ((1.0, "all tokens", "top"), (0.0, "one token", "bottom")):
-        panels[0].annotate(words, (0.01, place), xycoords=("axes fraction", "data"), va=side, color=ink())
-    headline(figure, "Normal scores average if left alone, freeze at ln L, and go slowly to a limit at √(ln L)")
+    panels[0].set_ylabel(r"exponent of the number of tokens, $\ln(1/\Sigma p^2)\,/\,\ln\,L$", fontsize=10.5)
+    panels[1].legend([legend_line("-"), legend_line(":", 1.5)], ["mean", "typical prompt"], loc="lower right")
+    for height, text, side in ((1.0, "all tokens share", "top"), (0.0, "one token", "bottom")):
+        panels[0].annotate(text, (0.01, height), xycoords=("axes fraction", "data"), va=side, color=ink())
+    headline(figure, "Normal scores average unscaled, freeze at ln L, and slowly approach a limit at √(ln L)")
     return figure

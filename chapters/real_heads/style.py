@@ -1,4 +1,4 @@
-"""How the pictures of this chapter draw what they share: one colour for the text, one for Gaussian tokens."""
+"""Shared style of the figures of this chapter."""
 
 from matplotlib.axes import Axes
 
@@ -6,12 +6,13 @@ from chapters.real_heads.regimes import FROZEN, LINEAR
 from companion.figures.style import ink
 
 SIZE = (8.5, 4.5)
-# Other draws and other prompts than the text's, each exact up to sums in float32.
+# Accuracy of R² on simulated or changed prompts, which is limited by sums in float32.
 ROUNDING = 1e-3
+# Colours of the text and of Gaussian tokens.
 TEXT, GAUSSIAN = "C0", "C1"
 
 
 def borders(axes: Axes) -> None:
-    """Where the linear regime ends and where softmax freezes, across a picture whose x is τ̂/√(2 ln L)."""
+    """Draw vertical lines at the end of the linear regime and at freezing, if x is τ̂/√(2 ln L)."""
     for border, look in zip((LINEAR, FROZEN), (":", "--"), strict=True):
         axes.axvline(border, color=ink(), linestyle=look, linewidth=1.2, alpha=0.7)

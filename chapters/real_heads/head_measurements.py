@@ -1,0 +1,134 @@
+"""Statistics of every head of the network on prompts of the text: its outputs against the Gaussian prediction."""
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+from scipy.interpolate import CubicSpline
+
+from chapters.real_heads import tracked_tables
+from chapters.real_heads.encoder import HeadInputs, Weights, encode
+from chapters.real_heads.network import Network
+from chapters.real_heads.statistics import ByLength, HeadStatistics
+from lib.finite_prompt import LARGEST_TAU, participation
+from lib.heads import compare
+
+# Values τ at which the participation is computed by quadrature, and between which it is interpolated by a spline.
+NODES, GRID = np.linspace(0.0, LARGEST_TAU, 121), np.linspace(0.0, LARGEST_TAU, 6001)
+
+
+class Keys(NamedTuple):
+    """One key per simulation of the chapter."""
+
+    words: PRNGKeyArray
+    gaussian: PRNGKeyArray
+    again: PRNGKeyArray
+    drawn: PRNGKeyArray
+    resamples: PRNGKeyArray
+
+
+def keys(seed: int) -> Keys:
+    """Return the keys of the chapter, all from `seed`."""
+    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
+
+
+def measure_text(network: Network | None, lengths: Sequence[int], prompts: int) -> ByLength:
+    """Return the statistics of every head on the first `prompts` stretches of the text, cut to each length."""
+    if network is None:
+        return tracked_tables.text_statistics(lengths)
+    return {length: _statistics_and_inputs(network, length, prompts)[0] for length in sorted(lengths)}
+
+
+def measure_shuffled_text(network: Network | None, length: int, prompts: int, *, key: PRNGKeyArray) -> HeadStatistics:
+    """Return the statistics on the same prompts with their words in random order and special tokens in place."""
+    if network is None:
+        return tracked_tables.head_statistics("shuffled", length)
+    plain = network.prompts(length, prompts)
+    words = jr.permutation(key, jnp.asarray(plain[:, 1:-1]), axis=1, independent=True)
+    return measure(network, np.concatenate([plain[:, :1], words, plain[:, -1:]], axis=1))
+
+
+def measure_bare_text(network: Network | None, length: int, prompts: int) -> HeadStatistics:
+    """Return the statistics on the same stretches of text without special tokens."""
+    if network is None:
+        return tracked_tables.head_statistics("bare", length)
+    return measure(network, network.bare(length, prompts))
+
+
+def measure(network: Network, tokens: Int[np.ndarray, "prompts l"]) -> HeadStatistics:
+    """Return the statistics of every head on these prompts."""
+    return _measure(network, tokens)[0]
+
+
+def head_inputs(network: Network, length: int, prompts: int) -> HeadInputs:
+    """Return queries, keys and values of every head on the first prompts of one length.
+
+    Each has the shape (prompts, layers, heads, L, 32).
+    """
+    return _statistics_and_inputs(network, length, prompts)[1]
+
+
+# Later cells need the last results again; at full length each takes a quarter of a gigabyte.
+@lru_cache(maxsize=3)
+def _statistics_and_inputs(network: Network, length: int, prompts: int) -> tuple[HeadStatistics, HeadInputs]:
+    return _measure(network, network.prompts(length, prompts))
+
+
+def _measure(network: Network, tokens: Int[np.ndarray, "prompts l"]) -> tuple[HeadStatistics, HeadInputs]:
+    length = tokens.shape[1]
+    table = jnp.asarray(tabulate_participation(length), jnp.float32)
+    means, inputs = _program(network.weights, jnp.asarray(tokens, jnp.int32), table)
+    return HeadStatistics(length, **{name: np.asarray(array, np.float64) for name, array in means.items()}), inputs
+
+
+@cache
+def tabulate_participation(length: int) -> Float[np.ndarray, " grid"]:
+    """Return the exact participation of Gaussian scores on `GRID`."""
+    exact = np.asarray(participation(NODES, np.log(length)))
+    return np.exp(CubicSpline(NODES, np.log(exact))(GRID))
+
+
+def interpolate(tau: Float[Array, "..."], table: Float[Array, " grid"]) -> Float[Array, "..."]:
+    """Return the value at `tau` of a function tabulated on `GRID`; beyond the grid, its last value."""
+    position = jnp.clip(tau / GRID[1], 0.0, len(GRID) - 1.001)
+    below = position.astype(int)
+    return table[below] + (position - below).astype(table.dtype) * (table[below + 1] - table[below])
+
+
+@jax.jit
+def _program(weights: Weights, tokens: Int[Array, "prompts l"], table: Float[Array, " grid"]):
+    """Return means over queries by name, each of shape (prompts, layers, heads), and the inputs of the heads."""
+
+    def measure_heads(inputs, _):
+        outputs, means = jax.lax.map(lambda head: _one_head(head, table), inputs)
+        return outputs, (means, inputs)
+
+    return jax.lax.map(lambda prompt: encode(weights, prompt, measure_heads)[1], tokens)
+
+
+def _one_head(head: HeadInputs, table: Float[Array, " grid"]) -> tuple[Float[Array, "l p"], dict[str, Array]]:
+    """Return the outputs of one head, and its statistics averaged over queries."""
+    scores, middle = head.queries @ head.keys.T, len(head.keys) // 2
+    weights = jax.nn.softmax(scores, axis=1)
+    whole = compare(scores, head.values)
+    rest = compare(scores[:, 1:], head.values[1:])
+    gap = compare(jnp.delete(scores, middle, axis=1), jnp.delete(head.values, middle, axis=0))
+    expected = interpolate(whole.tau, table)
+    standard = (scores - scores.mean(axis=1, keepdims=True)) / whole.tau[:, None]
+    statistics = {
+        "tau": whole.tau,
+        "participation": whole.participation,
+        "gaussian": expected,
+        "shrunk": (1 - expected) * whole.linear,
+        "first": weights[:, 0],
+        "skewness": jnp.mean(standard**3, axis=1),
+        "tails": jnp.mean(standard**4, axis=1) - 3.0,
+    }
+    for name, part in {"": whole, "rest_": rest, "gap_": gap}.items():
+        statistics |= {f"{name}{square}": getattr(part, square) for square in ("output", "linear", "product")}
+    return weights @ head.values, {name: array.mean() for name, array in statistics.items()}

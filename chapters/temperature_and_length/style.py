@@ -1,0 +1,14 @@
+"""Shared style of the figures of this chapter, and names in their tables."""
+
+SIZE = (8.5, 4.5)
+# Scalings of the scores.
+FIXED, ROOT, LOGARITHM = "1", "√ln L", "ln L"
+# Averages over prompts.
+MEAN, TYPICAL = "mean", "typical"
+# Distributions of the scores.
+NORMAL, UNIFORM = "normal", "uniform"
+# Heads, by their activation.
+SOFTMAX, SIGMOID, LINEAR = "softmax", "sigmoid", "linear"
+# Colour and label of each scaling.
+COLOURS = {FIXED: "C0", ROOT: "C2", LOGARITHM: "C1"}
+LABELS = {FIXED: "scores unchanged", ROOT: r"scores $\times\sqrt{\ln\,L}$", LOGARITHM: r"scores $\times\ln\,L$"}
