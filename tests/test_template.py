@@ -14,9 +14,6 @@ CLOSING = ["In short", "Limits", "Sources", "Try it"]
 COLLECTIONS = {"laboratory"}
 # Chapters that do not follow the template yet.
 NOT_YET = {
-    "published_experiment",
-    "trajectory_stability",
-    "message_passing",
     "single_location_training",
 }
 CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS | NOT_YET]

@@ -1,1 +1,1 @@
-"""The algorithm that reaches the optimum of single-location regression, and where it cannot."""
+"""Message passing for single-location regression: where it reaches the optimum, and where it does not."""

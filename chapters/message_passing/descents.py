@@ -1,4 +1,4 @@
-"""Gradient descent on the empirical risk, on the prompts of message passing: softmax attention, from both starts.
+"""Gradient descent on the empirical risk of softmax attention, on the prompts of message passing.
 
 Tracked in `data/`: `descent_ridges` and `descended`.
 """
@@ -11,27 +11,27 @@ from chapters.message_passing import settings
 from chapters.message_passing.settings import COMPARED, HARD, HARD_RUN, HARD_RUNS, Setting, tracked
 from lib.single_location import ErmResult, full_batch_trainer, informed, simulate_seeds, softmax, uninformed
 
-# A setting without a hard phase, and the dimension at which heads were trained there; the hard one as it was run.
+# An easy setting without a hard phase, and the dimensions of the runs in the easy and the hard setting.
 EASY = COMPARED[1]
 DIMENSIONS = {EASY: 600, HARD: HARD_RUN["dimension"]}
 HARD_ALPHAS = (*settings.HARD_ALPHAS, 4.0)
-# Sample ratios at which the evolution is drawn beyond those of the hard phase.
+# Further sample ratios of the state evolution, beyond the hard phase.
 BEYOND = (3.5, 4.0)
 RUNS = HARD_RUNS
 BEGIN = {"uninformed": uninformed, "informed": informed}
-# Where descent stops: where its gradient is so flat, or after so many steps.
+# Descent stops at this gradient norm or after this number of steps.
 STEPS, FLAT = 2000, 1e-4
 
 
 def messages() -> pd.DataFrame:
-    """The tracked runs of message passing on these prompts, from both starts."""
+    """Return the tracked runs of message passing on these prompts, from both starts."""
     passed = tracked("passed")
     easy = (passed["length"] == EASY.length) & (passed["snr"] == EASY.snr) & (passed["dimension"] == DIMENSIONS[EASY])
     return pd.concat([passed[easy & (passed["seed"] < RUNS)], tracked("hard_runs")], ignore_index=True)
 
 
 def ridge(setting: Setting, alpha: float) -> tuple[float, float]:
-    """The tracked best ridges of softmax: by theory at the easy setting, by trial on other prompts at the hard one."""
+    """Return the best ridges of softmax: by theory in the easy setting, by trial on other prompts in the hard one."""
     if setting == HARD:
         tried = tracked("descent_ridges")
         means = tried[tried["alpha"] == alpha].groupby(["ridge_k", "ridge_v"])["risk"].mean()
@@ -53,7 +53,7 @@ def descend(
     seeds: Sequence[int],
     steps: int = STEPS,
 ) -> ErmResult:
-    """One descent a seed, stacked, on the prompts that message passing sees with the same seed."""
+    """Run one descent per seed on the prompts of message passing with this seed; return them stacked."""
     how = {
         "alpha": alpha,
         "ridge": ridge,

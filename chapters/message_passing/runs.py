@@ -1,4 +1,4 @@
-"""Runs of message passing: along iterations, beside the textbook's step, and taken to where theory speaks, D → ∞."""
+"""Runs of message passing: risks per iteration, the textbook step, and the limit D → ∞."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from chapters.message_passing.theory import Measured
 from lib.single_location import InferenceTrajectory
 from lib.statistics import extrapolate_to_infinite_size, standard_error
 
-# The setting of the runs that are done here.
+# The setting of the runs in the notebook.
 SHOWN = COMPARED[1]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Runs by start, on the same prompts, and those that start from nothing with the step of the textbook.
+    """Runs by start on the same prompts, and uninformed runs with the step of the textbook.
 
     The runs of `by_start` have at least `ITERATIONS` iterations, so that nearly all are at rest after the last.
     """
@@ -26,7 +26,7 @@ class Shown:
 
 
 def run(*, alpha: float, dimension: int, runs: int, iterations: int, seed: int) -> Shown:
-    """Message passing from both starts, one seed per set of prompts."""
+    """Run message passing from both starts, with one seed per set of prompts."""
     how = {"alpha": alpha, "dimension": dimension, "seeds": range(runs * seed, runs * (seed + 1))}
     return Shown(
         infer(SHOWN, **how, iterations=max(iterations, ITERATIONS)),
@@ -35,7 +35,7 @@ def run(*, alpha: float, dimension: int, runs: int, iterations: int, seed: int) 
 
 
 def at_infinity(passed: pd.DataFrame) -> dict[tuple[Setting, float, str], Measured]:
-    """Each risk at D → ∞, by setting and start."""
+    """Return each risk extrapolated to D → ∞, by setting, sample ratio and start."""
     return {
         (Setting(int(length), snr, noise), alpha, start): Measured(
             *extrapolate_to_infinite_size(mine["dimension"].to_numpy(float), mine["risk"].to_numpy())
@@ -47,6 +47,6 @@ def at_infinity(passed: pd.DataFrame) -> dict[tuple[Setting, float, str], Measur
 
 
 def mean(values: pd.Series | np.ndarray) -> Measured:
-    """Over runs."""
+    """Return the mean over runs and its standard error."""
     values = np.asarray(values)
     return Measured(float(values.mean()), float(standard_error(values)))

@@ -1,6 +1,6 @@
-"""What is inferred in this chapter: three tasks at four sample ratios, a grid of harder ones, and tracked results.
+"""Settings of the chapter: three tasks at four sample ratios, a hard task, and access to tracked results.
 
-Long runs are tracked in `data/`; `data/make.py` writes them anew.
+Long runs are tracked in `data/`; `data/make.py` computes them again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ RUNS = {300: 16, 600: 16, 1200: 8}
 
 @dataclass(frozen=True)
 class Setting:
-    """A spiked task, and the noise on its answers."""
+    """A spiked task and the noise of its labels."""
 
     length: int
     snr: float
@@ -34,19 +34,19 @@ class Setting:
 
     @property
     def task(self) -> Spiked:
-        """As the library knows it."""
+        """Return the task of the library."""
         return Spiked(self.length, self.snr)
 
     @property
     def name(self) -> str:
-        """In words of a formula."""
+        """Return the length and the signal strength as text."""
         return f"L = {self.length}, ν = {self.snr:g}"
 
 
-# Where final risks are compared, at these sample ratios.
+# Tasks and sample ratios at which final risks are compared.
 COMPARED = (Setting(2, 2.0, 0.3), Setting(3, 4.0, 0.3), Setting(5, 6.0, 0.3))
 ALPHAS = (1.0, 2.0, 4.0, 8.0)
-# A setting with a hard phase, the sample ratios of its runs, and what these are run with.
+# A setting with a hard phase, the sample ratios of its runs, and their options.
 HARD = Setting(10, 2.0, 0.03)
 HARD_ALPHAS = (1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0)
 HARD_RUN = {"dimension": 800, "iterations": 60, "damping": 0.3}
@@ -54,7 +54,7 @@ HARD_RUNS = 4
 
 
 def tracked(name: str) -> pd.DataFrame:
-    """A table of `data/`, whose README says what its rows are."""
+    """Return a table of `data/`; the README there describes its rows."""
     return pd.read_csv(DATA / f"{name}.csv")
 
 
@@ -69,7 +69,7 @@ def infer(
     stiffness: float = 1.0,
     starts: Iterable[str] = tuple(STARTS),
 ) -> dict[str, InferenceTrajectory]:
-    """Message passing from all `starts` on the same prompts: by start, runs stacked over seeds.
+    """Run message passing from all `starts` on the same prompts; return runs stacked over seeds, by start.
 
     The key of a run is its seed folded with its dimension.
     """
@@ -83,7 +83,7 @@ def infer(
 
 @partial(jax.jit, static_argnames=("setting", "alpha", "dimension", "iterations", "damping"))
 def _infer(keys, start_overlap, stiffness, *, setting, **how) -> InferenceTrajectory:
-    """One program for all starts and both steps."""
+    """Run one compiled program for all starts and both steps."""
     with jax.ensure_compile_time_eval():  # the length of prompts must be known
         task = setting.task
     same = {"noise_std": setting.noise_std, "start_overlap": start_overlap, "stiffness": stiffness, **how}

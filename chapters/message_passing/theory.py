@@ -1,4 +1,4 @@
-"""The state evolution at the chapter's settings: along iterations, at its ends, and which end counts."""
+"""The state evolution at the settings of the chapter: its iterations, its ends and their free entropies."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -11,27 +11,27 @@ from chapters.message_passing.settings import COMPARED, HARD, HARD_ALPHAS, START
 from lib.single_location import FixedPoint, fixed_point, state_evolution
 from lib.single_location.bayes_optimal import POINTS
 
-# Risks that differ by more are of different ends; on the grid no difference is between a millionth and this.
+# Risks that differ by more belong to different ends; on the grid no difference is between 1e-6 and this value.
 DIFFERENT = 0.01
 # An end whose risk has a larger standard error is computed again on more quasi-random points: near a hard phase.
 LARGEST_ERROR, MORE_POINTS = 5e-4, 4 * POINTS
-# Sample ratios of the curves at the compared settings: those of the runs, and three between any two.
+# Sample ratios of the curves at the compared settings: those of the runs, and three between neighbours.
 CURVE = tuple(round(2 ** (step / 4), 3) for step in range(13))
 
 
 class Measured(NamedTuple):
-    """A number, and its standard error: of the quasi-random average, or over runs."""
+    """A value and its standard error, of the quasi-random average or over runs."""
 
     value: float
     std_error: float
 
     def away(self, other: "Measured") -> float:
-        """How far above `other` this is, in combined standard errors."""
+        """Return the difference from `other`, in combined standard errors."""
         return (self.value - other.value) / float(np.hypot(self.std_error, other.std_error))
 
 
 class Ends(NamedTuple):
-    """Where the evolution comes to rest from both starts at one sample ratio, and the free entropies there."""
+    """Risks and free entropies at the ends of the evolution from both starts, at one sample ratio."""
 
     uninformed: Measured
     informed: Measured
@@ -39,24 +39,24 @@ class Ends(NamedTuple):
 
     @property
     def gap(self) -> Measured:
-        """The risk at the uninformed end less that at the informed one."""
+        """Return the risk at the uninformed end minus that at the informed end."""
         error = np.hypot(self.uninformed.std_error, self.informed.std_error)
         return Measured(self.uninformed.value - self.informed.value, float(error))
 
     @property
     def two(self) -> bool:
-        """Whether these are different ends."""
+        """Whether the two ends differ."""
         return abs(self.gap.value) > DIFFERENT
 
     @property
     def hard(self) -> bool:
-        """Whether the end that no algorithm of this kind finds is that of the best estimator."""
+        """Whether message passing misses the end of the Bayes-optimal estimator."""
         uninformed, informed = self.entropies
         return self.two and informed > uninformed
 
 
 def follow(setting: Setting, alpha: float, iterations: int) -> Mapping[str, Float[np.ndarray, " iterations"]]:
-    """By start: the risk after each pass."""
+    """Return the risk after each iteration, by start."""
     evolution = {"noise_std": setting.noise_std, "alpha": alpha, "iterations": iterations}
     return {
         start: np.asarray(state_evolution(setting.task, start_overlap=known, **evolution).risk)
@@ -65,7 +65,7 @@ def follow(setting: Setting, alpha: float, iterations: int) -> Mapping[str, Floa
 
 
 def ends(setting: Setting, alphas: Iterable[float]) -> dict[float, Ends]:
-    """Both ends along sample ratios."""
+    """Return both ends at each sample ratio."""
     found = {}
     for alpha in map(float, alphas):
         first, second = (_end(setting, alpha, start) for start in STARTS)
@@ -86,34 +86,34 @@ def _risk(point: FixedPoint) -> Measured:
 
 
 def hard_ends(ratios: int) -> dict[float, Ends]:
-    """Both ends where there is a hard phase, at `ratios` sample ratios and those of the runs."""
+    """Return both ends in the setting with a hard phase, at `ratios` sample ratios and those of the runs."""
     between = np.linspace(HARD_ALPHAS[0], HARD_ALPHAS[-1], ratios).round(3).tolist()
     return ends(HARD, sorted({*between, *HARD_ALPHAS}))
 
 
 def noisy_ends() -> dict[float, Ends]:
-    """The same at the noise of the compared settings, and the middle sample ratios of the runs."""
+    """Return both ends at the noise of the compared settings and the middle sample ratios of the runs."""
     return ends(Setting(HARD.length, HARD.snr, COMPARED[0].noise_std), HARD_ALPHAS[2:5])
 
 
 def best_risks(alphas: Iterable[float] = CURVE) -> dict[tuple[Setting, float], Measured]:
-    """The Bayes-optimal risk at the compared settings, and between them."""
+    """Return the Bayes-optimal risk at the compared settings, at each sample ratio."""
     ratios = sorted({float(alpha) for alpha in alphas})
     return {(setting, alpha): _risk(_end(setting, alpha, "uninformed")) for setting in COMPARED for alpha in ratios}
 
 
 def has_two_ends(phases: pd.DataFrame) -> pd.Series:
-    """Return at which points of the grid the two starts come to rest at different ends."""
+    """Return at which points of the grid the two starts have different ends."""
     return (phases["risk_uninformed"] - phases["risk_informed"]).abs() > DIFFERENT
 
 
 def is_hard(phases: pd.DataFrame) -> pd.Series:
-    """Return at which points of the grid the end that message passing misses is that of the best estimator."""
+    """Return at which points of the grid message passing misses the end of the best estimator."""
     return has_two_ends(phases) & (phases["free_entropy_informed"] > phases["free_entropy_uninformed"])
 
 
 def widths(phases: pd.DataFrame) -> pd.DataFrame:
-    """Of each length, noise and hint on the grid: between which sample ratios the phase is hard, NaN where nowhere."""
+    """Return the range of hard sample ratios per length, noise and signal strength; NaN if there is none."""
     cells = phases.assign(two=has_two_ends(phases), hard=phases["alpha"].where(is_hard(phases)))
     edges = cells.groupby(["length", "noise_std", "snr"]).agg(
         lowest=("hard", "min"), highest=("hard", "max"), two=("two", "sum")

@@ -1,1 +1,1 @@
-"""The published experiment, with its answers known beforehand: exact optima, Bayes, and stochastic gradient descent."""
+"""The published experiment of in-context regression: exact optima, Bayes, and stochastic gradient descent."""

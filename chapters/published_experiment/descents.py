@@ -1,4 +1,4 @@
-"""Descents from the random starts of the published model, as long as its training, judged exactly on the way."""
+"""Descents from the random starts of the published model, as long as its training, with exact mean squares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from chapters.published_experiment.minima import linear_square, points_of, softmax_square, task_of
+from chapters.published_experiment.landscape import linear_square, points_of, softmax_square, task_of
 from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import (
     LAWS,
@@ -34,7 +34,7 @@ STEPS = round(PUBLISHED_STEPS * PUBLISHED_STEP_SIZE / STEP_SIZE)
 
 @dataclass(frozen=True)
 class Paths:
-    """Of descents from random starts: time, exact mean square, and the head there as a point of the landscape."""
+    """Times, exact mean squares and heads (points of the landscape) along descents from random starts."""
 
     times: Float[np.ndarray, "starts rows"]
     risks: Float[np.ndarray, "starts rows"]
@@ -45,13 +45,13 @@ class Paths:
 Descents = Mapping[tuple[str, str], Paths]
 
 
-def descend_linear(starts: int, *, key: PRNGKeyArray) -> Descents:
-    """Linear attention by exact gradient descent, from the same starts under both laws."""
-    return {("linear", law): _paths(*_descend(published_task(bug), starts, key)) for law, bug in LAWS.items()}
+def train_linear(starts: int, *, key: PRNGKeyArray) -> Descents:
+    """Train linear attention by exact gradient descent, from the same starts for both covariances."""
+    return {("linear", law): _paths(*_train_linear(published_task(bug), starts, key)) for law, bug in LAWS.items()}
 
 
 @partial(jax.jit, static_argnums=1)
-def _descend(task: LinearRegression, starts: int, key: PRNGKeyArray):
+def _train_linear(task: LinearRegression, starts: int, key: PRNGKeyArray):
     def risk(weights, key=None):
         return linear_square(task, published_head(weights))
 
@@ -63,12 +63,12 @@ def _descend(task: LinearRegression, starts: int, key: PRNGKeyArray):
     return jax.vmap(run)(jr.split(key, starts))
 
 
-def descend_softmax(starts: int, *, key: PRNGKeyArray) -> Descents:
-    """Softmax by stochastic descent, since the exact one is slow here; what it passes through is judged exactly."""
-    return {("softmax", law): _descend_softmax(law, starts, key) for law in LAWS}
+def train_softmax(starts: int, *, key: PRNGKeyArray) -> Descents:
+    """Train softmax by stochastic descent, because exact descent is slow; return exact mean squares of its heads."""
+    return {("softmax", law): _train_softmax(law, starts, key) for law in LAWS}
 
 
-def _descend_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
+def _train_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
     plan = Plan(law, [SECOND_LENGTH], starts, Schedule(STEPS, STEP_SIZE, BATCH))
     trajectory = histories(plan, "softmax", SECOND_LENGTH, key=key)
     weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), trajectory.params)
@@ -78,7 +78,7 @@ def _descend_softmax(law: str, starts: int, key: PRNGKeyArray) -> Paths:
 
 @jax.jit
 def _judge(task: LinearRegression, heads: Attention) -> Float[Array, "starts rows"]:
-    """One head after the other."""
+    """Return the exact mean square of each head, computed one after the other to save memory."""
     return jax.lax.map(partial(jax.lax.map, partial(softmax_square, task)), heads)
 
 

@@ -1,7 +1,7 @@
-"""Every run of the published protocol: both heads, both data laws, nineteen lengths, and more starts on short prompts.
+"""Every run of the published protocol: both heads, both covariances, nineteen lengths, more starts on short prompts.
 
-They are kept in three tables, a row each run in `ends` and `heads`, and some rows each run in `curves`. A run is
-computed by itself, so that its numbers do not depend on which others are computed.
+Three tables contain the runs: `ends` and `heads` have one row per run, and `curves` has several. Each run is computed
+separately, so that its numbers do not depend on the other runs.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ import numpy as np
 import optax
 import pandas as pd
 
-from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, points_of
+from chapters.published_experiment.landscape import ALIGNED_ENTRIES, SWAPPED_ENTRIES, points_of
 from chapters.published_experiment.protocol import (
     LAWS,
     POOLS,
@@ -34,16 +34,16 @@ from lib.icl import batch_loss, linear_summary, softmax_summary
 
 FOLDER = DATA / "every_run"
 LENGTHS = (*range(10, 100, 10), *range(100, 1001, 100))
-# Starts of each head and law, and the longest prompts on which there are more than one.
+# Number of starts for each head and covariances, and the longest prompts with more than one start.
 STARTS, MANY = 8, 100
 SUMMARIES = {"softmax": softmax_summary, "linear": linear_summary}
 BATCH = 128
-# Rows kept of a curve; and where, of a whole, a run is judged once before its end.
+# Rows of a curve; and the fraction of the steps after which the mean square is computed before the end.
 ROWS, BEFORE = 40, 0.8
 
 
 class Run(NamedTuple):
-    """One training of the published protocol, by what decides it."""
+    """The parameters of one training of the published protocol."""
 
     law: str
     activation: str
@@ -52,29 +52,29 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Fit for a file."""
+        """Return the name of the run, valid in file names."""
         return f"{self.activation}-{self.law.replace(' ', '-')}-{self.length}-{self.start}"
 
     @property
     def effort(self) -> float:
-        """About the microseconds of a step, to tell how long runs will take."""
+        """Return the approximate microseconds per step, to estimate the duration of runs."""
         return 35 + 1.3 * self.length if self.activation == "softmax" else 25
 
 
 RUN = {
-    "law": Column("Data law: corrected, or as the published code draws", "name"),
-    "activation": Column("Head that is trained", "name"),
+    "law": Column("Covariances of the data: corrected, or as the published code draws them", "name"),
+    "activation": Column("Head that the run trains: softmax or linear attention", "name"),
     "length": Column("Tokens in a prompt, L", "tokens"),
-    "start": Column("Number of the start, its seed"),
+    "start": Column("Number of the start, which is its seed"),
 }
 COLUMNS: Mapping[str, Mapping[str, Column]] = {
     "ends": {
         **RUN,
         "risk": Column("Exact mean square error of the head at the end, label noise included"),
-        "risk_before": Column(f"The same after {BEFORE:.0%} of the steps"),
-        "loss": Column("Mean square error over the fresh prompts of the steps between the two"),
-        "loss_std_error": Column("Its standard error, from the spread over steps"),
-        "wrong_way": Column("Share of the wrong way in the head: |u||a| of |u||a| + |A||b|"),
+        "risk_before": Column(f"Exact mean square error of the head after {BEFORE:.0%} of the steps"),
+        "loss": Column("Mean square error on the fresh prompts of the steps between the two"),
+        "loss_std_error": Column("Standard error of this mean square, from the spread over steps"),
+        "wrong_way": Column("Swapped fraction of the head: |u||a| / (|u||a| + |A||b|)"),
     },
     "heads": {
         **RUN,
@@ -84,15 +84,15 @@ COLUMNS: Mapping[str, Mapping[str, Column]] = {
     "curves": {
         **RUN,
         "step": Column("Steps of stochastic gradient descent"),
-        "loss": Column("Mean square error over the fresh prompts of the steps since the row before"),
-        "loss_std_error": Column("Its standard error, from the spread over steps"),
+        "loss": Column("Mean square error on the fresh prompts of the steps since the previous row"),
+        "loss_std_error": Column("Standard error of this mean square, from the spread over steps"),
     },
 }
 Tables = dict[str, pd.DataFrame]
 
 
 def every_run() -> list[Run]:
-    """The first start at every length, then the others on short prompts; short prompts first."""
+    """Return all runs: the first start at every length, then the other starts on short prompts."""
     return [
         Run(law, activation, length, start)
         for starts, longest in ((range(1), max(LENGTHS)), (range(1, STARTS), MANY))
@@ -105,7 +105,7 @@ def every_run() -> list[Run]:
 
 
 def read(folder: Path = FOLDER) -> Tables:
-    """What is there, which may be part of all runs or nothing."""
+    """Return the tracked tables, which may contain some of the runs or none."""
     return {
         name: pd.read_csv(folder / f"{name}.csv")
         if (folder / f"{name}.csv").is_file()
@@ -115,17 +115,17 @@ def read(folder: Path = FOLDER) -> Tables:
 
 
 def runs_in(tables: Tables) -> set[Run]:
-    """The runs whose end is known."""
+    """Return the runs whose ends are in the tables."""
     return set(map(Run._make, tables["ends"][list(RUN)].itertuples(index=False)))
 
 
 def rows_of(run: Run, trajectory: Trajectory) -> Tables:
-    """What is kept of a run, a table's rows each."""
+    """Return the rows of one run for each table."""
     return {"ends": end_of(run, trajectory), "heads": head_of(run, trajectory), "curves": curve_of(run, trajectory)}
 
 
 def joined(tables: Tables, rows: Tables) -> Tables:
-    """The tables with more rows, in the order of all runs."""
+    """Return the tables with additional rows, in the order of `every_run`."""
     order = {each: i for i, each in enumerate(every_run())}
     together = {}
     for name, new in rows.items():
@@ -143,7 +143,7 @@ def training(
     every: int = STEPS_A_ROW,
     tell: Callable[[int, float], None] = lambda step, loss: None,
 ) -> Trajectory:
-    """Train in single precision, as published, from the checkpoint if there is one; `tell` hears step and loss."""
+    """Train in single precision, as published, from the checkpoint if there is one; call `tell(step, loss)`."""
     law_number = list(LAWS).index(run.law)
     with jax.enable_x64(False):
         weights_key, prompts_key = jr.split(jr.key(run.start))
@@ -171,7 +171,7 @@ def training(
 
 
 def end_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
-    """Judged exactly, which needs no prompt and double precision."""
+    """Return the exact mean squares near and at the end, which need no prompts, and the swapped fraction."""
     task = published_task(LAWS[run.law])
     last = len(trajectory.times) - 1
     before = max(round((last + 1) * BEFORE) - 1, 0)
@@ -183,7 +183,7 @@ def end_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
         "risk_before": judged[0],
         "loss": losses.mean(),
         "loss_std_error": np.sqrt(np.sum(errors**2)) / len(errors),
-        "wrong_way": wrong_way(points_of(heads[1])),
+        "wrong_way": swapped_fraction(points_of(heads[1])),
     }
     return pd.DataFrame([run._asdict() | ended])
 
@@ -194,16 +194,16 @@ _EXACT = {
 }
 
 
-def wrong_way(point: np.ndarray) -> float:
-    """How much of a head serves covariates the wrong way round: none at the optimum, all at the wrong-way head."""
-    rows, tail = point[WRONG_WAY].reshape(2, WIDTH - 1), point[RIGHT_WAY]
+def swapped_fraction(point: np.ndarray) -> float:
+    """Return the swapped fraction |u||a| / (|u||a| + |A||b|): 0 at the optimum, 1 at a swapped head."""
+    rows, tail = point[SWAPPED_ENTRIES].reshape(2, WIDTH - 1), point[ALIGNED_ENTRIES]
     wrong = np.linalg.norm(rows[0]) * np.linalg.norm(rows[1])
     right = np.linalg.norm(tail[:-1]) * np.abs(tail[-1])
     return float(wrong / (wrong + right))
 
 
 def head_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
-    """The head at the end, as a point of the landscape."""
+    """Return the head at the end as a point of the landscape."""
     point = points_of(_head(trajectory, len(trajectory.times) - 1))
     names = [name for name in COLUMNS["heads"] if name not in RUN]
     return pd.DataFrame([run._asdict() | dict(zip(names, point.tolist(), strict=True))])
@@ -214,7 +214,7 @@ def _head(trajectory: Trajectory, row: int):
 
 
 def curve_of(run: Run, trajectory: Trajectory) -> pd.DataFrame:
-    """Rows evenly spread on a logarithmic axis, each the mean of all steps since the one before."""
+    """Return rows evenly spaced in the logarithm of the step, each a mean over the steps since the previous row."""
     count = len(trajectory.times)
     ends = np.unique(np.round(np.geomspace(1, count, ROWS)).astype(int))
     losses, errors = (np.asarray(each, float) for each in (trajectory.loss, trajectory.loss_std_error))

@@ -1,4 +1,4 @@
-"""The least mean squares of one softmax head and of linear attention, exact, under both data laws."""
+"""The exact least mean squares of one softmax head and of linear attention, for both covariances of the data."""
 
 from collections.abc import Mapping
 
@@ -19,17 +19,17 @@ CURVE_COLUMNS = {
 }
 
 
-def exact(lengths: list[int]) -> Optima:
-    """Of one softmax head and of linear attention, under both laws, at each length."""
+def best_mean_squares(lengths: list[int]) -> Optima:
+    """Return the least mean squares of one softmax head and of linear attention, for both covariances."""
     queries = query_average(5)
     risk = jax.jit(block_risk)
     optima = {}
     for law, bug in LAWS.items():
         task, blocks = published_task(bug), None
         for length in sorted(set(lengths)):
-            # from the shorter prompt's optimum, which is near
+            # the optimum of the next shorter prompt is a good start
             blocks = best_blocks(task, float(np.log(length)), start=blocks)
-            # searched on few nodes, judged on many
+            # the search uses few nodes, the result many
             found = risk(task, blocks, score_table(float(np.log(length))), queries)
             optima[law, "softmax", length] = 2 * float(found)
             optima[law, "linear", length] = 2 * float(task.linear_attention_risk(length))
@@ -37,7 +37,7 @@ def exact(lengths: list[int]) -> Optima:
 
 
 def curves_frame(optima: Optima, lengths: list[int]) -> pd.DataFrame:
-    """The optima at the lengths asked for, a row each law and length."""
+    """Return the optima at the given lengths, one row per pair of covariances and length."""
     rows = [
         {"law": law, "length": length} | {activation: optima[law, activation, length] for activation in POOLS}
         for law in LAWS

@@ -1,4 +1,4 @@
-"""What `published_experiment` can be rerun with."""
+"""Parameters of the notebook `published_experiment`."""
 
 from typing import Annotated
 
@@ -7,15 +7,15 @@ from pydantic import AfterValidator, Field
 import companion
 from companion.project.parameters import different
 
-# The prompts on which second minima are looked at.
+# Length of the prompts on which second minima are studied.
 SECOND_LENGTH = 20
 
 
 class Parameters(companion.Parameters):
-    """Types, ranges and meanings; the defaults stand in the notebook."""
+    """Types, ranges and meanings; the notebook has the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Everything random is drawn from it.")]
-    covariance_bug: Annotated[bool, Field(description="Draw data as the published code does: prompts of another law.")]
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    covariance_bug: Annotated[bool, Field(description="Draw data as the published code does, with other covariances.")]
     lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**6)]],
         Field(min_length=1, max_length=40, description="Prompt lengths of the exact optima."),
@@ -27,23 +27,26 @@ class Parameters(companion.Parameters):
         AfterValidator(different("each length is computed once")),
     ]
     bayes_prompts: Annotated[
-        int, Field(ge=500, le=10**6, multiple_of=20, description="Prompts that each of these averages is over.")
+        int, Field(ge=500, le=10**6, multiple_of=20, description="Number of prompts in each of these averages.")
     ]
     sgd_lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**4)]],
-        Field(min_length=1, max_length=40, description="Lengths at which a model is trained here."),
+        Field(min_length=1, max_length=40, description="Prompt lengths at which models are trained here."),
         AfterValidator(different("each length is computed once")),
     ]
-    sgd_runs: Annotated[int, Field(ge=1, le=16, description="Models trained at each length, of different starts.")]
+    sgd_runs: Annotated[
+        int, Field(ge=1, le=16, description="Models trained at each length, from different random starts.")
+    ]
     sgd_steps: Annotated[int, Field(ge=500, le=10**6, multiple_of=100, description="Steps of that training.")]
     sgd_step_size: Annotated[float, Field(ge=1e-4, le=0.1, description="Step size of that training.")]
-    sgd_batch: Annotated[int, Field(ge=8, le=1024, description="Fresh prompts a step.")]
-    starts: Annotated[int, Field(ge=8, le=512, description="Random starts of the exact descent of linear attention.")]
+    sgd_batch: Annotated[int, Field(ge=8, le=1024, description="Fresh prompts per step of that training.")]
+    starts: Annotated[int, Field(ge=8, le=512, description="Random starts of exact descent for linear attention.")]
     softmax_starts: Annotated[
-        int, Field(ge=4, le=512, description="Random starts of the descents of softmax that look for two minima.")
+        int,
+        Field(ge=4, le=512, description="Random starts of stochastic descent for softmax, compared with the minima."),
     ]
 
     @property
     def compared_lengths(self) -> list[int]:
-        """Lengths at which a curve, ridge regression, a run made here or a second minimum is held to the optimum."""
+        """Return the lengths at which curves, ridge regression, short runs or second minima need the optimum."""
         return sorted({*self.lengths, *self.bayes_lengths, *self.sgd_lengths, SECOND_LENGTH})

@@ -1,6 +1,6 @@
-"""The published protocol: its two data laws, its model and its two heads, how long it trains.
+"""The published protocol: covariances of the data, model, heads, and length of the training.
 
-All risks of this chapter are plain mean squares, label noise included, as in the published code.
+All risks of this chapter are plain mean squares with the label noise, as in the published code.
 """
 
 from typing import Any, NamedTuple
@@ -16,15 +16,15 @@ from lib.icl import LinearRegression, linear_pool, softmax_pool
 
 LAWS = {"corrected": False, "as published": True}
 POOLS = {"softmax": softmax_pool, "linear": linear_pool}
-# Width of the published model's matrices, and its steps and their size, whose product is its training time.
+# Width of the published model's matrices, and number and size of its steps, whose product is the training time.
 WIDTH, PUBLISHED_STEPS, PUBLISHED_STEP_SIZE = 6, 300_000, 1e-3
-# How far from a level a run may end that has come to it: the noise of short runs leaves about one percent, and the
-# optimum lies half again below any other place.
+# A run has reached a level if it ends at most this far from it, relatively: the noise of short runs leaves about one
+# percent, and other stationary heads are at least half again above the optimum.
 CLOSE = 0.03
 
 
 class Keys(NamedTuple):
-    """One key a simulation of the chapter; linear and softmax descents share theirs."""
+    """One random key per simulation of the chapter; linear and softmax descents share one."""
 
     runs: PRNGKeyArray
     bayes: PRNGKeyArray
@@ -32,20 +32,20 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, all from `seed`."""
+    """Return the random keys of the chapter, all made from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def law_of(covariance_bug: bool) -> str:
-    """The data law, by its name."""
+    """Return the name of the covariances of the data."""
     return "as published" if covariance_bug else "corrected"
 
 
 def published_task(covariance_bug: bool = False) -> LinearRegression:
-    """The published experiment's data: d = 5, covariates of covariance C = 0.5^|i-j|, tasks N(0, I/5), label noise 0.1.
+    """Return the published data: d = 5, covariates of covariance C = 0.5^|i-j|, tasks N(0, I/5), label noise 0.1.
 
     The published code multiplies the prompt's covariates twice by F = chol(C) and the query's never: prompts then have
-    covariance FCFᵀ and queries I. `covariance_bug` brings that law back.
+    covariance FCFᵀ and queries I. `covariance_bug` restores these covariances.
     """
     cov = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
     factor = np.linalg.cholesky(cov)
@@ -54,7 +54,7 @@ def published_task(covariance_bug: bool = False) -> LinearRegression:
 
 
 def noise_power() -> float:
-    """Variance of the label noise, the least mean square of an infinite prompt."""
+    """Return the variance of the label noise, the least mean square on an infinite prompt."""
     return float(published_task().noise_std) ** 2
 
 
@@ -68,7 +68,7 @@ class SeparateWeights(eqx.Module):
 
     @classmethod
     def draw(cls, size: int, *, key: PRNGKeyArray, dtype: Any = jnp.float32) -> "SeparateWeights":
-        """PyTorch's default linear layers: uniform in ±1/√fan_in."""
+        """Draw the weights of PyTorch's default linear layers: uniform in ±1/√fan_in."""
         shapes = ((size, size), (size, size), (size, size), (1, size))
         bound = size**-0.5
         keys = jr.split(key, len(shapes))
@@ -76,5 +76,5 @@ class SeparateWeights(eqx.Module):
 
 
 def published_head(weights: SeparateWeights) -> Attention:
-    """`U = KᵀQ/√p`, `V = O V`: the published model's head, whose scores are divided by √p."""
+    """Return the published model's head, whose scores are divided by √p: `U = KᵀQ/√p`, `V = O V`."""
     return Attention(weights.key.T @ weights.query / weights.query.shape[-1] ** 0.5, weights.output @ weights.value)

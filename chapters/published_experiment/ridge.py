@@ -1,4 +1,4 @@
-"""Bayes: ridge regression with the right penalty, averaged over drawn prompts."""
+"""The Bayes risk: ridge regression with the optimal penalty, averaged over drawn prompts."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from chapters.published_experiment.protocol import LAWS, published_task
 from companion import Column
 from lib.statistics import standard_error
 
-# Batches of prompts whose spread gives the standard error; `Parameters` asks for a multiple.
+# Batches of prompts whose spread gives the standard error; `Parameters` requires a multiple of it.
 BATCHES = 20
 BAYES_COLUMNS = {
-    "bayes": Column("Mean square of ridge regression, which is Bayes", std_error="bayes_std_error"),
-    "bayes_std_error": Column("Its standard error", moves_with="bayes"),
+    "bayes": Column("Mean square of ridge regression, the Bayes predictor", std_error="bayes_std_error"),
+    "bayes_std_error": Column("Standard error of this mean square", moves_with="bayes"),
 }
 
 
@@ -32,8 +32,8 @@ class MeanSquare(NamedTuple):
 Ridge = Mapping[tuple[str, int], MeanSquare]
 
 
-def average(lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Ridge:
-    """Mean square of ridge regression with the right penalty, in batches that give its standard error."""
+def simulate_ridge(lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Ridge:
+    """Return mean squares of ridge regression with the optimal penalty, with standard errors from batches."""
     averages = {}
     for length in sorted(set(lengths)):
         batch_mean = jax.jit(
@@ -47,9 +47,9 @@ def average(lengths: list[int], prompts: int, *, key: PRNGKeyArray) -> Ridge:
 
 
 def bayes_frame(bayes: Ridge) -> pd.DataFrame:
-    """A row each law and length."""
+    """Return one row per pair of covariances and length."""
     rows = [
-        {"law": law, "length": length, "bayes": these.mean, "bayes_std_error": these.std_error}
-        for (law, length), these in bayes.items()
+        {"law": law, "length": length, "bayes": average.mean, "bayes_std_error": average.std_error}
+        for (law, length), average in bayes.items()
     ]
     return pd.DataFrame(rows)

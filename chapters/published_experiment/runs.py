@@ -1,4 +1,4 @@
-"""Models trained as published: runs of the published length, tracked, and shorter ones made here."""
+"""Models trained as published: tracked runs of the published length, and shorter runs made here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from companion.authoring.tasks import Arrays, Tasks, gather
 from lib.flow import Trajectory, sgd
 from lib.icl import prompt_loss
 
-# Tracked results, with their origin; see make.py there. They have a row every so many steps.
+# Tracked results with their origin, made by make.py in this folder, and the number of steps per row.
 DATA = Path(__file__).parent / "data"
 OTHER_STARTS = "other_starts"
 STEPS_A_ROW = 1000
-# Rows kept of a training made here.
+# Rows of a short run.
 ROWS = 20
 
 
 @dataclass(frozen=True)
 class LongRun:
-    """A tracked run under the corrected law: the exact mean square of the head after each of these steps."""
+    """A tracked run for the corrected covariances: the exact mean square of the head after each of these steps."""
 
     steps: Int[np.ndarray, " rows"]
     risks: Float[np.ndarray, " rows"]
@@ -38,7 +38,7 @@ LongRuns = Mapping[tuple[str, int, int], LongRun]
 
 
 def tracked(pattern: str = "*.csv") -> LongRuns:
-    """The tracked runs of the published length, all under the corrected law: those that are drawn at both lengths."""
+    """Return the tracked runs of the published length that match `pattern`, all for the corrected covariances."""
     long = {}
     for path in sorted(DATA.glob(pattern)):
         activation, length, start = path.stem.split("_")
@@ -50,18 +50,18 @@ def tracked(pattern: str = "*.csv") -> LongRuns:
 
 
 def tracked_from_other_starts() -> LongRuns:
-    """The tracked runs on short prompts that begin elsewhere."""
+    """Return the tracked runs on short prompts from other starts."""
     return tracked(f"{OTHER_STARTS}/*.csv")
 
 
 def lengths_of(long: LongRuns) -> list[int]:
-    """The prompt lengths of tracked runs."""
+    """Return the prompt lengths of tracked runs."""
     return sorted({length for _, length, _ in long})
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a model is trained: steps, their size, prompts a step."""
+    """How a model is trained: number of steps, their size, prompts per step."""
 
     steps: int
     step_size: float
@@ -70,7 +70,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which models are trained here: both activations at each length, from several starts."""
+    """The models to train: both activations at each length, from several starts."""
 
     law: str
     lengths: list[int]
@@ -79,13 +79,13 @@ class Plan:
 
     @property
     def heads(self) -> list[tuple[str, int]]:
-        """Activation and prompt length of each model."""
+        """Return activation and prompt length of each model."""
         return [(activation, length) for length in sorted(set(self.lengths)) for activation in POOLS]
 
 
 @dataclass(frozen=True)
 class Training:
-    """Of one head, a row each start: mean squares over the fresh prompts of each twentieth of the training.
+    """Mean squares of one head on the fresh prompts of each twentieth of the training, one row per start.
 
     `times` are the middles of the twentieths, in steps times step size.
     """
@@ -100,7 +100,7 @@ Trainings = Mapping[tuple[str, int], Training]
 
 
 def train(plan: Plan, *, key: PRNGKeyArray) -> Trainings:
-    """Every model of the plan."""
+    """Train every model of the plan."""
     times = (np.arange(ROWS) + 0.5) / ROWS * plan.schedule.steps * plan.schedule.step_size
     values = gather(training_tasks(plan, key=key))
     return {head: Training(times, **arrays) for head, arrays in zip(plan.heads, values, strict=True)}
@@ -114,13 +114,13 @@ def training_tasks(plan: Plan, *, key: PRNGKeyArray) -> Tasks:
 
 
 def _train(plan: Plan, activation: str, length: int, key: PRNGKeyArray) -> Arrays:
-    """Mean squares over the fresh prompts of each twentieth of the training, and their standard errors."""
+    """Return mean squares on the fresh prompts of each twentieth of the training, and their standard errors."""
     trajectory = histories(plan, activation, length, key=key)
     return {"loss": np.asarray(trajectory.loss, float), "loss_std_error": np.asarray(trajectory.loss_std_error, float)}
 
 
 def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) -> Trajectory:
-    """Trainings from all starts, of one head at one length: row i is run i."""
+    """Train one head at one length from all starts; row i of the result is run i."""
     schedule = plan.schedule
     loss = prompt_loss(
         published_task(LAWS[plan.law]),
@@ -146,7 +146,7 @@ def histories(plan: Plan, activation: str, length: int, *, key: PRNGKeyArray) ->
 
 
 def short_frame(short: Trainings) -> pd.DataFrame:
-    """A row each run and twentieth of its training."""
+    """Return one row per run and twentieth of its training."""
     frames = [
         pd.DataFrame(
             {
@@ -165,7 +165,7 @@ def short_frame(short: Trainings) -> pd.DataFrame:
 
 
 def ends_of(short: Trainings) -> pd.DataFrame:
-    """Mean over the last fifth of each run made here, with its standard error."""
+    """Return the mean over the last fifth of each short run, with its standard error."""
     runs = ["activation", "length", "start"]
     last = short_frame(short).groupby(runs, sort=False).tail(ROWS // 5)
     last = last.assign(variance=last["loss_std_error"] ** 2).groupby(runs, sort=False, as_index=False)
@@ -174,6 +174,6 @@ def ends_of(short: Trainings) -> pd.DataFrame:
 
 
 def long_ends_of(long: LongRuns) -> pd.DataFrame:
-    """Where each tracked run ended."""
+    """Return the last mean square of each tracked run."""
     ends = [(*run, path.risks[-1]) for run, path in sorted(long.items())]
     return pd.DataFrame(ends, columns=["activation", "length", "start", "long_end"])

@@ -1,4 +1,4 @@
-"""The trainings by name, for other processes and machines."""
+"""The short trainings by name, so that other processes and machines can compute them."""
 
 from chapters.published_experiment.protocol import keys, law_of
 from chapters.published_experiment.runs import Plan, Schedule, training_tasks

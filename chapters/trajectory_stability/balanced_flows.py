@@ -1,7 +1,7 @@
 """The exact gradient flows of R_L and R_∞ from a balanced start, for normal tasks and Gaussian covariates.
 
-No prompt is drawn: on block heads the risk on prompts of L Gaussian tokens is a quadrature over the query. Here the
-three covariates have variances from 2 to ½, and the start is random and small, so that directions are learnt in turn.
+No prompt is drawn: on block heads the risk on prompts of L Gaussian tokens is a quadrature over the query. The three
+covariates have variances from 2 to ½. The start is random and small, so that directions are learnt one after another.
 """
 
 from collections.abc import Sequence
@@ -28,20 +28,20 @@ from lib.icl import (
 )
 
 VARIANCES = np.array([2.0, 1.0, 0.5])
-# Relative error of a step of the flows, far below the smallest gap that is drawn.
+# Relative error of a step of the flows, far below the smallest distance in the figure.
 RTOL = 1e-8
 TIMES = 60
-# Frames of query directions: for flows, and for gradients at one head, where the tail of queries decides.
+# Frames of query directions: for flows, and for gradients at one head, where the tail of the queries matters more.
 FLOW_FRAMES, HEAD_FRAMES = 16, 64
-# ln L of "infinite" prompts: what L decides is below rounding by far, and all flows are one program.
+# ln L of "infinite" prompts: terms that depend on L are far below rounding, and all flows share one program.
 INFINITE = LARGEST_LOG_LENGTH
-# ln L at which the exponent of the gradient's gap is read: 1/L is still far above rounding.
+# ln L at which the exponent of the gradient's gap is measured: 1/L is still far above rounding.
 LONG = (30.0, 40.0)
 
 
 @dataclass(frozen=True)
 class BalancedFlows:
-    """At the same times: the tilt and risk of the infinite flow, and distance and risk of the finite ones."""
+    """Tilt and risk of the infinite flow, and distances and risks of the finite flows, at the same times."""
 
     decades: tuple[int, ...]
     times: Float[np.ndarray, " t"]
@@ -54,29 +54,29 @@ class BalancedFlows:
 
     @property
     def limit_tilt(self) -> float:
-        """H² at (A*, b*), where the infinite flow ends."""
+        """Return H² at (A*, b*), where the infinite flow ends."""
         return squared_tilt(np.asarray(infinite_limit(regression()).matrix))
 
 
 def regression() -> LinearRegression:
-    """The task: made where it is used, in double precision."""
+    """Return the task, made when it is used, in double precision."""
     return LinearRegression(np.diag(VARIANCES))
 
 
 def squared_tilt(matrix: Float[np.ndarray, "d d"]) -> float:
-    """`H² = ‖Σ^{1/2} A Σ^{1/2}‖²`."""
+    """Return `H² = ‖Σ^{1/2} A Σ^{1/2}‖²`."""
     root = np.sqrt(VARIANCES)
     return float(np.linalg.norm(root[:, None] * matrix * root, ord=2) ** 2)
 
 
 def start(key: PRNGKeyArray) -> Blocks:
-    """A random Θ, and α half the bound of [BB26, Thm 5.1]."""
+    """Return the balanced start with a random Θ and half the largest α of [BB26, Thm 5.1]."""
     d = len(VARIANCES)
     return balanced_start(jr.normal(key, (d, d)), np.sqrt(0.5) / d**0.25 / VARIANCES.max())
 
 
-def follow(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> BalancedFlows:
-    """The flow at 10 to each of these powers, beside the infinite one, and the gradient where that is tilted most."""
+def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> BalancedFlows:
+    """Solve the flows at these powers of ten and for infinite prompts; measure exponents of the gradient's gap."""
     times = np.append(0.0, np.geomspace(horizon / 600, horizon, TIMES))
     path, risks = _flows(start(key), times, _tables([*(decade * np.log(10) for decade in decades), INFINITE]))
     infinite = jax.tree.map(lambda leaf: leaf[-1], path)
@@ -89,7 +89,7 @@ def follow(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> Balanced
 
 
 def gap_exponent(head: Blocks) -> float:
-    """r of `‖∇R_L - ∇R_∞‖ ∝ L^-r` at one head, between the two lengths of `LONG`."""
+    """Return r in `‖∇R_L - ∇R_∞‖ ∝ L^-r` at one head, between the two lengths of `LONG`."""
     short, long = np.asarray(_gradient_gaps(head, _tables(LONG), _tables([INFINITE])))
     return float(np.log(short / long) / (LONG[1] - LONG[0]))
 
@@ -104,7 +104,7 @@ def _risk(scores: ScoreTable, frames: int, blocks: Blocks) -> Float[Array, ""]:
 
 @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
 def _flows(head: Blocks, times: Float[Array, " t"], tables: ScoreTable) -> tuple[Blocks, Float[Array, "k t"]]:
-    """One after the other: together, all would take the steps of the stiffest."""
+    """Solve the flows one after the other: together, all would take the steps of the stiffest flow."""
 
     def follow_one(scores):
         risk = partial(_risk, scores, FLOW_FRAMES)

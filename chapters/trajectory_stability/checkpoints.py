@@ -1,4 +1,4 @@
-"""Three stops on the trajectory of infinite prompts: how large tilts are, and the error of one prompt's gradient."""
+"""Three checkpoints on the trajectory of infinite prompts: sizes of tilts, and errors of one prompt's gradient."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,26 +18,26 @@ from lib.batching import in_batches
 
 CHECKPOINTS = ("start", "half-way", "end")
 
-# Of every task: H² at the checkpoints.
+# H² at the checkpoints, by task.
 Norms = Mapping[str, Float[np.ndarray, " 3"]]
 
 
 @dataclass(frozen=True)
 class GradientErrors:
-    """`‖∇ of one prompt's loss - that of its law‖²` at the stops, on fresh episodes, a prompt each."""
+    """`‖∇ loss of a prompt - ∇ loss of its infinite prompt‖²` at the checkpoints, with one prompt per new episode."""
 
     lengths: tuple[int, ...]
     squared_gaps: Float[np.ndarray, "prompts 3 k"]
 
 
 def stops(path: InfinitePath) -> Float[np.ndarray, "3 p"]:
-    """θ_∞ at the start, half-way and at the end."""
+    """Return θ_∞ at the start, half-way and at the end."""
     steps = len(path.times) - 1
     return path.heads[[0, steps // 2, steps]]
 
 
 def squared_norms(courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath]) -> Norms:
-    """By task, H² at the stops: the largest `‖Γ^{1/2} U Γ_q^{1/2}‖²` over the episodes' Γ; queries have Γ_q = I."""
+    """Return H² at the checkpoints by task: the largest `‖Γ^{1/2} U Γ_q^{1/2}‖²` over the episodes' Γ, with Γ_q = I."""
     return {name: _squared_norms(course, infinite[name]) for name, course in courses.items()}
 
 
@@ -56,7 +56,7 @@ def gradient_errors(
     *,
     keys: ByTask,
 ) -> dict[str, GradientErrors]:
-    """By task: the error of the gradient at the stops, of as many fresh prompts as asked for."""
+    """Return the errors of the gradient at the checkpoints by task, for this number of new prompts."""
     return {
         name: _all_lengths(name, course, infinite[name], plan, prompts, key=keys[name])
         for name, course in courses.items()
@@ -122,5 +122,5 @@ def _batch_of_gaps(
 
 
 def _keys_of(many: Key[Array, " n"], purpose: int) -> Key[Array, " n"]:
-    """From each key the one for this purpose."""
+    """Return from each key the one for this purpose."""
     return jax.vmap(lambda key: jr.fold_in(key, purpose))(many)

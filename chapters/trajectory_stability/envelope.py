@@ -1,4 +1,4 @@
-"""The distance between the two trajectories, and what Grönwall's envelope of it is made of."""
+"""The distance between the two trajectories, and the terms of Grönwall's envelope of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from chapters.trajectory_stability.problems import sub_gaussian
 from chapters.trajectory_stability.trajectories import Course, FinitePaths, InfinitePath, parameter_gaps
 from lib.statistics import standard_error
 
-# Central differences of the gradient, in double precision.
+# Step of central differences of the gradient, in double precision.
 DIFFERENCE = 1e-4
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """Of one task, from the first step on: how far each run is from the infinite path, and that one from zero."""
+    """Distances of the runs from the infinite path, and of this path from zero, for one task from the first step on."""
 
     times: Float[np.ndarray, " t"]
     lengths: tuple[int, ...]
@@ -27,29 +27,29 @@ class Envelope:
 
     @property
     def distance(self) -> Float[np.ndarray, "t k"]:
-        """Root mean square over runs."""
+        """Return the root mean square over runs of the distance."""
         return _root_mean_square(self.gaps)
 
     @property
     def std_error(self) -> Float[np.ndarray, "t k"]:
-        """Of the distance, from runs."""
+        """Return the standard error of the distance, from the runs."""
         return np.asarray(standard_error(self.gaps**2)) / (2 * self.distance)
 
     def step_at(self, unit: float) -> int:
-        """The first step at which `βt` has reached this, or the last one; never step one, which starts the bound."""
+        """Return the first step at which `βt` has reached `unit`, or the last step; never the first one."""
         return int(np.clip(np.searchsorted(self.curvature * self.times, unit), 1, len(self.times) - 1))
 
     @property
     def bound(self) -> Float[np.ndarray, "t k"]:
-        """`g(L) t e^{βt}`."""
+        """Return `g(L) t e^{βt}`."""
         times = self.times[:, None]
         return self.prompt_noise * times * np.exp(self.curvature * times)
 
 
-def compute(
+def compute_envelopes(
     courses: Mapping[str, Course], infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]
 ) -> dict[str, Envelope]:
-    """By sub-Gaussian task: g(L) from the prompts drawn, β from the region between the two trajectories."""
+    """Return the envelopes by sub-Gaussian task: g(L) from drawn prompts, β from heads between the trajectories."""
     return {
         name: Envelope(
             infinite[name].times[1:],
@@ -64,7 +64,7 @@ def compute(
 
 
 def prompt_noise(course: Course, finite: FinitePaths) -> Float[np.ndarray, " k"]:
-    """g(L): `‖∇R̂_L - ∇R_∞‖` at θ_L(t), root mean square over runs, the largest over time."""
+    """Return g(L): `‖∇R̂_L - ∇R_∞‖` at θ_L(t), root mean square over runs, largest over time."""
     heads = finite.heads
     slopes = course.programs.read_laws(heads.reshape(-1, heads.shape[-1]), course.episodes)[1].mean(axis=1)
     gaps = np.linalg.norm(finite.slopes - slopes.reshape(heads.shape), axis=-1)
@@ -72,7 +72,7 @@ def prompt_noise(course: Course, finite: FinitePaths) -> Float[np.ndarray, " k"]
 
 
 def region(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "m p"]:
-    """θ_∞, the finite head farthest from it, and half-way between, at nine times: where the proof needs its β."""
+    """Return heads at which the proof needs β: θ_∞, the farthest finite head, and their mean, at nine times."""
     times = np.linspace(0, len(infinite.times) - 1, 9).round().astype(int)
     centres, heads = infinite.heads[times], np.moveaxis(finite.heads[:, times], 1, 0)
     heads = heads.reshape(len(times), -1, heads.shape[-1])
@@ -82,7 +82,7 @@ def region(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "m 
 
 
 def curvature(course: Course, heads: Float[np.ndarray, "m p"]) -> float:
-    """β: the largest norm of the Hessian of R_∞ at these heads, by central differences."""
+    """Return β: the largest norm of the Hessian of R_∞ at these heads, by central differences."""
     moves = DIFFERENCE * np.eye(heads.shape[1])
     probes = (heads[:, None, None] + np.stack([moves, -moves])).reshape(-1, heads.shape[1])
     slopes = course.programs.read_laws(probes, course.episodes)[1].mean(axis=1)
@@ -91,5 +91,5 @@ def curvature(course: Course, heads: Float[np.ndarray, "m p"]) -> float:
 
 
 def _root_mean_square(gaps: Float[np.ndarray, "runs ..."]) -> Float[np.ndarray, "..."]:
-    """Over runs."""
+    """Return the root mean square over runs."""
     return np.sqrt(np.mean(gaps**2, axis=0))

@@ -1,6 +1,6 @@
-"""How the error of a prompt's gradient falls with its length.
+"""Exponents with which the error of a prompt's gradient falls with its length.
 
-This is a separate module so that another fit does not make cached results stale.
+This is a separate module so that a change of the fit does not make cached results stale.
 """
 
 from collections.abc import Mapping
@@ -11,16 +11,17 @@ from jaxtyping import Float
 from chapters.trajectory_stability.checkpoints import GradientErrors
 from lib.concentration import Rate, error_curve, fit_rate, one_over_length
 
-# So many lengths tell two corrections from the power, and leave two to say whether the curve fits.
+# This many lengths distinguish two corrections from the power, and leave two degrees of freedom to test the fit.
 MANY = 6
-# Of every task: the exponent at each checkpoint.
+# Exponents at each checkpoint, by task.
 Rates = Mapping[str, list[Rate]]
 
 
 def fit_rates(errors: Mapping[str, GradientErrors]) -> Rates:
-    """By task, the exponent of the mean squared gap at each checkpoint, a term 1/L fitted along.
+    """Return the exponent of the mean squared gap at each checkpoint by task, fitted with a correction 1/L.
 
-    With many lengths a term 1/√L too: a fit without it can be good and its exponent wrong by many standard errors.
+    With many lengths there is also a correction 1/√L: a fit without it can look good although its exponent is wrong by
+    many standard errors.
     """
     return {name: _fit_rates(these) for name, these in errors.items()}
 
@@ -32,5 +33,5 @@ def _fit_rates(errors: GradientErrors) -> list[Rate]:
 
 
 def one_over_root(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-    """`1/√L`: a correction that falls more slowly. Which one a loss brings about is not derived; it is seen to fit."""
+    """Return `1/√L`, a correction that falls more slowly. It is not derived which loss causes it; it fits."""
     return length**-0.5

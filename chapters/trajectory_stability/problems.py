@@ -1,4 +1,4 @@
-"""The tasks, the heads that training starts from, and the keys: six sub-Gaussian tasks, and a control that is not."""
+"""Six sub-Gaussian tasks and a control, the heads at which training starts, and the random keys."""
 
 import re
 from collections.abc import Mapping
@@ -32,13 +32,13 @@ class Problem:
 
 
 def problems() -> dict[str, Problem]:
-    """Six sub-Gaussian tasks, covariates of covariance I, and the control.
+    """Return six sub-Gaussian tasks with covariates of covariance I, and the control.
 
-    The gain starts large and the bilinear form small, and since the flow of regression keeps ‖A‖² - b² it ends with A
-    small too: with queries of covariance I this is what makes H² < ½.
+    The gain starts large and the bilinear form small. The flow of regression conserves ‖A‖² - b², so that A is small at
+    the end too. With queries of covariance I, this gives H² < ½.
     """
     ones, eye = np.ones(DIMENSION), np.eye(DIMENSION)
-    # bounded tasks, so that all labels share one sub-Gaussian constant; E ‖w‖² = 1
+    # bounded task vectors, so that all labels share one sub-Gaussian constant; E ‖w‖² = 1
     vectors = Uniform(np.sqrt(3 / DIMENSION) * ones)
     apart = np.diag([0.64, 0.0])
     halves = GaussianMixture(np.zeros(2), Gaussian([[0.8, 0.0], [-0.8, 0.0]], np.stack([eye - apart] * 2)))
@@ -51,7 +51,7 @@ def problems() -> dict[str, Problem]:
         "classification": Classification(vectors),
     }
     start = block_attention(0.1 * eye, 3.5)
-    # unit variance; queries are signs, so that tilts are bounded: they stay between half the pole and the pole, √2
+    # unit variance; queries are signs, so that tilts stay between half the pole and the pole, √2
     control = GeneralRegression(Laplace(np.sqrt(0.5) * ones), vectors, NOISE, Rademacher(ones))
     return {name: Problem(task, start) for name, task in tasks.items()} | {
         CONTROL: Problem(control, block_attention(0.9 * eye, 0.1))
@@ -59,26 +59,26 @@ def problems() -> dict[str, Problem]:
 
 
 def problems_of(tasks: list[str]) -> dict[str, Problem]:
-    """The tasks asked for and the control."""
+    """Return the tasks with these names, and the control."""
     return {name: problem for name, problem in problems().items() if name in (*tasks, CONTROL)}
 
 
 def sub_gaussian(by_task: Mapping[str, T]) -> dict[str, T]:
-    """All but the control."""
+    """Return the mapping without the control."""
     return {name: value for name, value in by_task.items() if name != CONTROL}
 
 
 def file_name(task: str) -> str:
-    """The task's name, fit for a file."""
+    """Return the name of the task, valid in file names."""
     return "-".join(re.findall(r"\w+", task))
 
 
-# A key a task.
+# One random key per task.
 ByTask = Mapping[str, PRNGKeyArray]
 
 
 class Keys(NamedTuple):
-    """One key a simulation and a task."""
+    """One random key per simulation and task."""
 
     episodes: ByTask
     training: ByTask
@@ -86,12 +86,12 @@ class Keys(NamedTuple):
 
 
 def flow_key(seed: int) -> PRNGKeyArray:
-    """For the random start of the exact flows."""
+    """Return the key of the random start of the exact flows."""
     return jr.fold_in(jr.key(seed), len(problems()))
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, all from `seed`: those of a task do not depend on which others are asked for."""
+    """Return the keys of the chapter, all made from `seed`; those of a task do not depend on the chosen tasks."""
     key, names = jr.key(seed), list(problems())
     split = [jr.split(jr.fold_in(key, index), len(Keys._fields)) for index in range(len(names))]
     return Keys(*(dict(zip(names, of_tasks, strict=True)) for of_tasks in zip(*split, strict=True)))

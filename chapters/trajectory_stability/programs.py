@@ -1,7 +1,7 @@
-"""What is compiled: drawing episodes and prompts, and the loss and gradient of heads that read laws or prompts.
+"""Compiled programs: drawing of episodes and prompts, and loss and gradient on infinite or finite prompts.
 
-Every task goes through the same programs; the one that reads prompts does not know whose they are, and is compiled once
-a loss.
+All tasks use the same programs. The program for finite prompts does not depend on the task and is compiled once per
+loss.
 """
 
 from collections.abc import Callable
@@ -19,21 +19,21 @@ from lib.batching import in_batches
 from lib.icl.tasks import Episode, Task, episode_loss, predict
 from lib.measures import Empirical, empirical, tilted_cov
 
-# Heads sent together through the program of infinite prompts: one size, so that it is compiled once a task.
+# Number of heads in one call of the program for infinite prompts, fixed so that it is compiled once per task.
 TOGETHER = 8
-# XLA's optimiser takes longer than all runs of these programs: none of it for most, a little for drawing prompts.
+# XLA's optimiser takes longer than all runs of these programs: most are not optimised, drawing prompts a little.
 UNOPTIMISED, HARDLY_OPTIMISED = ({"xla_backend_optimization_level": level} for level in (0, 1))
 
 
 def as_head(flat: Float[Array, " p"] | Float[np.ndarray, " p"]) -> Attention:
-    """The head whose entries these are: gaps and gradients are vectors of R^p."""
+    """Return the head with these entries: gaps and gradients are vectors of R^p."""
     size = DIMENSION + 1
     bilinear, value = jnp.split(jnp.asarray(flat), [size**2])
     return Attention(bilinear.reshape(size, size), value.reshape(1, size))
 
 
 def as_flat(params: Attention) -> Float[np.ndarray, " p"]:
-    """The inverse of `as_head`."""
+    """Return the entries of a head, the inverse of `as_head`."""
     return np.concatenate([np.ravel(params.bilinear), np.ravel(params.value)])
 
 
@@ -45,7 +45,7 @@ def read_prompts(
     tokens: Float[Array, "n L e"],
     asked: tuple[Float[Array, "n e"], Float[Array, " n"]],
 ) -> tuple[Float[Array, "n k"], Float[Array, "n k p"]]:
-    """Loss and gradient of head j on the first `lengths[j]` tokens of each prompt."""
+    """Return loss and gradient of head j on the first `lengths[j]` tokens of each prompt."""
 
     def one(points, query, target):
         def cost(flat, length):
@@ -59,7 +59,7 @@ def read_prompts(
 
 
 class Programs:
-    """What is compiled for one task: its episodes, their prompts and covariances, and gradients of infinite prompts."""
+    """Compiled programs of one task: episodes, their prompts and covariances, and gradients on infinite prompts."""
 
     def __init__(self, task: Task, longest: int):
         def prompt(episode, key):
@@ -80,10 +80,10 @@ class Programs:
     def read_laws(
         self, heads: Float[np.ndarray, "m p"], episodes: Episode
     ) -> tuple[Float[np.ndarray, "m n"], Float[np.ndarray, "m n p"]]:
-        """Loss and gradient of each head on the law of each episode."""
+        """Return loss and gradient of each head on the infinite prompt of each episode."""
         return in_batches(lambda some: self._infinite(some, episodes), heads, batch=TOGETHER)
 
 
 def keys_at(key: PRNGKeyArray, indices: Int[np.ndarray, " n"]) -> Key[Array, " n"]:
-    """One a global index: nothing depends on how the indices are dealt out."""
+    """Return one key per global index, so that no result depends on batches."""
     return jax.vmap(partial(jr.fold_in, key))(indices)

@@ -1,7 +1,7 @@
-"""A sub-Gaussian scale for every task: what the bound on a task's error comes to in the mean over tasks.
+"""One sub-Gaussian scale per task: the average over tasks of the bound on a task's error.
 
-Tokens `(x, ⟨w, x⟩)` with x ~ N(0, I) are N(0, Γ_w), and the largest eigenvalue of Γ_w is `σ_w² = 1 + ‖w‖²`: the scale
-of task w. A bound that falls like `L^{-1/σ_w²}` for one task falls like `E L^{-1/σ_w²}` in the mean over tasks.
+Tokens `(x, ⟨w, x⟩)` with x ~ N(0, I) are N(0, Γ_w), and the largest eigenvalue of Γ_w is `σ_w² = 1 + ‖w‖²`, the scale
+of task w. A bound that falls like `L^{-1/σ_w²}` for one task falls like `E L^{-1/σ_w²}` on average over tasks.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from scipy.stats import chi2, f
 
 from chapters.trajectory_stability.problems import DIMENSION
 
-# What the mean over tasks has to beat, as the audit reads Assumption 4.2.
+# Power of ln L that multiplies the average over tasks, as the audit reads Assumption 4.2.
 LOGARITHMS = 4
-# Trapezoid nodes for ln ‖w‖²: densities and bounds are analytic there, and gone at both ends.
+# Trapezoid nodes for ln ‖w‖²: densities and bounds are analytic there, and negligible at both ends.
 _NODES = np.linspace(-25.0, 60.0, 8501)
 
 # The logarithm of the density of ‖w‖².
@@ -24,27 +24,27 @@ NORMAL: LogDensity = chi2(DIMENSION).logpdf
 
 
 def student_tasks(freedom: int) -> LogDensity:
-    """Of Student's law with covariance I: `‖w‖² (1 - 2/n)⁻¹ / d` is F-distributed with d and n degrees of freedom."""
+    """Return the log-density of ‖w‖² for Student tasks of covariance I; `‖w‖² / (1 - 2/n) / d` is F-distributed."""
     return f(DIMENSION, freedom, scale=DIMENSION * (1 - 2 / freedom)).logpdf
 
 
 def mean_bound(log_lengths: Float[np.ndarray, " n"], density: LogDensity) -> Float[np.ndarray, " n"]:
-    """`(ln L)⁴ E L^{-1/σ_w²}`, by quadrature over ln ‖w‖²."""
+    """Return `(ln L)⁴ E L^{-1/σ_w²}`, by quadrature over ln ‖w‖²."""
     squares = np.exp(_NODES)
     exponents = density(squares) + _NODES - log_lengths[:, None] / (1 + squares)
     return log_lengths**LOGARITHMS * np.trapezoid(np.exp(exponents), _NODES, axis=1)
 
 
 def one_bound(log_lengths: Float[np.ndarray, " n"], square: float) -> Float[np.ndarray, " n"]:
-    """The same with one scale for all tasks, that of the largest ‖w‖²."""
+    """Return `(ln L)⁴ L^{-1/σ²}` with one scale σ for all tasks, that of the largest ‖w‖²."""
     return log_lengths**LOGARITHMS * np.exp(-log_lengths / (1 + square))
 
 
 def student_power(freedom: int) -> float:
-    """The power of ln L that `mean_bound` follows in the end: tasks of ‖w‖² ≳ ln L are as frequent as (ln L)^{-n/2}."""
+    """Return the limiting power of ln L of `mean_bound`: ‖w‖² ≳ ln L has a probability of order (ln L)^{-n/2}."""
     return LOGARITHMS - freedom / 2
 
 
 def student_correction(freedom: int, log_length: float) -> float:
-    """The next term of the local power at ln L, for d = 2, where the density is `∝ (n - 2 + ‖w‖²)^{-n/2-1}`."""
+    """Return the next term of the local power at ln L, for d = 2, where the density is `∝ (n - 2 + ‖w‖²)^{-n/2-1}`."""
     return (freedom / 2 + 1) * (freedom - 3) * freedom / 2 / log_length

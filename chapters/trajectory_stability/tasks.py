@@ -1,4 +1,4 @@
-"""The heavy parts of the chapter by name, for other processes and machines.
+"""The expensive parts of the chapter by name, so that other processes and machines can compute them.
 
 The parameter `tasks` lists tasks of in-context learning; the function `tasks` lists parts of the computation.
 """
@@ -36,7 +36,7 @@ def tasks(
 
 
 def _of_task(name: str, problem: Problem, plan: TrainingPlan, prompts: int, random_keys: Keys) -> Tasks:
-    """Return the parts for one learning task; what they share is computed on demand, once per process."""
+    """Return the parts for one learning task; shared results are computed on demand, once per process."""
     course = cache(partial(Course.draw, problem, plan, key=random_keys.episodes[name]))
 
     @cache

@@ -1,7 +1,7 @@
-"""Gradient descent on infinite prompts beside gradient descent on finite ones.
+"""Gradient descent on infinite prompts, and gradient descent on finite prompts.
 
-Both see the same episodes, take the same steps from the same head, and differ in nothing but the prompt: its law, or
-fresh samples of it.
+Both use the same episodes and take the same steps from the same head. They differ only in the prompt: the distribution
+of the tokens, or new samples from it.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from lib.icl.tasks import Episode
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How everything is trained."""
+    """The parameters of all trainings."""
 
     lengths: tuple[int, ...]
     episodes: int
@@ -32,18 +32,18 @@ class TrainingPlan:
 
     @property
     def groups(self) -> list[slice]:
-        """The groups of lengths that are computed together, as slices of `lengths`."""
+        """Return the groups of lengths that are computed together, as slices of `lengths`."""
         return [slice(i, i + self.lengths_per_group) for i in range(0, len(self.lengths), self.lengths_per_group)]
 
     @property
     def times(self) -> Float[np.ndarray, " t"]:
-        """Step size times step, from 0 on."""
+        """Return the training times: step size times the number of steps, from 0 on."""
         return self.step_size * np.arange(self.steps + 1)
 
 
 @dataclass(frozen=True)
 class Course:
-    """What all training of one task shares: the start, the episodes, and the compiled programs."""
+    """The start, the episodes and the compiled programs that all trainings of one task share."""
 
     problem: Problem
     programs: Programs
@@ -51,14 +51,14 @@ class Course:
 
     @classmethod
     def draw(cls, problem: Problem, plan: TrainingPlan, *, key: PRNGKeyArray) -> "Course":
-        """Episode i from the key folded with i."""
+        """Draw the episodes, number i from the key folded with i."""
         programs = Programs(problem.task, max(plan.lengths))
         return cls(problem, programs, programs.episodes(keys_at(key, np.arange(plan.episodes))))
 
 
 @dataclass(frozen=True)
 class InfinitePath:
-    """Gradient descent on the mean loss of infinite prompts: R_∞ of the shared episodes."""
+    """Gradient descent on the mean loss on infinite prompts, R_∞ of the shared episodes."""
 
     times: Float[np.ndarray, " t"]
     heads: Float[np.ndarray, "t p"]
@@ -68,7 +68,7 @@ class InfinitePath:
 
 @dataclass(frozen=True)
 class FinitePaths:
-    """The same with fresh prompts at every step: risks and slopes are those of the prompts drawn."""
+    """Gradient descent on new prompts at every step; risks and slopes are those of the drawn prompts."""
 
     lengths: tuple[int, ...]
     heads: Float[np.ndarray, "runs t k p"]
@@ -77,7 +77,7 @@ class FinitePaths:
 
 
 def draw_courses(tasks: list[str], plan: TrainingPlan, *, keys: ByTask) -> dict[str, Course]:
-    """Of the tasks asked for and of the control."""
+    """Draw the episodes of the chosen tasks and of the control."""
     return {name: Course.draw(problem, plan, key=keys[name]) for name, problem in problems_of(tasks).items()}
 
 
@@ -85,12 +85,12 @@ def draw_courses(tasks: list[str], plan: TrainingPlan, *, keys: ByTask) -> dict[
 
 
 def follow_laws(courses: Mapping[str, Course], plan: TrainingPlan) -> dict[str, InfinitePath]:
-    """By task: training that reads the laws of prompts."""
+    """Train on infinite prompts; return the paths by task."""
     return {name: follow_law(course, plan) for name, course in courses.items()}
 
 
 def follow_law(course: Course, plan: TrainingPlan) -> InfinitePath:
-    """One path: nothing about it is random once the episodes are drawn."""
+    """Train on infinite prompts for one task; only the episodes are random."""
     head, path = as_flat(course.problem.start), []
     for _ in plan.times:
         values, slopes = course.programs.read_laws(head[None], course.episodes)
@@ -104,7 +104,7 @@ def follow_law(course: Course, plan: TrainingPlan) -> InfinitePath:
 
 
 def follow_prompts(courses: Mapping[str, Course], plan: TrainingPlan, *, keys: ByTask) -> dict[str, FinitePaths]:
-    """By task: training that reads fresh prompts at every step, all runs and lengths."""
+    """Train on new prompts at every step; return the paths of all runs and lengths by task."""
     return {name: _all_runs(name, course, plan, key=keys[name]) for name, course in courses.items()}
 
 
@@ -130,7 +130,7 @@ def training_tasks(name: str, course: Callable[[], Course], plan: TrainingPlan, 
 
 
 def _one_run(ask: Callable[[], Course], plan: TrainingPlan, run: int, group: slice, *, key: PRNGKeyArray) -> Arrays:
-    """Run r draws prompt i of step t from the key folded with r, t and i; lengths share its first tokens."""
+    """Train one run: prompt i of step t has the key folded with run, t and i; all lengths share its first tokens."""
     course, path = ask(), []
     lengths, key = plan.lengths[group], jr.fold_in(key, run)
     asked = course.episodes.query, course.episodes.target
@@ -146,5 +146,5 @@ def _one_run(ask: Callable[[], Course], plan: TrainingPlan, run: int, group: sli
 
 
 def parameter_gaps(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs t k"]:
-    """`‖θ_L(t) - θ_∞(t)‖`."""
+    """Return `‖θ_L(t) - θ_∞(t)‖`."""
     return np.linalg.norm(finite.heads - infinite.heads[:, None], axis=-1)

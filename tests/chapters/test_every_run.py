@@ -1,5 +1,6 @@
-"""Every run of the published protocol: the tracked ones begin as they would today, and a killed one goes on."""
+"""Every run of the published protocol: tracked runs start as they would today, and a killed run continues."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,19 +14,16 @@ from chapters.published_experiment import every_run
 from chapters.published_experiment.data import every_run as command
 from chapters.published_experiment.every_run import (
     COLUMNS,
-    LENGTHS,
-    MANY,
     RUN,
-    STARTS,
     Run,
     joined,
     read,
     rows_of,
     runs_in,
-    wrong_way,
+    swapped_fraction,
 )
 from chapters.published_experiment.figures import every_length
-from chapters.published_experiment.minima import RIGHT_WAY, WRONG_WAY, head_at
+from chapters.published_experiment.landscape import ALIGNED_ENTRIES, SWAPPED_ENTRIES, head_at
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, published_task
 from companion.authoring.checkpoints import Checkpoint
 from companion.figures import store
@@ -38,7 +36,7 @@ FIRST = Run("corrected", "linear", 10, 0)
 
 
 def short(run, folder, steps=20, every=5):
-    """A run of few steps."""
+    """Return the trajectory of a run with few steps."""
     checkpoint = Checkpoint(folder / f"{run.name}.npz", run.name)
     return every_run.training(run, checkpoint=checkpoint, steps=steps, every=every)
 
@@ -52,7 +50,7 @@ def test_there_are_as_many_runs_as_the_protocol_has():
 
 
 def test_tracked_tables_are_of_the_same_runs():
-    """None twice, as long as published, and each head has the mean square that stands in its row."""
+    """No run is there twice, each is as long as published, and each head has the mean square of its row."""
     tables = read()
     runs = runs_in(tables)
     assert set() < runs <= set(every_run.every_run())
@@ -69,7 +67,7 @@ def test_tracked_tables_are_of_the_same_runs():
 
 @pytest.mark.parametrize("activation", POOLS)
 def test_a_tracked_run_begins_as_it_would_today(activation, tmp_path):
-    """Its first two thousand steps: to the digit where it was made, elsewhere up to rounding in single precision."""
+    """Its first two thousand steps: equal on the machine that made it, elsewhere up to single-precision rounding."""
     run = Run("corrected", activation, 10, 0)
     curve = every_run.curve_of(run, short(run, tmp_path, steps=2000, every=1000))
     tracked = read()["curves"].query("law == @run.law and activation == @activation and length == 10 and start == 0")
@@ -91,7 +89,7 @@ def saved():
     return place.stat().st_mtime_ns if place.exists() else 0
 
 kills, chance = 0, random.Random(0)
-while kills < 10:  # each child is a process of its own, begun before JAX was
+while kills < 10:  # each child is a separate process, started before JAX
     before, child = saved(), os.fork()
     if not child:
         train("killed.npz")
@@ -108,9 +106,11 @@ for name in ("killed.npz", "whole.npz"):
 
 
 def test_a_run_killed_ten_times_ends_at_the_same_bytes(tmp_path):
-    """By the signal that no process can answer, at random moments of its way."""
-    told = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=True, capture_output=True, text=True)
-    assert told.stdout.split() == list(map(str, range(1, 11)))
+    """It is killed by SIGKILL at random moments."""
+    completed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], check=True, capture_output=True, text=True
+    )
+    assert completed.stdout.split() == list(map(str, range(1, 11)))
     with np.load(tmp_path / "killed.npz") as killed, np.load(tmp_path / "whole.npz") as whole:
         assert killed.files == whole.files
         for name in whole.files:
@@ -118,7 +118,7 @@ def test_a_run_killed_ten_times_ends_at_the_same_bytes(tmp_path):
 
 
 def test_runs_are_kept_in_order_and_found_again(tmp_path):
-    """Whichever ended first; a table that is not there is empty."""
+    """The order of the tables does not depend on which run ended first; a missing table is empty."""
     runs = [FIRST, Run("as published", "linear", 10, 1), Run("corrected", "linear", 20, 0)]
     tables = read(tmp_path)
     assert runs_in(tables) == set()
@@ -133,7 +133,7 @@ def test_runs_are_kept_in_order_and_found_again(tmp_path):
 
 
 def test_the_command_computes_what_is_not_there(monkeypatch, tmp_path, capsys):
-    """One that is kept is not trained again, nor one that another process is at."""
+    """Runs that are in the tables, or that another process computes, are not trained again."""
     monkeypatch.setattr(command, "FOLDER", tmp_path)
     monkeypatch.setattr(command, "read", lambda: read(tmp_path))
     trained = []
@@ -158,36 +158,42 @@ def test_the_command_computes_what_is_not_there(monkeypatch, tmp_path, capsys):
     assert trained == [FIRST]
     monkeypatch.setattr(sys, "argv", ["every_run", "--list", FIRST.name, other.name])
     command.main()
-    said = capsys.readouterr().out
-    assert f"✓ {FIRST.name}\n  {other.name}\n1 of 2 runs are there" in said
+    printed = capsys.readouterr().out
+    assert f"✓ {FIRST.name}\n  {other.name}\n1 of 2 runs are there" in printed
     monkeypatch.setattr(sys, "argv", ["every_run", "linear-corrected-10-00"])
     with pytest.raises(SystemExit):
         command.main()
     assert "Did you mean" in capsys.readouterr().err
 
 
-def test_the_wrong_way_is_a_share():
-    """All of a head that scores labels and reads covariates, none of one that does neither."""
-    right, wrong = np.zeros(36), np.zeros(36)
-    right[RIGHT_WAY], wrong[WRONG_WAY] = 0.7, 0.2
-    assert (wrong_way(right), wrong_way(wrong)) == (0.0, 1.0)
-    assert 0 < wrong_way(right + wrong) < 1
+def test_the_swapped_fraction_is_one_for_swapped_heads_and_zero_for_aligned_ones():
+    aligned, swapped = np.zeros(36), np.zeros(36)
+    aligned[ALIGNED_ENTRIES], swapped[SWAPPED_ENTRIES] = 0.7, 0.2
+    assert (swapped_fraction(aligned), swapped_fraction(swapped)) == (0.0, 1.0)
+    assert 0 < swapped_fraction(aligned + swapped) < 1
 
 
 def test_every_length_takes_the_runs_that_there_are():
-    """At the lengths whose optimum is known; counts are told length by length."""
+    """The table has the runs at the lengths with a known optimum; statements give the counts at each length."""
     frame = read()["ends"]
     frame = frame[frame["length"] == 10]
+    # a stand-in for the exact optimum, a little below the best run
     best = {
-        (law, its, 10): frame.query("law == @law and activation == @its")["risk"].min() for law in LAWS for its in POOLS
+        (law, its, 10): 0.999 * frame.query("law == @law and activation == @its")["risk"].min()
+        for law in LAWS
+        for its in POOLS
     }
     numbers = every_length.numbers(best, {}, {"ends": read()["ends"]})
     assert set(numbers.table.frame["length"]) == {10}
     assert numbers.table.frame["risk"].notna().sum() == len(frame)
-    counts = [
-        claim.statement for claim in numbers.claims if "covariates served the wrong way round (" in claim.statement
-    ]
-    assert [" at 10 tokens)" in words for words in counts] == [True] * 4
+    counts = [claim for claim in numbers.claims if "not all end swapped (" in claim.statement]
+    assert [" at 10 tokens;" in claim.statement for claim in counts] == [True] * 4
+    for claim in counts:
+        assert (claim.successes, claim.trials) == (claim.measured, len(frame) / 4)
+        assert f"({claim.successes} of {claim.trials} at 10" in claim.statement
+    groups = {claim.id: claim for claim in numbers.claims if "-runs-" in claim.id}
+    assert sum(claim.successes for claim in groups.values()) == len(frame)
+    assert {claim.trials for claim in groups.values()} == {len(frame)}
 
 
 def test_runs_rest_at_the_optimum_still_fall_or_are_at_the_swapped_solution():
@@ -212,17 +218,20 @@ def test_runs_rest_at_the_optimum_still_fall_or_are_at_the_swapped_solution():
     assert measured["runs"] == len(runs)
 
 
-def test_prose_names_the_totals_of_its_counts():
-    """The totals typed next to counts from claims are those of the parameters and of the protocol."""
-    project = Project(Path(__file__).parents[2])
-    notebook = Notebook.named(project, "published_experiment")
+@pytest.mark.parametrize("count", ["trapped", "wrong-way", "cure", "no-cure"])
+def test_prose_gives_counts_of_starts_with_their_totals(count):
+    """A count without its total says little: the page quotes such claims by `claim-count`, or only their mark."""
+    notebook = Notebook.named(Project(Path(__file__).parents[2]), "published_experiment")
     prose = "\n".join(cell["source"] for cell in notebook.cells if cell["cell_type"] == "markdown")
-    starts, softmax_starts = notebook.defaults["starts"], notebook.defaults["softmax_starts"]
-    assert f"Of the {starts} linear starts {{claim}}`published-experiment-trapped-linear`" in prose
-    assert f"of the {softmax_starts} softmax starts {{claim}}`published-experiment-trapped-softmax`" in prose
-    assert f"{{claim}}`published-experiment-trapped-softmax-as-published` of the {softmax_starts} starts" in prose
-    several = STARTS * sum(length <= MANY for length in LENGTHS)
-    assert f"there are {several} runs of each head under each law" in prose
-    front = (project.book / "index.md").read_text(encoding="utf-8")
-    said = " ".join(front.split())
-    assert f"{{claim}}`published-experiment-trapped-softmax` of {softmax_starts} random starts of softmax" in said
+    ratios = {"wrong-way-above", "wrong-way-round", "wrong-way-saddle", "cure-heads-below"}
+    quoted = re.findall(rf"\{{([\w-]+)\}}`published-experiment-({count}-[\w-]+)`", prose)
+    assert any(role == "claim-count" for role, _ in quoted)
+    assert {role for role, name in quoted if name not in ratios} <= {"claim-count", "claim-quiet"}
+
+
+def test_the_front_page_names_the_total_of_its_count():
+    """The total that is typed next to the count of softmax starts is that of the parameters."""
+    project = Project(Path(__file__).parents[2])
+    softmax_starts = Notebook.named(project, "published_experiment").defaults["softmax_starts"]
+    front = " ".join((project.book / "index.md").read_text(encoding="utf-8").split())
+    assert f"{{claim}}`published-experiment-trapped-softmax` of {softmax_starts} random starts of softmax" in front

@@ -810,7 +810,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         "needle-freezing",
         the_relevant_token_is_found_where_other_weights_freeze,
     ),
-    "published_experiment/cures": (
+    "published_experiment/success_by_change": (
         *(f"published-experiment-cure-{change}" for change in ("balanced-start", "label-entry-1", "label-entry-2")),
         "published-experiment-cure-4-heads",
         *(f"published-experiment-no-cure-{change}" for change in ("label-entry-0-5", "batch-16", "batch-4")),

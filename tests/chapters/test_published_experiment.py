@@ -1,4 +1,4 @@
-"""The published experiment: its exact numbers are exact, and its tracked runs what their records say."""
+"""The published experiment: exact numbers agree with independent ones, and tracked runs with their records."""
 
 import inspect
 
@@ -13,10 +13,10 @@ import scipy.stats
 from chapters.published_experiment import runs
 from chapters.published_experiment.data.make import DRAWN, OTHER_STARTS, judged, published_training
 from chapters.published_experiment.descents import Paths
-from chapters.published_experiment.minima import (
-    RIGHT_WAY,
+from chapters.published_experiment.landscape import (
+    ALIGNED_ENTRIES,
     SQUARES,
-    WRONG_WAY,
+    SWAPPED_ENTRIES,
     alignment,
     copies,
     distance,
@@ -26,8 +26,7 @@ from chapters.published_experiment.minima import (
     points_of,
     settle,
 )
-from chapters.published_experiment.optima import exact
-from chapters.published_experiment.places import ELSEWHERE, OPTIMUM, SECOND, WAITING, Place, Places, ends
+from chapters.published_experiment.optima import best_mean_squares
 from chapters.published_experiment.protocol import (
     LAWS,
     POOLS,
@@ -37,7 +36,7 @@ from chapters.published_experiment.protocol import (
     published_head,
     published_task,
 )
-from chapters.published_experiment.ridge import average
+from chapters.published_experiment.ridge import simulate_ridge
 from chapters.published_experiment.runs import (
     DATA,
     Plan,
@@ -47,6 +46,15 @@ from chapters.published_experiment.runs import (
     tracked,
     tracked_from_other_starts,
     train,
+)
+from chapters.published_experiment.stationary_heads import (
+    ELSEWHERE,
+    OPTIMUM,
+    SECOND,
+    SWAPPED,
+    StationaryHead,
+    StationaryHeads,
+    classify_ends,
 )
 from chapters.published_experiment.tasks import tasks
 from companion.authoring import datasets
@@ -61,11 +69,11 @@ pytestmark = pytest.mark.usefixtures("float64")
 
 @pytest.fixture(scope="module")
 def ridge(float64):
-    return average([20], 1000, key=jr.key(0))
+    return simulate_ridge([20], 1000, key=jr.key(0))
 
 
 def test_tracked_runs_are_what_their_records_say():
-    """Of the published length, all that `make.py` draws, and not edited since."""
+    """They are those that `make.py` makes, with the published number of steps, and were not edited since."""
     others = tracked_from_other_starts()
     assert sorted(tracked()) == sorted(DRAWN)
     assert sorted(others) == sorted(OTHER_STARTS)
@@ -74,14 +82,14 @@ def test_tracked_runs_are_what_their_records_say():
 
 
 def test_tracked_runs_begin_as_they_would_today(tmp_path):
-    """To the byte where they were made; elsewhere up to the rounding of single precision along a thousand steps."""
+    """The first row is equal where it was made, and elsewhere up to single-precision rounding over a thousand steps."""
     history = published_training("softmax", 20, 0, checkpoint=Checkpoint(tmp_path / "run.npz", "first row"), steps=1000)
     first = pd.read_csv(DATA / "softmax_20_0.csv", nrows=1)
     pd.testing.assert_frame_equal(judged(history, "softmax", 20).frame, first, check_dtype=False, rtol=1e-4)
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
-    """Killed while it saved its second row, and started again."""
+def test_a_killed_run_continues_to_the_same_bytes(tmp_path, monkeypatch):
+    """It is killed while it saves its second row, and started again."""
 
     def result(file):
         checkpoint = Checkpoint(tmp_path / file, "a short run")
@@ -107,14 +115,14 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     assert steps == [3, 6, 9, 12]
 
 
-def test_optima_lie_between_ridge_and_answering_zero(ridge):
-    optima = exact([20])
+def test_optima_are_between_ridge_and_the_output_zero(ridge):
+    optima = best_mean_squares([20])
     for law in LAWS:
         assert ridge[law, 20].mean < optima[law, "linear", 20] < optima[law, "softmax", 20] < 1.1  # τ_w² tr S_q + s²
 
 
 def test_ridge_is_ridge(ridge):
-    """The mean square of the ridge estimate on prompts drawn here, in NumPy."""
+    """It has the mean square of ridge estimates in NumPy, on other prompts."""
     rng = np.random.default_rng(0)
     assert list(ridge) == [(law, 20) for law in LAWS]
     for (law, length), estimate in ridge.items():
@@ -135,31 +143,31 @@ def test_ends_are_means_over_the_last_fifth():
     short, ends = short_frame(trained), ends_of(trained)
     assert len(ends) == 4
     run = short[(short["activation"] == "linear") & (short["start"] == 1)]
-    mine = ends[(ends["activation"] == "linear") & (ends["start"] == 1)]
-    np.testing.assert_allclose(mine["end"].iloc[0], run["loss"].tail(4).mean(), rtol=1e-12)
+    end = ends[(ends["activation"] == "linear") & (ends["start"] == 1)]
+    np.testing.assert_allclose(end["end"].iloc[0], run["loss"].tail(4).mean(), rtol=1e-12)
 
 
 def test_tasks_are_the_trainings_of_the_chapter(smoke_parameters):
     values = smoke_parameters(NAME)
-    mine = {name: values[name] for name in inspect.signature(tasks).parameters}
-    assert list(tasks(**mine)) == ["softmax-20", "linear-20"]
+    needed = {name: values[name] for name in inspect.signature(tasks).parameters}
+    assert list(tasks(**needed)) == ["softmax-20", "linear-20"]
 
 
 def test_tasks_computed_elsewhere_are_those_of_the_notebook(monkeypatch, tmp_path):
-    """A task, computed by its name from the parameters, is what `train` computes in place, and is read by it."""
+    """A task computed by its name equals the result of `train`, and `train` reads the result of a task."""
     schedule = {"sgd_steps": 500, "sgd_step_size": 0.05, "sgd_batch": 8}
-    mine = tasks(seed=1, covariance_bug=True, sgd_lengths=[20], sgd_runs=2, **schedule)
+    listed = tasks(seed=1, covariance_bug=True, sgd_lengths=[20], sgd_runs=2, **schedule)
     plan = Plan(law_of(True), [20], 2, Schedule(*schedule.values()))
-    here = train(plan, key=keys(1).runs)
-    for name, compute in mine.items():
+    trained = train(plan, key=keys(1).runs)
+    for name, compute in listed.items():
         activation, length = name.split("-")
         arrays = compute()
-        np.testing.assert_array_equal(arrays["loss"], here[activation, int(length)].loss)
+        np.testing.assert_array_equal(arrays["loss"], trained[activation, int(length)].loss)
         np.savez(tmp_path / f"{name}.npz", **{field: -value for field, value in arrays.items()})
     monkeypatch.setenv(FOLDER, str(tmp_path))
     for head, training in train(plan, key=keys(1).runs).items():
-        np.testing.assert_array_equal(training.loss, -here[head].loss)
-        np.testing.assert_array_equal(training.loss_std_error, -here[head].loss_std_error)
+        np.testing.assert_array_equal(training.loss, -trained[head].loss)
+        np.testing.assert_array_equal(training.loss_std_error, -trained[head].loss_std_error)
 
 
 def test_parameters_out_of_range_are_refused(run_cells):
@@ -177,8 +185,8 @@ def test_parameters_out_of_range_are_refused(run_cells):
             run_cells(NAME, **wrong)
 
 
-def test_least_curvature_is_the_hessians():
-    """Of linear attention, by automatic differentiation; one direction, (U, v) ↦ (cU, v/c), is flat at a minimum."""
+def test_the_least_curvature_is_that_of_the_hessian():
+    """For linear attention, by automatic differentiation; the direction (U, v) ↦ (cU, v/c) is flat at a minimum."""
     task, (rows, d) = published_task(), (6, 5)
     point = settle("linear", np.random.default_rng(3).normal(size=rows * d + rows))
 
@@ -202,8 +210,8 @@ def test_alignment_is_a_cosine_with_the_first_principal_axis():
     assert alignment(point, axis=1) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_points_and_heads_are_each_other(assert_exact):
-    """But for the last column of U, which a query never sees."""
+def test_points_and_heads_convert_into_each_other(assert_exact):
+    """Only the last column of U is lost, on which no output depends."""
     rng = np.random.default_rng(4)
     heads = jax.vmap(jax.vmap(Attention))(rng.normal(size=(3, 2, 6, 6)), rng.normal(size=(3, 2, 1, 6)))
     points = points_of(heads)
@@ -216,42 +224,44 @@ def test_points_and_heads_are_each_other(assert_exact):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("activation", POOLS)
-def test_heads_that_answer_alike_have_one_risk(activation, law, assert_exact):
-    """Of the box `two-families`; and descent never leaves a family."""
+def test_copies_of_a_head_have_the_same_risk(activation, law, assert_exact):
+    """The box `two-families`; descent never leaves a family."""
     task, rng = published_task(LAWS[law]), np.random.default_rng(6)
     square = jax.jit(lambda point: SQUARES[activation](task, head_at(point)))
     alike = copies(activation, 0.4 * rng.normal(size=36))
     assert_exact(np.array([square(point) for point in alike]), np.full(4, square(alike[0])))
-    for family, other in ((RIGHT_WAY, WRONG_WAY), (WRONG_WAY, RIGHT_WAY)):
+    for family, other in ((ALIGNED_ENTRIES, SWAPPED_ENTRIES), (SWAPPED_ENTRIES, ALIGNED_ENTRIES)):
         point = np.zeros(36)
         point[family] = 0.4 * rng.normal(size=len(family))
         slope = np.asarray(jax.grad(square)(point))
         assert np.abs(slope[other]).max() < 1e-9 < np.abs(slope[family]).max()
 
 
-def test_distance_sees_heads_and_not_their_copies():
+def test_the_distance_between_copies_of_a_head_is_zero():
     point = np.random.default_rng(7).normal(size=36)
-    mirrored = point * np.where(np.isin(np.arange(36), WRONG_WAY), -1.0, 1.0)
+    mirrored = point * np.where(np.isin(np.arange(36), SWAPPED_ENTRIES), -1.0, 1.0)
     scaled = point * np.where(np.arange(36) < 30, -2.0, -0.5)
     assert distance("softmax", mirrored, point) == pytest.approx(0.0, abs=1e-12)
     assert distance("softmax", scaled, point) > 1
     assert distance("linear", scaled, mirrored) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_a_start_is_where_its_head_and_its_mean_square_are():
-    """When it ends: at the optimum, at its level but far away, near it but above, and at the wrong-way head."""
+def test_ends_are_classified_by_mean_square_and_distance():
+    """Four ends: at the optimum, at its level but far away, near it but above its level, at the swapped head."""
     points = np.eye(3, 36)
-    places = Places("softmax", *(Place(point, square) for point, square in zip(points, (0.5, 0.9, 0.7), strict=True)))
-    assert list(places.named) == [OPTIMUM, WAITING, SECOND]
+    places = StationaryHeads(
+        "softmax", *(StationaryHead(point, square) for point, square in zip(points, (0.5, 0.9, 0.7), strict=True))
+    )
+    assert list(places.named) == [OPTIMUM, SWAPPED, SECOND]
     assert places.reach == pytest.approx(np.sqrt(0.5))
     last = np.stack([points[0], 3 * points[0], points[0], 1.1 * points[1]])
     heads = np.stack([last[::-1], last], axis=1)
     risks = np.array([[0.91, 0.51], [0.6, 0.51], [0.51, 0.6], [0.51, 0.91]])
-    found = ends(Paths(np.zeros((4, 2)), risks, heads), places)
-    assert found == [OPTIMUM, ELSEWHERE, ELSEWHERE, WAITING]
+    found = classify_ends(Paths(np.zeros((4, 2)), risks, heads), places)
+    assert found == [OPTIMUM, ELSEWHERE, ELSEWHERE, SWAPPED]
 
 
-def test_no_tracked_run_is_said(monkeypatch, tmp_path):
+def test_missing_tracked_runs_are_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(runs, "DATA", tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no training run"):
         tracked()
@@ -261,8 +271,8 @@ def test_no_tracked_run_is_said(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("activation", POOLS)
-def test_published_head_is_the_layers_it_was_published_as(activation):
-    """Query, key and value layers, scores over √6, an output layer: written out in NumPy."""
+def test_the_published_head_has_the_output_of_the_published_layers(activation):
+    """Query, key and value layers, scores over √6, and an output layer, in NumPy."""
     weights = SeparateWeights.draw(6, key=jr.key(3), dtype=float)
     rng = np.random.default_rng(0)
     tokens, query = rng.normal(size=(7, 6)), np.append(rng.normal(size=5), 0.0)
@@ -276,7 +286,7 @@ def test_published_head_is_the_layers_it_was_published_as(activation):
 
 
 def test_weights_start_as_default_layers():
-    """Uniform in ±1/√6, each matrix of its own."""
+    """They are uniform in ±1/√6 and independent between matrices."""
     drawn = jax.vmap(lambda key: SeparateWeights.draw(6, key=key, dtype=float))(jr.split(jr.key(0), 2000))
     flat = np.concatenate([np.reshape(leaf, (2000, -1)) for leaf in jax.tree.leaves(drawn)], axis=1)
     assert flat.shape == (2000, 3 * 36 + 6)
@@ -285,12 +295,12 @@ def test_weights_start_as_default_layers():
     assert np.abs(correlations).max() < comparison_quantile(correlations.size) / np.sqrt(2000)
 
 
-def test_published_data_have_two_laws(assert_exact):
+def test_published_data_have_two_pairs_of_covariances(assert_exact):
     cov = 0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
-    right, wrong = published_task(), published_task(covariance_bug=True)
-    assert_exact(right.cov, cov)
-    assert_exact(right.query_cov, cov)
-    assert_exact(wrong.cov, np.linalg.cholesky(cov) @ cov @ np.linalg.cholesky(cov).T)
-    assert_exact(wrong.query_cov, np.eye(5))
-    for task in (right, wrong):
+    corrected, as_published = published_task(), published_task(covariance_bug=True)
+    assert_exact(corrected.cov, cov)
+    assert_exact(corrected.query_cov, cov)
+    assert_exact(as_published.cov, np.linalg.cholesky(cov) @ cov @ np.linalg.cholesky(cov).T)
+    assert_exact(as_published.query_cov, np.eye(5))
+    for task in (corrected, as_published):
         assert_exact(jnp.stack([task.task_scale, task.noise_std]) ** 2, np.array([0.2, 0.1]))

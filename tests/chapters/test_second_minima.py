@@ -1,4 +1,4 @@
-"""The pass between the two minima, by other means than those that found it; and trainings with one thing changed."""
+"""The pass between the two minima, checked by other methods than those that found it; trainings with one change."""
 
 import jax
 import jax.numpy as jnp
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from chapters.published_experiment import passes
-from chapters.published_experiment.changes import (
+from chapters.published_experiment import saddle_search
+from chapters.published_experiment.changed_trainings import (
     CHANGES,
     CONTROL,
     PARTS,
@@ -16,15 +16,15 @@ from chapters.published_experiment.changes import (
     as_drawn,
     balanced,
     balanced_scale,
-    ends,
     frame_of,
     heads_loss,
     label_entry,
-    read,
+    read_ends,
+    train_and_judge,
 )
-from chapters.published_experiment.minima import WRONG_WAY, copies, distance, points_of, square_and_slope
-from chapters.published_experiment.places import OPTIMUM, SECOND, find_one
+from chapters.published_experiment.landscape import SWAPPED_ENTRIES, copies, distance, points_of, square_and_slope
 from chapters.published_experiment.protocol import POOLS, WIDTH, SeparateWeights, published_head, published_task
+from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, find_heads_of
 from lib.statistics import comparison_quantile
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -33,28 +33,28 @@ LENGTH = 20
 
 @pytest.fixture(scope="module")
 def ways(float64):
-    return passes.read()
+    return saddle_search.read_ways()
 
 
 @pytest.fixture(scope="module")
 def linear_places(float64):
-    return find_one("linear", passes.LAW)
+    return find_heads_of("linear", saddle_search.LAW)
 
 
 @pytest.fixture(scope="module")
 def linear_hessian(float64):
-    """By automatic differentiation, of linear attention's mean square."""
+    """Return the Hessian of the mean square of linear attention, by automatic differentiation."""
     return jax.jit(jax.hessian(square_of("linear")))
 
 
 def square_of(activation):
-    """With its slope, which is compiled once for all tests."""
-    return lambda point: square_and_slope(activation, passes.LAW, point)[0]
+    """Return the mean square as a function of a point, by the program that also gives the slope."""
+    return lambda point: square_and_slope(activation, saddle_search.LAW, point)[0]
 
 
 @pytest.mark.parametrize("activation", POOLS)
 def test_the_pass_is_stationary(activation, ways):
-    """By differences of mean squares alone, in every entry; and nothing else on the way up is."""
+    """Differences of mean squares vanish in every entry, unlike half-way up."""
     square, way = square_of(activation), ways[activation]
     moves = 1e-4 * np.eye(WIDTH * WIDTH)
 
@@ -66,7 +66,7 @@ def test_the_pass_is_stationary(activation, ways):
 
 
 def test_the_linear_pass_has_one_way_down(ways, linear_hessian):
-    """One negative curvature, and one that vanishes, along (U, v) ↦ (cU, v/c)."""
+    """One curvature is negative, and one vanishes, along (U, v) ↦ (cU, v/c)."""
     values = np.linalg.eigvalsh(linear_hessian(ways["linear"].points[ways["linear"].top]))
     assert values[0] < -0.01
     assert abs(values[1]) < 1e-6
@@ -74,7 +74,7 @@ def test_the_linear_pass_has_one_way_down(ways, linear_hessian):
 
 
 def test_the_flow_leaves_the_linear_pass_for_either_minimum(ways, linear_places, linear_hessian):
-    """The gradient flow from a little to both sides, by SciPy's integrator of stiff equations."""
+    """The gradient flow from points near the pass on both sides, by SciPy's integrator of stiff equations."""
     slope, saddle = jax.jit(jax.grad(square_of("linear"))), ways["linear"].points[ways["linear"].top]
     axis = np.linalg.eigh(linear_hessian(saddle))[1][:, 0]
     found = []
@@ -95,7 +95,7 @@ def test_the_flow_leaves_the_linear_pass_for_either_minimum(ways, linear_places,
 
 @pytest.mark.parametrize("activation", POOLS)
 def test_a_way_rises_to_its_pass_and_falls_from_it(activation, ways):
-    """All the way, in the tracked mean squares and in those of a rougher average; the straight line is higher."""
+    """Tracked mean squares and those of a coarser average rise and fall; the straight line is higher."""
     way, square = ways[activation], square_of(activation)
     for squares in (way.squares, np.array([square(point) for point in way.points[::6]])):
         top = int(np.argmax(squares))
@@ -107,39 +107,39 @@ def test_a_way_rises_to_its_pass_and_falls_from_it(activation, ways):
 
 
 def test_a_search_finds_the_linear_pass_again(ways, linear_places):
-    """The first one, of both ends; the saddle towards the far copy of the optimum is the wrong-way head."""
-    tracked = passes.searches().query("activation == 'linear'").reset_index(drop=True)
-    for number, named in enumerate(("pass", "wrong way")):
-        row, saddle = passes.search("linear", linear_places, number)
+    """Both first searches; the saddle towards the far copy of the optimum is the best swapped head."""
+    tracked = saddle_search.read_searches().query("activation == 'linear'").reset_index(drop=True)
+    for number, named in enumerate(("pass", "best swapped head")):
+        row, saddle = saddle_search.search("linear", linear_places, number)
         assert row["square"] == pytest.approx(tracked["square"][number], rel=1e-5)
         assert row["negative"] == tracked["negative"][number] == 1
-        point = ways["linear"].points[ways["linear"].top] if named == "pass" else linear_places.wrong_way.point
+        point = ways["linear"].points[ways["linear"].top] if named == "pass" else linear_places.swapped.point
         squares = [float(square_of("linear")(each)) for each in (saddle, point)]
         assert squares[0] == pytest.approx(squares[1], rel=1e-9)
 
 
 def test_no_search_found_a_lower_pass(ways):
-    """Every search ended at a saddle, at the pass's mean square or above, up to the average's lack of symmetry."""
-    for activation, found in passes.searches().groupby("activation"):
+    """Every search ended at a saddle not below the pass, up to the lack of symmetry of the average."""
+    for activation, found in saddle_search.read_searches().groupby("activation"):
         square = square_of(activation)(ways[activation].points[ways[activation].top])
         assert found["square"].min() == pytest.approx(float(square), rel=1e-5)
         assert found["slope"].max() < 1e-6
 
 
-def test_both_sides_of_the_wrong_way_head_lead_to_the_same(linear_places, linear_hessian):
-    """It is its own copy, and its soft direction is not: what lies on one side has a copy on the other."""
-    wrong = linear_places.wrong_way.point
-    axis = np.linalg.eigh(linear_hessian(wrong))[1][:, 0]
-    assert np.abs(axis[WRONG_WAY]).max() < 1e-6 < np.abs(wrong[WRONG_WAY]).max()
-    one, other = (copies("softmax", wrong + sign * 0.1 * axis) for sign in (1, -1))
+def test_both_sides_of_the_swapped_head_are_copies_of_each_other(linear_places, linear_hessian):
+    """This head is its own copy and its soft direction is not, so that heads on one side have copies on the other."""
+    swapped = linear_places.swapped.point
+    axis = np.linalg.eigh(linear_hessian(swapped))[1][:, 0]
+    assert np.abs(axis[SWAPPED_ENTRIES]).max() < 1e-6 < np.abs(swapped[SWAPPED_ENTRIES]).max()
+    one, other = (copies("softmax", swapped + sign * 0.1 * axis) for sign in (1, -1))
     assert np.min(np.linalg.norm(one - other[0], axis=1)) < 1e-5
 
 
-# --- trainings with one thing changed ---------------------------------------------------------------------------
+# --- trainings with one change ---------------------------------------------------------------------------
 
 
 def test_the_table_has_every_change_and_start():
-    table = read()
+    table = read_ends()
     counts = table.groupby(["change", "activation"], sort=False).size()
     assert list(counts.index) == PARTS
     assert set(counts) == {STARTS}
@@ -149,14 +149,14 @@ def test_the_table_has_every_change_and_start():
 
 @pytest.mark.parametrize("name", [CONTROL, "batch 4"])
 def test_a_training_ends_as_it_would_today(name):
-    """Linear attention from the first start; elsewhere than where it was made up to rounding in single precision."""
-    found = frame_of([(name, "linear")], ends(CHANGES[name], "linear", starts=[0])[None])
-    tracked = read().query("change == @name and activation == 'linear' and start == 0")
+    """Linear attention from the first start; on other machines up to rounding in single precision."""
+    found = frame_of([(name, "linear")], train_and_judge(CHANGES[name], "linear", starts=[0])[None])
+    tracked = read_ends().query("change == @name and activation == 'linear' and start == 0")
     assert found["risk"].item() == pytest.approx(tracked["risk"].item(), rel=1e-3)
 
 
-def test_starts_are_what_they_say(assert_exact):
-    """The balanced start is [BB26, Eq. 9]; a label entry gets its size, and nothing else of the head moves much."""
+def test_changed_starts_have_their_properties(assert_exact):
+    """The balanced start is [BB26, Eq. 9]; a label entry gets its size, and the rest of the head stays."""
     weights, key = SeparateWeights.draw(WIDTH, key=jr.key(1), dtype=float), jr.key(2)
     drawn = published_head(weights)
     assert as_drawn(weights, key) is weights
@@ -173,8 +173,8 @@ def test_starts_are_what_they_say(assert_exact):
 
 
 @pytest.mark.parametrize("activation", POOLS)
-def test_several_heads_answer_their_sum(activation, assert_exact):
-    """Two heads that each read half are one; and one has the mean square that its exact formula says."""
+def test_several_heads_have_the_sum_of_their_outputs(activation, assert_exact):
+    """Two heads with half the output each equal one head, which has the mean square of the exact formula."""
     weights = SeparateWeights.draw(WIDTH, key=jr.key(3), dtype=float)
     halves = SeparateWeights(weights.query, weights.key, weights.value, weights.output / 2)
     stack = {1: [weights], 2: [halves, halves]}

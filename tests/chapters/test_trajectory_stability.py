@@ -1,4 +1,4 @@
-"""Trajectories: the programs compute what `attend` and its derivatives say, and nothing depends on batches."""
+"""Trajectories: the programs agree with `attend` and its derivatives, and no result depends on batches."""
 
 import re
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ PROMPTS = 64
 
 @dataclass(frozen=True)
 class Study:
-    """One task by the notebook's steps, each taken when a test first asks for what it comes to."""
+    """The notebook's steps for one task, each computed when a test first needs it."""
 
     plan: trajectories.TrainingPlan
     seed: int = 0
@@ -61,7 +61,7 @@ class Study:
         return self.squared_gaps_on(self.infinite)
 
     def squared_gaps_on(self, path):
-        """Of this study's prompts, at the stops of any path."""
+        """Return the squared gaps of this study's prompts at the checkpoints of a path."""
         courses, paths, of_tasks = {TASK: self.course}, {TASK: path}, keys(self.seed).checkpoints
         return checkpoints.gradient_errors(courses, paths, self.plan, PROMPTS, keys=of_tasks)[TASK].squared_gaps
 
@@ -81,13 +81,13 @@ def infinite_risk(study):
     return risk
 
 
-def test_a_head_is_its_entries():
+def test_heads_convert_into_their_entries_and_back():
     flat = np.arange(12.0)
     np.testing.assert_array_equal(as_flat(as_head(jnp.asarray(flat))), flat)
 
 
-def test_prompts_are_read_at_their_prefixes(study, assert_exact):
-    """Head j, length j: against `episode_loss` on the first tokens."""
+def test_each_head_reads_its_prefix_of_the_prompt(study, assert_exact):
+    """Head j reads length j: loss and gradient agree with `episode_loss` on the first tokens."""
     task, episodes = study.course.problem.task, study.course.episodes
     heads = np.stack([study.start * scale for scale in (1.0, 0.8, 1.2, 0.5)])
     tokens = study.course.programs.tokens(episodes, jr.split(jr.key(1), 8))
@@ -103,7 +103,7 @@ def test_prompts_are_read_at_their_prefixes(study, assert_exact):
 
 
 @pytest.mark.parametrize("many", [1, TOGETHER, TOGETHER + 3])
-def test_laws_are_read_whatever_the_number_of_heads(study, assert_exact, many):
+def test_infinite_prompts_are_read_by_any_number_of_heads(study, assert_exact, many):
     rng = np.random.default_rng(2)
     heads = study.start + 0.1 * rng.normal(size=(many, 12))
     values, slopes = study.course.programs.read_laws(heads, study.course.episodes)
@@ -113,7 +113,7 @@ def test_laws_are_read_whatever_the_number_of_heads(study, assert_exact, many):
     assert_exact(slopes[-1].mean(axis=0), slope)
 
 
-def test_the_infinite_path_descends_and_its_curvature_is_that_of_the_hessian(study):
+def test_the_infinite_path_descends_with_the_curvature_of_the_hessian(study):
     path = study.infinite
     np.testing.assert_allclose(path.heads[1:], path.heads[:-1] - 0.02 * path.slopes[:-1], rtol=1e-12)
     assert np.all(np.diff(path.risks) < 0)
@@ -123,7 +123,7 @@ def test_the_infinite_path_descends_and_its_curvature_is_that_of_the_hessian(stu
 
 
 def test_every_episode_has_a_key_of_its_own(study, assert_exact):
-    """The course's, folded with its number."""
+    """It is the key of the course, folded with the number of the episode."""
     task, key = study.course.problem.task, keys(study.seed).episodes[TASK]
     alone = [task.draw(key=jr.fold_in(key, i)) for i in range(study.plan.episodes)]
     assert_exact(study.course.episodes.query, np.stack([episode.query for episode in alone]))
@@ -132,7 +132,7 @@ def test_every_episode_has_a_key_of_its_own(study, assert_exact):
 
 @pytest.mark.parametrize(("run", "step"), [(0, 3), (2, 8)])
 def test_every_prompt_of_a_step_has_a_key_of_its_own(study, assert_exact, run, step):
-    """That of training, folded with the run, the step and the number of the episode; lengths share its first tokens."""
+    """It is the key of training, folded with run, step and number of the episode; lengths share the first tokens."""
     course, key = study.course, jr.fold_in(jr.fold_in(keys(study.seed).training[TASK], run), step)
     tokens = course.programs.tokens(course.episodes, jnp.stack([jr.fold_in(key, i) for i in range(8)]))
     assert len(np.unique(tokens, axis=0)) == 8
@@ -143,7 +143,7 @@ def test_every_prompt_of_a_step_has_a_key_of_its_own(study, assert_exact, run, s
 
 
 def test_the_noise_of_prompts_is_that_of_the_worst_time(study):
-    """Each time by itself has less, and one as much."""
+    """It is the maximum over times, and times differ."""
     times = range(study.finite.heads.shape[1])
     each = [
         envelope.prompt_noise(
@@ -155,8 +155,8 @@ def test_the_noise_of_prompts_is_that_of_the_worst_time(study):
     assert (np.ptp(each, axis=0) > 0).all()
 
 
-def test_the_region_of_the_envelope_holds_both_paths_and_what_is_between(study):
-    """At the start all three are the same head; at the end the far one is a run's, and the middle one half-way."""
+def test_the_region_of_the_envelope_contains_both_paths_and_heads_between_them(study):
+    """At the start all three heads are equal; at the end the far one is that of a run, and the middle one half-way."""
     centres, middles, far = np.split(envelope.region(study.infinite, study.finite), 3)
     np.testing.assert_array_equal(centres[0], far[0])
     np.testing.assert_allclose(middles, (centres + far) / 2)
@@ -179,7 +179,7 @@ def test_the_mean_over_normal_tasks_is_a_bessel_function(assert_exact):
 
 
 def test_student_tasks_have_covariance_one():
-    """E ‖w‖² = d, by the quadrature that the bound uses."""
+    """E ‖w‖² = d, by the quadrature of the bound."""
     squares = np.exp(task_scales._NODES)
     mean = np.trapezoid(np.exp(task_scales.student_tasks(5)(squares) + 2 * task_scales._NODES), task_scales._NODES)
     assert mean == pytest.approx(2.0, rel=1e-6)
@@ -191,11 +191,11 @@ def test_the_balanced_start_is_balanced_and_the_tilt_is_the_operator_norm():
     assert balanced_flows.squared_tilt(np.eye(3)) == pytest.approx(balanced_flows.VARIANCES.max() ** 2)
 
 
-def test_finite_paths_start_where_the_infinite_one_does_and_follow_their_own_gradients(study):
+def test_finite_paths_share_the_start_and_follow_their_own_gradients(study):
     paths = study.finite
     np.testing.assert_array_equal(trajectories.parameter_gaps(study.infinite, paths)[:, 0], 0.0)
     np.testing.assert_allclose(paths.heads[:, 1:], paths.heads[:, :-1] - 0.02 * paths.slopes[:, :-1], rtol=1e-12)
-    assert len(np.unique(paths.risks)) == paths.risks.size, "every run, step and length reads prompts of its own"
+    assert len(np.unique(paths.risks)) == paths.risks.size, "every run, step and length reads different prompts"
 
 
 def test_errors_of_the_gradient_do_not_depend_on_batches(study, assert_exact):
@@ -204,8 +204,8 @@ def test_errors_of_the_gradient_do_not_depend_on_batches(study, assert_exact):
 
 
 @pytest.mark.parametrize("lengths_per_group", [1, 3])
-def test_nothing_depends_on_how_lengths_are_dealt_to_tasks(study, assert_exact, lengths_per_group):
-    """And every task has a name of its own, a seed's and a length's."""
+def test_no_result_depends_on_the_groups_of_lengths(study, assert_exact, lengths_per_group):
+    """Every task has a different name, made from its run and its first length."""
     other = Study(replace(study.plan, lengths_per_group=lengths_per_group))
     listed = trajectories.training_tasks(TASK, lambda: other.course, other.plan, key=jr.key(0))
     assert len(listed) == 3 * -(-4 // lengths_per_group)
@@ -221,8 +221,8 @@ def listed_tasks(**changed):
     )
 
 
-def test_tasks_are_taken_from_where_they_were_left(study, tmp_path, monkeypatch):
-    """One was computed elsewhere, and is believed; the others are computed."""
+def test_results_of_tasks_are_read_from_their_folder(study, tmp_path, monkeypatch):
+    """One task was computed by another process, and its result is used; the others are computed."""
     name = f"{TASK}-checkpoints-from-{LENGTHS[0]}"
     assert name in listed_tasks()
     np.savez(tmp_path / f"{name}.npz", gaps=np.full((PROMPTS, 3, 4), 7.0))
@@ -233,7 +233,7 @@ def test_tasks_are_taken_from_where_they_were_left(study, tmp_path, monkeypatch)
 
 
 def test_tasks_computed_by_name_are_what_the_notebook_gathers(study):
-    """From parameters alone, to the last bit."""
+    """From the parameters alone, with the same bits."""
     listed = listed_tasks()
     run = listed[f"{TASK}-run-1-from-{LENGTHS[0]}"]()
     for part in ("heads", "risks", "slopes"):
@@ -242,8 +242,8 @@ def test_tasks_computed_by_name_are_what_the_notebook_gathers(study):
     np.testing.assert_array_equal(errors["gaps"], study.squared_gaps)
 
 
-def test_tasks_of_the_chapter_are_by_task_seed_and_length():
-    """Eight of a task here: three runs, and the checkpoints, of two groups of lengths."""
+def test_tasks_of_the_chapter_are_named_by_task_run_and_length():
+    """Each task has eight: three runs and the checkpoints, for two groups of lengths."""
     listed = listed_tasks(lengths_per_group=2)
     assert [name for name in listed if name.startswith("signs")] == [
         *(f"signs-run-{run}-from-{length}" for run in range(3) for length in (4, 16)),
@@ -253,8 +253,8 @@ def test_tasks_of_the_chapter_are_by_task_seed_and_length():
     assert all(re.fullmatch(r"[\w-]+", name) for name in listed)
 
 
-def test_keys_of_a_task_are_its_own():
-    """By purpose and by task, and every task has them, the control too."""
+def test_tasks_have_different_keys():
+    """Keys differ by purpose and by task, and every task has them, also the control."""
     of_tasks = keys(3)
     assert all(list(by_task) == list(problems()) and CONTROL in by_task for by_task in of_tasks)
     data = [tuple(jr.key_data(key).tolist()) for by_task in of_tasks for key in by_task.values()]
@@ -262,13 +262,13 @@ def test_keys_of_a_task_are_its_own():
 
 
 def test_squared_norms_of_the_start_are_those_of_its_block(study):
-    """U = 0.1 I on covariates of covariance I, blind to labels."""
+    """U = 0.1 I on covariates of covariance I, without labels."""
     norms = checkpoints.squared_norms({TASK: study.course}, {TASK: study.infinite})[TASK]
     assert norms[0] == pytest.approx(0.01)
 
 
 def test_distances_have_the_error_of_a_root_mean_square(assert_exact):
-    """Spread over repeated experiments, against what each of them reports."""
+    """The spread over repeated experiments agrees with the error that each of them reports."""
     rng = np.random.default_rng(8)
     drawn = [
         envelope.Envelope(np.ones(1), (4,), rng.gamma(20.0, 0.1, size=(200, 1, 1)), *np.ones((2, 1)), 1.0)
@@ -279,12 +279,12 @@ def test_distances_have_the_error_of_a_root_mean_square(assert_exact):
     np.testing.assert_allclose(errors.mean(), distances.std(), rtol=0.2)
 
 
-def test_lengths_that_collapse_are_refused(run_cells):
+def test_repeated_lengths_are_an_error(run_cells):
     with pytest.raises(ValueError, match="lengths"):
         run_cells(NAME, lengths=[16, 16, 64, 64])
 
 
-def test_the_task_that_is_drawn_must_be_there(run_cells):
+def test_the_task_with_a_risk_curve_is_required(run_cells):
     assert with_signs(["signs", "mixture", "signs"]) == ["signs", "mixture"]
     with pytest.raises(ValueError, match="signs"):
         run_cells(NAME, tasks=["mixture"])
@@ -292,7 +292,7 @@ def test_the_task_that_is_drawn_must_be_there(run_cells):
 
 @pytest.mark.parametrize("correction", [one_over_length, exponents.one_over_root])
 def test_exponents_are_one_whichever_correction_there_is(correction):
-    """Of errors like 1/L, corrected; with few lengths the quicker correction alone is fitted."""
+    """For errors like 1/L with a correction; with few lengths only the faster correction is fitted."""
     lengths = tuple(2**power for power in range(4, 13))
     means = (1 - 1.5 * correction(np.asarray(lengths, float))) / lengths
     gaps = means * np.random.default_rng(0).exponential(size=(20_000, 3, len(lengths)))
@@ -305,7 +305,7 @@ def test_exponents_are_one_whichever_correction_there_is(correction):
 
 
 def test_a_slower_correction_must_be_fitted():
-    """Without it the exponent is wrong by many of its standard errors, also where the fit looks good."""
+    """Without it the exponent is wrong by many standard errors, although the fit looks good."""
     lengths = tuple(2**power for power in range(4, 13))
     means = (1 - 1.5 * exponents.one_over_root(np.asarray(lengths, float))) / lengths
     gaps = means * np.random.default_rng(2).exponential(size=(20_000, len(lengths)))
@@ -314,15 +314,15 @@ def test_a_slower_correction_must_be_fitted():
     assert abs(plain.exponent - 1) > 5 * plain.std_error
 
 
-def test_the_distance_opens_in_the_passage_and_the_risk_forgets_it():
-    """The headline of `from_a_balanced_start`, on the published table: more in the passage than after it, at any L."""
+def test_the_distance_grows_where_the_tilt_is_large_and_the_risk_forgets_it():
+    """The headline of `from_a_balanced_start` on the published table: most growth is at large tilts, at any L."""
     table = pd.read_csv(PROJECT / "figures/trajectory_stability/from_a_balanced_start.csv")
     growth, ends = [], []
     for _, curve in table.groupby("log10_length"):
-        passage = curve[curve["tilt"] > 0.5]["distance"]
-        growth.append(passage.iloc[-1] / passage.iloc[0])
+        large = curve[curve["tilt"] > 0.5]["distance"]
+        growth.append(large.iloc[-1] / large.iloc[0])
         ends.append(curve.iloc[-1])
-        assert growth[-1] > ends[-1]["distance"] / passage.iloc[-1]
+        assert growth[-1] > ends[-1]["distance"] / large.iloc[-1]
     assert growth == sorted(growth)
     assert growth[-1] >= 100
     # the risk falls faster than the square root of the length, the distance does not
@@ -330,11 +330,11 @@ def test_the_distance_opens_in_the_passage_and_the_risk_forgets_it():
     assert ends[-1]["risk"] / ends[0]["risk"] < root < ends[-1]["distance"] / ends[0]["distance"]
 
 
-def test_the_measured_exponent_stands_beside_the_heuristic_one():
-    """A number without its yardstick says nothing: the page shows both, and they are those of one claim."""
+def test_the_page_gives_the_measured_exponent_with_the_heuristic_one():
+    """A measured number needs the expected one: one paragraph has both, and they belong to one claim."""
     record = store.read_record(PROJECT / "figures/trajectory_stability", "from_a_balanced_start")
     claims = {claim.id: claim for claim in record.claims}
     assert claims["trajectory-stability-passage"].expected == claims["trajectory-stability-passage-rate"].measured
     text = (PROJECT / "book/trajectory_stability.ipynb").read_text(encoding="utf-8")
-    both = r"\{claim\}`trajectory-stability-passage`[^.]*\{claim\}`trajectory-stability-passage-rate`"
+    both = r"\{claim\}`trajectory-stability-passage`[^\n]*\{claim\}`trajectory-stability-passage-rate`"
     assert re.search(both, text)

@@ -1,14 +1,14 @@
-r"""On the same prompts: message passing, and gradient descent on the empirical risk of softmax attention.
+r"""On the same prompts, message passing ends at a lower risk than gradient descent on the risk of softmax attention.
 
-Across: prompts per dimension, $\alpha=n/D$; up: excess risk; answering 0 costs 1. Left, an easy setting; right, that of
-{numref}`fig-hard-phase`, where part of the sample ratios, shaded, is hard for message passing. Lower lines: the state
-evolution, solid from a start that knows nothing, dashed from one that was told the truth nearly. Upper marks: softmax
-attention trained by gradient descent on the same prompts, at good ridges. Circles are runs that began from nothing,
-squares those that were told; means with bars of two standard errors.
+Horizontal axis: prompts per dimension, $\alpha=n/D$. Vertical axis: excess risk; the output 0 has risk 1. Left: an easy
+setting. Right: the setting of {numref}`fig-hard-phase`, where the shaded sample ratios are hard for message passing.
+Lower lines: the state evolution, solid from an uninformed start, dashed from a start close to the truth. Upper marks:
+softmax attention trained by gradient descent on the same prompts, at good ridges. Circles are runs from uninformed
+starts, squares from informed starts; means with bars of two standard errors.
 
-Alt: Two panels with two groups of marks each. Left, both groups fall with more prompts, that of gradient descent above.
-Right, message passing falls along one of two branches, while gradient descent stays near the top, where nothing is
-known, and its circles and squares coincide at every number of prompts.
+Alt: Two panels with two groups of marks each. Left, both groups fall with more prompts, and gradient descent is above.
+Right, message passing falls along one of two branches. Gradient descent stays near the top, where the risk is that of
+the output 0, and its circles and squares coincide at every number of prompts.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from companion.figures.style import error_bars, headline, ink, label
 
 MESSAGES, DESCENT, EVOLUTION = "message passing", "gradient descent", "evolution"
 KEYS = ["length", "snr", "alpha", "dimension", "seed", "start"]
-# From here on the easy setting has prompts enough for one minimum.
+# From this sample ratio on, the easy setting has enough prompts for one minimum.
 MANY = 4.0
 
 
@@ -40,7 +40,7 @@ def numbers(
     descended: pd.DataFrame,
     trained: pd.DataFrame,
 ) -> Numbers:
-    """Both algorithms by start, means over runs, and the evolution; who gets further, and what the start does."""
+    """Return mean risks of both algorithms by start, the state evolution, and the claims that compare them."""
     names = {setting.length: f"{setting.name}, Δ = {setting.noise_std:g}" for setting in (EASY, HARD)}
     easy, hard = names.values()
     rows = [(easy, EVOLUTION, "uninformed", at, *risk, False, False) for (s, at), risk in best.items() if s == EASY]
@@ -53,14 +53,14 @@ def numbers(
         for (length, start, alpha), mine in runs.groupby(["length", "start", "alpha"], sort=False):
             rows.append((names[length], kind, start, alpha, *mean(mine["risk"]), False, False))
     columns = {
-        "setting": Column("Length of a prompt, strength of the hint, and noise", "name"),
+        "setting": Column("Prompt length, signal strength, and noise", "name"),
         "kind": Column("`evolution`: theory; `message passing` or `gradient descent`: simulated", "name"),
-        "start": Column("`uninformed`: knowing nothing; `informed`: told the truth, at least nearly", "name"),
+        "start": Column("`uninformed`: no information; `informed`: at or close to the truth", "name"),
         "alpha": Column("Sample ratio α = n/D"),
-        "risk": Column("Excess risk; answering 0 costs 1", std_error="std_error"),
+        "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
-        "two": Column("Whether the informed end of the evolution is another one than the uninformed", "yes or no"),
-        "hard": Column("Whether it is, and is that of the best estimator", "yes or no"),
+        "two": Column("Whether the two starts of the evolution have different ends", "yes or no"),
+        "hard": Column("Whether the phase is hard: two ends, and the informed one is Bayes-optimal", "yes or no"),
     }
     runs = messages[[*KEYS, "risk"]]
     pairs = descended.merge(runs, on=KEYS, suffixes=("", "_messages"))
@@ -80,8 +80,8 @@ def _further_claim(pairs: pd.DataFrame, messages: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-beside-descent",
         statement=(
-            "On the same prompts, from nothing, message passing ends at a lower risk than gradient descent on the "
-            f"empirical risk of softmax attention, in both settings: the least of {len(mine)} ratios of the risks."
+            "On the same prompts and from uninformed starts, message passing ends at a lower risk than gradient "
+            f"descent on the empirical risk of softmax attention, in both settings: the smallest of {len(mine)} ratios."
         ),
         source="measured here",
         measured=float((mine["risk"] / mine["risk_messages"]).min()),
@@ -101,8 +101,8 @@ def _way_claim(pairs: pd.DataFrame, ends: Mapping[float, Ends]) -> Claim:
     return Claim(
         id="message-passing-beside-descent-way",
         statement=(
-            f"In long prompts with a weak hint, beyond the hard phase (α = {last:g}), gradient descent is still near "
-            "the start: of the way from answering 0 to the end of message passing, the part that it makes."
+            f"In long prompts with a weak signal, beyond the hard phase (α = {last:g}), gradient descent improves "
+            "little on the output 0: its improvement as a fraction of that of the informed end of the state evolution."
         ),
         source="measured here",
         box="hard-phase",
@@ -110,7 +110,7 @@ def _way_claim(pairs: pd.DataFrame, ends: Mapping[float, Ends]) -> Claim:
         expected=0.25,
         tolerance=0.0,
         relation="≤",
-        alternative=Alternative("message passing", float((1.0 - mine["risk_messages"]).mean() / way)),
+        alternative=Alternative("it were that of message passing", float((1.0 - mine["risk_messages"]).mean() / way)),
     )
 
 
@@ -125,8 +125,8 @@ def _start_claim(pairs: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-beside-descent-start",
         statement=(
-            "What stops gradient descent there is not its start: from the hidden directions themselves it ends at the "
-            f"same risk, on the same prompts; the largest of {len(both)} differences."
+            "In the hard setting gradient descent ends at the same risk from random vectors and from the hidden "
+            f"directions, on the same prompts: the largest of {len(both)} differences."
         ),
         source="measured here",
         box="hard-phase",
@@ -134,7 +134,7 @@ def _start_claim(pairs: pd.DataFrame) -> Claim:
         expected=0.0,
         tolerance=DIFFERENT,
         relation="≤",
-        alternative=Alternative("the same of message passing", largest("risk_messages")),
+        alternative=Alternative("the differences were those of message passing", largest("risk_messages")),
     )
 
 
@@ -148,9 +148,9 @@ def _bottom_claim(descended: pd.DataFrame, trained: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-beside-descent-bottom",
         statement=(
-            f"In the easy setting ({EASY.name}) with at least {MANY:g} prompts a dimension, gradient descent from "
-            "nothing ends where L-BFGS from the hidden directions does: of "
-            f"{int(many.sum())} differences of the risks, the largest."
+            f"In the easy setting ({EASY.name}) with at least {MANY:g} prompts per dimension, gradient descent "
+            "from random vectors ends at the same risk as L-BFGS from the hidden directions: the largest of "
+            f"{int(many.sum())} differences."
         ),
         source="measured here",
         measured=float(apart[many].max()),
@@ -162,7 +162,7 @@ def _bottom_claim(descended: pd.DataFrame, trained: pd.DataFrame) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a setting."""
+    """Draw one panel per setting."""
     names = list(dict.fromkeys(table["setting"]))
     figure, panels = plt.subplots(1, 2, figsize=(9.0, 4.2), sharey=True)
     colours = {MESSAGES: COLOURS["Bayes-optimal"], DESCENT: COLOURS["softmax"]}
@@ -193,7 +193,7 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set_xticklabels([f"{tick:g}" for tick in ticks])
         panel.set_xlabel(r"prompts per dimension, $\alpha=n/D$")
     panels[0].set_ylabel("excess risk")
-    looks = {"began from nothing": ("uninformed", 5.0), "was told the truth": ("informed", 8.0)}
+    looks = {"uninformed start": ("uninformed", 5.0), "informed start": ("informed", 8.0)}
     marks = [
         Line2D([], [], linestyle="", color=ink(), fillstyle="none", marker=START_MARKERS[start], markersize=size)
         for start, size in looks.values()
@@ -203,5 +203,5 @@ def draw(table: pd.DataFrame) -> Figure:
     end = lines.sort_values("alpha").iloc[-1]
     label(panel, last["alpha"], last["risk"], "gradient\ndescent", colours[DESCENT], xytext=(10, 0))
     label(panel, end["alpha"], end["risk"], "message\npassing", colours[MESSAGES], xytext=(10, 0))
-    headline(figure, "On the same prompts, message passing gets further than gradient descent")
+    headline(figure, "On the same prompts, message passing reaches a lower risk than gradient descent")
     return figure

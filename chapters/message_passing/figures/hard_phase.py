@@ -1,10 +1,10 @@
-r"""A hard phase: more can be known than message passing finds.
+r"""In a hard phase the prompts contain information that message passing does not find.
 
-Across: prompts per dimension, $\alpha=n/D$, at a weak hint in long prompts with hardly any noise. Up: excess risk;
-answering 0 costs 1. Lines: where the state evolution comes to rest, from a start that knows nothing (upper, solid) and
-from one that was told the truth nearly (lower, dashed). Marks: message passing from both starts, on the same prompts,
-means with bars of two standard errors. Shaded: sample ratios at which the lower end, which message passing does not
-find, has the larger free entropy and so is that of the Bayes-optimal estimator.
+Horizontal axis: prompts per dimension, $\alpha=n/D$, for a weak signal in long prompts with hardly any noise. Vertical
+axis: excess risk; the output 0 has risk 1. Lines: ends of the state evolution, from an uninformed start (upper, solid)
+and from a start close to the truth (lower, dashed). Marks: message passing from both starts on the same prompts, means
+with bars of two standard errors. Shaded: sample ratios at which the lower end has the larger free entropy, so that it
+is the end of the Bayes-optimal estimator, while message passing from an uninformed start ends at the upper one.
 
 Alt: Two lines that coincide at few and at many prompts per dimension. In between the upper one stays high and then
 drops at once to the lower one. Circles follow the upper line, squares the lower. The right part of the gap is shaded.
@@ -25,7 +25,7 @@ from companion.figures.style import error_bars, headline, label
 
 
 def numbers(ends: Mapping[float, Ends], noisy: Mapping[float, Ends], runs: pd.DataFrame) -> Numbers:
-    """Both ends, runs from both starts; what is hidden in the hard phase, and who is stuck there."""
+    """Return both ends of the state evolution, runs from both starts, and the claims about the hard phase."""
     rows = [
         ("evolution", start, alpha, *getattr(both, start), both.two, both.hard)
         for alpha, both in ends.items()
@@ -37,19 +37,19 @@ def numbers(ends: Mapping[float, Ends], noisy: Mapping[float, Ends], runs: pd.Da
     ]
     columns = {
         "kind": Column("`evolution`: theory; `runs`: simulated", "name"),
-        "start": Column("`uninformed`: knowing nothing; `informed`: told the truth nearly", "name"),
+        "start": Column("`uninformed`: no information; `informed`: close to the truth", "name"),
         "alpha": Column("Sample ratio α = n/D"),
-        "risk": Column("Excess risk; answering 0 costs 1", std_error="std_error"),
+        "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
-        "two": Column("Whether the informed end of the evolution is another one than the uninformed", "yes or no"),
-        "hard": Column("Whether it is, and is that of the best estimator", "yes or no"),
+        "two": Column("Whether the two starts of the evolution have different ends", "yes or no"),
+        "hard": Column("Whether the phase is hard: two ends, and the informed one is Bayes-optimal", "yes or no"),
     }
     table = Table(pd.DataFrame(rows, columns=list(columns)), columns)
     return Numbers(table, (_found_claim(ends, noisy), _stuck_claim(ends, runs)))
 
 
 def _found_claim(ends: Mapping[float, Ends], noisy: Mapping[float, Ends]) -> Claim:
-    """What message passing leaves unknown, where the phase is hard."""
+    """Claim that the optimal risk is lower than that of message passing where the phase is hard."""
 
     def hidden(these):
         """Return the largest difference of the two risks where the phase is hard, 0 where it never is."""
@@ -59,8 +59,8 @@ def _found_claim(ends: Mapping[float, Ends], noisy: Mapping[float, Ends]) -> Cla
     return Claim(
         id="message-passing-hard-phase",
         statement=(
-            "With little noise there are sample ratios at which the Bayes-optimal risk is another, lower end of the "
-            "state evolution than the one that message passing reaches: the largest difference of the two risks."
+            "With little noise there are sample ratios at which the Bayes-optimal risk is lower than the end of the "
+            "state evolution that message passing reaches: the largest difference of the two risks."
         ),
         source="[D26]",
         box="hard-phase",
@@ -74,7 +74,7 @@ def _found_claim(ends: Mapping[float, Ends], noisy: Mapping[float, Ends]) -> Cla
 
 
 def _stuck_claim(ends: Mapping[float, Ends], runs: pd.DataFrame) -> Claim:
-    """Of the way from the uninformed end to the informed one, what a run of the hard phase makes."""
+    """Claim that runs in the hard phase stay near the uninformed end."""
 
     def farthest(start):
         mine = runs[(runs["start"] == start) & runs["alpha"].map(lambda alpha: ends[alpha].hard)]
@@ -88,8 +88,8 @@ def _stuck_claim(ends: Mapping[float, Ends], runs: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-stuck",
         statement=(
-            "In the hard phase every run that starts from nothing stays nearer to the uninformed end: the largest part "
-            "of the way to the informed one that a run has made."
+            "In the hard phase every run from an uninformed start stays nearer to the uninformed end: the largest "
+            "fraction of the gap to the informed end that a run covers."
         ),
         source="measured here",
         box="hard-phase",
@@ -97,12 +97,12 @@ def _stuck_claim(ends: Mapping[float, Ends], runs: pd.DataFrame) -> Claim:
         expected=0.5,
         tolerance=0.0,
         relation="≤",
-        alternative=Alternative("it had been told the truth nearly", farthest("informed")),
+        alternative=Alternative("the start were close to the truth", farthest("informed")),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Two lines, their marks, and the hard phase shaded."""
+    """Draw two lines, their marks, and the hard phase shaded."""
     figure, axes = plt.subplots(figsize=(8.0, 4.5))
     lines = table[table["kind"] == "evolution"]
     upper, lower = (lines[lines["start"] == start].set_index("alpha") for start in ("uninformed", "informed"))
@@ -119,11 +119,11 @@ def draw(table: pd.DataFrame) -> Figure:
     middle = hard[len(hard) // 2]
     centre = {"xytext": (0, 0), "ha": "center"}
     label(axes, middle, (upper["risk"][middle] + lower["risk"][middle]) / 2, "hard", COLOUR, **centre)
-    label(axes, hard[0], upper["risk"][hard[0]], "knows nothing at first", COLOUR, xytext=(-10, 34))
+    label(axes, hard[0], upper["risk"][hard[0]], "uninformed start", COLOUR, xytext=(-10, 34))
     below = {"xytext": (-4, -20), "ha": "center"}
-    label(axes, middle, lower["risk"][middle], "was told the truth nearly", COLOUR, **below)
+    label(axes, middle, lower["risk"][middle], "start close to the truth", COLOUR, **below)
     axes.set(
         xlabel=r"prompts per dimension, $\alpha=n/D$", ylabel="excess risk", ylim=(0.95 * lower["risk"].min(), None)
     )
-    headline(figure, "With hardly any noise, message passing can miss what the prompts say")
+    headline(figure, "With hardly any noise, message passing can miss information in the prompts")
     return figure

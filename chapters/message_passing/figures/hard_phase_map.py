@@ -1,13 +1,13 @@
-r"""Where the phase is hard: long prompts, weak hints, little noise.
+r"""The phase is hard in long prompts with weak signals and little noise.
 
-A panel a length of the prompts. Across: strength $\nu$ of the hint. Up, logarithmic: prompts per dimension,
-$\alpha=n/D$. Filled: where the state evolution has two ends and the one that a start from nothing does not find has the
-larger free entropy, by noise $\Delta$, on a grid of all four: the regions of less noise go on
-beneath those of more, and the largest noise of the grid has none. Regions that reach the upper edge of a panel go on
-beyond the grid.
+One panel per prompt length. Horizontal axis: signal strength $\nu$. Vertical axis, logarithmic: prompts per dimension,
+$\alpha=n/D$. Filled, one colour per noise level $\Delta$: the state evolution has two ends, and the end that the
+uninformed start misses has the larger free entropy. All quantities are on a grid. The regions of smaller noise continue
+beneath those of larger noise; the largest noise of the grid has no hard region. Regions that reach the upper edge of a
+panel may continue beyond the grid.
 
-Alt: Three panels with regions that are wide at weak hints and close in a tip at stronger ones. They are larger in
-longer prompts, and the smaller the noise is, the further they reach down.
+Alt: Three panels with regions that are wide at weak signals and close in a tip at stronger ones. They are larger in
+longer prompts, and with less noise they reach further down.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ TICKS = (1, 2, 4, 8)
 
 
 def numbers(phases: pd.DataFrame) -> Numbers:
-    """Edges of the hard phase over the grid; at which noise it was found, and at which not."""
+    """Return the edges of the hard phase on the grid and the claims about its extent."""
     frame = widths(phases)
     frame["found"] = frame["lowest"].notna()
     step = (phases["alpha"].unique()[1] / phases["alpha"].unique()[0]) ** 0.5
@@ -32,8 +32,8 @@ def numbers(phases: pd.DataFrame) -> Numbers:
     frame["reaches"] = frame["highest"] >= phases["alpha"].max()
     columns = {
         "length": Column("Tokens in a prompt, L", "tokens"),
-        "noise_std": Column("Standard deviation Δ of the noise on answers"),
-        "snr": Column("Strength ν of the hint"),
+        "noise_std": Column("Standard deviation Δ of the label noise"),
+        "snr": Column("Signal strength ν"),
         "lowest": Column("Lowest sample ratio of the grid at which the phase is hard, half a step less; 0: none"),
         "highest": Column("Highest such sample ratio, half a step more; 0: none"),
         "two": Column("Sample ratios of the grid at which the evolution has two ends", "ratios"),
@@ -53,8 +53,8 @@ def _noise_claim(frame: pd.DataFrame, phases: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-not-hard",
         statement=(
-            f"At noise Δ = {largest:g} no hard phase was found: of {count} points of the grid, so many at which the "
-            "evolution has two ends."
+            f"At noise Δ = {largest:g} no hard phase is found: the number of points, out of {count} of the grid, at "
+            "which the state evolution has two ends."
         ),
         source="measured here",
         box="hard-phase",
@@ -74,7 +74,7 @@ def _some_noise_claim(phases: pd.DataFrame) -> Claim:
         id="message-passing-hard-noise",
         statement=(
             f"A hard phase exists at noise Δ = {most:g} too, in prompts of {lengths} tokens: the number of points of "
-            "the grid, with this noise, at which the phase is hard."
+            "the grid with this noise at which the phase is hard."
         ),
         source="measured here",
         box="hard-phase",
@@ -92,7 +92,7 @@ def _extent_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
     widest = found.assign(width=found["highest"] / found["lowest"]).groupby("length")["width"].max()
 
     def growth(noise):
-        """Of the strongest hint with a hard phase, 0 where there is none, from one length to the next: the least."""
+        """Return the smallest growth, between lengths, of the largest ν with a hard phase (0 if none)."""
         mine = frame[frame["noise_std"] == noise]
         return mine["snr"].where(mine["found"], 0.0).groupby(mine["length"]).max().diff().min()
 
@@ -100,8 +100,8 @@ def _extent_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
         Claim(
             id="message-passing-hard-hints",
             statement=(
-                f"The longer the prompts, the stronger the hints that still leave a hard phase (Δ = {noise:g}): the "
-                "least growth of the strongest such ν from one length to the next is more than a step of the grid."
+                f"In longer prompts stronger signals still have a hard phase (Δ = {noise:g}): the smallest growth of "
+                "the largest such ν from one length to the next is more than a step of the grid."
             ),
             source="measured here",
             box="hard-phase",
@@ -129,7 +129,7 @@ def _extent_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a length, a region a noise."""
+    """Draw one panel per length and one region per noise level."""
     lengths = sorted(table["length"].unique())
     noises = sorted(table.loc[table["found"], "noise_std"].unique())
     figure, panels = plt.subplots(1, len(lengths), figsize=(9.0, 3.8), sharex=True, sharey=True)
@@ -138,7 +138,7 @@ def draw(table: pd.DataFrame) -> Figure:
         for noise, colour in zip(noises, colours, strict=True):
             mine = table[(table["length"] == length) & (table["noise_std"] == noise) & table["found"]]
             panel.fill_between(mine["snr"], mine["lowest"], mine["highest"], color=colour, linewidth=1)
-        panel.set(yscale="log", title=f"$L={length:g}$", xlabel=r"strength of the hint, $\nu$")
+        panel.set(yscale="log", title=f"$L={length:g}$", xlabel=r"signal strength, $\nu$")
         panel.set_ylim(1.0, table["highest"].max())
         panel.set_xlim(0.0, table["snr"].max())
         panel.yaxis.set_major_locator(FixedLocator(TICKS))
@@ -147,5 +147,5 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_ylabel(r"prompts per dimension, $\alpha$")
     handles = [Patch(color=colour) for colour in colours]
     panels[0].legend(handles, [rf"$\Delta={noise:g}$" for noise in noises], loc="upper right")
-    headline(figure, "Hard for message passing: long prompts, weak hints, little noise")
+    headline(figure, "Message passing has a hard phase in long prompts with weak signals and little noise")
     return figure

@@ -1,11 +1,11 @@
-r"""Where message passing ends, against the number of prompts: at the optimum, below every trained head.
+r"""Message passing ends at the Bayes-optimal risk, below every trained head, at all numbers of prompts.
 
-A panel a task, strength and length of the prompts in its title. Across, logarithmic: prompts per dimension,
-$\alpha=n/D$. Up, logarithmic: excess risk; answering 0 costs 1. Lower line: the Bayes-optimal risk by state evolution.
-Circles on it: message passing that starts from nothing, at three dimensions, taken to $D\to\infty$ by a straight line
-in $1/D$. Upper two lines: the replica theory of softmax and linear attention at the best ridges of at least the
-smallest that was allowed, joined between the marks; crosses: heads trained at these ridges. Bars are two standard
-errors.
+One panel per task; its title gives the prompt length and the signal strength. Horizontal axis, logarithmic: prompts per
+dimension, $\alpha=n/D$. Vertical axis, logarithmic: excess risk; the output 0 has risk 1. Lower line: the Bayes-optimal
+risk by state evolution. Circles on it: message passing from an uninformed start at three dimensions, extrapolated to
+$D\to\infty$ by a straight line in $1/D$. Upper two lines: the replica theory of softmax and linear attention at the
+best ridges above a smallest allowed value, interpolated between the marks. Crosses: heads trained at these ridges. Bars
+are two standard errors.
 
 Alt: Three panels of three falling curves each. The lowest, with circles on it, is the Bayes-optimal one; the curve
 of softmax comes close to it with many prompts, and that of linear attention stays far above.
@@ -29,7 +29,7 @@ HEADS = ("softmax", "linear")
 
 
 def numbers(best, passed: pd.DataFrame, ridges: pd.DataFrame, trained: pd.DataFrame) -> Numbers:
-    """The optimum, message passing at D → ∞, and heads by theory and by training."""
+    """Return the risks of the optimum, message passing at D → ∞ and trained heads, with their claims."""
     limits = at_infinity(passed)
     heads = {key: _by_setting(each) for key, each in ridges.groupby("head")}
     simulated = {
@@ -62,11 +62,11 @@ def numbers(best, passed: pd.DataFrame, ridges: pd.DataFrame, trained: pd.DataFr
     )
     columns = {
         "length": Column("Tokens in a prompt, L", "tokens"),
-        "snr": Column("Strength ν of the hint"),
+        "snr": Column("Signal strength ν"),
         "kind": Column("`evolution` and `replica`: theory; `message passing` and `training`: simulated", "name"),
-        "head": Column("`softmax` or `linear`, at best ridges; `Bayes-optimal`: what can be known", "name"),
+        "head": Column("`softmax` or `linear`, at best ridges; `Bayes-optimal`: the best estimator", "name"),
         "alpha": Column("Sample ratio α = n/D"),
-        "risk": Column("Excess risk; answering 0 costs 1", std_error="std_error"),
+        "risk": Column("Excess risk; the output 0 has risk 1", std_error="std_error"),
         "std_error": Column("Standard error: of the quasi-random average, or over runs", moves_with="risk"),
     }
     claims = (
@@ -87,7 +87,7 @@ def _by_setting(ridges: pd.DataFrame) -> dict[tuple[Setting, float], Measured]:
 
 
 def _optimum_claim(best, limits, softmax) -> Claim:
-    """Both starts, all settings."""
+    """Claim that message passing ends at the optimum from both starts in all settings."""
 
     def worst(theory):
         return max(abs(found.away(theory[setting, alpha])) for (setting, alpha, _), found in limits.items())
@@ -95,8 +95,8 @@ def _optimum_claim(best, limits, softmax) -> Claim:
     return Claim(
         id="message-passing-optimum",
         statement=(
-            f"In {len(limits) // 2} settings and from both starts message passing, taken to D → ∞, ends at the "
-            "Bayes-optimal risk of the state evolution: the worst deviation, in combined standard errors."
+            f"In {len(limits) // 2} settings and from both starts, message passing extrapolated to D → ∞ ends at the "
+            "Bayes-optimal risk of the state evolution: the largest deviation, in combined standard errors."
         ),
         source="derived here",
         box="passes-of-the-evolution",
@@ -109,7 +109,7 @@ def _optimum_claim(best, limits, softmax) -> Claim:
 
 
 def _size_claim(best, passed: pd.DataFrame) -> Claim:
-    """Without any extrapolation."""
+    """Claim that the largest dimension agrees without any extrapolation."""
     largest = passed["dimension"].max()
     runs = passed[(passed["dimension"] == largest) & (passed["start"] == "uninformed")]
 
@@ -124,8 +124,8 @@ def _size_claim(best, passed: pd.DataFrame) -> Claim:
     return Claim(
         id="message-passing-finite-size",
         statement=(
-            f"At D = {largest} alone no effect of the finite dimension is seen: the worst of {count} deviations of "
-            "mean risks from the evolution, in combined standard errors."
+            f"At D = {largest} alone the finite dimension has no visible effect: the largest of {count} deviations of "
+            "mean risks from the state evolution, in combined standard errors."
         ),
         source="measured here",
         measured=worst(1),
@@ -137,10 +137,10 @@ def _size_claim(best, passed: pd.DataFrame) -> Claim:
 
 
 def _below_claim(best, limits, heads, simulated) -> Claim:
-    """Of message passing and the optimum, to heads by theory and by training."""
+    """Claim that trained heads have larger risks than message passing and the optimum."""
 
     def least(factor):
-        """Of the risks of heads to those of message passing and of the evolution at `factor` times the prompts."""
+        """Return the smallest ratio of the risk of a head to that of the optimum at `factor` times the prompts."""
         theory = [
             mine[setting, alpha].value / risk
             for mine in heads.values()
@@ -158,8 +158,8 @@ def _below_claim(best, limits, heads, simulated) -> Claim:
     return Claim(
         id="message-passing-below-training",
         statement=(
-            "Message passing and the optimum are below every trained head, by theory and by training, in all settings: "
-            "the least ratio of the risks."
+            "Every trained head has a larger risk than message passing and the optimum, by theory and by training, in "
+            "all settings: the smallest ratio of the risks."
         ),
         source="[D26]",
         box="posterior-by-messages",
@@ -172,7 +172,7 @@ def _below_claim(best, limits, heads, simulated) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a task."""
+    """Draw one panel per task."""
     tasks = list(dict.fromkeys(zip(table["length"], table["snr"], strict=True)))
     figure, panels = plt.subplots(1, len(tasks), figsize=(9.0, 4.0), sharey=True)
     for panel, (length, snr) in zip(panels, tasks, strict=True):
@@ -197,5 +197,5 @@ def draw(table: pd.DataFrame) -> Figure:
     for head, colour in COLOURS.items():
         end = last[last["head"] == head].sort_values("alpha").iloc[-1]
         label(panels[-1], end["alpha"], end["risk"], words[head], colour, xytext=(8, 0))
-    headline(figure, "Message passing ends at the optimum, and no trained head reaches it")
+    headline(figure, "Message passing ends at the Bayes-optimal risk, and no trained head reaches it")
     return figure

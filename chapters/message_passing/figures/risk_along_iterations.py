@@ -1,12 +1,12 @@
-r"""Message passing finds in a dozen iterations what can be known, whatever it starts from.
+r"""Message passing reaches the optimal risk within a dozen iterations, from an uninformed or an informed start.
 
-Across: iterations. Up: excess risk of answering with what is known by then; answering 0 costs 1. Lines: the state
-evolution from a start that knows nothing and from one that was told the truth nearly, $D\to\infty$. Marks: means over
-sets of prompts, each run from both starts, with bars of two standard errors. Dotted: the end of both lines, the
-Bayes-optimal risk at this number of prompts.
+Horizontal axis: iterations. Vertical axis: excess risk of the current estimates; the output 0 has risk 1. Lines: the
+state evolution for $D\to\infty$, from an uninformed start and from a start close to the truth. Marks: means over sets
+of prompts, each with one run from both starts; bars are two standard errors. Dotted: the common end of both lines,
+which is the Bayes-optimal risk at this number of prompts.
 
 Alt: Two lines with marks on them against iterations. One falls from above, the other rises from below; from about ten
-iterations on both lie on the same dotted level.
+iterations on both are on the same dotted level.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ from lib.statistics import student_quantile
 
 
 def numbers(shown: Shown, evolution) -> Numbers:
-    """The evolution pass by pass, means of runs, and how far these are from it."""
+    """Return the state evolution and the mean risk of the runs per iteration, with their claims."""
     rows = []
     for start, predicted in evolution.items():
         risks = shown.by_start[start].risk
@@ -30,12 +30,12 @@ def numbers(shown: Shown, evolution) -> Numbers:
             found = mean(risks[:, i])
             rows.append((start, i + 1, at, found.value, found.std_error, predicted[-1]))
     columns = {
-        "start": Column("`uninformed`: knowing nothing; `informed`: told the truth nearly", "name"),
+        "start": Column("`uninformed`: no information; `informed`: close to the truth", "name"),
         "iteration": Column("Iterations done", "iterations"),
         "evolution": Column("Excess risk by the state evolution"),
         "risk": Column("Mean excess risk of the runs", std_error="std_error"),
         "std_error": Column("Its standard error over sets of prompts", moves_with="risk"),
-        "end": Column("Where the evolution is after the last iteration"),
+        "end": Column("Excess risk by the state evolution after the last iteration"),
     }
     table = Table(pd.DataFrame(rows, columns=list(columns)), columns)
     return Numbers(table, (_evolution_claim(shown, evolution), _start_claim(shown), _claimed_claim(shown)))
@@ -56,7 +56,7 @@ def _evolution_claim(shown: Shown, evolution) -> Claim:
     return Claim(
         id="message-passing-evolution",
         statement=(
-            "Message passing from both starts has the risk of the state evolution, iteration by iteration: the worst "
+            "Message passing from both starts has the risk of the state evolution at every iteration: the largest "
             f"of {count} deviations of mean risks."
         ),
         source="derived here",
@@ -66,7 +66,9 @@ def _evolution_claim(shown: Shown, evolution) -> Claim:
         tolerance=student_quantile(count, len(shown.by_start["informed"].risk)) * largest,
         std_error=largest,
         relation="≤",
-        alternative=Alternative("the step of the textbook, without the curvature of the spike", worst(textbook)),
+        alternative=Alternative(
+            "the step were that of the textbook, without the curvature along the spike", worst(textbook)
+        ),
     )
 
 
@@ -87,7 +89,7 @@ def _start_claim(shown: Shown) -> Claim:
         expected=0.1,
         tolerance=0.0,
         relation="≤",
-        alternative=Alternative("the same after two iterations", apart(1)),
+        alternative=Alternative("the runs stopped after two iterations", apart(1)),
     )
 
 
@@ -102,8 +104,8 @@ def _claimed_claim(shown: Shown) -> Claim:
     return Claim(
         id="message-passing-knows",
         statement=(
-            "The algorithm, which never sees the truth, knows how near it is: the larger mean difference of its "
-            "overlaps with k* and v* from what its variances claim, in standard errors."
+            "The variances of the algorithm predict its overlaps with the truth: the larger of the mean differences "
+            "between actual and predicted overlaps with k* and v*, in standard errors."
         ),
         source="[D26]",
         box="posterior-by-messages",
@@ -116,9 +118,9 @@ def _claimed_claim(shown: Shown) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Two lines and their marks."""
+    """Draw two lines and their marks."""
     figure, axes = plt.subplots(figsize=(8.0, 4.5))
-    words = {"uninformed": "knows nothing at first", "informed": "was told the truth nearly"}
+    words = {"uninformed": "uninformed start", "informed": "start close to the truth"}
     for start, mine in table.groupby("start", sort=False):
         axes.plot(mine["iteration"], mine["evolution"], color=COLOUR, linewidth=2)
         look = {"color": COLOUR, "marker": START_MARKERS[start], "fillstyle": "none"}
@@ -130,5 +132,5 @@ def draw(table: pd.DataFrame) -> Figure:
     look = {"xytext": (0, 12), "ha": "right"}
     label(axes, last, table["end"].iloc[0], "Bayes-optimal", COLOUR, **look)
     axes.set(xlabel="iterations", ylabel="excess risk", ylim=(0.8 * table["evolution"].min(), None))
-    headline(figure, "Message passing follows the state evolution, to one end from both sides")
+    headline(figure, "Message passing follows the state evolution to the same end from both starts")
     return figure

@@ -1,11 +1,12 @@
-"""The published training changed in one thing at a time, sixteen random starts each: where they end.
+"""Make the table of the published training with one change at a time, from sixteen random starts each.
 
     python -m chapters.published_experiment.data.cures
 
-makes `second_minima/cures`, twenty minutes of one core. A killed run goes on with the change and head that it was at.
+makes `second_minima/cures` in twenty minutes of one core. A killed run continues with the change and head that it was
+computing.
 """
 
-from chapters.published_experiment.changes import (
+from chapters.published_experiment.changed_trainings import (
     BATCH,
     CHANGES,
     COLUMNS,
@@ -15,8 +16,8 @@ from chapters.published_experiment.changes import (
     STEP_SIZE,
     STEPS,
     TABLE,
-    ends,
     frame_of,
+    train_and_judge,
 )
 from chapters.published_experiment.parameters import SECOND_LENGTH
 from companion import Table
@@ -24,7 +25,7 @@ from companion.authoring.datasets import Result, in_parts, make
 
 
 def cures() -> Result:
-    """One table: a part a change and head."""
+    """Return the table, computed in one part per change and head."""
     kept = in_parts("published_experiment", "cures", PARTS, _part, STARTS * 3)
     parameters = {
         "length": SECOND_LENGTH,
@@ -41,7 +42,7 @@ def cures() -> Result:
 
 def _part(part: tuple[str, str]):
     change, activation = part
-    return ends(CHANGES[change], activation)
+    return train_and_judge(CHANGES[change], activation)
 
 
 if __name__ == "__main__":

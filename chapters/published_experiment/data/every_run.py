@@ -1,12 +1,12 @@
-"""Every run of the published protocol, and seven more starts of each head on prompts of up to a hundred tokens.
+"""Compute every run of the published protocol, and seven more starts of each head on up to a hundred tokens.
 
     python -m chapters.published_experiment.data.every_run [RUN]...
 
-computes the runs that `every_run/` lacks, in the order of what is wanted first, or those that are named, and keeps each
-in its tables as soon as it ends. Stop it whenever you like: a run that was killed goes on from its checkpoint in
-`_build/checkpoints/`, to the bit, when the command is started again. All of them are about three hours of one core; a
-second process of the same command takes a second core, and runs that the first is not at. `--list` says which runs
-there are, which are done, and how long the rest will take.
+computes the runs that are missing in `every_run/`, or the named runs, and adds each to the tables as soon as it ends.
+You can stop the command at any time: a killed run continues from its checkpoint in `_build/checkpoints/`, with the same
+bits, when the command is started again. All runs take about three hours of one core. A second process of the same
+command uses a second core and computes other runs. `--list` prints all runs, which of them are done, and how long the
+rest will take.
 """
 
 import argparse
@@ -48,12 +48,14 @@ PARAMETERS = {
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog=COMMAND, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="such as softmax-corrected-10-0; without names, all")
-    parser.add_argument("--list", action="store_true", help="say what is there and what is not, and stop")
+    parser.add_argument(
+        "runs", nargs="*", metavar="RUN", help="name of a run, such as softmax-corrected-10-0 (default: all runs)"
+    )
+    parser.add_argument("--list", action="store_true", help="list the runs with those that are done, and stop")
     asked = parser.parse_args()
     named = {run.name: run for run in every_run()}
     for name in asked.runs:
@@ -72,12 +74,12 @@ def main() -> None:
 
 
 def compute(runs: list[Run]) -> None:
-    """One after another; a line each run that ends."""
-    # XLA does not share so small a step among processors, and takes half again as long where it prepares to
+    """Compute runs one after another, and print a line for each run that ends."""
+    # XLA does not parallelise such small steps, and they take half again as long if it prepares to
     os.environ.setdefault("NPROC", "1")
     project = Project.here()
     project.settings.open_context()
-    origin = origin_of(project)  # before the first table is written, which git would see
+    origin = origin_of(project)  # before the first table is written, because git reports it as modified
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
     with Progress(*columns, TimeRemainingColumn()) as bars:
         bar = bars.add_task("all", total=sum(map(_seconds, runs)))
@@ -90,7 +92,7 @@ def compute(runs: list[Run]) -> None:
 
 
 def _computed_here(run: Run, folder: Path, origin: dict[str, Any], bars: Progress) -> bool:
-    """Compute a run and keep it, unless another process has or does."""
+    """Compute a run and add it to the tables, unless another process has done so or is doing so."""
     place = folder / f"published_experiment-every-{run.name}.npz"
     lock = place.with_suffix(".lock")
     lock.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
-"""The published model, trained once as published, and the exact mean square of what it passed through.
+"""Train the published model as published, and record the exact mean square of its heads along the training.
 
     python -m chapters.published_experiment.data.make softmax_20_0
 
-trains one head with separate query, key, value and output matrices: plain SGD of the published step size on the mean
-square of fresh prompts, in single precision. A table is named by activation, length and seed, and takes minutes, up to
-half an hour where cores are slow. A killed run goes on from its checkpoint in `_build/checkpoints/` when started again,
-to the bit.
+trains one head with separate query, key, value and output matrices: plain SGD with the published step size on the mean
+square of fresh prompts, in single precision. The name of a table contains activation, length and seed. A table takes
+minutes, or up to half an hour on slow cores. A killed run continues from its checkpoint in `_build/checkpoints/`, with
+the same bits, when it is started again.
 """
 
 import math
@@ -36,21 +36,21 @@ from companion.project.paths import Project
 from lib.flow import Trajectory, train
 from lib.icl import prompt_loss
 
-# Fresh prompts a step.
+# Fresh prompts per step.
 BATCH = 128
-# Drawn in the chapter, and kept beside, as (activation, length, seed).
+# Runs that the chapter draws, and runs from other starts, as (activation, length, seed).
 DRAWN = [(activation, length, 0) for length in (20, 100) for activation in POOLS]
 OTHER_STARTS = [(activation, 20, 1) for activation in POOLS] + [("softmax", 20, start) for start in (2, 3)]
 COLUMNS = {
     "step": Column("Steps of stochastic gradient descent"),
-    "loss": Column("Mean square error over the fresh prompts of the steps since the row before"),
-    "loss_std_error": Column("Its standard error, from the spread over steps"),
+    "loss": Column("Mean square error on the fresh prompts of the steps since the previous row"),
+    "loss_std_error": Column("Standard error of this mean square, from the spread over steps"),
     "risk": Column("Exact mean square error of the head after this step, label noise included"),
 }
 
 
 def published_run(activation: str, length: int, seed: int) -> Result:
-    """One table: a run of the published length."""
+    """Return the table of one run of the published length."""
     name = f"{activation}_{length}_{seed}"
     place = Project.here().generated / "checkpoints" / f"published_experiment-{name}.npz"
     trajectory = published_training(
@@ -99,7 +99,7 @@ def published_training(
 
 
 def judged(trajectory: Trajectory, activation: str, length: int) -> Table:
-    """The trajectory with the exact mean square of every recorded head, which needs no prompt and double precision."""
+    """Return the trajectory as a table with the exact mean square of every recorded head, in double precision."""
     task = published_task()
     if activation == "softmax":
         risk = jax.jit(lambda weights: task.finite_risk(published_head(weights), math.log(length)))
@@ -117,7 +117,7 @@ def judged(trajectory: Trajectory, activation: str, length: int) -> Table:
 
 
 def table_name(activation: str, length: int, seed: int) -> str:
-    """Where a run is kept: starts that are not drawn stand apart."""
+    """Return the name of a run's table; runs from other starts are in a separate folder."""
     folder = "" if (activation, length, seed) in DRAWN else "other_starts/"
     return f"{folder}{activation}_{length}_{seed}"
 

@@ -1,9 +1,9 @@
-"""The lowest pass from the second minimum to the optimum, both heads: what was searched, and the way over it.
+"""Search the lowest pass from the second minimum to the optimum, for both heads, and compute the path over it.
 
     python -m chapters.published_experiment.data.the_pass
 
-makes `second_minima/searches` and `second_minima/the_pass`, six minutes of one core. A killed run goes on with the
-search that it was at.
+makes `second_minima/searches` and `second_minima/the_pass` in six minutes of one core. A killed run continues with the
+search that it was computing.
 """
 
 from functools import cache
@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from chapters.published_experiment.parameters import SECOND_LENGTH
-from chapters.published_experiment.passes import (
+from chapters.published_experiment.protocol import POOLS, WIDTH
+from chapters.published_experiment.saddle_search import (
     BENDS,
     COLUMNS,
     FEW_NODES,
@@ -27,8 +28,7 @@ from chapters.published_experiment.passes import (
     search,
     whole_way,
 )
-from chapters.published_experiment.places import Places, find_one
-from chapters.published_experiment.protocol import POOLS, WIDTH
+from chapters.published_experiment.stationary_heads import StationaryHeads, find_heads_of
 from companion import Table
 from companion.authoring.datasets import Result, in_parts, make
 
@@ -41,7 +41,7 @@ PARAMETERS = {
 }
 PARTS = [(activation, number) for activation in POOLS for number in range(2 * len(BENDS))]
 _NUMBERS = ("square", "slope", "negative", "top", "bend")
-_places = cache(lambda activation: find_one(activation, LAW))
+_places = cache(lambda activation: find_heads_of(activation, LAW))
 
 
 def _part(part: tuple[str, int]) -> np.ndarray:
@@ -50,7 +50,7 @@ def _part(part: tuple[str, int]) -> np.ndarray:
 
 
 def _found() -> tuple[pd.DataFrame, np.ndarray]:
-    """All searches, a row each, and their saddles."""
+    """Return all searches, one row each, and their saddles."""
     kept = in_parts("published_experiment", "the_pass", PARTS, _part, len(_NUMBERS) + WIDTH * WIDTH)
     rows = pd.DataFrame(kept[:, : len(_NUMBERS)], columns=list(_NUMBERS)).assign(
         activation=[activation for activation, _ in PARTS],
@@ -61,16 +61,16 @@ def _found() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def searches() -> Result:
-    """One table: a row a search."""
+    """Return the table with one row per search."""
     return Result(Table(_found()[0], SEARCH_COLUMNS), PARAMETERS)
 
 
 def the_pass() -> Result:
-    """One table: over the lowest saddle found from which the ways down lead to the second minimum and the optimum."""
+    """Return the path over the lowest saddle from which descent leads to the second minimum and to the optimum."""
     rows, saddles = _found()
     ways = []
     for activation in POOLS:
-        places: Places = _places(activation)
+        places: StationaryHeads = _places(activation)
         order = rows[rows["activation"] == activation]["square"].sort_values(kind="stable").index
         candidates = (whole_way(activation, places, saddles[i]) for i in order)
         ways.append(next(way for way in candidates if joins(activation, places, way)))

@@ -1,16 +1,16 @@
-r"""What the heads at the two minima look at, and what they read there.
+r"""At the second minimum the head is swapped in one direction: the label enters the score, and covariates are values.
 
-Four heads under the corrected law: softmax above, linear attention below, at the optimum and at the second minimum. In
-each the square is $U$, without the column that a query does not have: an entry says how much a coordinate of a token
-(its row) adds to the score for a coordinate of the query (its column). The single column is $v$, by which the token's
-coordinates are read. Colours run from the entry of largest size to its negative, zero is blank. At the optimum scores
-see covariates and the label is read. At the second minimum one direction of the covariates is served the other way
-round: the label is in the score, and covariates are read. Of linear attention, whose $U$ may grow as $v$ shrinks, the
-head with both of one size is shown; signs are such that the label is read with a plus.
+Each square is $U$: the entry in a row and a column says how strongly this coordinate of a token (row) and this
+coordinate of the query (column) contribute to the score. The column next to it is $v$, the value of each coordinate of
+the token. At the optimum (left) scores depend on covariates only and the value is the label. At the second minimum
+(right) the last row of $U$ and the upper part of $v$ are not zero. Colours run from the entry of largest size to its
+negative, and zero is blank. All heads are for the corrected covariances. The column of $U$ that a query without label
+does not use is left out. For linear attention, where $U$ can grow as $v$ shrinks without a change of the output, the
+head with $\|U\|=\|v\|$ is shown. Signs are chosen such that the value of the label is positive.
 
-Alt: Four pictures of a matrix with a column beside it. At the optimum, left, the matrix has a strong diagonal, and of
-the column only the last entry, the label's, is not blank; the last row of the matrix is blank. At the second minimum,
-right, the diagonal is weaker, and the last row and the upper part of the column are filled.
+Alt: Four pictures of a matrix with a column next to it. At the optimum, left, the matrix has a strong diagonal, and in
+the column only the last entry, that of the label, is not blank; the last row of the matrix is blank. At the second
+minimum, right, the diagonal is weaker, and the last row and the upper part of the column are filled.
 """
 
 import matplotlib.pyplot as plt
@@ -20,10 +20,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.cells import readable_on, signed_colours
-from chapters.published_experiment.minima import copies
-from chapters.published_experiment.places import OPTIMUM, SECOND, Landscapes
+from chapters.published_experiment.landscape import copies
+from chapters.published_experiment.matrix_colours import readable_on, signed_colours
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
+from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 
@@ -33,13 +33,13 @@ READ = "v"
 
 
 def numbers(landscapes: Landscapes) -> Numbers:
-    """The entries of four heads, and the direction that scores on covariates leave out at the second minimum."""
+    """Return the entries of four heads; claim that the aligned part leaves out the swapped direction."""
     heads = {(pool, place): _entries(landscapes, pool, place) for pool in POOLS for place in PLACES}
     return Numbers(_table(heads), (_left_out_claim(heads),))
 
 
 def _entries(landscapes: Landscapes, pool: str, place: str) -> Float[np.ndarray, "rows columns"]:
-    """U and beside it v, of the copy that reads the label, and covariates if it reads them, with a plus."""
+    """Return U with v as a further column, of the copy with positive values for the label and for covariates."""
     points = copies(pool, landscapes[pool, CORRECTED].named[place].point)
     point = max(points, key=lambda one: (round(one[-1], 6), one[-WIDTH:-1].sum()))
     matrix, value = np.split(point, [WIDTH * (WIDTH - 1)])
@@ -47,7 +47,7 @@ def _entries(landscapes: Landscapes, pool: str, place: str) -> Float[np.ndarray,
 
 
 def _table(heads: dict[tuple[str, str], Float[np.ndarray, "rows columns"]]) -> Table:
-    """A row an entry."""
+    """Return one row per entry."""
     coordinates = [*(f"x{i}" for i in range(1, WIDTH)), "y"]
     rows = [
         {"activation": pool, "place": place, "row": row, "column": column, "entry": entries[i, j]}
@@ -59,41 +59,42 @@ def _table(heads: dict[tuple[str, str], Float[np.ndarray, "rows columns"]]) -> T
         "activation": Column("Softmax or linear attention", "name"),
         "place": Column("Which minimum", "name"),
         "row": Column("Coordinate of a token", "name"),
-        "column": Column("Coordinate of the query, for an entry of U; v, for one of v", "name"),
-        # searches end where the slope is small
-        "entry": Column("The entry", absolute=1e-3),
+        "column": Column("Coordinate of the query for an entry of U; `v` for an entry of v", "name"),
+        # searches end at small gradients, not at zero gradients
+        "entry": Column("Value of the entry", absolute=1e-3),
     }
     return Table(pd.DataFrame(rows), columns)
 
 
 def _share(entries: Float[np.ndarray, "rows columns"]) -> float:
-    """Of the block of U that scores covariates, the part along the first principal axis, over the block's norm."""
+    """Return the part along the first principal axis of the block of U on covariates, over the norm of the block."""
     block, axis = entries[: WIDTH - 1, : WIDTH - 1], np.linalg.eigh(np.asarray(published_task().cov))[1][:, -1]
     return float(axis @ block @ axis / np.linalg.norm(block))
 
 
 def _left_out_claim(heads: dict[tuple[str, str], Float[np.ndarray, "rows columns"]]) -> Claim:
-    """What is served the wrong way round is not served the right way as well."""
+    """Claim that the direction in which the head is swapped is not learnt by the aligned part as well."""
     shares = {place: [_share(heads[pool, place]) for pool in POOLS] for place in PLACES}
     return Claim(
         id="published-experiment-left-out",
         statement=(
-            "At the second minimum the scores that see covariates do not serve the direction that is served the wrong "
-            "way round: the part of U along the first principal axis, over the norm of the block, is not above 0; the "
-            "larger of the two heads."
+            "At the second minimum the aligned part of the head leaves out the direction in which the head is swapped: "
+            "the part of U along the first principal axis, over the norm of the block of covariates, is not above 0 "
+            "(measured: the larger of the two heads)."
         ),
         source="measured here",
         box="served-two-ways",
         measured=max(shares[SECOND]),
         expected=0.0,
         tolerance=0.0,
+        reason="a positive part would be aligned in this direction",
         relation="≤",
-        alternative=Alternative("every direction served the right way, as at the optimum", min(shares[OPTIMUM])),
+        alternative=Alternative("every direction is aligned, as at the optimum", min(shares[OPTIMUM])),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A matrix and a column a head."""
+    """Draw a matrix and a column for each head."""
     figure, grid = plt.subplots(2, 4, figsize=(8.0, 6.4), width_ratios=(5, 1, 5, 1))
     for row, (pool, those) in zip(grid, table.groupby("activation", sort=False), strict=True):
         for place, (name, head) in enumerate(those.groupby("place", sort=False)):
@@ -106,8 +107,8 @@ def draw(table: pd.DataFrame) -> Figure:
             left.set_yticks(np.arange(len(names)) + 0.5, [_symbol(one) for one in names])
             right.set_yticks([])
     figure.supylabel("coordinate of a token", fontsize=11)
-    figure.supxlabel("coordinate of the query; what is read of the token", fontsize=11)
-    headline(figure, "At the second minimum one direction is served the wrong way round")
+    figure.supxlabel("coordinate of the query (columns of $U$); value ($v$)", fontsize=11)
+    headline(figure, "At the second minimum the head is swapped in one direction")
     return figure
 
 
@@ -116,7 +117,7 @@ def _symbol(name: str) -> str:
 
 
 def _cells(axes: Axes, entries: pd.DataFrame) -> None:
-    """Coloured cells with their numbers, blanks without."""
+    """Draw coloured cells, with numbers where entries are not negligible."""
     values = entries.to_numpy()
     size = np.abs(values).max()
     signed = signed_colours()

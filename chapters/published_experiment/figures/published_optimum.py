@@ -1,14 +1,14 @@
-r"""The published experiment, with its outcome computed beforehand.
+r"""Published training from one start ends at the mean square that theory computes beforehand.
 
-Plain mean square, label noise included, against the length of the prompt. Lines: the least mean square that one
-softmax head, or linear attention, can reach, exact and without a fitted parameter. Triangles: ridge regression,
-which is Bayes. Dotted: the label noise, all that an infinite prompt leaves. Large symbols: tracked runs as long as
-the published training, from one start, which exist for the corrected data law. Small symbols: runs made here. Bars,
-where they leave the symbol, are two standard errors.
+The lines are the least mean squares that one softmax head and linear attention can reach, exact and without a fitted
+parameter, against the length of the prompt. Large symbols are tracked runs as long as the published training, from one
+start; they exist for the corrected covariances. Small symbols are shorter runs made here. Green triangles are ridge
+regression, which is the Bayes predictor. The dotted line is the label noise, the least mean square of an infinite
+prompt. Mean squares include the label noise. Bars are two standard errors, where they exceed the symbol.
 
-Alt: Log-log chart of mean square against prompt length. Softmax runs above linear attention, linear above ridge
-regression, and all fall towards a dotted line, the label noise. Large symbols lie on the lines, small ones on them
-or a little above.
+Alt: Log-log chart of mean square against prompt length. The curve of softmax is above that of linear attention, which
+is above ridge regression, and all fall towards a dotted line, the label noise. Large symbols are on the lines, small
+symbols on them or a little above.
 """
 
 import matplotlib.pyplot as plt
@@ -17,18 +17,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
 from chapters.published_experiment.optima import CURVE_COLUMNS, Optima, curves_frame
 from chapters.published_experiment.protocol import PUBLISHED_STEPS, noise_power
 from chapters.published_experiment.ridge import BAYES_COLUMNS, Ridge, bayes_frame
 from chapters.published_experiment.runs import LongRuns, Trainings, ends_of, long_ends_of
+from chapters.published_experiment.style import COLOURS, MEAN_SQUARE, SIZE, SYMBOLS, plain_ticks
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline, ink, label, legend_with
 from lib.statistics import comparison_quantile
 
 
 def numbers(optima: Optima, bayes: Ridge, short: Trainings, long: LongRuns, *, law: str, lengths: list[int]) -> Numbers:
-    """The curves of one law, ridge regression and the ends of runs; no head is Bayes, no run passes its optimum."""
+    """Return curves, ridge regression and ends of runs; claim that no head reaches Bayes, no run passes its optimum."""
     ends = ends_of(short)
     curves, points = (frame[frame["law"] == law] for frame in (curves_frame(optima, lengths), bayes_frame(bayes)))
     frames = [curves.assign(infinite=noise_power()), points, ends]
@@ -39,79 +39,84 @@ def numbers(optima: Optima, bayes: Ridge, short: Trainings, long: LongRuns, *, l
 
 
 def _table(frame: pd.DataFrame) -> Table:
-    """The curves of one law, ridge regression, and where runs ended."""
+    """Return the curves for one pair of covariances, ridge regression, and the ends of runs."""
     columns = {
         **CURVE_COLUMNS,
-        "infinite": Column("Least mean square of an infinite prompt: the label noise"),
+        "infinite": Column("Least mean square on an infinite prompt: the variance of the label noise"),
         **BAYES_COLUMNS,
-        "activation": Column("Head that a run trained", "name"),
-        "start": Column("Number of the run's start"),
-        "end": Column("Mean square over fresh prompts of the last fifth of a run made here", std_error="end_std_error"),
-        "end_std_error": Column("Its standard error", moves_with="end"),
-        "long_end": Column(f"Exact mean square of the head after {PUBLISHED_STEPS:,} steps, tracked runs"),
+        "activation": Column("Head that the run trains: softmax or linear attention", "name"),
+        "start": Column("Number of the random start"),
+        "end": Column("Mean square on the fresh prompts of the last fifth of a short run", std_error="end_std_error"),
+        "end_std_error": Column("Standard error of this mean square", moves_with="end"),
+        "long_end": Column(f"Exact mean square of the head after {PUBLISHED_STEPS:,} steps of a tracked run"),
     }
     return Table(frame.reindex(columns=list(columns)), columns)
 
 
 def _bayes_claim(law: str, optima: Optima, bayes: Ridge) -> Claim:
-    """The softmax optimum over ridge regression's mean square."""
+    """Claim that the softmax optimum is above ridge regression."""
     ratios = [optima[law, "softmax", length] / these.mean for (its, length), these in bayes.items() if its == law]
     return Claim(
         id="published-experiment-above-bayes",
         statement=(
-            f"The best softmax head whose scores see covariates and whose value is the label is not Bayes: at "
-            f"{len(ratios)} lengths its mean square is at least a tenth larger than ridge regression's; the smallest "
-            "ratio."
+            "The best softmax head whose scores depend on covariates and whose value is the label is not the Bayes "
+            f"predictor: at {len(ratios)} lengths its mean square is at least a tenth larger than that of ridge "
+            "regression (measured: the smallest ratio)."
         ),
         source="measured here",
         measured=float(np.min(ratios)),
         expected=1.1,
         tolerance=0.0,
+        reason="a tenth is far above the error of the averages over prompts",
         relation="≥",
         alternative=Alternative("it attains the Bayes risk", 1.0),
     )
 
 
 def _head_claim(law: str, optima: Optima) -> Claim:
-    """The softmax optimum over the linear one."""
+    """Claim that the softmax optimum is above the linear one."""
     lengths = sorted({length for _, _, length in optima})
     return Claim(
         id="published-experiment-one-head",
         statement=(
-            f"At {len(lengths)} prompt lengths the best softmax head whose scores see covariates and whose value is "
-            "the label has a mean square at least a twentieth larger than the best linear head's: the smallest ratio."
+            f"At {len(lengths)} prompt lengths the best softmax head whose scores depend on covariates and whose value "
+            "is the label has a mean square at least a twentieth larger than that of the best linear head (measured: "
+            "the smallest ratio)."
         ),
         source="measured here",
         measured=min(optima[law, "softmax", length] / optima[law, "linear", length] for length in lengths),
         expected=1.05,
         tolerance=0.0,
+        reason="a twentieth is far above the error of the exact numerics",
         relation="≥",
         alternative=Alternative("both are equally good", 1.0),
     )
 
 
 def _sgd_claim(law: str, optima: Optima, ends: pd.DataFrame) -> Claim:
-    """No run made here ends below the optimum of its head."""
+    """Claim that no run made here ends below the optimum of its head."""
     best = np.array([optima[law, *head] for head in zip(ends["activation"], ends["length"], strict=True)])
     ratios, errors = (ends[column].to_numpy() / best for column in ("end", "end_std_error"))
     return Claim(
         id="published-experiment-no-run-below",
         statement=(
-            f"None of {len(ends)} models trained here, softmax or linear, ends below the exact optimum: the smallest "
-            "ratio of mean squares."
+            f"None of {len(ends)} models trained here, softmax or linear, ends below the exact optimum (measured: the "
+            "smallest ratio of mean squares)."
         ),
         source="measured here",
         measured=float(ratios.min()),
         expected=1.0,
         tolerance=comparison_quantile(len(ends)) * float(errors.max()),
+        reason=f"99.9 % quantile of the largest of {len(ends)} normal deviations, times the largest standard error",
         relation="≥",
         std_error=float(errors[ratios.argmin()]),
+        comparisons=len(ends),
         alternative=Alternative("training reaches the risk of the infinite prompt", noise_power() / float(best.min())),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Lines of the optima, symbols of ridge regression and of runs, over the label noise."""
+    """Draw lines for the optima, symbols for ridge regression and runs, and the label noise."""
     figure, axes = plt.subplots(figsize=SIZE)
     axes.set(xscale="log", yscale="log", xlabel="tokens in a prompt, $L$", ylabel=MEAN_SQUARE)
     curve, ridge = table[table["softmax"].notna()], table[table["bayes"].notna()]
@@ -135,5 +140,5 @@ def draw(table: pd.DataFrame) -> Figure:
     marks = {"trained here": {"markersize": 5, "markerfacecolor": "none"}, "trained as published": {"markersize": 10}}
     look = {"color": ink(), "marker": "o", "linestyle": ""}
     legend_with(axes, {name: Line2D([], [], **look, **size) for name, size in marks.items()}, loc="upper right")
-    headline(figure, "The published training ends where it was computed beforehand to end")
+    headline(figure, "Published training ends at the mean square computed beforehand")
     return figure

@@ -1,15 +1,15 @@
-r"""A low pass leads out of the second minimum.
+r"""A low pass leads from the second minimum to the optimum.
 
-Exact mean square of the heads along the lowest way found from the second minimum to the optimum, on prompts of one
-length under the corrected law, linear attention left, softmax right. Thick: the two ways of steepest descent from a
-saddle, the pass, one of which ends at the second minimum and the other at the optimum; in the inset, its
-neighbourhood enlarged. Thin: the straight line between the two minima. Dash-dotted: the wrong-way head, also a saddle,
-from which both ways down lead to second minima. The distance along the way is measured in the entries of $U$ and $v$,
-of linear attention with $U$ as large as $v$.
+The thick curves show the exact mean square along the lowest path found from the second minimum (left end) to the
+optimum (right end), for linear attention and for softmax. The path consists of the two curves of steepest descent from
+a saddle, the pass; the inset enlarges the neighbourhood of the pass. The thin curves follow the straight line between
+the two minima. The dash-dotted lines show the best swapped head, also a saddle, from which descent leads to second
+minima on both sides. Distance is Euclidean in the entries of $U$ and $v$, for linear attention with $\|U\|=\|v\|$.
+Prompts have one length, and covariances are the corrected ones.
 
-Alt: Two charts of mean square against the distance along a way. Each thick curve starts at the second minimum, rises
+Alt: Two charts of mean square against the distance along a path. Each thick curve starts at the second minimum, rises
 very little to a marked pass, and falls far to the optimum; a thin curve between the same ends rises much higher. A
-dash-dotted line, the wrong-way head, lies far above the pass for linear attention and just below it for softmax.
+dash-dotted line, the best swapped head, is far above the pass for linear attention and just below it for softmax.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.marks import COLOURS, MEAN_SQUARE
-from chapters.published_experiment.minima import alignment, curvatures_at, distance, square_and_slope
+from chapters.published_experiment.landscape import alignment, curvatures_at, distance, square_and_slope
 from chapters.published_experiment.parameters import SECOND_LENGTH
-from chapters.published_experiment.passes import LAW, PASS, Way
-from chapters.published_experiment.places import OPTIMUM, SECOND, Landscapes
 from chapters.published_experiment.protocol import CLOSE
+from chapters.published_experiment.saddle_search import LAW, PASS, Way
+from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, Landscapes
+from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 
@@ -36,15 +36,15 @@ Ways = Mapping[str, Way]
 
 @dataclass(frozen=True)
 class Stationary:
-    """Of a pass: the curvatures, the least first, the size of the gradient, and that at the straight line's top."""
+    """Curvatures at a pass in increasing order, norm of the gradient there, and at the top of the straight line."""
 
     curvatures: Float[np.ndarray, " m"]
     slope: float
     straight_slope: float
 
 
-def simulate(ways: Ways) -> Mapping[str, Stationary]:
-    """By the exact gradient at the tracked heads."""
+def measure_stationarity(ways: Ways) -> Mapping[str, Stationary]:
+    """Return gradients and curvatures at the tracked passes, computed from the exact mean square."""
     return {activation: _stationary(activation, way) for activation, way in ways.items()}
 
 
@@ -63,7 +63,7 @@ def numbers(
     curvatures: Mapping[tuple[str, str, str], float],
     searches: pd.DataFrame,
 ) -> Numbers:
-    """The ways beside the places of the landscape; that the passes are passes, how high, and what happens there."""
+    """Return the paths with levels of stationary heads; claim that the passes are saddles, low, and turned."""
     claims = [_height_claim(its, way, searches) for its, way in ways.items()]
     claims += [_saddle_claim(its, there.curvatures, curvatures) for its, there in stationary.items()]
     claims += [_slope_claim(stationary), _ends_claim(ways, landscapes), _turned_claim(ways)]
@@ -72,42 +72,44 @@ def numbers(
 
 
 def _table(ways: Ways, landscapes: Landscapes) -> Table:
-    """A row a head on the way."""
+    """Return one row per head on a path."""
     frames = []
     for activation, way in ways.items():
         places = landscapes[activation, LAW]
         names = {0: SECOND, way.top: PASS, len(way.along) - 1: OPTIMUM}
         frame = pd.DataFrame({"along": way.along, "square": way.squares, "straight": way.straight})
         marked = {"activation": activation, "place": [names.get(i, "between") for i in range(len(frame))]}
-        frames.append(frame.assign(**marked, wrong_way=places.wrong_way.square))
+        frames.append(frame.assign(**marked, wrong_way=places.swapped.square))
     columns = {
         "activation": Column("Softmax or linear attention", "name"),
-        "place": Column("Which place on the way", "name"),
-        "along": Column("Distance along the way from the second minimum, in the entries of U and v"),
-        "square": Column(f"Exact mean square of the head there, on prompts of {SECOND_LENGTH} tokens"),
-        "straight": Column("The same on the straight line between the two minima, as far along of the whole"),
-        "wrong_way": Column("Least mean square of heads whose scores see labels and whose values are covariates"),
+        "place": Column("Stationary head at this point of the path, or `between`", "name"),
+        "along": Column("Distance along the path from the second minimum, in the entries of U and v"),
+        "square": Column(f"Exact mean square of the head, on prompts of {SECOND_LENGTH} tokens"),
+        "straight": Column("Exact mean square at the same fraction of the straight line between the two minima"),
+        "wrong_way": Column("Least mean square of swapped heads: scores depend on labels, values are covariates"),
     }
     return Table(pd.concat(frames, ignore_index=True)[list(columns)], columns)
 
 
 def _height_claim(activation: str, way: Way, searches: pd.DataFrame) -> Claim:
-    """The pass above the second minimum."""
+    """Claim that the pass is hardly higher than the second minimum."""
     count = (searches["activation"] == activation).sum()
     return Claim(
         id=f"published-experiment-pass-{activation}",
         statement=(
-            f"Of {activation} attention on {SECOND_LENGTH} tokens under the corrected law, the lowest pass that {count}"
-            " searches found from the second minimum to the optimum is hardly higher than the second minimum: by which "
-            "share of its mean square."
+            f"For {activation} attention on {SECOND_LENGTH} tokens, under the corrected covariances, the lowest pass "
+            f"that {count} searches found from the second minimum to the optimum is hardly higher than the second "
+            "minimum (measured: the height of the pass above it, relative to its mean square)."
         ),
         source="measured here",
         measured=way.height / way.squares[0] - 1,
         expected=CLOSE,
         tolerance=0.0,
+        reason="a rise of this size is within the distance at which a run counts as having reached a level",
         relation="≤",
         alternative=Alternative(
-            "the top of the straight line between the two", way.straight.max() / way.squares[0] - 1
+            "the pass is as high as the top of the straight line between the two",
+            way.straight.max() / way.squares[0] - 1,
         ),
     )
 
@@ -115,62 +117,66 @@ def _height_claim(activation: str, way: Way, searches: pd.DataFrame) -> Claim:
 def _saddle_claim(
     activation: str, there: Float[np.ndarray, " m"], curvatures: Mapping[tuple[str, str, str], float]
 ) -> Claim:
-    """How many directions lead down from the pass."""
+    """Claim that one direction leads down from the pass."""
     return Claim(
         id=f"published-experiment-pass-saddle-{activation}",
         statement=(
-            f"From the pass of {activation} attention one direction leads down, to either side: the number of negative "
-            f"curvatures there, of which the least is {there[0]:.2g} and the next {there[1]:.2g}."
+            f"From the pass of {activation} attention one direction leads down, on both sides: the least curvature is "
+            f"{there[0]:.2g} and the next {there[1]:.2g} (measured: the number of negative curvatures)."
         ),
         source="measured here",
         measured=float(np.sum(there < 0)),
         expected=1.0,
         tolerance=0.0,
+        reason="counts are exact",
         alternative=Alternative("none, as at the second minimum", float(curvatures[activation, LAW, SECOND] < 0)),
     )
 
 
 def _slope_claim(stationary: Mapping[str, Stationary]) -> Claim:
-    """The gradient at the passes."""
+    """Claim that the gradient vanishes at the passes."""
     return Claim(
         id="published-experiment-pass-slope",
-        statement="At the two passes the mean square is stationary: the larger size of the gradient.",
+        statement="At the two passes the mean square is stationary (measured: the larger norm of the gradient).",
         source="measured here",
         measured=max(there.slope for there in stationary.values()),
         expected=0.0,
-        tolerance=1e-6,  # heads are tracked to nine digits, and curvatures are at most some tens
+        tolerance=1e-6,
+        reason="heads are tracked to nine digits, and curvatures are at most some tens",
         relation="≤",
         alternative=Alternative(
-            "the tops of the straight lines", min(there.straight_slope for there in stationary.values())
+            "it is as large as at the tops of the straight lines",
+            min(there.straight_slope for there in stationary.values()),
         ),
     )
 
 
 def _ends_claim(ways: Ways, landscapes: Landscapes) -> Claim:
-    """Where the ways down end, and how far apart these ends are from each other."""
+    """Claim that descent from the passes ends at the second minimum and at the optimum."""
     off, apart = [], []
     for activation, way in ways.items():
         places = landscapes[activation, LAW]
-        for end, place in ((way.points[0], places.beyond), (way.points[-1], places.optimum)):
+        for end, place in ((way.points[0], places.minimum_beyond), (way.points[-1], places.optimum)):
             off.append(distance(activation, end, place.point))
-        apart.append(distance(activation, places.beyond.point, places.optimum.point))
+        apart.append(distance(activation, places.minimum_beyond.point, places.optimum.point))
     return Claim(
         id="published-experiment-pass-ends",
         statement=(
-            "Steepest descent from the passes ends on one side at the second minimum and on the other at the optimum: "
-            "the largest distance from them, in the entries of U and v."
+            "Steepest descent from the passes ends at the second minimum on one side and at the optimum on the other "
+            "(measured: the largest distance from them, in the entries of U and v)."
         ),
         source="measured here",
         measured=max(off),
         expected=0.0,
-        tolerance=1e-3,  # searches end at gradients of 1e-7, where curvatures are above 1e-3
+        tolerance=1e-3,
+        reason="searches end at gradients of 1e-7, where curvatures are above 1e-3",
         relation="≤",
         alternative=Alternative("both sides end at the same minimum", min(apart)),
     )
 
 
 def _turned_claim(ways: Ways) -> Claim:
-    """Which direction is served the wrong way round at the pass."""
+    """Claim that the swapped direction at the pass has turned towards the second principal axis."""
 
     def least(row: str) -> float:
         return min(alignment(way.points[{PASS: way.top, SECOND: 0}[row]], axis=1) for way in ways.values())
@@ -178,73 +184,74 @@ def _turned_claim(ways: Ways) -> Claim:
     return Claim(
         id="published-experiment-pass-turned",
         statement=(
-            "At the passes the direction that is served the wrong way round has turned from the first principal axis "
-            "of the covariates towards the second: the least cosine with the second."
+            "At the passes the direction in which the head is swapped has turned from the first principal axis of the "
+            "covariates towards the second (measured: the least cosine with the second)."
         ),
         source="measured here",
         measured=least(PASS),
         expected=0.5,
         tolerance=0.0,
+        reason="a cosine of one half is a turn by a third of a right angle",
         relation="≥",
-        alternative=Alternative("it is that of the second minimum", least(SECOND)),
+        alternative=Alternative("it is the direction at the second minimum", least(SECOND)),
     )
 
 
 def _below_claim(ways: Ways, landscapes: Landscapes) -> Claim:
-    """The pass against the other saddle."""
-    ratios = {its: way.height / landscapes[its, LAW].wrong_way.square for its, way in ways.items()}
+    """Claim that the pass of linear attention is below the best swapped head."""
+    ratios = {its: way.height / landscapes[its, LAW].swapped.square for its, way in ways.items()}
     return Claim(
         id="published-experiment-pass-below",
         statement=(
-            "Of linear attention the pass lies below the wrong-way head, past which training comes to the second "
-            "minimum: the ratio of mean squares."
+            "For linear attention the pass is below the best swapped head, which training passes on its path to the "
+            "second minimum (measured: the ratio of mean squares)."
         ),
         source="measured here",
         measured=ratios["linear"],
         expected=1.0,
         tolerance=0.0,
+        reason="the two levels are equal at a ratio of 1",
         relation="≤",
-        alternative=Alternative("it lies as in softmax attention", ratios["softmax"]),
+        alternative=Alternative("it is as high as in softmax attention", ratios["softmax"]),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a head, with the neighbourhood of its pass enlarged."""
+    """Draw one panel for each head, with an inset around its pass."""
     figure, panels = plt.subplots(1, 2, figsize=(8.0, 4.6), sharey=True)
     for panel, activation in zip(panels, ("linear", "softmax"), strict=True):
-        mine = table[table["activation"] == activation]
-        _way(panel, mine, COLOURS[activation])
-        panel.set(title=activation, xlabel="distance along the way")
+        _way(panel, table[table["activation"] == activation], COLOURS[activation])
+        panel.set(title=activation, xlabel="distance along the path")
     panels[0].set_ylabel(MEAN_SQUARE)
     panels[0].set_ylim(0.85 * table["square"].min(), 1.04 * table["straight"].max())
-    headline(figure, "A low pass leads out of the second minimum")
+    headline(figure, "A low pass leads from the second minimum to the optimum")
     return figure
 
 
-def _way(axes: Axes, mine: pd.DataFrame, colour: str) -> None:
-    """The way, the straight line, the wrong-way level, and the places by name."""
-    level, far = mine["wrong_way"].iloc[0], mine["along"].max()
-    places = mine[mine["place"] != "between"]
+def _way(axes: Axes, path: pd.DataFrame, colour: str) -> None:
+    """Draw the path, the straight line, the level of the best swapped head, and the names of stationary heads."""
+    level, far = path["wrong_way"].iloc[0], path["along"].max()
+    places = path[path["place"] != "between"]
     second, top, optimum = places.itertuples()
     points = {"color": colour, "linestyle": "", "marker": "o", "markersize": 6}
     axes.axhline(level, color=ink(), linestyle="-.", linewidth=1)
-    label(axes, far, level, "wrong-way head", ink(), xytext=(0, 7), ha="right", fontsize=10)
-    axes.plot(mine["along"], mine["straight"], color=colour, linewidth=1)
-    peak = mine.loc[mine["straight"].idxmax()]
+    label(axes, far, level, "best swapped head", ink(), xytext=(0, 7), ha="right", fontsize=10)
+    axes.plot(path["along"], path["straight"], color=colour, linewidth=1)
+    peak = path.loc[path["straight"].idxmax()]
     label(axes, peak["along"], peak["straight"], "straight line", colour, xytext=(0, 7), ha="center", fontsize=10)
-    axes.plot(mine["along"], mine["square"], color=colour, linewidth=2.5)
+    axes.plot(path["along"], path["square"], color=colour, linewidth=2.5)
     axes.plot(places["along"], places["square"], **points)
     axes.set_xlim(-0.04 * far, 1.04 * far)
     label(axes, optimum.along, optimum.square, optimum.place, colour, xytext=(0, -12), ha="right")
 
     rise = top.square - second.square
-    near = mine[mine["along"] <= 1.25 * top.along]
+    near = path[path["along"] <= 1.25 * top.along]
     inset = axes.inset_axes((0.06, 0.1, 0.5, 0.38))
     inset.plot(near["along"], near["square"], color=colour, linewidth=2.5)
     inset.plot(places["along"].iloc[:2], places["square"].iloc[:2], **points)
     inset.set(xlim=(-0.08 * top.along, 1.25 * top.along), xticks=[], yticks=[])
     inset.set_ylim(second.square - 0.35 * rise, top.square + 0.5 * rise)
     label(inset, second.along, second.square, second.place, colour, xytext=(8, -5), fontsize=10)
-    words = f"{top.place}, {rise / second.square:+.1%}"
-    label(inset, top.along, top.square, words, colour, xytext=(0, 10), ha="center", fontsize=10)
+    name = f"{top.place}, {rise / second.square:+.1%}"
+    label(inset, top.along, top.square, name, colour, xytext=(0, 10), ha="center", fontsize=10)
     axes.indicate_inset_zoom(inset, edgecolor=ink())

@@ -1,10 +1,10 @@
-r"""How far training on prompts of $L$ tokens strays from training on infinite ones.
+r"""Training on longer prompts stays closer to training on infinite prompts, and with heavy tails it hardly does.
 
-Largest distance over training time between the parameters (left) and between the gradients that the two descents
-follow (right), mean over runs with two standard errors. Both descents share episodes, start and step. The gap of
-the gradients falls like $L^{-1/2}$ (dotted), that of single draws; the gap of the parameters faster, towards $1/L$
-(dash-dotted), because fresh prompts at every step average the draws out and leave the bias. The gaps of the
-control hardly fall, or grow. Blue: linear regression with Gaussian tokens, signs, uniform tokens and a mixture.
+Each point is the largest gap over training time between the parameters (left) or between the gradients that the two
+descents follow (right), as a mean over runs with two standard errors. Both descents share episodes, start and steps.
+The gap of the gradients falls like $L^{-1/2}$ (dotted), the error of one draw. The gap of the parameters falls faster,
+towards $1/L$ (dash-dotted), because new prompts at every step average the draws, and the bias remains. The gaps of the
+control hardly fall, or grow. The linear regressions with Gaussian tokens, signs, uniform tokens and a mixture are blue.
 
 Alt: Two log-log panels of gap against prompt length. The series of the sub-Gaussian tasks fall in each, on the left
 with a slope between a half and one, on the right with a slope near a half. The series of the Laplace control is level
@@ -19,8 +19,8 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.problems import sub_gaussian
+from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath, parameter_gaps
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
@@ -29,17 +29,17 @@ from lib.statistics import comparison_quantile, standard_error
 
 
 def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Numbers:
-    """Both gaps by task and length; the parameters' falls at least like L^{-1/2}."""
+    """Return both gaps by task and length; claim that the gap of parameters falls at least like L^{-1/2}."""
     return Numbers(_table(infinite, finite), (_gap_claim(infinite, sub_gaussian(finite)),))
 
 
 def _gradient_gaps(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs t k"]:
-    """`‖∇R̂_L(θ_L(t)) - ∇R_∞(θ_∞(t))‖`."""
+    """Return `‖∇R̂_L(θ_L(t)) - ∇R_∞(θ_∞(t))‖`."""
     return np.linalg.norm(finite.slopes - infinite.slopes[:, None], axis=-1)
 
 
 def _table(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Table:
-    """Both gaps, the largest over time, by task and length."""
+    """Return both gaps, the largest over time, by task and length."""
     frames = []
     for name, paths in finite.items():
         for kind, measure in (("parameters", parameter_gaps), ("gradient", _gradient_gaps)):
@@ -50,18 +50,22 @@ def _table(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePath
             frames.append(pd.DataFrame({"task": name, "kind": kind, "length": paths.lengths, **gap, **slope}))
     columns = {
         "task": Column("The task; the control's tokens are not sub-Gaussian", "name"),
-        "kind": Column("`parameters`: ‖θ_L(t) - θ_∞(t)‖; `gradient`: that of the two gradients followed", "name"),
+        "kind": Column(
+            "`parameters`: ‖θ_L(t) - θ_∞(t)‖; `gradient`: distance of the gradients of the two descents", "name"
+        ),
         "length": Column("Tokens in the prompt, L", "tokens"),
-        "gap": Column("The largest gap over training time, mean over runs", std_error="gap_std_error"),
+        "gap": Column("Largest gap over training time, mean over runs", std_error="gap_std_error"),
         "gap_std_error": Column("Standard error of the mean", moves_with="gap"),
-        "exponent": Column("r of gap ∝ L^-r, a straight line a run, mean", std_error="exponent_std_error"),
-        "exponent_std_error": Column("Standard error of r, from runs", moves_with="exponent"),
+        "exponent": Column(
+            "Exponent r in gap ∝ L^-r: mean of one straight line per run", std_error="exponent_std_error"
+        ),
+        "exponent_std_error": Column("Standard error of r, from the runs", moves_with="exponent"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
 def _gap_claim(infinite: Mapping[str, InfinitePath], light: Mapping[str, FinitePaths]) -> Claim:
-    """By how many standard errors the exponent of the parameter gap falls short of ½, worst over tasks."""
+    """Claim that the exponent of the gap of parameters is at least ½ for every task."""
     slopes = [
         straight_exponents(paths.lengths, parameter_gaps(infinite[name], paths).max(axis=1))
         for name, paths in light.items()
@@ -72,35 +76,37 @@ def _gap_claim(infinite: Mapping[str, InfinitePath], light: Mapping[str, FiniteP
         id="trajectory-stability-gap",
         statement=(
             f"For {len(light)} sub-Gaussian tasks, the largest distance over training time between the parameters of "
-            "finite and infinite prompts falls at least like L^{-1/2}: by how many standard errors the slowest falls "
-            "short."
+            "finite and infinite prompts falls at least like L^{-1/2} (measured: ½ less the exponent, in standard "
+            "errors, for the task that is slowest in this unit)."
         ),
         source="[BB26, Thm 4.3]",
         box="bb26-thm-4-3",
         measured=float(np.max((0.5 - means) / errors)),
         expected=0.0,
         tolerance=comparison_quantile(len(light)),
+        reason=f"99.9 % quantile of the largest of {len(light)} standard normal deviations",
         relation="≤",
-        alternative=Alternative("it did not fall", float(np.max(0.5 / errors))),
+        comparisons=len(light),
+        alternative=Alternative("it does not fall", float(np.max(0.5 / errors))),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a kind of gap: a series a task under its name, and the power that it is to be held against."""
+    """Draw one panel per kind of gap: one series per task, and the power of L for comparison."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE)
     kinds = {
         "parameters": (r"parameters: $\|\theta_L-\theta_\infty\|$", -1.0, "$L^{-1}$", "-."),
-        "gradient": ("gradients that are followed", -0.5, "$L^{-1/2}$", ":"),
+        "gradient": ("gradients of the two descents", -0.5, "$L^{-1/2}$", ":"),
     }
     for panel, (kind, (title, power, name, style)) in zip(panels, kinds.items(), strict=True):
         part = table[table["kind"] == kind]
         series(panel, part, "gap")
         panel.set(xlabel="prompt length $L$", title=title)
         low, high, top = part["length"].min(), part["length"].max(), 1.7 * part["gap"].max()
-        law(panel, part["length"], top, power, style)
+        power_line(panel, part["length"], top, power, style)
         middle, place = low * (high / low) ** 0.3, {"xytext": (6, 7), "ha": "left"}
         label(panel, middle, top * (middle / low) ** power, rf"slope of {name}", ink(), **place)
         length_ticks(panel, part)
     panels[0].set_ylabel("largest gap over training time")
-    headline(figure, "Training on longer prompts stays closer; with heavy tails it hardly does")
+    headline(figure, "Training on longer prompts stays closer to the limit; with heavy tails it hardly does")
     return figure

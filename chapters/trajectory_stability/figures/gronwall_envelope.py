@@ -1,13 +1,13 @@
-r"""The distance between the trajectories, and Grönwall's envelope.
+r"""The distance between the trajectories grows more slowly than time, far below Grönwall's exponential envelope.
 
-Across: time, times the largest curvature $\beta$ of $R_\infty$ between the two trajectories. Up: the distance
-$\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, in units of $g(L)\,t$, with $g(L)$ the largest measured
-gap of the gradients at one head. A curve for each sub-Gaussian task, at a short, a middle and a long prompt. Dashed:
-the envelope of the proof, $g(L)\,t\,e^{\beta t}$. Dotted: growth in proportion to time. Vertical lines: fixed
-multiples of $1/\beta$, where the claim compares.
+The horizontal axis is time, multiplied by the largest curvature $\beta$ of $R_\infty$ between the two trajectories. The
+vertical axis is the distance $\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, divided by $g(L)\,t$. Here
+$g(L)$ is the largest measured gap of the gradients at one head. There is one curve per sub-Gaussian task and length of
+the prompt. The dashed curve is the envelope of the proof, $g(L)\,t\,e^{\beta t}$, and the dotted line is growth in
+proportion to time. The claim compares at the vertical lines, fixed multiples of $1/\beta$.
 
-Alt: One log-log panel. A dashed curve is flat at one and then shoots up beyond the top. All solid curves begin near
-one and bend downward, the more the later; none follows the dashed curve.
+Alt: One log-log panel. A dashed curve is flat at one and then rises beyond the top. All solid curves start near one and
+bend downwards, more and more with time; none follows the dashed curve.
 """
 
 from collections.abc import Mapping
@@ -22,82 +22,84 @@ from chapters.trajectory_stability.envelope import Envelope
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, legend_line, legend_with, sequence
 
-# The fixed times, in units of 1/β.
+# Times at which the claim compares, in units of 1/β.
 UNITS = (1.0, 2.0, 4.0)
 
 
 def numbers(envelopes: Mapping[str, Envelope]) -> Numbers:
-    """Distance and envelope against time; the distance stays below."""
+    """Return distance and envelope against time; claim that the distance is below the envelope."""
     return Numbers(_table(envelopes), (_envelope_claim(envelopes),))
 
 
 def _table(envelopes: Mapping[str, Envelope]) -> Table:
-    """Gap and envelope against time, at the shortest, a middle and the longest length."""
+    """Return distance and envelope against time, for the shortest, a middle and the longest length."""
     frames = []
-    for name, these in envelopes.items():
-        for index in (0, len(these.lengths) // 2, len(these.lengths) - 1):
-            base = {"task": name, "length": these.lengths[index], "time": these.times}
-            gap = {"gap": these.distance[:, index], "std_error": these.std_error[:, index]}
-            linear = these.prompt_noise[index] * these.times
-            made_of = {"envelope": these.bound[:, index], "linear": linear, "curvature": these.curvature}
+    for name, envelope in envelopes.items():
+        for index in (0, len(envelope.lengths) // 2, len(envelope.lengths) - 1):
+            base = {"task": name, "length": envelope.lengths[index], "time": envelope.times}
+            gap = {"gap": envelope.distance[:, index], "std_error": envelope.std_error[:, index]}
+            linear = envelope.prompt_noise[index] * envelope.times
+            made_of = {"envelope": envelope.bound[:, index], "linear": linear, "curvature": envelope.curvature}
             made_of |= {
-                "scaled_time": these.curvature * these.times,
+                "scaled_time": envelope.curvature * envelope.times,
                 "envelope_growth": made_of["envelope"] / made_of["linear"],
             }
             made_of |= {
                 "growth": gap["gap"] / made_of["linear"],
                 "growth_std_error": gap["std_error"] / made_of["linear"],
             }
-            at = [these.step_at(unit) for unit in UNITS]
-            made_of["compared"] = np.where(np.isin(np.arange(len(these.times)), at), "yes", "no")
+            at = [envelope.step_at(unit) for unit in UNITS]
+            made_of["compared"] = np.where(np.isin(np.arange(len(envelope.times)), at), "yes", "no")
             frames.append(pd.DataFrame({**base, **gap, **made_of}))
     columns = {
         "task": Column("The task", "name"),
         "length": Column("Tokens in the prompt, L", "tokens"),
-        "time": Column("Step size times step, t"),
-        "gap": Column("‖θ_L(t) - θ_∞(t)‖, root mean square over runs", std_error="std_error"),
-        "std_error": Column("Its standard error", moves_with="gap"),
+        "time": Column("Training time t: step size times number of steps"),
+        "gap": Column("Distance ‖θ_L(t) - θ_∞(t)‖, root mean square over runs", std_error="std_error"),
+        "std_error": Column("Standard error of the distance", moves_with="gap"),
         "envelope": Column("g(L) t e^{βt}, g(L) the largest measured gap of gradients at one head", moves_with="gap"),
         "linear": Column("g(L) t, the envelope if differences did not grow", moves_with="gap"),
         "curvature": Column("β, the largest norm of the Hessian of R_∞ between the two trajectories", moves_with="gap"),
-        "scaled_time": Column("βt", moves_with="gap"),
+        "scaled_time": Column("Time in units of the curvature, βt", moves_with="gap"),
         "envelope_growth": Column("Envelope over g(L) t, which is e^{βt}", moves_with="gap"),
         "growth": Column("Distance over g(L) t", std_error="growth_std_error"),
-        "growth_std_error": Column("Its standard error, that of g(L) left out", moves_with="gap"),
+        "growth_std_error": Column("Standard error of this ratio, without the error of g(L)", moves_with="gap"),
         "compared": Column("Whether the claim compares distance and envelope at this time", "yes or no"),
     }
     return Table(pd.concat(frames, ignore_index=True), columns)
 
 
 def _envelope_claim(envelopes: Mapping[str, Envelope]) -> Claim:
-    """Gap over envelope at the fixed times, the largest over tasks and lengths.
+    """Claim that the distance is below the envelope at the fixed times.
 
-    Not at the first step, where the ratio is e^{-βη}, whatever the prompts do.
+    The first step is left out: there the ratio is e^{-βη} for any prompts.
     """
     ratio = apart = 0.0
-    for these in envelopes.values():
-        at = [these.step_at(unit) for unit in UNITS]
-        ratio = max(ratio, float(np.max(these.distance[at] / these.bound[at])))
-        apart = max(apart, float(np.max(these.from_zero[at, None] / these.bound[at])))
+    for envelope in envelopes.values():
+        at = [envelope.step_at(unit) for unit in UNITS]
+        ratio = max(ratio, float(np.max(envelope.distance[at] / envelope.bound[at])))
+        apart = max(apart, float(np.max(envelope.from_zero[at, None] / envelope.bound[at])))
     units = ", ".join(f"{unit:g}" for unit in UNITS)
     return Claim(
         id="trajectory-stability-envelope",
         statement=(
-            f"When βt reaches {units} the distance between the two trajectories is below g(L) t e^{{βt}}, with β the "
-            "curvature of R_∞ between them: the largest ratio of distance to envelope, over tasks and lengths."
+            f"When βt reaches {units}, the distance between the two trajectories is below g(L) t e^{{βt}}, with β the "
+            "curvature of R_∞ between them (measured: the largest ratio of distance to envelope, over tasks and "
+            "lengths)."
         ),
         source="[BB26, Lemma D.1]",
         box="bb26-lemma-d-1",
         measured=ratio,
         expected=1.0,
         tolerance=0.0,
+        reason="the inequality of the lemma",
         relation="≤",
-        alternative=Alternative("the finite head started at zero, where it would stay", apart),
+        alternative=Alternative("the finite head starts at zero, where it stays", apart),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """All tasks in one panel: the distance in units of its linear growth, against time in units of the curvature's."""
+    """Draw all tasks in one panel: distance over linear growth, against time in units of 1/β."""
     figure, axes = plt.subplots(figsize=(8.0, 4.6))
     lengths = sorted(table["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
@@ -114,7 +116,8 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.set(xlim=(table["scaled_time"].min(), table["scaled_time"].max()))
     axes.set(xlabel=r"time in units of the curvature, $\beta t$", ylabel=r"distance over $g(L)\,t$")
     lines = {
-        f"$L={length}$, a curve a task": colour for length, colour in zip(lengths, sequence(len(lengths)), strict=True)
+        f"$L={length}$, one curve per task": colour
+        for length, colour in zip(lengths, sequence(len(lengths)), strict=True)
     }
     handles = {name: Line2D([], [], color=colour, linewidth=2) for name, colour in lines.items()}
     names = {

@@ -1,13 +1,13 @@
-r"""The risk of training on finite prompts.
+r"""The risk at the end of training approaches that of infinite prompts nearly like $1/L$.
 
-Left: $R_L(\theta_L(t))$ against time for the task of sign covariates, from the fresh prompts of each step and
-averaged over runs, and $R_\infty(\theta_\infty(t))$ (dashed). Right: what is left above the infinite prompt's risk
-at the end, $\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, mean over the last quarter of training with two
-standard errors, for all sub-Gaussian tasks; blue, linear regression with four laws of the tokens. Dotted: $1/L$.
+Left: the risk $R_L(\theta_L(t))$ against time for the task with sign covariates, computed from the new prompts of each
+step and averaged over runs, and $R_\infty(\theta_\infty(t))$ (dashed). Right: the excess at the end,
+$\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, for all sub-Gaussian tasks, with linear regressions in blue. It
+is a mean over the last quarter of training, with two standard errors. The dotted line is $1/L$.
 
-Alt: Two panels. Left, falling curves of risk against time, lower for longer prompts, the longest close to a
-dashed curve. Right, a log-log chart: the excess of every task falls with the prompt length, nearly as fast as
-a dotted line of slope minus one.
+Alt: Two panels. Left, falling curves of risk against time, lower for longer prompts, the longest close to a dashed
+curve. Right, a log-log chart: the excess of every task falls with the prompt length, nearly as fast as a dotted line of
+slope minus one.
 """
 
 from collections.abc import Mapping
@@ -18,20 +18,20 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from chapters.trajectory_stability.marks import SIZE, law, length_ticks, series
 from chapters.trajectory_stability.parameters import SHOWN
 from chapters.trajectory_stability.problems import sub_gaussian
+from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
 from chapters.trajectory_stability.trajectories import FinitePaths, InfinitePath
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 from lib.statistics import comparison_quantile, standard_error
 
-# Of every task: what each run ends above the infinite risk, by length.
+# Excess of each run over the infinite risk at the end, by task and length.
 Excess = Mapping[str, Float[np.ndarray, "runs k"]]
 
 
 def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePaths]) -> Numbers:
-    """Risk along training, and what is left above the infinite one; it falls at least like L^{-1/2}."""
+    """Return risks during training and the excess at the end; claim that it falls at least like L^{-1/2}."""
     light = sub_gaussian(finite)
     excess = {name: _excess(infinite[name], paths) for name, paths in light.items()}
     lengths = light[SHOWN].lengths
@@ -39,13 +39,13 @@ def numbers(infinite: Mapping[str, InfinitePath], finite: Mapping[str, FinitePat
 
 
 def _excess(infinite: InfinitePath, finite: FinitePaths) -> Float[np.ndarray, "runs k"]:
-    """`R_L(θ_L(t)) - R_∞(θ_∞(t))`, a mean over the last quarter of training."""
+    """Return `R_L(θ_L(t)) - R_∞(θ_∞(t))`, a mean over the last quarter of training."""
     late = slice(-((len(infinite.times) - 1) // 4), None)
     return (finite.risks[:, late] - infinite.risks[late, None]).mean(axis=1)
 
 
 def _table(infinite: InfinitePath, finite: FinitePaths, excess: Excess) -> Table:
-    """Risk against time for one task, and the excess at the end for all."""
+    """Return the risk against time for one task, and the excess at the end for all."""
     frames = []
     for index, length in enumerate(finite.lengths):
         risks = finite.risks[..., index]
@@ -57,18 +57,18 @@ def _table(infinite: InfinitePath, finite: FinitePaths, excess: Excess) -> Table
     columns = {
         "task": Column("The task", "name"),
         "length": Column("Tokens in the prompt, L", "tokens"),
-        "time": Column("Step size times step, t; none for the excess at the end"),
-        "risk": Column("R_L(θ_L(t)), from the fresh prompts of each step", std_error="risk_std_error"),
-        "risk_std_error": Column("Its standard error, from runs", moves_with="risk"),
+        "time": Column("Training time t: step size times number of steps; empty for the excess at the end"),
+        "risk": Column("R_L(θ_L(t)), from the new prompts of each step", std_error="risk_std_error"),
+        "risk_std_error": Column("Standard error of this risk, from the runs", moves_with="risk"),
         "infinite": Column("R_∞(θ_∞(t))"),
-        "excess": Column("R_L(θ_L) - R_∞(θ_∞), mean of the last quarter of training", std_error="excess_std_error"),
-        "excess_std_error": Column("Its standard error, from runs", moves_with="excess"),
+        "excess": Column("R_L(θ_L) - R_∞(θ_∞), mean over the last quarter of training", std_error="excess_std_error"),
+        "excess_std_error": Column("Standard error of the excess, from the runs", moves_with="excess"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
 
 def _risk_claim(excess: Excess, lengths: tuple[int, ...]) -> Claim:
-    """Excess at the longest length over that at the shortest, in units of L^{-1/2}, worst over tasks."""
+    """Claim that the excess at the end falls at least like L^{-1/2}, for every task."""
     unit = np.sqrt(lengths[-1] / lengths[0])
     ratios, errors = [], []
     for runs in excess.values():
@@ -80,41 +80,44 @@ def _risk_claim(excess: Excess, lengths: tuple[int, ...]) -> Claim:
     return Claim(
         id="trajectory-stability-risk",
         statement=(
-            f"For {len(excess)} sub-Gaussian tasks, what training on prompts of L tokens ends above the infinite one's "
-            f"risk falls from L = {lengths[0]} to {lengths[-1]} at least like L^{{-1/2}}: the largest ratio to it."
+            f"For {len(excess)} sub-Gaussian tasks, the excess of training on prompts of L tokens over the risk of "
+            f"infinite prompts falls from L = {lengths[0]} to {lengths[-1]} at least like L^{{-1/2}} (measured: the "
+            "largest ratio of the excess at the longest prompts to such a decay)."
         ),
         source="[BB26, Thm 4.3]",
         box="bb26-thm-4-3",
         measured=ratios[worst],
         expected=1.0,
         tolerance=comparison_quantile(len(excess)) * errors[worst],
+        reason=f"99.9 % quantile of the largest of {len(excess)} normal deviations, times the standard error",
         relation="≤",
         std_error=errors[worst],
-        alternative=Alternative("it did not fall", unit),
+        comparisons=len(excess),
+        alternative=Alternative("it does not fall", unit),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Curves of risk over the infinite one; the excess at the end against the length."""
+    """Draw curves of risk against time, and the excess at the end against the length."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
     curves, ends = table[table["excess"].isna()], table[table["excess"].notna()]
     lengths = sorted(curves["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-        mine = curves[curves["length"] == length]
-        left.plot(mine["time"], mine["risk"], color=colour, linewidth=1.6)
-        # the mean of the noise stands where its name does
-        label(left, mine["time"].iloc[-1], mine["risk"].iloc[-len(mine) // 4 :].mean(), f"$L={length:g}$", colour)
+        path = curves[curves["length"] == length]
+        left.plot(path["time"], path["risk"], color=colour, linewidth=1.6)
+        # the label is at the mean height of the noisy end
+        label(left, path["time"].iloc[-1], path["risk"].iloc[-len(path) // 4 :].mean(), f"$L={length:g}$", colour)
     limit = curves[curves["length"] == lengths[0]]
     left.plot(limit["time"], limit["infinite"], color=ink(), linestyle="--", linewidth=1.8)
     label(left, limit["time"].iloc[-1], limit["infinite"].iloc[-1], r"$L=\infty$", ink())
     left.set(yscale="log", xlabel="training time $t$", ylabel="risk")
-    left.set_title(f"risk along training: {curves['task'].iloc[0]}")
+    left.set_title(f"risk during training: {curves['task'].iloc[0]}")
     series(right, ends, "excess")
     low, high, top = ends["length"].min(), ends["length"].max(), 1.6 * ends["excess"].max()
-    law(right, ends["length"], top, -1.0)
+    power_line(right, ends["length"], top, -1.0)
     middle = low * (high / low) ** 0.4
     label(right, middle, top * low / middle, r"slope of $1/L$", ink(), xytext=(5, 7))
     right.set(xlabel="prompt length $L$", title=r"excess risk $\varepsilon(L)$ at the end")
     length_ticks(right, ends)
-    headline(figure, "The risk at the end approaches the infinite prompt's nearly like 1/L")
+    headline(figure, "The risk at the end approaches that of infinite prompts nearly like 1/L")
     return figure

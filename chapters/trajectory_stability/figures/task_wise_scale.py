@@ -1,14 +1,14 @@
-r"""A scale for every task, and the bound in the mean over tasks.
+r"""With one scale per task the averaged bound tends to zero for normal tasks, and not if tails are too heavy.
 
-$(\ln L)^4\,\mathbb E_w L^{-1/\sigma_w^2}$ with $\sigma_w^2=1+\|w\|^2$ against $\ln L$, for task vectors in the plane
-with covariance $I$: bounded ones, for which one scale serves all tasks; normal ones, for which none does; and two of
-Student's law. The assumption of the theorem asks that the curve tends to zero, and that all moments of $\sigma_w$ are
-finite, which no Student law satisfies. For Student's law with $n$ degrees of freedom the curve ends on the power
-$4-n/2$ of $\ln L$ (dotted).
+The curves are $(\ln L)^4\,\mathbb E_w L^{-1/\sigma_w^2}$ with $\sigma_w^2=1+\|w\|^2$ against $\ln L$, for task vectors
+in the plane with covariance $I$: bounded ones, for which one scale serves all tasks; normal ones, for which no single
+scale does; and two Student distributions. The assumption of the theorem requires that the curve tends to zero, and that
+all moments of $\sigma_w$ are finite, which no Student distribution satisfies. For $n$ degrees of freedom the curve
+approaches the power $4-n/2$ of $\ln L$ (dotted).
 
 Alt: A log-log chart of the averaged bound against the logarithm of the prompt length. All curves rise together at
-first. That of bounded tasks falls first, that of normal tasks later and as steeply, one of Student's law falls slowly
-along a dotted line, and the last rises along another.
+first. The curve of bounded tasks falls first, that of normal tasks later and as steeply, that of one Student
+distribution falls slowly along a dotted line, and that of the other rises along another dotted line.
 """
 
 import matplotlib.pyplot as plt
@@ -28,26 +28,26 @@ from chapters.trajectory_stability.task_scales import (
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 
-# Where claims read the curves: prompts as long as the laws need to part, and the last factor of two.
+# Values of ln L at which claims use the curves: one at which the curves differ, and the last factor of two.
 LONG, ENDS = 1e3, (5e3, 1e4)
 LOG_LENGTHS = np.union1d(np.geomspace(1.0, ENDS[1], 121), [LONG, ENDS[0]])
-# Degrees of freedom on either side of the eight that separate falling from rising.
+# Degrees of freedom on both sides of eight, at which a falling curve becomes a rising one.
 LIGHT, HEAVY = 12, 5
-# ‖w‖² in the corner of the square on which uniform tasks have covariance I.
+# ‖w‖² in a corner of the square on which uniform tasks have covariance I.
 CORNER = 6.0
 
 
-# By law of the task vectors.
+# Averaged bounds by distribution of the task vectors.
 Curves = dict[str, Float[np.ndarray, " n"]]
 
 
 def student(freedom: int) -> str:
-    """The law's name."""
+    """Return the name of a Student distribution."""
     return f"Student, n = {freedom}"
 
 
-def simulate() -> Curves:
-    """The averaged bound of each law of task vectors, all of covariance I, by quadrature."""
+def average_bounds() -> Curves:
+    """Return the averaged bound for each distribution of task vectors, all with covariance I, by quadrature."""
     normal, light, heavy = (
         mean_bound(LOG_LENGTHS, law) for law in (NORMAL, student_tasks(LIGHT), student_tasks(HEAVY))
     )
@@ -60,13 +60,13 @@ def simulate() -> Curves:
 
 
 def numbers(curves: Curves) -> Numbers:
-    """Four laws of task vectors; normal ones pass, and Student's law with few degrees of freedom does not."""
+    """Return four averaged bounds; claim that normal tasks satisfy the condition and heavy-tailed ones do not."""
     normal, heavy = (dict(zip(LOG_LENGTHS.tolist(), curves[law], strict=True)) for law in ("normal", student(HEAVY)))
     return Numbers(_table(curves), (_normal_claim(normal, heavy), _student_claim(normal, heavy)))
 
 
 def _table(curves: Curves) -> Table:
-    """The curve of each law, and the power it ends on."""
+    """Return the curve of each distribution, and the power of ln L that it approaches."""
     frames = [pd.DataFrame({"law": law, "log_length": LOG_LENGTHS, "bound": curve}) for law, curve in curves.items()]
     frame = pd.concat(frames, ignore_index=True)
     power = frame["law"].map({student(n): student_power(n) for n in (LIGHT, HEAVY)})
@@ -74,16 +74,16 @@ def _table(curves: Curves) -> Table:
     frame["line"] = last * (frame["log_length"] / LOG_LENGTHS[-1]) ** power
     bound = "(ln L)⁴ E L^(-1/σ_w²), σ_w² = 1 + ‖w‖²; for bounded tasks with the largest σ_w"
     columns = {
-        "law": Column("The law of task vectors", "name"),
-        "log_length": Column("ln L, of prompts of L tokens"),
+        "law": Column("Distribution of the task vectors", "name"),
+        "log_length": Column("ln L, for prompts of L tokens"),
         "bound": Column(bound, absolute=1e-30),
-        "line": Column("The power of ln L it ends on, through its last point; none for the other laws"),
+        "line": Column("Power of ln L through the last point, for Student distributions"),
     }
     return Table(frame, columns)
 
 
 def _normal_claim(normal: dict[float, float], heavy: dict[float, float]) -> Claim:
-    """The bound at long prompts over that at one of e tokens, where the logarithm is one."""
+    """Claim that the averaged bound has fallen for normal tasks, compared with a prompt of e tokens."""
 
     def left(curve: dict[float, float]) -> float:
         return curve[LONG] / curve[1.0]
@@ -91,22 +91,24 @@ def _normal_claim(normal: dict[float, float], heavy: dict[float, float]) -> Clai
     return Claim(
         id="trajectory-stability-task-scale",
         statement=(
-            "With a scale for every task the bound averaged over normal tasks vanishes, though no one scale serves "
-            f"them all: what is left of (ln L)⁴ E L^(-1/σ_w²) at ln L = {LONG:g}, relative to ln L = 1."
+            "With one scale per task the bound averaged over normal tasks tends to zero, although no single scale "
+            f"serves them all (measured: (ln L)⁴ E L^(-1/σ_w²) at ln L = {LONG:g}, relative to its value at ln L = 1)."
         ),
         source="[BB26, Assumption 4.2]",
         box="task-wise-scale",
         measured=left(normal),
-        # that it has fallen at all: the logarithm raises it by some hundreds first
         expected=1.0,
         tolerance=0.0,
+        reason="it has fallen below its first value, although the logarithm raises it by some hundreds at first",
         relation="≤",
-        alternative=Alternative(f"Student tasks, n = {HEAVY}, of the same covariance", left(heavy)),
+        alternative=Alternative(
+            f"tasks have a Student distribution, n = {HEAVY}, with the same covariance", left(heavy)
+        ),
     )
 
 
 def _student_claim(normal: dict[float, float], heavy: dict[float, float]) -> Claim:
-    """The local power of ln L over the last factor of two."""
+    """Claim that the averaged bound grows like the predicted power of ln L for heavy-tailed tasks."""
 
     def power(curve: dict[float, float]) -> float:
         return float(np.log(curve[ENDS[1]] / curve[ENDS[0]]) / np.log(ENDS[1] / ENDS[0]))
@@ -114,20 +116,21 @@ def _student_claim(normal: dict[float, float], heavy: dict[float, float]) -> Cla
     return Claim(
         id="trajectory-stability-heavy-tasks",
         statement=(
-            f"Averaged over Student tasks with n = {HEAVY} degrees of freedom the bound grows like (ln L)^(4 - n/2): "
-            f"its power of ln L near ln L = {ENDS[1]:g}, within the next term of the expansion."
+            f"Averaged over Student tasks with n = {HEAVY} degrees of freedom, the bound grows like (ln L)^(4 - n/2) "
+            f"(measured: its power of ln L near ln L = {ENDS[1]:g})."
         ),
         source="derived here",
         box="task-wise-scale",
         measured=power(heavy),
         expected=student_power(HEAVY),
         tolerance=student_correction(HEAVY, ENDS[0]),
-        alternative=Alternative("normal tasks, of the same covariance", power(normal)),
+        reason="the next term of the expansion",
+        alternative=Alternative("tasks are normal with the same covariance", power(normal)),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A curve a law, named where it leaves the picture, and the powers."""
+    """Draw one curve per distribution, named where it leaves the picture, and the powers."""
     figure, axes = plt.subplots(figsize=(7.5, 4.6))
     low, high = 1e-8, 1e9
     for index, (law, curve) in enumerate(table.groupby("law", sort=False)):
@@ -141,5 +144,5 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.annotate(str(law), (end["log_length"], end["bound"]), xytext=place, **look)
     axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, 8e4), xlabel=r"$\ln L$")
     axes.set_ylabel(r"$(\ln L)^4\;\mathrm{E}_w\,L^{-1/\sigma_w^2}$")
-    headline(figure, "Normal tasks are light enough for a scale each")
+    headline(figure, "The averaged bound tends to zero for normal tasks, not for too heavy tails")
     return figure

@@ -1,9 +1,9 @@
-"""The lowest pass from the second minimum to the optimum: a string between them, a saddle, and the ways down from it.
+"""The lowest pass found from the second minimum to the optimum: a string, a saddle, and descent from it on both sides.
 
-A string of heads from one minimum to the other slides down the mean square, its heads kept at equal distances (the
-string method of E, Ren and Vanden-Eijnden); from the highest of them the nearest saddle is found by going up along the
-softest direction and down along all others. Ways of descent from the saddle on either side end at the two minima. No
-search proves that there is no lower pass.
+A string of heads between the two minima slides down the mean square while its heads stay at equal distances (the string
+method of E, Ren and Vanden-Eijnden). From the highest head, Newton's steps go up along the softest direction and down
+along all others, to a saddle. Descent from the saddle on either side ends at the two minima. No search proves that
+there is no lower pass.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float
 
-from chapters.published_experiment.minima import (
+from chapters.published_experiment.landscape import (
     FLAT,
     copies,
     curvatures_at,
@@ -29,51 +29,51 @@ from chapters.published_experiment.minima import (
     softmax_square,
     square_and_slope,
 )
-from chapters.published_experiment.places import OPTIMUM, SECOND, Places
 from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
 from chapters.published_experiment.runs import DATA
+from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, StationaryHeads
 from companion import Column
 from lib.icl import pair_average
 
 TABLE, SEARCHES = "second_minima/the_pass", "second_minima/searches"
 LAW = next(iter(LAWS))
 PASS = "pass"
-# A string slides on fewer nodes than a saddle is sought on: they lift every mean square by some percent, and where the
-# string is highest hardly moves.
+# A string slides on fewer quadrature nodes than the search for a saddle uses. They raise every mean square by some
+# percent, and the position of the highest head hardly moves.
 FEW_NODES = {"frames": 16, "query_radii": 8, "task_radii": 2}
-# Heads on a string; and its step, below two over the largest curvature on the way, and how many.
+# Number of heads on a string; step size, below two over the largest curvature on the path, and number of steps.
 IMAGES = 13
 SLIDES = {"softmax": (0.1, 600), "linear": (0.015, 3000)}
-# How far the straight line is bent in a random direction before it slides, for every search.
+# Sizes of the random bends of the straight line before it slides, one per pair of searches.
 BENDS = (0.3, 0.8, 1.5)
-# Steps of the ways down, rows kept of them, and the points of either way that are kept in the end.
+# Step size and number of steps of descent from a saddle; rows of a descent; points of each half of the path.
 WAY_DOWN = {"softmax": (0.1, 2000), "linear": (0.02, 20000)}
 ROWS, POINTS = 200, 40
 ENTRIES = [f"p{i}" for i in range(WIDTH * WIDTH)]
 COLUMNS = {
     "activation": Column("Softmax or linear attention", "name"),
-    "place": Column("Second minimum, pass or optimum, or nothing in between", "name"),
-    "along": Column("Distance along the way from the second minimum, in the entries of U and v"),
-    "square": Column("Exact mean square of the head there"),
-    "straight": Column("The same on the straight line between the two minima, as far along of the whole"),
+    "place": Column("Second minimum, pass or optimum; empty in between", "name"),
+    "along": Column("Distance along the path from the second minimum, in the entries of U and v"),
+    "square": Column("Exact mean square of the head"),
+    "straight": Column("Exact mean square at the same fraction of the straight line between the two minima"),
     **{name: Column(f"Entry {i} of the head as a point, U by rows, then v") for i, name in enumerate(ENTRIES)},
 }
 SEARCH_COLUMNS = {
     "activation": Column("Softmax or linear attention", "name"),
     "end": Column(
-        "Which copy of the optimum the string ends at: that whose label entry has the same sign, or the other"
+        "Copy of the optimum at the end of the string: with a label entry of the same sign, or the other copy"
     ),
-    "bend": Column("How far the straight line was bent before"),
-    "top": Column("Mean square at the top of the string when it stopped, on few nodes"),
-    "square": Column("Mean square of the saddle found from there, on the nodes that search places"),
-    "slope": Column("Size of the gradient there"),
-    "negative": Column("Negative curvatures there"),
+    "bend": Column("Size of the initial bend of the straight line"),
+    "top": Column("Mean square at the highest head of the final string, on few nodes"),
+    "square": Column("Mean square of the saddle found from there, on the nodes of the search for stationary heads"),
+    "slope": Column("Norm of the gradient at this saddle"),
+    "negative": Column("Number of negative curvatures at this saddle"),
 }
 
 
 @dataclass(frozen=True)
 class Way:
-    """From the second minimum over the pass to the optimum, and mean squares of the straight line beside."""
+    """A path from the second minimum over the pass to the optimum, with mean squares on the straight line as well."""
 
     along: Float[np.ndarray, " m"]
     squares: Float[np.ndarray, " m"]
@@ -83,12 +83,12 @@ class Way:
 
     @property
     def height(self) -> float:
-        """Mean square at the pass."""
+        """Return the mean square at the pass."""
         return float(self.squares[self.top])
 
 
-def read() -> Mapping[str, Way]:
-    """The tracked ways by activation."""
+def read_ways() -> Mapping[str, Way]:
+    """Return the tracked paths by activation."""
     frame = pd.read_csv(DATA / f"{TABLE}.csv")
     return {
         activation: Way(
@@ -100,14 +100,14 @@ def read() -> Mapping[str, Way]:
     }
 
 
-def searches() -> pd.DataFrame:
-    """What every search for the pass ended at."""
+def read_searches() -> pd.DataFrame:
+    """Return the tracked results of all searches for the pass."""
     return pd.read_csv(DATA / f"{SEARCHES}.csv")
 
 
-def search(activation: str, places: Places, number: int) -> tuple[dict[str, object], Float[np.ndarray, " n"]]:
-    """One search: a row of the table, and the saddle."""
-    start = copies(activation, places.beyond.point)[0]
+def search(activation: str, places: StationaryHeads, number: int) -> tuple[dict[str, object], Float[np.ndarray, " n"]]:
+    """Run one search; return a row of the table, and the saddle."""
+    start = copies(activation, places.minimum_beyond.point)[0]
     ends = copies(activation, places.optimum.point)[:2]
     ends = sorted(ends, key=lambda end: np.sign(end[-1]) != np.sign(start[-1]))
     bend = np.random.default_rng(number).normal(size=len(start))
@@ -130,10 +130,13 @@ def search(activation: str, places: Places, number: int) -> tuple[dict[str, obje
     return row, saddle
 
 
-def joins(activation: str, places: Places, way: pd.DataFrame) -> bool:
-    """Whether a way leads from the second minimum to the optimum."""
+def joins(activation: str, places: StationaryHeads, way: pd.DataFrame) -> bool:
+    """Return whether a path leads from the second minimum to the optimum."""
     first, last = way[ENTRIES].to_numpy()[[0, -1]]
-    near = [distance(activation, end, place.point) for end, place in ((first, places.beyond), (last, places.optimum))]
+    near = [
+        distance(activation, end, place.point)
+        for end, place in ((first, places.minimum_beyond), (last, places.optimum))
+    ]
     return max(near) < 1e-3
 
 
@@ -150,7 +153,7 @@ def _squares(activation: str, points: Float[Array, "m n"]) -> Float[Array, " m"]
 
 
 def slide(activation: str, string: Float[np.ndarray, "m n"]) -> Float[np.ndarray, "m n"]:
-    """Down the mean square, between fixed ends, heads at equal distances."""
+    """Return the string after descent of the mean square, with fixed ends and heads at equal distances."""
     return np.asarray(_slide(activation, *SLIDES[activation], string))
 
 
@@ -164,20 +167,20 @@ def _slide(activation: str, step: float, steps: int, string: Float[Array, "m n"]
 
 
 def _spread(string: Float[Array, "m n"], count: int) -> Float[Array, "k n"]:
-    """As many heads, at equal distances along it."""
+    """Return `count` heads at equal distances along a string."""
     along = jnp.append(0.0, jnp.cumsum(jnp.linalg.norm(jnp.diff(string, axis=0), axis=1)))
     at = jnp.linspace(0.0, along[-1], count)
     return jax.vmap(lambda entries: jnp.interp(at, along, entries), 1, 1)(string)
 
 
 def climb(activation: str, point: Float[np.ndarray, " n"], *, steps: int = 60) -> Float[np.ndarray, " n"]:
-    """The saddle near a head: Newton's steps, turned uphill along the softest direction; short where far from it."""
+    """Return the saddle near a head, by bounded Newton steps that go uphill along the softest direction."""
     for _ in range(steps):
         slope = np.asarray(square_and_slope(activation, LAW, point)[1])
         if np.linalg.norm(slope) < 1e-9:
             break
         curved = hessian(activation, point)
-        if FLAT[activation]:  # along (U, v) ↦ (cU, v/c) no step is wanted
+        if FLAT[activation]:  # no step along (U, v) ↦ (cU, v/c)
             flat = np.append(point[:-WIDTH], -point[-WIDTH:])
             curved = curved + np.outer(flat, flat) / (flat @ flat)
         values, axes = np.linalg.eigh(curved)
@@ -188,7 +191,7 @@ def climb(activation: str, point: Float[np.ndarray, " n"], *, steps: int = 60) -
 
 
 def ways_down(activation: str, saddle: Float[np.ndarray, " n"]) -> list[Float[np.ndarray, "rows n"]]:
-    """Gradient descent from a little to either side of a saddle, to the minimum that it comes to."""
+    """Return descents that start a little to either side of a saddle, each up to the minimum that it reaches."""
     axis = np.linalg.eigh(hessian(activation, saddle))[1][:, 0]
     step, steps = WAY_DOWN[activation]
     ways = [np.asarray(_descend(activation, step, steps, saddle + side * 0.01 * axis)) for side in (1, -1)]
@@ -206,9 +209,9 @@ def _descend(activation: str, step: float, steps: int, point: Float[Array, " n"]
     return jax.lax.scan(row, point, length=ROWS)[1]
 
 
-def whole_way(activation: str, places: Places, saddle: Float[np.ndarray, " n"]) -> pd.DataFrame:
-    """Rows of the table: from the second minimum up to the pass and down to the optimum."""
-    second = places.beyond.point
+def whole_way(activation: str, places: StationaryHeads, saddle: Float[np.ndarray, " n"]) -> pd.DataFrame:
+    """Return rows of the table: from the second minimum up to the pass and down to the optimum."""
+    second = places.minimum_beyond.point
     up, down = sorted(ways_down(activation, saddle), key=lambda way: distance(activation, way[-1], second))
     up, down = (np.asarray(_spread(jnp.asarray(way), POINTS)) for way in (up, down))
     points = np.concatenate([up[::-1], down[1:]])

@@ -1,6 +1,7 @@
-"""The mean square of a head on prompts of one length, exact, as a landscape: its minima and how curved they are.
+"""The exact mean square as a function of the head, on prompts of one length: minima and curvatures.
 
-A point of the landscape is what matters of a head (U, v): the query's last coordinate is 0, so U lacks its last column.
+A point of this landscape contains the entries of a head (U, v) that matter. The query's last coordinate is 0, so the
+last column of U is left out.
 """
 
 from functools import cache, partial
@@ -16,28 +17,28 @@ from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
 from lib.attention import Attention
 from lib.icl import LinearRegression, PairAverage, pair_average
 
-# Nodes that average the softmax head's risk where many heads are judged: within 0.4 % of the default's, the difference
-# that other seeds of the frames make, at a twentieth of the price.
+# Quadrature nodes for the softmax head's risk where many heads are evaluated: within 0.4 % of the default, which is the
+# difference that other seeds of the frames make, at a twentieth of the cost.
 NODES = {"frames": 64, "query_radii": 16, "task_radii": 2}
-# Directions in which the mean square of (U, v) cannot change: of linear attention (U, v) ↦ (cU, v/c).
+# Number of directions in which the mean square is constant: for linear attention, that of (U, v) ↦ (cU, v/c).
 FLAT = {"softmax": 0, "linear": 1}
-# Central differences of the gradient.
+# Step of central differences of the gradient.
 DIFFERENCE = 1e-4
 
 _entry = np.arange(WIDTH * WIDTH)
-# Entries of a point by which scores see covariates and the label is the value, and those by which scores see labels and
-# covariates are the values. Neither family leads to the other, see the box `two-families`.
-RIGHT_WAY = np.append(_entry[: (WIDTH - 1) ** 2], _entry[-1])
-WRONG_WAY = _entry[(WIDTH - 1) ** 2 : -1]
+# Entries of aligned heads (scores depend on covariates, the value is the label), and of swapped heads (scores depend on
+# labels, the values are covariates). Gradient descent leaves neither family, see the box `two-families`.
+ALIGNED_ENTRIES = np.append(_entry[: (WIDTH - 1) ** 2], _entry[-1])
+SWAPPED_ENTRIES = _entry[(WIDTH - 1) ** 2 : -1]
 
 
 def linear_square(task: LinearRegression, head: Attention) -> Float[Array, ""]:
-    """Mean square of linear attention on prompts of the length looked at."""
+    """Return the mean square of linear attention on prompts of `SECOND_LENGTH` tokens."""
     return 2 * task.linear_head_risk(head, SECOND_LENGTH)
 
 
 def softmax_square(task: LinearRegression, head: Attention, *, average: PairAverage | None = None) -> Float[Array, ""]:
-    """The same of softmax attention, on few nodes if no others are given."""
+    """Return the mean square of softmax attention on prompts of `SECOND_LENGTH` tokens, by default on few nodes."""
     average = pair_average(WIDTH - 1, **NODES) if average is None else average
     return 2 * task.finite_risk(head, float(np.log(SECOND_LENGTH)), average=average)
 
@@ -46,45 +47,45 @@ SQUARES = {"softmax": softmax_square, "linear": linear_square}
 
 
 def sharp_square(activation: str, task: LinearRegression, head: Attention) -> Float[Array, ""]:
-    """The same on the default's nodes, for the few heads whose mean square is looked at closely."""
+    """Return the mean square on the library's default nodes, which is slower and more accurate."""
     if activation == "linear":
         return linear_square(task, head)
     return softmax_square(task, head, average=pair_average(WIDTH - 1))
 
 
 def points_of(heads: Attention) -> Float[np.ndarray, "*heads n"]:
-    """The points of any number of heads."""
+    """Return the points of any number of heads."""
     bilinear, value = np.asarray(heads.bilinear)[..., : WIDTH - 1], np.asarray(heads.value)[..., -1, :]
     return np.concatenate([bilinear.reshape(*value.shape[:-1], -1), value], axis=-1)
 
 
 def head_at(point: Float[Array, " n"] | Float[np.ndarray, " n"]) -> Attention:
-    """The head at a point."""
+    """Return the head at a point."""
     bilinear, value = jnp.split(jnp.asarray(point), [WIDTH * (WIDTH - 1)])
     return Attention(jnp.pad(bilinear.reshape(WIDTH, WIDTH - 1), ((0, 0), (0, 1))), value[None])
 
 
 def alignment(point: Float[np.ndarray, " n"], *, axis: int = 0) -> float:
-    """How well the last row of U and v, the label's part left out, lie along a principal axis, by default the first."""
+    """Return the smaller cosine of the swapped parts of U and v with a principal axis, by default the first."""
     along = np.linalg.eigh(np.asarray(published_task().cov))[1][:, -1 - axis]
-    swapped = np.asarray(point)[WRONG_WAY].reshape(2, WIDTH - 1)
+    swapped = np.asarray(point)[SWAPPED_ENTRIES].reshape(2, WIDTH - 1)
     return float(np.min(np.abs(swapped @ along) / np.linalg.norm(swapped, axis=1)))
 
 
 def copies(activation: str, point: Float[np.ndarray, " n"]) -> Float[np.ndarray, "4 n"]:
-    """The heads that answer alike by the law's symmetries; of linear attention those with U as large as v."""
+    """Return the four heads with the same risk by symmetry; for linear attention those with ‖U‖ = ‖v‖."""
     point = np.array(point, float)
     if activation == "linear":
         sizes = [np.linalg.norm(part) for part in np.split(point, [WIDTH * (WIDTH - 1)])]
         ratio = np.sqrt(sizes[1] / sizes[0])
         point = np.append(point[: WIDTH * (WIDTH - 1)] * ratio, point[WIDTH * (WIDTH - 1) :] / ratio)
     mirror = np.ones(len(point))
-    mirror[WRONG_WAY] = -1.0
+    mirror[SWAPPED_ENTRIES] = -1.0
     return np.array([point, -point, mirror * point, -mirror * point])
 
 
 def distance(activation: str, one: Float[np.ndarray, " n"], other: Float[np.ndarray, " n"]) -> float:
-    """Between two heads as points, whichever of their copies are nearest."""
+    """Return the distance of two heads as points, between their nearest copies."""
     return float(np.min(np.linalg.norm(copies(activation, one)[0] - copies(activation, other), axis=1)))
 
 
@@ -100,7 +101,7 @@ def _linear_at(law: str, point: Float[Array, " n"]) -> tuple[Float[Array, ""], F
 
 @cache
 def task_of(law: str) -> LinearRegression:
-    """The data under a law, as NumPy arrays: what is compiled takes either."""
+    """Return the task with these covariances, as NumPy arrays, so that one compiled program serves both."""
     with jax.ensure_compile_time_eval():
         return jax.tree.map(np.asarray, published_task(LAWS[law]))
 
@@ -108,9 +109,10 @@ def task_of(law: str) -> LinearRegression:
 def square_and_slope(
     activation: str, law: str, point: Float[Array, " n"] | Float[np.ndarray, " n"]
 ) -> tuple[Float[Array, ""], Float[Array, " n"]]:
-    """The mean square at a point, and its gradient: of softmax, which is slow to compile, by one program for both laws.
+    """Return the mean square at a point, and its gradient.
 
-    Not of linear attention: rounding decides where along its flat direction a search ends.
+    Softmax, which is slow to compile, has one program for both covariances. Linear attention has one program for each,
+    because rounding decides where along its flat direction a search ends.
     """
     return _linear_at(law, point) if activation == "linear" else _softmax_at(task_of(law), point)
 
@@ -118,7 +120,7 @@ def square_and_slope(
 def settle(
     activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected", family: Int[np.ndarray, " m"] = _entry
 ) -> Float[np.ndarray, " n"]:
-    """The minimum that a head is near; among heads of a family, if one is given."""
+    """Return the minimum that a search from `point` finds, within a family of heads if one is given."""
     start = np.asarray(point)
 
     def among(entries):
@@ -134,7 +136,7 @@ def settle(
 
 
 def hessian(activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected") -> Float[np.ndarray, "n n"]:
-    """Of the mean square, by central differences of its gradient."""
+    """Return the Hessian of the mean square, by central differences of its gradient."""
     moves = DIFFERENCE * np.eye(len(point))
     slopes = [square_and_slope(activation, law, point + sign * move)[1] for move in moves for sign in (1, -1)]
     up, down = np.moveaxis(np.asarray(slopes).reshape(len(moves), 2, -1), 1, 0)
@@ -145,11 +147,11 @@ def hessian(activation: str, point: Float[np.ndarray, " n"], *, law: str = "corr
 def curvatures_at(
     activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected"
 ) -> Float[np.ndarray, " m"]:
-    """The eigenvalues of the Hessian, the least first, when as many as are flat are set aside."""
+    """Return the eigenvalues of the Hessian in increasing order, without those of flat directions."""
     eigenvalues = np.linalg.eigvalsh(hessian(activation, point, law=law))
     return np.delete(eigenvalues, np.argsort(np.abs(eigenvalues))[: FLAT[activation]])
 
 
 def least_curvature(activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected") -> float:
-    """The first of them."""
+    """Return the least eigenvalue of the Hessian, without flat directions."""
     return float(curvatures_at(activation, point, law=law)[0])

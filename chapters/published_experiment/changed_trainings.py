@@ -1,7 +1,7 @@
-"""The published training changed in one thing at a time, from random starts, to see which change finds the optimum.
+"""The published training with one change at a time, from random starts: which change finds the optimum?
 
-Prompts of one length, the corrected law, and the training time of the published protocol in fewer, larger steps. The
-changes were chosen, and the starts numbered, before any of them was run.
+Prompts have one length and the corrected covariances. The training time is that of the published protocol, in fewer and
+larger steps. The changes were chosen, and the starts numbered, before any of them was run.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.published_experiment.every_run import SUMMARIES, wrong_way
-from chapters.published_experiment.minima import points_of, sharp_square
+from chapters.published_experiment.every_run import SUMMARIES, swapped_fraction
+from chapters.published_experiment.landscape import points_of, sharp_square
 from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import (
     POOLS,
@@ -39,23 +39,23 @@ from lib.measures import constant_covariance_root, covariance_root
 TABLE = "second_minima/cures"
 STARTS, STEP_SIZE, BATCH = 16, 0.01, 128
 STEPS = round(PUBLISHED_STEPS * PUBLISHED_STEP_SIZE / STEP_SIZE)
-# Fresh prompts that judge several heads, whose exact mean square is not known here, and how many are drawn at once.
+# Fresh prompts that measure the mean square of several heads, which is not known exactly here, and the size of a batch.
 PROMPTS, AT_ONCE = 1 << 18, 1 << 12
 Start = Callable[[SeparateWeights, PRNGKeyArray], SeparateWeights]
 
 
 def as_drawn(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
-    """PyTorch's default."""
+    """Return the weights as they are: PyTorch's default."""
     return weights
 
 
 def balanced_scale() -> Float[Array, ""]:
-    """The α of [BB26, Eq. 9]: half of the largest that [BB26, Theorem 5.1] allows."""
+    """Return the α of [BB26, Eq. 9] that is half of the largest one that [BB26, Theorem 5.1] allows."""
     return 2**0.5 / ((WIDTH - 1) ** 0.25 * jnp.linalg.norm(published_task().cov, 2)) / 2
 
 
 def balanced(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
-    """Weights whose product is [BB26, Eq. 9], Θ of standard normals: `U = diag(A, 0)`, `v = (0, b)`, ‖A‖_F = b."""
+    """Return weights whose product is [BB26, Eq. 9] with normal Θ: `U = diag(A, 0)`, `v = (0, b)`, ‖A‖_F = b."""
     blocks = balanced_start(jr.normal(key, (WIDTH - 1, WIDTH - 1), weights.query.dtype), balanced_scale())
     scores = jnp.pad(covariance_root(blocks.matrix).T, ((0, 1), (0, 1))) * WIDTH**0.25
     label = jnp.zeros((1, WIDTH)).at[0, -1].set(blocks.gain**0.5)
@@ -67,7 +67,7 @@ def balanced(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
 
 
 def label_entry(size: float) -> Start:
-    """The entry of v by which the label is read gets this size, by the least change of the value matrix."""
+    """Return a start that sets the size of the label's entry of v, by the least change of the value matrix."""
 
     def start(weights: SeparateWeights, key: PRNGKeyArray) -> SeparateWeights:
         row, column = weights.output[0], weights.value[:, -1]
@@ -80,7 +80,7 @@ def label_entry(size: float) -> Start:
 
 @dataclass(frozen=True)
 class Change:
-    """What is not as in the published protocol."""
+    """What differs from the published protocol."""
 
     name: str
     start: Start = as_drawn
@@ -101,25 +101,25 @@ CHANGES = {
 }
 PARTS = [(change, activation) for change in CHANGES for activation in sorted(POOLS)]
 COLUMNS = {
-    "change": Column("What is changed", "name"),
-    "activation": Column("Head that is trained", "name"),
-    "start": Column("Number of the start, its seed"),
+    "change": Column("Change of the published training", "name"),
+    "activation": Column("Activation of the head or heads: softmax or linear attention", "name"),
+    "start": Column("Number of the start, which is its seed"),
     "risk": Column(
-        "Mean square error at the end, label noise included; exact, or on fresh prompts if of several heads"
+        "Mean square error at the end, label noise included: exact for one head, on fresh prompts for several"
     ),
-    "risk_std_error": Column("Its standard error, where it is on fresh prompts"),
-    "wrong_way": Column("Share of the wrong way in the head: |u||a| of |u||a| + |A||b|; of one head"),
+    "risk_std_error": Column("Standard error of the mean square on fresh prompts"),
+    "wrong_way": Column("Swapped fraction of one head: |u||a| / (|u||a| + |A||b|)"),
 }
 _RESULTS = list(COLUMNS)[3:]
 
 
-def read() -> pd.DataFrame:
-    """The tracked ends of all trainings."""
+def read_ends() -> pd.DataFrame:
+    """Return the tracked ends of all trainings."""
     return pd.read_csv(DATA / f"{TABLE}.csv")
 
 
 def frame_of(parts: list[tuple[str, str]], numbers: Float[np.ndarray, "parts n"]) -> pd.DataFrame:
-    """A row a training, from what `ends` gave of each part."""
+    """Return one row per training from the results of `train_and_judge` for each part."""
     frames = [
         pd.DataFrame(ends.reshape(-1, len(_RESULTS)), columns=_RESULTS).assign(
             change=change, activation=activation, start=np.arange(ends.size // len(_RESULTS))
@@ -129,10 +129,10 @@ def frame_of(parts: list[tuple[str, str]], numbers: Float[np.ndarray, "parts n"]
     return pd.concat(frames, ignore_index=True)[list(COLUMNS)]
 
 
-def ends(
+def train_and_judge(
     change: Change, activation: str, *, starts: Sequence[int] = range(STARTS), steps: int = STEPS
 ) -> Float[np.ndarray, " n"]:
-    """Train from each start, and judge where it ends: mean square, its standard error, share of the wrong way."""
+    """Train from each start; return the mean square at the end, its standard error and the swapped fraction."""
     with jax.enable_x64(False):  # in single precision, as published
         trained = _train(change, activation, starts, steps)
     trained = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), trained)
@@ -141,7 +141,7 @@ def ends(
 
 
 def _train(change: Change, activation: str, starts: Sequence[int], steps: int) -> SeparateWeights:
-    """One start after another in one program; the first head of start n is drawn as in every other table of runs."""
+    """Train one start after another in one program; the first head of a start is that of the other tables of runs."""
     if change.heads == 1:
         loss = batch_loss(
             published_task(),
@@ -172,9 +172,9 @@ def _train(change: Change, activation: str, starts: Sequence[int], steps: int) -
 def heads_loss(
     task: LinearRegression, length: int, *, batch: int, pool: Pool
 ) -> Callable[[SeparateWeights, PRNGKeyArray], Float[Array, ""]]:
-    """`(weights, key) ↦ mean (Σ_h ŷ_h - y)²` over a batch of fresh prompts, for weights with a leading axis of heads.
+    """Return `(weights, key) ↦ mean (Σ_h ŷ_h - y)²` over a batch of fresh prompts; weights have an axis of heads.
 
-    Plain prompts, every token drawn: the sums that `batch_loss` draws are those of one head.
+    Every token is drawn, because the sums that `batch_loss` draws are those of one head.
     """
     d = task.dimension
     root, query_root = constant_covariance_root(task.cov), constant_covariance_root(task.query_cov)
@@ -201,11 +201,15 @@ def _judge_exactly(activation: str, trained: SeparateWeights) -> tuple[np.ndarra
     heads = jax.vmap(published_head)(trained)
     risks = jax.jit(partial(jax.lax.map, partial(sharp_square, activation, published_task())))
     points = points_of(heads)
-    return np.asarray(risks(heads)), np.full(len(points), np.nan), np.array([wrong_way(point) for point in points])
+    return (
+        np.asarray(risks(heads)),
+        np.full(len(points), np.nan),
+        np.array([swapped_fraction(point) for point in points]),
+    )
 
 
 def _judge_on_prompts(activation: str, trained: SeparateWeights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same fresh prompts for all, from a key that no training uses."""
+    """Measure all heads on the same fresh prompts, from a key that no training uses."""
     loss = heads_loss(published_task(), SECOND_LENGTH, batch=AT_ONCE, pool=POOLS[activation])
     keys = jr.split(jr.fold_in(jr.key(STARTS), PROMPTS), PROMPTS // AT_ONCE)
     means = np.asarray(jax.jit(partial(jax.lax.map, lambda key: jax.vmap(loss, (0, None))(trained, key)))(keys))

@@ -1,4 +1,4 @@
-"""Cells of signed numbers, and the ink of what is written on them."""
+"""Colours of the cells of a matrix with signed entries, and of the numbers written on them."""
 
 import matplotlib as mpl
 import numpy as np
@@ -8,11 +8,11 @@ from companion.figures.style import INK
 
 
 def readable_on(cell: tuple[float, ...]) -> str:
-    """The ink that is read on a cell of this colour, dark on light or light on dark."""
+    """Return the text colour for a cell of this colour: dark on light, or light on dark."""
     return INK["light" if np.dot(cell[:3], (0.3, 0.59, 0.11)) > 0.4 else "dark"]
 
 
 def signed_colours() -> LinearSegmentedColormap:
-    """Colours of signed numbers: zero is the colour of the sheet."""
+    """Return colours of signed numbers, in which zero has the colour of the background."""
     cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
     return LinearSegmentedColormap.from_list("signed", [cycle[3], mpl.rcParams["axes.facecolor"], cycle[2]], N=21)
