@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from companion.project.notebooks import Notebook
+from companion.project import slicing
+from companion.project.notebooks import TECHNICAL_TAG, Notebook
 from companion.project.paths import Project
 
 PROJECT = Project(Path(__file__).parents[1])
@@ -17,6 +18,8 @@ NOT_YET = {
     "single_location_training",
 }
 CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS | NOT_YET]
+# Largest number of published figures that a page shows unfolded. Schematics and interactive figures do not count.
+MOST_UNFOLDED = 5
 
 
 def sections(name):
@@ -40,6 +43,18 @@ def test_there_are_three_findings_that_name_their_figures(name):
     bullets = [bullet for bullet in findings.split("\n- ")[1:]]
     assert len(bullets) == 3
     assert all("{numref}`fig-" in bullet for bullet in bullets)
+
+
+def unfolded(name):
+    """Return the published figures of a notebook that its page does not fold, in order."""
+    cells = [cell for cell in Notebook.named(PROJECT, name).cells if cell["cell_type"] == "code"]
+    shown = [cell["source"] for cell in cells if TECHNICAL_TAG not in cell["metadata"].get("tags", [])]
+    return slicing.published_figures(shown)
+
+
+@pytest.mark.parametrize("name", [name for name in PROJECT.notebooks() if name not in COLLECTIONS])
+def test_at_most_five_published_figures_are_unfolded(name):
+    assert 0 < len(unfolded(name)) <= MOST_UNFOLDED, unfolded(name)
 
 
 def test_exceptions_are_chapters_without_the_template():
