@@ -157,17 +157,17 @@ MUTATIONS = (
     ),
     Mutation(
         "start-classified-by-its-first-head",
-        "chapters/published_experiment/stationary_heads.py",
+        "chapters/second_minima/stationary_heads.py",
         "zip(paths.points[:, -1], ",
         "zip(paths.points[:, 0], ",
-        ("tests/chapters/test_published_experiment.py::test_ends_are_classified_by_mean_square_and_distance",),
+        ("tests/chapters/test_second_minima.py::test_ends_are_classified_by_mean_square_and_distance",),
     ),
     Mutation(
         "start-classified-by-its-first-risk",
-        "chapters/published_experiment/stationary_heads.py",
+        "chapters/second_minima/stationary_heads.py",
         "paths.risks[:, -1], strict=True",
         "paths.risks[:, 0], strict=True",
-        ("tests/chapters/test_published_experiment.py::test_ends_are_classified_by_mean_square_and_distance",),
+        ("tests/chapters/test_second_minima.py::test_ends_are_classified_by_mean_square_and_distance",),
     ),
     Mutation(
         "spectrum-of-another-dimension",

@@ -15,7 +15,7 @@ import numpy as np
 import optax
 import pandas as pd
 
-from chapters.published_experiment.landscape import ALIGNED_ENTRIES, SWAPPED_ENTRIES, points_of
+from chapters.published_experiment.head_points import ALIGNED_ENTRIES, SWAPPED_ENTRIES, points_of
 from chapters.published_experiment.protocol import (
     LAWS,
     POOLS,

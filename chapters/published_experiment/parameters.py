@@ -7,9 +7,6 @@ from pydantic import AfterValidator, Field
 import companion
 from companion.project.parameters import different
 
-# Length of the prompts on which second minima are studied.
-SECOND_LENGTH = 20
-
 
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook has the defaults."""
@@ -40,13 +37,8 @@ class Parameters(companion.Parameters):
     sgd_steps: Annotated[int, Field(ge=500, le=10**6, multiple_of=100, description="Steps of that training.")]
     sgd_step_size: Annotated[float, Field(ge=1e-4, le=0.1, description="Step size of that training.")]
     sgd_batch: Annotated[int, Field(ge=8, le=1024, description="Fresh prompts per step of that training.")]
-    starts: Annotated[int, Field(ge=8, le=512, description="Random starts of exact descent for linear attention.")]
-    softmax_starts: Annotated[
-        int,
-        Field(ge=4, le=512, description="Random starts of stochastic descent for softmax, compared with the minima."),
-    ]
 
     @property
     def compared_lengths(self) -> list[int]:
-        """Return the lengths at which curves, ridge regression, short runs or second minima need the optimum."""
-        return sorted({*self.lengths, *self.bayes_lengths, *self.sgd_lengths, SECOND_LENGTH})
+        """Return the lengths at which curves, ridge regression or short runs need the optimum."""
+        return sorted({*self.lengths, *self.bayes_lengths, *self.sgd_lengths})

@@ -1,6 +1,6 @@
 """The published protocol: covariances of the data, model, heads, and length of the training.
 
-All risks of this chapter are plain mean squares with the label noise, as in the published code.
+All risks of this chapter and of `second_minima` are plain mean squares with the label noise, as in the published code.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ CLOSE = 0.03
 
 
 class Keys(NamedTuple):
-    """One random key per simulation of the chapter; linear and softmax descents share one."""
+    """One random key per simulation; the chapter `second_minima` has the descents, linear and softmax with one key."""
 
     runs: PRNGKeyArray
     bayes: PRNGKeyArray
@@ -32,7 +32,7 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """Return the random keys of the chapter, all made from `seed`."""
+    """Return the random keys of this chapter and of `second_minima`, all made from `seed`."""
     return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 

@@ -1,16 +1,10 @@
-"""Colours, symbols, lines and ticks that the pictures of this chapter share."""
+"""Colours, symbols, lines and ticks that the pictures of this chapter and of `second_minima` share."""
 
 from matplotlib.axes import Axes
 
 SIZE = (8.0, 4.5)
 COLOURS = {"softmax": "C0", "linear": "C1", "bayes": "C2"}
 SYMBOLS = {"softmax": "o", "linear": "s", "bayes": "^"}
-# Levels at which descents can stop: column of the table, name in a legend, and line style.
-LEVEL_LINES = {
-    "optimum": ("optimum", "--"),
-    "wrong_way": ("best swapped head", "-."),
-    "second_minimum": ("second minimum", ":"),
-}
 MEAN_SQUARE = r"mean square $\mathbb{E}(\hat y-y)^2$, no ½"
 
 

@@ -17,8 +17,7 @@ import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.published_experiment.every_run import SUMMARIES, swapped_fraction
-from chapters.published_experiment.landscape import points_of, sharp_square
-from chapters.published_experiment.parameters import SECOND_LENGTH
+from chapters.published_experiment.head_points import points_of
 from chapters.published_experiment.protocol import (
     POOLS,
     PUBLISHED_STEP_SIZE,
@@ -28,7 +27,8 @@ from chapters.published_experiment.protocol import (
     published_head,
     published_task,
 )
-from chapters.published_experiment.runs import DATA
+from chapters.second_minima.landscape import SECOND_LENGTH, sharp_square
+from chapters.second_minima.published_runs import DATA
 from companion import Column
 from lib.flow import sgd
 from lib.icl import balanced_start, batch_loss, fast_normal
@@ -36,7 +36,7 @@ from lib.icl.linear_regression import LinearRegression
 from lib.icl.training import Pool
 from lib.measures import constant_covariance_root, covariance_root
 
-TABLE = "second_minima/cures"
+TABLE = "cures"
 STARTS, STEP_SIZE, BATCH = 16, 0.01, 128
 STEPS = round(PUBLISHED_STEPS * PUBLISHED_STEP_SIZE / STEP_SIZE)
 # Fresh prompts that measure the mean square of several heads, which is not known exactly here, and the size of a batch.

@@ -11,8 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from chapters.published_experiment.landscape import linear_square, points_of, softmax_square, task_of
-from chapters.published_experiment.parameters import SECOND_LENGTH
+from chapters.published_experiment.head_points import points_of
 from chapters.published_experiment.protocol import (
     LAWS,
     PUBLISHED_STEP_SIZE,
@@ -23,6 +22,7 @@ from chapters.published_experiment.protocol import (
     published_task,
 )
 from chapters.published_experiment.runs import ROWS, Plan, Schedule, histories
+from chapters.second_minima.landscape import SECOND_LENGTH, linear_square, softmax_square, task_of
 from lib.attention import Attention
 from lib.flow import sgd
 from lib.icl import LinearRegression

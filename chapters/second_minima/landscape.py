@@ -1,7 +1,7 @@
 """The exact mean square as a function of the head, on prompts of one length: minima and curvatures.
 
-A point of this landscape contains the entries of a head (U, v) that matter. The query's last coordinate is 0, so the
-last column of U is left out.
+A point of this landscape contains the entries of a head (U, v) that matter, see `head_points.py` of the chapter
+`published_experiment`.
 """
 
 from functools import cache, partial
@@ -12,11 +12,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy.optimize import minimize
 
-from chapters.published_experiment.parameters import SECOND_LENGTH
+from chapters.published_experiment.head_points import ENTRIES, SWAPPED_ENTRIES
 from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
 from lib.attention import Attention
 from lib.icl import LinearRegression, PairAverage, pair_average
 
+# Length of the prompts on which second minima are studied.
+SECOND_LENGTH = 20
 # Quadrature nodes for the softmax head's risk where many heads are evaluated: within 0.4 % of the default, which is the
 # difference that other seeds of the frames make, at a twentieth of the cost.
 NODES = {"frames": 64, "query_radii": 16, "task_radii": 2}
@@ -24,12 +26,6 @@ NODES = {"frames": 64, "query_radii": 16, "task_radii": 2}
 FLAT = {"softmax": 0, "linear": 1}
 # Step of central differences of the gradient.
 DIFFERENCE = 1e-4
-
-_entry = np.arange(WIDTH * WIDTH)
-# Entries of aligned heads (scores depend on covariates, the value is the label), and of swapped heads (scores depend on
-# labels, the values are covariates). Gradient descent leaves neither family, see the box `two-families`.
-ALIGNED_ENTRIES = np.append(_entry[: (WIDTH - 1) ** 2], _entry[-1])
-SWAPPED_ENTRIES = _entry[(WIDTH - 1) ** 2 : -1]
 
 
 def linear_square(task: LinearRegression, head: Attention) -> Float[Array, ""]:
@@ -51,12 +47,6 @@ def sharp_square(activation: str, task: LinearRegression, head: Attention) -> Fl
     if activation == "linear":
         return linear_square(task, head)
     return softmax_square(task, head, average=pair_average(WIDTH - 1))
-
-
-def points_of(heads: Attention) -> Float[np.ndarray, "*heads n"]:
-    """Return the points of any number of heads."""
-    bilinear, value = np.asarray(heads.bilinear)[..., : WIDTH - 1], np.asarray(heads.value)[..., -1, :]
-    return np.concatenate([bilinear.reshape(*value.shape[:-1], -1), value], axis=-1)
 
 
 def head_at(point: Float[Array, " n"] | Float[np.ndarray, " n"]) -> Attention:
@@ -118,7 +108,7 @@ def square_and_slope(
 
 
 def settle(
-    activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected", family: Int[np.ndarray, " m"] = _entry
+    activation: str, point: Float[np.ndarray, " n"], *, law: str = "corrected", family: Int[np.ndarray, " m"] = ENTRIES
 ) -> Float[np.ndarray, " n"]:
     """Return the minimum that a search from `point` finds, within a family of heads if one is given."""
     start = np.asarray(point)

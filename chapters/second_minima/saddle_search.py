@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float
 
-from chapters.published_experiment.landscape import (
+from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
+from chapters.second_minima.landscape import (
     FLAT,
     copies,
     curvatures_at,
@@ -29,13 +30,12 @@ from chapters.published_experiment.landscape import (
     softmax_square,
     square_and_slope,
 )
-from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
-from chapters.published_experiment.runs import DATA
-from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, StationaryHeads
+from chapters.second_minima.published_runs import DATA
+from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, StationaryHeads
 from companion import Column
 from lib.icl import pair_average
 
-TABLE, SEARCHES = "second_minima/the_pass", "second_minima/searches"
+TABLE, SEARCHES = "the_pass", "searches"
 LAW = next(iter(LAWS))
 PASS = "pass"
 # A string slides on fewer quadrature nodes than the search for a saddle uses. They raise every mean square by some

@@ -7,10 +7,10 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from chapters.published_experiment.descents import Descents, Paths
-from chapters.published_experiment.landscape import (
-    ALIGNED_ENTRIES,
-    SWAPPED_ENTRIES,
+from chapters.published_experiment.head_points import ALIGNED_ENTRIES, SWAPPED_ENTRIES
+from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, WIDTH
+from chapters.second_minima.descents import Descents, Paths
+from chapters.second_minima.landscape import (
     distance,
     head_at,
     least_curvature,
@@ -18,7 +18,6 @@ from chapters.published_experiment.landscape import (
     sharp_square,
     task_of,
 )
-from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, WIDTH
 
 # Names in published tables.
 OPTIMUM, SECOND, ELSEWHERE = "optimum", "second minimum", "elsewhere"

@@ -23,8 +23,9 @@ from chapters.published_experiment.every_run import (
     swapped_fraction,
 )
 from chapters.published_experiment.figures import every_length
-from chapters.published_experiment.landscape import ALIGNED_ENTRIES, SWAPPED_ENTRIES, head_at
+from chapters.published_experiment.head_points import ALIGNED_ENTRIES, SWAPPED_ENTRIES
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, published_task
+from chapters.second_minima.landscape import head_at
 from companion.authoring.checkpoints import Checkpoint
 from companion.figures import store
 from companion.project.notebooks import Notebook
@@ -33,6 +34,8 @@ from companion.project.paths import Project
 pytestmark = pytest.mark.usefixtures("float64")
 
 FIRST = Run("corrected", "linear", 10, 0)
+# The pages on the runs of the published protocol.
+PAGES = ("published_experiment", "second_minima")
 
 
 def short(run, folder, steps=20, every=5):
@@ -220,9 +223,10 @@ def test_runs_rest_at_the_optimum_still_fall_or_are_at_the_swapped_solution():
 
 @pytest.mark.parametrize("count", ["trapped", "wrong-way", "cure", "no-cure"])
 def test_prose_gives_counts_of_starts_with_their_totals(count):
-    """A count without its total says little: the page quotes such claims by `claim-count`, or only their mark."""
-    notebook = Notebook.named(Project(Path(__file__).parents[2]), "published_experiment")
-    prose = "\n".join(cell["source"] for cell in notebook.cells if cell["cell_type"] == "markdown")
+    """A count without its total says little: both pages quote such claims by `claim-count`, or only their mark."""
+    project = Project(Path(__file__).parents[2])
+    cells = [cell for page in PAGES for cell in Notebook.named(project, page).cells]
+    prose = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
     ratios = {"wrong-way-above", "wrong-way-round", "wrong-way-saddle", "cure-heads-below"}
     quoted = re.findall(rf"\{{([\w-]+)\}}`published-experiment-({count}-[\w-]+)`", prose)
     assert any(role == "claim-count" for role, _ in quoted)
@@ -232,6 +236,6 @@ def test_prose_gives_counts_of_starts_with_their_totals(count):
 def test_the_front_page_names_the_total_of_its_count():
     """The total that is typed next to the count of softmax starts is that of the parameters."""
     project = Project(Path(__file__).parents[2])
-    softmax_starts = Notebook.named(project, "published_experiment").defaults["softmax_starts"]
+    softmax_starts = Notebook.named(project, "second_minima").defaults["softmax_starts"]
     front = " ".join((project.book / "index.md").read_text(encoding="utf-8").split())
     assert f"{{claim}}`published-experiment-trapped-softmax` of {softmax_starts} random starts of softmax" in front

@@ -424,18 +424,6 @@ def the_flaw_raises_every_risk_and_keeps_the_order(table):
         assert (risks[risk]["as published"] > risks[risk]["corrected"]).dropna()[risks[risk].dropna().index].all()
 
 
-def starts_of_one_training_end_in_different_places(table):
-    runs = table.dropna(subset=["start", "end"]).sort_values("time")
-    ends = runs.groupby(["activation", "law", "start"], as_index=False).last()
-    for place, columns in {"optimum": "optimum", "second minimum": "second_minimum", "wrong way": "wrong_way"}.items():
-        there = ends[ends["end"] == place]
-        assert len(there) > 1
-        assert np.allclose(there["risk"], there[columns], rtol=LITTLE)
-    places = ends[ends["end"] != "elsewhere"].groupby(["law", "activation"])["end"].value_counts()
-    for head in ("softmax", "linear"):
-        assert (places["corrected", head] > 1).sum() > 1
-
-
 # --- real_heads
 
 
@@ -518,6 +506,21 @@ def training_is_fast_to_the_valley_then_slow_along_it(table):
         arrived = path.loc[path["product"] > 0.9 * path["product"].iloc[-1], "time"].min()
         apart = (path["tilt"] / path["best_tilt"] - 1).abs() > LITTLE
         assert path.loc[apart, "time"].max() > FAR * arrived, length
+
+
+# --- second_minima
+
+
+def starts_of_one_training_end_in_different_places(table):
+    runs = table.dropna(subset=["start", "end"]).sort_values("time")
+    ends = runs.groupby(["activation", "law", "start"], as_index=False).last()
+    for place, columns in {"optimum": "optimum", "second minimum": "second_minimum", "wrong way": "wrong_way"}.items():
+        there = ends[ends["end"] == place]
+        assert len(there) > 1
+        assert np.allclose(there["risk"], there[columns], rtol=LITTLE)
+    places = ends[ends["end"] != "elsewhere"].groupby(["law", "activation"])["end"].value_counts()
+    for head in ("softmax", "linear"):
+        assert (places["corrected", head] > 1).sum() > 1
 
 
 # --- sharp_rates
@@ -810,31 +813,16 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         "needle-freezing",
         the_relevant_token_is_found_where_other_weights_freeze,
     ),
-    "published_experiment/success_by_change": (
-        *(f"published-experiment-cure-{change}" for change in ("balanced-start", "label-entry-1", "label-entry-2")),
-        "published-experiment-cure-4-heads",
-        *(f"published-experiment-no-cure-{change}" for change in ("label-entry-0-5", "batch-16", "batch-4")),
-    ),
     "published_experiment/every_length": ("published-experiment-every-run", "published-experiment-wrong-way-above"),
-    "published_experiment/heads_at_the_minima": (
-        "published-experiment-left-out",
-        "published-experiment-wrong-way-round",
-    ),
     "published_experiment/published_optimum": ("published-experiment-no-run-below", long_runs_end_at_the_optimum),
     "published_experiment/published_training": (
         "published-experiment-long-softmax",
         "published-experiment-long-linear",
     ),
-    "published_experiment/the_pass": (
-        "published-experiment-pass-softmax",
-        "published-experiment-pass-linear",
-        "published-experiment-pass-ends",
-    ),
     "published_experiment/two_data_laws": (
         "published-experiment-flaw",
         the_flaw_raises_every_risk_and_keeps_the_order,
     ),
-    "published_experiment/two_minima": (starts_of_one_training_end_in_different_places,),
     "real_heads/heads_in_full": (least_spread_is_linear_and_most_is_frozen,),
     "real_heads/heads_in_the_plane": (fewer_than_half_of_the_heads_are_near_the_curve,),
     "real_heads/replaced_heads": (
@@ -867,6 +855,21 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "risk_and_parameters/price_of_one_head": ("risk-and-parameters-price", the_price_falls_with_the_dimension_to_e),
     "risk_and_parameters/two_opposite_heads": ("risk-and-parameters-two-heads",),
+    "second_minima/heads_at_the_minima": (
+        "published-experiment-left-out",
+        "published-experiment-wrong-way-round",
+    ),
+    "second_minima/success_by_change": (
+        *(f"published-experiment-cure-{change}" for change in ("balanced-start", "label-entry-1", "label-entry-2")),
+        "published-experiment-cure-4-heads",
+        *(f"published-experiment-no-cure-{change}" for change in ("label-entry-0-5", "batch-16", "batch-4")),
+    ),
+    "second_minima/the_pass": (
+        "published-experiment-pass-softmax",
+        "published-experiment-pass-linear",
+        "published-experiment-pass-ends",
+    ),
+    "second_minima/two_minima": (starts_of_one_training_end_in_different_places,),
     "sharp_rates/bounded_laws": ("sharp-rates-bounded-queries", "sharp-rates-bounded-tokens"),
     "sharp_rates/exponent_laws": ("sharp-rates-golden", small_heads_have_exponent_one_and_larger_ones_less),
     "sharp_rates/local_slopes": ("sharp-rates-slopes", large_heads_miss_their_exponent_where_simulations_end),

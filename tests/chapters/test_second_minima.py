@@ -1,14 +1,18 @@
-"""The pass between the two minima, checked by other methods than those that found it; trainings with one change."""
+"""The two minima and the pass between them, checked by other methods than those that found it; changed trainings."""
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.integrate
 
-from chapters.published_experiment import saddle_search
-from chapters.published_experiment.changed_trainings import (
+from chapters.published_experiment import every_run, runs
+from chapters.published_experiment.head_points import ALIGNED_ENTRIES, SWAPPED_ENTRIES, points_of
+from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, SeparateWeights, published_head, published_task
+from chapters.second_minima import published_runs, saddle_search
+from chapters.second_minima.changed_trainings import (
     CHANGES,
     CONTROL,
     PARTS,
@@ -22,13 +26,35 @@ from chapters.published_experiment.changed_trainings import (
     read_ends,
     train_and_judge,
 )
-from chapters.published_experiment.landscape import SWAPPED_ENTRIES, copies, distance, points_of, square_and_slope
-from chapters.published_experiment.protocol import POOLS, WIDTH, SeparateWeights, published_head, published_task
-from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, find_heads_of
+from chapters.second_minima.descents import Paths
+from chapters.second_minima.landscape import (
+    SECOND_LENGTH,
+    SQUARES,
+    alignment,
+    copies,
+    distance,
+    head_at,
+    least_curvature,
+    linear_square,
+    settle,
+    square_and_slope,
+)
+from chapters.second_minima.stationary_heads import (
+    ELSEWHERE,
+    OPTIMUM,
+    SECOND,
+    SWAPPED,
+    StationaryHead,
+    StationaryHeads,
+    classify_ends,
+    find_heads_of,
+)
+from companion.authoring import datasets
+from lib.attention import Attention
 from lib.statistics import comparison_quantile
 
+NAME = "second_minima"
 pytestmark = pytest.mark.usefixtures("float64")
-LENGTH = 20
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +76,115 @@ def linear_hessian(float64):
 def square_of(activation):
     """Return the mean square as a function of a point, by the program that also gives the slope."""
     return lambda point: square_and_slope(activation, saddle_search.LAW, point)[0]
+
+
+@pytest.mark.parametrize("wrong", [{"starts": 4}, {"softmax_starts": 2}, {"seed": -1}])
+def test_parameters_out_of_range_are_refused(wrong, run_cells):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_cells(NAME, **wrong)
+
+
+# --- tracked tables ------------------------------------------------------------------------------------------
+
+
+def test_tracked_tables_are_what_their_records_say():
+    assert datasets.faults(published_runs.DATA) == []
+
+
+def test_extracts_equal_the_tables_of_the_published_experiment():
+    """Every run on prompts of this length is extracted, with all digits."""
+    long = runs.tracked() | runs.tracked_from_other_starts()
+    expected = {run: path for run, path in long.items() if run[1] == SECOND_LENGTH}
+    extracted = published_runs.read_paths()
+    assert list(extracted) == list(expected)
+    for run, path in expected.items():
+        np.testing.assert_array_equal(extracted[run].steps, path.steps)
+        np.testing.assert_array_equal(extracted[run].risks, path.risks)
+    ends = every_run.read()["ends"].query("law == 'corrected' and length == @SECOND_LENGTH")
+    columns = ["activation", "start", "risk"]
+    pd.testing.assert_frame_equal(published_runs.read_ends(), ends[columns].reset_index(drop=True), check_exact=True)
+
+
+# --- heads as points, their symmetries and curvatures --------------------------------------------------------
+
+
+def test_the_least_curvature_is_that_of_the_hessian():
+    """For linear attention, by automatic differentiation; the direction (U, v) ↦ (cU, v/c) is flat at a minimum."""
+    task, (rows, d) = published_task(), (6, 5)
+    point = settle("linear", np.random.default_rng(3).normal(size=rows * d + rows))
+
+    def risk(point):
+        bilinear = jnp.zeros((rows, rows)).at[:, :d].set(point[:-rows].reshape(rows, d))
+        return linear_square(task, Attention(bilinear, point[None, -rows:]))
+
+    slope, hessian = jax.jit(jax.grad(risk))(point), jax.jit(jax.hessian(risk))(point)
+    assert np.abs(slope).max() < 1e-6
+    scaling = np.concatenate([point[:-rows], -point[-rows:]])
+    np.testing.assert_allclose(hessian @ scaling, 0.0, atol=1e-5)
+    rest = np.linalg.svd(scaling[None])[2][1:]
+    assert least_curvature("linear", point) == pytest.approx(np.linalg.eigvalsh(rest @ hessian @ rest.T)[0], rel=1e-4)
+
+
+def test_alignment_is_a_cosine_with_the_first_principal_axis():
+    axis = np.linalg.eigh(0.5 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5))))[1][:, -1]
+    across = np.array([1.0, 0.0, 0.0, 0.0, -1.0]) / np.sqrt(2)  # the axis is even
+    point = np.concatenate([np.ones(25), -2 * axis, axis + across, [7.0]])
+    assert alignment(point) == pytest.approx(np.sqrt(0.5))
+    assert alignment(point, axis=1) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_points_and_heads_convert_into_each_other(assert_exact):
+    """Only the last column of U is lost, on which no output depends."""
+    rng = np.random.default_rng(4)
+    heads = jax.vmap(jax.vmap(Attention))(rng.normal(size=(3, 2, 6, 6)), rng.normal(size=(3, 2, 1, 6)))
+    points = points_of(heads)
+    assert points.shape == (3, 2, 36)
+    back = jax.vmap(jax.vmap(head_at))(points)
+    assert_exact(back.bilinear[..., :-1], heads.bilinear[..., :-1])
+    assert_exact(back.bilinear[..., -1], np.zeros((3, 2, 6)))
+    assert_exact(back.value, heads.value)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("activation", POOLS)
+def test_copies_of_a_head_have_the_same_risk(activation, law, assert_exact):
+    """The box `two-families`; descent never leaves a family."""
+    task, rng = published_task(LAWS[law]), np.random.default_rng(6)
+    square = jax.jit(lambda point: SQUARES[activation](task, head_at(point)))
+    alike = copies(activation, 0.4 * rng.normal(size=36))
+    assert_exact(np.array([square(point) for point in alike]), np.full(4, square(alike[0])))
+    for family, other in ((ALIGNED_ENTRIES, SWAPPED_ENTRIES), (SWAPPED_ENTRIES, ALIGNED_ENTRIES)):
+        point = np.zeros(36)
+        point[family] = 0.4 * rng.normal(size=len(family))
+        slope = np.asarray(jax.grad(square)(point))
+        assert np.abs(slope[other]).max() < 1e-9 < np.abs(slope[family]).max()
+
+
+def test_the_distance_between_copies_of_a_head_is_zero():
+    point = np.random.default_rng(7).normal(size=36)
+    mirrored = point * np.where(np.isin(np.arange(36), SWAPPED_ENTRIES), -1.0, 1.0)
+    scaled = point * np.where(np.arange(36) < 30, -2.0, -0.5)
+    assert distance("softmax", mirrored, point) == pytest.approx(0.0, abs=1e-12)
+    assert distance("softmax", scaled, point) > 1
+    assert distance("linear", scaled, mirrored) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_ends_are_classified_by_mean_square_and_distance():
+    """Four ends: at the optimum, at its level but far away, near it but above its level, at the swapped head."""
+    points = np.eye(3, 36)
+    places = StationaryHeads(
+        "softmax", *(StationaryHead(point, square) for point, square in zip(points, (0.5, 0.9, 0.7), strict=True))
+    )
+    assert list(places.named) == [OPTIMUM, SWAPPED, SECOND]
+    assert places.reach == pytest.approx(np.sqrt(0.5))
+    last = np.stack([points[0], 3 * points[0], points[0], 1.1 * points[1]])
+    heads = np.stack([last[::-1], last], axis=1)
+    risks = np.array([[0.91, 0.51], [0.6, 0.51], [0.51, 0.6], [0.51, 0.91]])
+    found = classify_ends(Paths(np.zeros((4, 2)), risks, heads), places)
+    assert found == [OPTIMUM, ELSEWHERE, ELSEWHERE, SWAPPED]
+
+
+# --- the pass ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("activation", POOLS)
@@ -179,7 +314,7 @@ def test_several_heads_have_the_sum_of_their_outputs(activation, assert_exact):
     halves = SeparateWeights(weights.query, weights.key, weights.value, weights.output / 2)
     stack = {1: [weights], 2: [halves, halves]}
     stacked = {n: jax.tree.map(lambda *leaves: jnp.stack(leaves), *heads) for n, heads in stack.items()}
-    loss = jax.jit(heads_loss(published_task(), LENGTH, batch=1 << 10, pool=POOLS[activation]))
+    loss = jax.jit(heads_loss(published_task(), SECOND_LENGTH, batch=1 << 10, pool=POOLS[activation]))
     assert_exact(loss(stacked[1], jr.key(0)), loss(stacked[2], jr.key(0)))
     means = np.array([loss(stacked[1], jr.key(i)) for i in range(50)])
     exact = float(square_of(activation)(points_of(published_head(weights))))

@@ -1,12 +1,12 @@
 """Make the table of the published training with one change at a time, from sixteen random starts each.
 
-    python -m chapters.published_experiment.data.cures
+    python -m chapters.second_minima.data.cures
 
-makes `second_minima/cures` in twenty minutes of one core. A killed run continues with the change and head that it was
+makes `cures` in twenty minutes of one core. A killed run continues with the change and head that it was
 computing.
 """
 
-from chapters.published_experiment.changed_trainings import (
+from chapters.second_minima.changed_trainings import (
     BATCH,
     CHANGES,
     COLUMNS,
@@ -19,14 +19,14 @@ from chapters.published_experiment.changed_trainings import (
     frame_of,
     train_and_judge,
 )
-from chapters.published_experiment.parameters import SECOND_LENGTH
+from chapters.second_minima.landscape import SECOND_LENGTH
 from companion import Table
 from companion.authoring.datasets import Result, in_parts, make
 
 
 def cures() -> Result:
     """Return the table, computed in one part per change and head."""
-    kept = in_parts("published_experiment", "cures", PARTS, _part, STARTS * 3)
+    kept = in_parts("second_minima", "cures", PARTS, _part, STARTS * 3)
     parameters = {
         "length": SECOND_LENGTH,
         "starts": STARTS,

@@ -1,8 +1,8 @@
 """Search the lowest pass from the second minimum to the optimum, for both heads, and compute the path over it.
 
-    python -m chapters.published_experiment.data.the_pass
+    python -m chapters.second_minima.data.the_pass
 
-makes `second_minima/searches` and `second_minima/the_pass` in six minutes of one core. A killed run continues with the
+makes `searches` and `the_pass` in six minutes of one core. A killed run continues with the
 search that it was computing.
 """
 
@@ -11,9 +11,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import POOLS, WIDTH
-from chapters.published_experiment.saddle_search import (
+from chapters.second_minima.landscape import SECOND_LENGTH
+from chapters.second_minima.saddle_search import (
     BENDS,
     COLUMNS,
     FEW_NODES,
@@ -28,7 +28,7 @@ from chapters.published_experiment.saddle_search import (
     search,
     whole_way,
 )
-from chapters.published_experiment.stationary_heads import StationaryHeads, find_heads_of
+from chapters.second_minima.stationary_heads import StationaryHeads, find_heads_of
 from companion import Table
 from companion.authoring.datasets import Result, in_parts, make
 
@@ -51,7 +51,7 @@ def _part(part: tuple[str, int]) -> np.ndarray:
 
 def _found() -> tuple[pd.DataFrame, np.ndarray]:
     """Return all searches, one row each, and their saddles."""
-    kept = in_parts("published_experiment", "the_pass", PARTS, _part, len(_NUMBERS) + WIDTH * WIDTH)
+    kept = in_parts("second_minima", "the_pass", PARTS, _part, len(_NUMBERS) + WIDTH * WIDTH)
     rows = pd.DataFrame(kept[:, : len(_NUMBERS)], columns=list(_NUMBERS)).assign(
         activation=[activation for activation, _ in PARTS],
         end=[("same", "other")[number % 2] for _, number in PARTS],

@@ -20,10 +20,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.landscape import copies
-from chapters.published_experiment.matrix_colours import readable_on, signed_colours
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
-from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, Landscapes
+from chapters.second_minima.landscape import copies
+from chapters.second_minima.matrix_colours import readable_on, signed_colours
+from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 

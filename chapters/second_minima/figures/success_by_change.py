@@ -22,14 +22,12 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from chapters.published_experiment.changed_trainings import CONTROL, STARTS, STEPS
-from chapters.published_experiment.every_run import Tables
-from chapters.published_experiment.landscape import curvatures_at
-from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import PUBLISHED_STEPS, WIDTH, published_task
-from chapters.published_experiment.saddle_search import LAW
-from chapters.published_experiment.stationary_heads import Landscapes
 from chapters.published_experiment.style import COLOURS, SYMBOLS
+from chapters.second_minima.changed_trainings import CONTROL, STARTS, STEPS
+from chapters.second_minima.landscape import SECOND_LENGTH, curvatures_at
+from chapters.second_minima.saddle_search import LAW
+from chapters.second_minima.stationary_heads import Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 
@@ -48,7 +46,9 @@ def curvatures_at_zero() -> Float[np.ndarray, " m"]:
     return curvatures_at("linear", np.zeros(WIDTH * WIDTH))
 
 
-def numbers(ends: pd.DataFrame, at_zero: Float[np.ndarray, " m"], landscapes: Landscapes, every: Tables) -> Numbers:
+def numbers(
+    ends: pd.DataFrame, at_zero: Float[np.ndarray, " m"], landscapes: Landscapes, tracked: pd.DataFrame
+) -> Numbers:
     """Return the ends relative to the optimum; claim which changes find it from every start."""
     places = {its: landscapes[its, LAW] for its in dict.fromkeys(ends["activation"])}
     best = ends["activation"].map({its: place.optimum.square for its, place in places.items()})
@@ -63,7 +63,7 @@ def numbers(ends: pd.DataFrame, at_zero: Float[np.ndarray, " m"], landscapes: La
     found = shares.set_index(["change", "activation"])["sum"]
     claims = [
         _race_claim(at_zero),
-        _control_claim(ends, every),
+        _control_claim(ends, tracked),
         *(_always_claim(change, found) for change in ALWAYS_FOUND),
     ]
     claims += [*(_not_always_claim(change, found) for change in NOT_ALWAYS_FOUND), _heads_claim(ends)]
@@ -118,9 +118,9 @@ def _race_claim(at_zero: Float[np.ndarray, " m"]) -> Claim:
     )
 
 
-def _control_claim(ends: pd.DataFrame, every: Tables) -> Claim:
+def _control_claim(ends: pd.DataFrame, tracked: pd.DataFrame) -> Claim:
     """Claim that unchanged trainings agree with the tracked runs from the same starts, whose steps are smaller."""
-    tracked = every["ends"].query("law == @LAW and length == @SECOND_LENGTH").set_index(["activation", "start"])
+    tracked = tracked.set_index(["activation", "start"])
     unchanged = ends[ends["change"] == CONTROL].set_index(["activation", "start"])["found"]
     best = (ends["risk"] / ends["ratio"]).groupby(ends["activation"]).first()
     reference = tracked["risk"] <= (1 + NEAR) * tracked.index.get_level_values("activation").map(best)

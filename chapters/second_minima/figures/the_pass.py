@@ -22,12 +22,11 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.landscape import alignment, curvatures_at, distance, square_and_slope
-from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import CLOSE
-from chapters.published_experiment.saddle_search import LAW, PASS, Way
-from chapters.published_experiment.stationary_heads import OPTIMUM, SECOND, Landscapes
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
+from chapters.second_minima.landscape import SECOND_LENGTH, alignment, curvatures_at, distance, square_and_slope
+from chapters.second_minima.saddle_search import LAW, PASS, Way
+from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 

@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.published_experiment.descents import STEP_SIZE, STEPS, Descents
-from chapters.published_experiment.landscape import FLAT, alignment
-from chapters.published_experiment.parameters import SECOND_LENGTH
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
 from chapters.published_experiment.runs import LongRuns
-from chapters.published_experiment.stationary_heads import (
+from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
+from chapters.second_minima.descents import STEP_SIZE, STEPS, Descents
+from chapters.second_minima.landscape import FLAT, SECOND_LENGTH, alignment
+from chapters.second_minima.stationary_heads import (
     OPTIMUM,
     SECOND,
     SWAPPED,
@@ -32,12 +32,17 @@ from chapters.published_experiment.stationary_heads import (
     classify_ends,
     count_ends,
 )
-from chapters.published_experiment.style import COLOURS, LEVEL_LINES, MEAN_SQUARE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, legend_line
 
 CORRECTED, PUBLISHED = LAWS
 LEVELS = (OPTIMUM, SWAPPED, SECOND)
+# Levels at which descents can stop: column of the table, name in a legend, and line style.
+LEVEL_LINES = {
+    "optimum": ("optimum", "--"),
+    "wrong_way": ("best swapped head", "-."),
+    "second_minimum": ("second minimum", ":"),
+}
 # Ends that are not the optimum.
 ASTRAY = (SWAPPED, SECOND)
 DIFFERENCES = "far above the error of the differences, which is about the square of their step"
@@ -67,7 +72,7 @@ def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
         pd.DataFrame({"tracked": start, "time": run.steps * PUBLISHED_STEP_SIZE, "risk": run.risks})
         .iloc[9::10]
         .assign(activation=activation, law=CORRECTED)
-        for (activation, _, start), run in _at_second_length(long).items()
+        for (activation, _, start), run in long.items()
     ]
     frame = pd.concat(frames, ignore_index=True)
     for name in LEVELS:
@@ -87,11 +92,6 @@ def _table(descents: Descents, landscapes: Landscapes, long: LongRuns) -> Table:
         "second_minimum": Column("Mean square at the second minimum, where one was found"),
     }
     return Table(frame.reindex(columns=list(columns)), columns)
-
-
-def _at_second_length(long: LongRuns) -> LongRuns:
-    """Return the tracked runs on prompts of the length of this figure."""
-    return {run: path for run, path in long.items() if run[1] == SECOND_LENGTH}
 
 
 def _second_minimum_claim(activation: str, curvatures: dict[tuple[str, str, str], float]) -> Claim:
@@ -237,17 +237,16 @@ def _astray_claim(descents: Descents, landscapes: Landscapes, activation: str, l
 
 def _long_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
     """Claim that every tracked run on prompts of this length ends at a stationary head."""
-    tracked = _at_second_length(long)
 
     def worst(law: str) -> float:
         levels = {its: np.array([place.square for place in landscapes[its, law].named.values()]) for its in POOLS}
-        return max(float(np.min(np.abs(run.risks[-1] / levels[its] - 1))) for (its, _, _), run in tracked.items())
+        return max(float(np.min(np.abs(run.risks[-1] / levels[its] - 1))) for (its, _, _), run in long.items())
 
     levels = [np.sort([place.square for place in landscapes[its, CORRECTED].named.values()]) for its in POOLS]
     return Claim(
         id="published-experiment-long-starts",
         statement=(
-            f"All {len(tracked)} tracked runs on prompts of {SECOND_LENGTH} tokens end at the mean square of the "
+            f"All {len(long)} tracked runs on prompts of {SECOND_LENGTH} tokens end at the mean square of the "
             "optimum, of the second minimum or of the best swapped head (measured: the largest relative distance from "
             "the nearest of these)."
         ),
@@ -266,10 +265,10 @@ def _long_waiting_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
 
     def above(activation: str) -> int:
         best = landscapes[activation, CORRECTED].optimum.square
-        risks = [run.risks[-1] for (its, _, _), run in _at_second_length(long).items() if its == activation]
+        risks = [run.risks[-1] for (its, _, _), run in long.items() if its == activation]
         return int(np.sum(np.array(risks) > (1 + CLOSE) * best))
 
-    starts = sum(its == "softmax" for its, _, _ in _at_second_length(long))
+    starts = sum(its == "softmax" for its, _, _ in long)
     return Claim(
         id="published-experiment-long-waiting",
         statement=(

@@ -1,0 +1,1 @@
+"""Figures of the chapter second_minima: one module per figure."""

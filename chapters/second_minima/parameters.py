@@ -1,0 +1,18 @@
+"""Parameters of the notebook `second_minima`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+import companion
+
+
+class Parameters(companion.Parameters):
+    """Types, ranges and meanings; the notebook has the defaults."""
+
+    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    starts: Annotated[int, Field(ge=8, le=512, description="Random starts of exact descent for linear attention.")]
+    softmax_starts: Annotated[
+        int,
+        Field(ge=4, le=512, description="Random starts of stochastic descent for softmax, compared with the minima."),
+    ]
