@@ -27,7 +27,8 @@ from chapters.published_experiment.protocol import (
     published_head,
     published_task,
 )
-from chapters.second_minima.landscape import SECOND_LENGTH, sharp_square
+from chapters.second_minima.landscape import sharp_square
+from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.published_runs import DATA
 from companion import Column
 from lib.flow import sgd

@@ -18,11 +18,13 @@ from chapters.published_experiment.protocol import (
     PUBLISHED_STEPS,
     WIDTH,
     SeparateWeights,
+    keys,
     published_head,
     published_task,
 )
 from chapters.published_experiment.runs import ROWS, Plan, Schedule, histories
-from chapters.second_minima.landscape import SECOND_LENGTH, linear_square, softmax_square, task_of
+from chapters.second_minima.landscape import linear_square, softmax_square, task_of
+from chapters.second_minima.parameters import SECOND_LENGTH
 from lib.attention import Attention
 from lib.flow import sgd
 from lib.icl import LinearRegression
@@ -43,6 +45,11 @@ class Paths:
 
 # Descents by (activation, law).
 Descents = Mapping[tuple[str, str], Paths]
+
+
+def key_of(seed: int) -> PRNGKeyArray:
+    """Return the random key of all descents, one of the keys of the chapter `published_experiment`."""
+    return keys(seed).descents
 
 
 def train_linear(starts: int, *, key: PRNGKeyArray) -> Descents:

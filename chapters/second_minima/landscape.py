@@ -14,11 +14,10 @@ from scipy.optimize import minimize
 
 from chapters.published_experiment.head_points import ENTRIES, SWAPPED_ENTRIES
 from chapters.published_experiment.protocol import LAWS, WIDTH, published_task
+from chapters.second_minima.parameters import SECOND_LENGTH
 from lib.attention import Attention
 from lib.icl import LinearRegression, PairAverage, pair_average
 
-# Length of the prompts on which second minima are studied.
-SECOND_LENGTH = 20
 # Quadrature nodes for the softmax head's risk where many heads are evaluated: within 0.4 % of the default, which is the
 # difference that other seeds of the frames make, at a twentieth of the cost.
 NODES = {"frames": 64, "query_radii": 16, "task_radii": 2}

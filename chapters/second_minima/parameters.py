@@ -6,6 +6,9 @@ from pydantic import Field
 
 import companion
 
+# Length of the prompts on which second minima are studied.
+SECOND_LENGTH = 20
+
 
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook has the defaults."""

@@ -11,7 +11,7 @@ import pandas as pd
 from chapters.published_experiment.every_run import Tables
 from chapters.published_experiment.protocol import LAWS
 from chapters.published_experiment.runs import LongRun, LongRuns
-from chapters.second_minima.landscape import SECOND_LENGTH
+from chapters.second_minima.parameters import SECOND_LENGTH
 from companion import Column
 
 # Tracked tables with their origin, made by the commands in this folder.

@@ -28,7 +28,6 @@ from chapters.second_minima.changed_trainings import (
 )
 from chapters.second_minima.descents import Paths
 from chapters.second_minima.landscape import (
-    SECOND_LENGTH,
     SQUARES,
     alignment,
     copies,
@@ -39,6 +38,7 @@ from chapters.second_minima.landscape import (
     settle,
     square_and_slope,
 )
+from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.stationary_heads import (
     ELSEWHERE,
     OPTIMUM,

@@ -19,7 +19,7 @@ from chapters.second_minima.changed_trainings import (
     frame_of,
     train_and_judge,
 )
-from chapters.second_minima.landscape import SECOND_LENGTH
+from chapters.second_minima.parameters import SECOND_LENGTH
 from companion import Table
 from companion.authoring.datasets import Result, in_parts, make
 

@@ -7,7 +7,7 @@ makes `published_paths` and `published_ends` in seconds. No run is computed.
 
 from chapters.published_experiment import every_run, runs
 from chapters.published_experiment.protocol import PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
-from chapters.second_minima.landscape import SECOND_LENGTH
+from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.published_runs import (
     CORRECTED,
     END_COLUMNS,

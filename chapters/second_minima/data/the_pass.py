@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from chapters.published_experiment.protocol import POOLS, WIDTH
-from chapters.second_minima.landscape import SECOND_LENGTH
+from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import (
     BENDS,
     COLUMNS,

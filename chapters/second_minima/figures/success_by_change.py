@@ -25,7 +25,8 @@ from matplotlib.lines import Line2D
 from chapters.published_experiment.protocol import PUBLISHED_STEPS, WIDTH, published_task
 from chapters.published_experiment.style import COLOURS, SYMBOLS
 from chapters.second_minima.changed_trainings import CONTROL, STARTS, STEPS
-from chapters.second_minima.landscape import SECOND_LENGTH, curvatures_at
+from chapters.second_minima.landscape import curvatures_at
+from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import LAW
 from chapters.second_minima.stationary_heads import Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table

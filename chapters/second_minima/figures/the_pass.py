@@ -24,7 +24,8 @@ from matplotlib.figure import Figure
 
 from chapters.published_experiment.protocol import CLOSE
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
-from chapters.second_minima.landscape import SECOND_LENGTH, alignment, curvatures_at, distance, square_and_slope
+from chapters.second_minima.landscape import alignment, curvatures_at, distance, square_and_slope
+from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.saddle_search import LAW, PASS, Way
 from chapters.second_minima.stationary_heads import OPTIMUM, SECOND, Landscapes
 from companion import Alternative, Claim, Column, Numbers, Table

@@ -23,7 +23,8 @@ from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED
 from chapters.published_experiment.runs import LongRuns
 from chapters.published_experiment.style import COLOURS, MEAN_SQUARE
 from chapters.second_minima.descents import STEP_SIZE, STEPS, Descents
-from chapters.second_minima.landscape import FLAT, SECOND_LENGTH, alignment
+from chapters.second_minima.landscape import FLAT, alignment
+from chapters.second_minima.parameters import SECOND_LENGTH
 from chapters.second_minima.stationary_heads import (
     OPTIMUM,
     SECOND,
