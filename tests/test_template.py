@@ -13,11 +13,7 @@ OPENING = ["The question", "A first guess", "Findings"]
 CLOSING = ["In short", "Limits", "Sources", "Try it"]
 # A collection of interactive figures, not a chapter with a question of its own.
 COLLECTIONS = {"laboratory"}
-# Chapters that do not follow the template yet.
-NOT_YET = {
-    "single_location_training",
-}
-CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS | NOT_YET]
+CHAPTERS = [name for name in PROJECT.notebooks() if name not in COLLECTIONS]
 # Largest number of published figures that a page shows unfolded. Schematics and interactive figures do not count.
 MOST_UNFOLDED = 5
 
@@ -55,7 +51,3 @@ def unfolded(name):
 @pytest.mark.parametrize("name", [name for name in PROJECT.notebooks() if name not in COLLECTIONS])
 def test_at_most_five_published_figures_are_unfolded(name):
     assert 0 < len(unfolded(name)) <= MOST_UNFOLDED, unfolded(name)
-
-
-def test_exceptions_are_chapters_without_the_template():
-    assert {name for name in NOT_YET if sections(name)[: len(OPENING)] == OPENING} == set()

@@ -1,7 +1,7 @@
-"""Projected gradient descent from random starts: erf-attention at two sharpnesses and one schedule, and softmax.
+"""Projected gradient descent from random starts: erf attention at two sharpnesses and with one schedule, and softmax.
 
-The setting of [M24], on the unit sphere of R^d. Starts are on the manifold of zero cross overlaps or anywhere; risks
-are closed forms of overlaps.
+The setting is that of [M24], on the unit sphere of R^d. Starts are on the manifold of zero cross overlaps or anywhere
+on the spheres. Risks are closed forms of the overlaps.
 """
 
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ STARTS = {"on the manifold": manifold_head, "anywhere": random_head}
 FLAT, STEEP = "erf, λ = 0.1", "erf, λ = 0.9"
 SCHEDULED, SOFT = "erf, λ falling", "softmax, λ = 1"
 SHARPEST, FLATTEST = 0.9, 0.1
-# An overlap beyond this has been learned, to an angle of 66°: four standard deviations of chance in the fewest
-# dimensions, 100.
+# A direction with at least this overlap counts as found; the angle is 66°. In the smallest dimension, 100, this is four
+# standard deviations of the overlap of a random direction.
 LEARNED = 0.4
 RECORDS = 40
 
 
 class Keys(NamedTuple):
-    """One key a simulation of the chapter."""
+    """One random key per simulation of the chapter."""
 
     start: PRNGKeyArray
     test: PRNGKeyArray
@@ -46,14 +46,14 @@ class Keys(NamedTuple):
 
 
 def keys(seed: int) -> Keys:
-    """The chapter's keys, all from `seed`."""
+    """Return the random keys of the chapter."""
     start, test = jr.split(jr.key(seed))
     return Keys(start, test, jr.fold_in(jr.key(seed), 2))
 
 
 @dataclass(frozen=True)
 class Descents:
-    """Descents of one head from starts of one kind: what was recorded, and at which steps."""
+    """Descents of one head from starts of one kind: the recorded steps, risks and overlaps."""
 
     steps: Int[np.ndarray, " records"]
     risk: Float[np.ndarray, "starts records"]
@@ -61,44 +61,44 @@ class Descents:
 
     @property
     def learned(self) -> Bool[np.ndarray, " starts"]:
-        """Which starts end with k turned towards k* and v towards v*, up to a common sign."""
+        """Whether each start ends with k towards k* and v towards v*, up to a common sign."""
         return np.minimum(np.abs(self.overlaps.m_k[:, -1]), np.abs(self.overlaps.m_v[:, -1])) >= LEARNED
 
     @property
     def exchanged(self) -> Bool[np.ndarray, " starts"]:
-        """Which starts end with k turned towards v* and v towards k*."""
+        """Whether each start ends with the roles exchanged: k towards v* and v towards k*."""
         return np.minimum(np.abs(self.overlaps.m_kv[:, -1]), np.abs(self.overlaps.m_vk[:, -1])) >= LEARNED
 
     @property
     def angles(self) -> tuple[float, float]:
-        """Median angles at the end between k and k* and between v and v*, up to a common sign, in degrees."""
+        """The median final angles between k and k* and between v and v*, up to a common sign, in degrees."""
         ends = np.abs([self.overlaps.m_k[:, -1], self.overlaps.m_v[:, -1]])
         key, value = np.median(np.degrees(np.arccos(np.minimum(ends, 1.0))), axis=1)
         return float(key), float(value)
 
 
-# By head, and by kind of start.
+# The descents of each head and each kind of start.
 Runs = dict[tuple[str, str], Descents]
 
 
 def draw_starts(dimension: int, repeats: int, *, key: PRNGKeyArray) -> dict[str, Head]:
-    """Random starts of each kind, `repeats` of them stacked, both kinds from the same keys."""
+    """Return `repeats` random starts of each kind, stacked; both kinds use the same random keys."""
     starts = {kind: jax.vmap(partial(draw, dimension)) for kind, draw in STARTS.items()}
     return {kind: draw(key=jr.split(key, repeats)) for kind, draw in starts.items()}
 
 
 def train_erf(task: SphereTask, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
-    """Erf-attention from every start: flat, sharp, and sharp first and flat in the end."""
+    """Return descents of erf attention from every start, with small, large and decreasing λ."""
     return _train(partial(erf_risk, task), erf_sharpness(_whole(steps)), starts, step_size)
 
 
 def train_softmax(task: SphereTask, starts: dict[str, Head], steps: int, step_size: float) -> Runs:
-    """Softmax attention from every start, at λ = 1."""
+    """Return descents of softmax attention from every start, with λ = 1."""
     return _train(partial(softmax_risk, task), {SOFT: np.ones(_whole(steps))}, starts, step_size)
 
 
 def erf_sharpness(steps: int) -> dict[str, Float[np.ndarray, " steps"]]:
-    """λ at each step, by head. The schedule, sharp first and flat in the end, is ours."""
+    """Return λ at each step, for each head. The linear schedule of this function is not that of [M24]."""
     return {
         FLAT: np.full(steps, FLATTEST),
         STEEP: np.full(steps, SHARPEST),
@@ -107,14 +107,14 @@ def erf_sharpness(steps: int) -> dict[str, Float[np.ndarray, " steps"]]:
 
 
 def _whole(steps: int) -> int:
-    """The largest number of steps, at most `steps`, that records divide evenly."""
+    """Return the largest multiple of the number of records that is at most `steps`."""
     return steps - steps % RECORDS
 
 
 def _train(
     risk: OverlapRisk, sharpness: dict[str, Float[np.ndarray, " steps"]], starts: dict[str, Head], step_size: float
 ) -> Runs:
-    """Descents of every head from every start, compiled once: leaves of the shape (starts, records)."""
+    """Return descents of every head from every start, compiled once; leaves have the shape (starts, records)."""
     steps = len(next(iter(sharpness.values())))
 
     def one(start, lams):
@@ -133,7 +133,7 @@ def _train(
 
 
 def band(values: Float[np.ndarray, "repeats times"]) -> dict[str, np.ndarray]:
-    """Median and the central four fifths over repeats."""
+    """Return the median over repeats and the ends of the central 80 %."""
     low, middle, high = np.quantile(values, [0.1, 0.5, 0.9], axis=0)
     return {"low": low, "median": middle, "high": high}
 

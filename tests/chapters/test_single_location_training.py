@@ -6,11 +6,11 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from chapters.single_location_training import published
-from chapters.single_location_training.closed_form import least_risks, real_errors, try_closed_form
+from chapters.single_location_training import published_settings
 from chapters.single_location_training.descents import LEARNED, SOFT, Descents, draw_starts, keys, train_softmax
 from chapters.single_location_training.figures import published_descents
 from chapters.single_location_training.figures.seven_overlaps import numbers, simulate, start_off, start_on
+from chapters.single_location_training.simulated_risks import simulate_errors, simulate_random_heads, solve_angle_risks
 from companion.authoring.datasets import faults
 from lib.single_location import Overlaps, Spiked, softmax
 from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of
@@ -68,14 +68,14 @@ def test_a_head_learns_both_directions_or_exchanges_them():
 def test_real_prompts_are_the_same_in_batches_of_any_size(float64):
     """More prompts than fit a batch, and the first of them alone."""
     task, head = SphereTask(400, 20, 0.5), random_head(400, key=jr.key(6))
-    many, few = (real_errors(task, head, n, key=jr.key(7)) for n in (25, 3))
+    many, few = (simulate_errors(task, head, n, key=jr.key(7)) for n in (25, 3))
     assert many.shape == (25,)
     np.testing.assert_allclose(many[:3], few, rtol=1e-12)
 
 
 def test_the_exchanged_value_vector_is_another_head(float64):
     """At some head its prediction is far from that of the head that the prompts meet."""
-    test = try_closed_form(SphereTask(100, 5, 0.5), 200, key=jr.key(8))
+    test = simulate_random_heads(SphereTask(100, 5, 0.5), 200, key=jr.key(8))
     assert np.abs(np.log(test.flipped / test.predicted)).max() > 0.5
 
 
@@ -90,9 +90,9 @@ def test_angles_are_those_of_the_median_start():
 def test_an_angle_of_the_key_costs_less_than_of_the_value(float64):
     """And none of either costs nothing."""
     task = SphereTask(400, 10, 0.5)
-    least = least_risks(task, 0.1, 30.0)
+    least = solve_angle_risks(task, 0.1, 30.0)
     assert least.none < least.key < least.value
-    assert least_risks(task, 0.1, 0.0).key == pytest.approx(least.none)
+    assert solve_angle_risks(task, 0.1, 0.0).key == pytest.approx(least.none)
 
 
 def test_starts_are_off_the_manifold_and_on_it(float64):
@@ -106,7 +106,7 @@ def test_starts_are_off_the_manifold_and_on_it(float64):
 
 
 def test_a_descent_in_the_whole_space_steps_against_the_gradient_of_real_prompts(float64):
-    """One step, beside the mean gradient of the squared error on many prompts of real tokens."""
+    """One step agrees with the mean gradient of the squared error on many simulated prompts."""
     task, truth = Spiked(3, 4.0), draw_truth(20, key=jr.key(2))
     start = start_off(truth, key=jr.key(3))
     path = descend_population(task, softmax, start, truth, step_size=0.1, steps=1, every=1)
@@ -134,29 +134,29 @@ def test_seven_overlaps_hold_at_other_seeds_and_five_do_not(float64):
 
 def test_tracked_descents_are_those_of_the_published_settings():
     """Every experiment, run and record, and the tables' own records."""
-    assert faults(published.DATA) == []
-    runs = published.tracked()
+    assert faults(published_settings.DATA) == []
+    runs = published_settings.read_tracked()
     counts = runs.groupby("experiment", sort=False)["repeat"].agg(["nunique", "size"])
-    assert list(counts.index) == list(published.EXPERIMENTS)
-    assert set(counts["nunique"]) == {published.REPEATS}
-    assert set(counts["size"]) == {published.REPEATS * (published.RECORDS + 1)}
+    assert list(counts.index) == list(published_settings.EXPERIMENTS)
+    assert set(counts["nunique"]) == {published_settings.REPEATS}
+    assert set(counts["size"]) == {published_settings.REPEATS * (published_settings.RECORDS + 1)}
     last = runs.groupby("experiment")["step"].max()
-    assert last.to_dict() == {name: experiment.steps for name, experiment in published.EXPERIMENTS.items()}
+    assert last.to_dict() == {name: experiment.steps for name, experiment in published_settings.EXPERIMENTS.items()}
 
 
 def test_the_published_schedule_halves_the_sharpness_after_ten_thousand_steps():
-    lams = published.EXPERIMENTS[published.FALLING].sharpnesses
+    lams = published_settings.EXPERIMENTS[published_settings.FALLING].sharpnesses
     assert lams[[0, 10_000, 30_000]].tolist() == [1.0, 0.5, 0.25]
-    assert set(published.EXPERIMENTS[published.FLAT].sharpnesses) == {0.1}
+    assert set(published_settings.EXPERIMENTS[published_settings.FLAT].sharpnesses) == {0.1}
 
 
 def test_no_run_ends_in_two_ways():
     """What the colours of the picture say of the tracked runs."""
-    ends = published_descents.ends_of(published.tracked())
-    assert len(ends) == published.REPEATS * len(published.EXPERIMENTS)
+    ends = published_descents.ends_of(published_settings.read_tracked())
+    assert len(ends) == published_settings.REPEATS * len(published_settings.EXPERIMENTS)
     found = ends[ends["outcome"] == "found"]
     assert found[["key_angle", "value_angle"]].max().max() < np.degrees(np.arccos(LEARNED))
-    assert set(ends.loc[ends["experiment"] == published.SHARP, "outcome"]) == {"neither"}
+    assert set(ends.loc[ends["experiment"] == published_settings.SHARP, "outcome"]) == {"neither"}
 
 
 def test_a_tangential_step_is_a_straight_one_of_another_length(float64):
@@ -170,7 +170,7 @@ def test_a_tangential_step_is_a_straight_one_of_another_length(float64):
 
 
 def test_a_step_on_prompts_is_a_step_against_the_risk_on_average(float64):
-    """Mean displacement over many draws, beside the gradient of the closed form, which is in units of γ²."""
+    """The mean displacement over many draws is along the gradient of the closed form, which is in units of γ²."""
     task, size, lam = SphereTask(6, 3, 0.5), 1e-4, 0.5
     start = random_head(6, key=jr.key(12))
 

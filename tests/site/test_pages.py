@@ -44,7 +44,8 @@ TOO_WIDE = """() => {
 }"""
 CAPTIONS = f"""() => Object.fromEntries([...document.querySelectorAll('{FIGURE}')].map(figure => {{
     const caption = figure.querySelector('figcaption');
-    return [figure.id, caption.checkVisibility() ? caption.innerText : ''];
+    const folded = figure.closest('details.companion-technical');
+    return [figure.id, folded ? caption.textContent.trim() : caption.checkVisibility() ? caption.innerText : ''];
 }}))"""
 # The page "not found" has no scripts and no theme.
 IN_THEME = "theme => [theme, undefined].includes(document.documentElement.dataset.theme)"

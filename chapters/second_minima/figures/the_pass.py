@@ -169,7 +169,7 @@ def _ends_claim(ways: Ways, landscapes: Landscapes) -> Claim:
         measured=max(off),
         expected=0.0,
         tolerance=1e-3,
-        reason="searches end at gradients of 1e-7, where curvatures are above 1e-3",
+        reason="searches end at gradients of 10⁻⁷, where curvatures are above 10⁻³",
         relation="≤",
         alternative=Alternative("both sides end at the same minimum", min(apart)),
     )

@@ -172,7 +172,7 @@ def _way_on_claims(landscapes: Landscapes) -> tuple[Claim, Claim]:
             measured=largest,
             expected=1.0,
             tolerance=1e-6,
-            reason="both searches stop at gradients of 1e-7, where curvatures are above 1e-3",
+            reason="both searches stop at gradients of 10⁻⁷, where curvatures are above 10⁻³",
             alternative=Alternative("it ends at a second minimum, as under the corrected covariances", least),
         ),
     )

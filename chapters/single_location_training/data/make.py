@@ -1,9 +1,9 @@
-"""The descents of [M24] at the settings of its authors' code, and of softmax for as long.
+"""Make the tracked table of descents at the settings of the code of [M24], and of softmax with as many steps.
 
     python -m chapters.single_location_training.data.make
 
-A quarter of an hour on one core, most of it for the steps on drawn prompts. A killed run goes on from its checkpoint in
-`_build/checkpoints/`, part by part, when started again.
+It takes a quarter of an hour on one core, most of it for the steps on simulated prompts. A run that was killed
+continues from its checkpoint in `_build/checkpoints/` when it is started again.
 """
 
 from dataclasses import asdict
@@ -11,11 +11,11 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
-from chapters.single_location_training import published as runs
+from chapters.single_location_training import published_settings as runs
 from companion import Column, Table
 from companion.authoring.datasets import Result, in_parts, make
 
-# Runs that are done together.
+# Number of runs in one part.
 TOGETHER = 5
 QUANTITIES = {
     "risk": Column("Excess risk in units of γ², at the λ of that step; answering 0 costs 1"),
@@ -34,7 +34,7 @@ COLUMNS = {
 
 
 def published() -> Result:
-    """All experiments, a row a run and record."""
+    """Return one row per experiment, run and recorded step."""
     parts = [(name, first) for name in runs.EXPERIMENTS for first in range(0, runs.REPEATS, TOGETHER)]
     shape = (TOGETHER, runs.RECORDS + 1, len(QUANTITIES))
 

@@ -1,14 +1,15 @@
-r"""Distance to the manifold on which $\langle k,v^\star\rangle=\langle v,k^\star\rangle=\langle k,v\rangle=0$.
+r"""Runs that start on the manifold stay on it; from other starts, some flat erf heads end with exchanged roles.
 
-Across: steps of projected gradient descent. Up, on a logarithmic axis: the norm of the three cross overlaps, from
-random starts anywhere on the spheres; medians over the starts, bands their central four fifths. Below the break of the
-axis: random starts on the manifold, which stay on it up to rounding. From anywhere, erf-attention whose $\lambda$ is
-small in the end mostly comes closer to the manifold, but some of its runs end far away from it, where k and v have
-exchanged their roles. The sharp erf and softmax end about as far from it as they began.
+The manifold is $\langle k,v^\star\rangle=\langle v,k^\star\rangle=\langle k,v\rangle=0$. The distance is the norm of
+these three cross overlaps, against the steps of projected gradient descent. Curves are medians over random starts
+anywhere on the spheres, and bands contain the central 80 %. Below the break of the axis: random starts on the manifold,
+up to rounding. Erf attention with a small last $\lambda$ mostly comes closer to the manifold, but some of its
+runs end far from it, with the roles of $k$ and $v$ exchanged. The sharp erf and softmax end about as far from it as
+they started.
 
-Alt: Four panels, one a head, with a logarithmic axis. With the flat erf and the falling schedule the curves fall at
-last, while their bands open and reach one; with the sharp erf and with softmax they end near where they began. Below
-a break of the axis, flat lines at the size of rounding errors: the starts on the manifold.
+Alt: Four panels with a logarithmic axis, one per head. With the flat erf and the decreasing schedule the curves
+fall late, while their bands widen and reach one. With the sharp erf and with softmax they end near their start. Below a
+break of the axis are flat lines at the size of rounding errors: the starts on the manifold.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band
-from chapters.single_location_training.marks import colours, draw_band
+from chapters.single_location_training.style import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 from lib.single_location import manifold_distance
@@ -28,12 +29,12 @@ BREAK = {"marker": [(-1, -0.5), (1, 0.5)], "markersize": 9, "linestyle": "none",
 
 
 def numbers(runs: Runs) -> Numbers:
-    """Distances to the manifold along training, from both kinds of start; who stays on it, and who ends off it."""
+    """Return the distances to the manifold along training, with the claims on both kinds of start."""
     return Numbers(_table(runs), (_invariance_claim(runs), _exchange_claim(runs)))
 
 
 def _table(runs: Runs) -> Table:
-    """Bands of the distance to the manifold, from both kinds of start."""
+    """Return the bands of the distance to the manifold, for both kinds of start."""
     frames = [
         pd.DataFrame(
             {
@@ -47,7 +48,7 @@ def _table(runs: Runs) -> Table:
     ]
     columns = {
         "head": Column("Activation and sharpness λ", "name"),
-        "start": Column("Where the random starts are: `on the manifold` or `anywhere` on the spheres", "name"),
+        "start": Column("Place of the random starts: `on the manifold` or `anywhere` on the spheres", "name"),
         "step": Column("Steps of projected gradient descent", "steps"),
         **BAND,
     }
@@ -55,41 +56,49 @@ def _table(runs: Runs) -> Table:
 
 
 def _invariance_claim(runs: Runs) -> Claim:
-    """The largest distance ever reached from a start on the manifold, at λ = 0.1."""
+    """Return the claim on the largest distance that runs from the manifold reach, at λ = 0.1."""
     inside = manifold_distance(runs[FLAT, "on the manifold"].overlaps)
     outside = manifold_distance(runs[FLAT, "anywhere"].overlaps)
     return Claim(
         id="single-location-training-manifold",
-        statement=f"Descent that starts with zero cross overlaps keeps them ({FLAT}): the largest distance met.",
+        statement=(
+            f"Descent that starts with zero cross overlaps keeps them at zero ({FLAT}; measured: the largest distance "
+            "from the manifold)."
+        ),
         source="[M24]",
         box="invariant-manifold",
         measured=float(inside.max()),
         expected=0.0,
         tolerance=1e-6,
-        alternative=Alternative("the start had been anywhere", float(outside.max())),
+        alternative=Alternative("the starts were anywhere on the spheres", float(outside.max())),
     )
 
 
 def _exchange_claim(runs: Runs) -> Claim:
-    """The share of erf runs from anywhere that end with the roles of the two vectors exchanged."""
+    """Return the claim on the fraction of erf runs from anywhere that end with the roles of k and v exchanged."""
+    exchanged = runs[FLAT, "anywhere"].exchanged
     return Claim(
         id="single-location-training-exchange",
         statement=(
-            f"From random starts anywhere, some runs of erf-attention ({FLAT}) end with the roles exchanged, k along "
-            "v* and v along k*: the share that does is above a tenth."
+            f"From random starts anywhere, more than a tenth of the runs of erf attention ({FLAT}) end with the roles "
+            "exchanged, k along v* and v along k* (measured: the fraction of runs)."
         ),
         source="heuristic",
         box="where-and-what",
-        measured=runs[FLAT, "anywhere"].exchanged.mean(),
+        measured=exchanged.mean(),
+        successes=int(exchanged.sum()),
+        trials=exchanged.size,
         expected=0.1,
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("softmax did it as rarely", runs[SOFT, "anywhere"].exchanged.mean()),
+        alternative=Alternative(
+            "erf attention exchanges roles as rarely as softmax", runs[SOFT, "anywhere"].exchanged.mean()
+        ),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A column a head: the distance of starts anywhere; below a break of the axis, that of starts on the manifold."""
+    """Draw the distance from starts anywhere, one column per head; below a break of the axis, from the manifold."""
     heads = list(dict.fromkeys(table["head"]))
     figure, panels = plt.subplots(2, len(heads), figsize=(9.0, 4.6), sharex="col", sharey="row", height_ratios=(4, 1))
     anywhere = table["start"] == "anywhere"
@@ -104,7 +113,7 @@ def draw(table: pd.DataFrame) -> Figure:
         above.tick_params(bottom=False)
         below.set_xlabel("steps")
         below.xaxis.set_major_locator(MaxNLocator(2))
-        for panel, edge in ((above, 0), (below, 1)):  # where the axis is broken
+        for panel, edge in ((above, 0), (below, 1)):  # the break of the axis
             panel.plot(0, edge, transform=panel.transAxes, clip_on=False, **BREAK, color=ink())
     panels[0, 0].set(ylim=(table[anywhere]["low"].min() / 4, 2), ylabel="distance to the manifold")
     on_it = table[~anywhere]
@@ -112,5 +121,5 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[1, 0].set_yticks([10.0 ** np.round(np.log10(on_it["median"].median()))])
     for panel, words in ((panels[0, 0], "from anywhere"), (panels[1, 0], "from the manifold")):
         panel.annotate(words, (0.05, 0.06), xycoords="axes fraction", fontsize=10)
-    headline(figure, "Who starts on the manifold stays; who starts elsewhere may never reach it")
+    headline(figure, "Runs that start on the manifold stay on it; others may never reach it")
     return figure

@@ -1,17 +1,16 @@
-r"""What descent learns from random starts on the manifold of zero cross overlaps.
+r"""From starts on the manifold, training finds the value before the key, and softmax ends with the smallest risk.
 
-Across: steps of projected gradient descent. Upper row: $|\langle k,k^\star\rangle|$ (solid) and
-$|\langle v,v^\star\rangle|$ (dashed), 1 where the direction is found exactly; dotted, the overlap from which on we
-count it as found. Lower row: excess risk in units of $\gamma^2$, on a logarithmic axis; answering 0 costs 1. Lines are
-medians over the starts, bands their central four fifths. The value comes to its direction in all panels, the key only
-part of the way; the sharp erf never gets below the price of the weight that it gives to the other tokens; lowering
-$\lambda$ on the way repairs that; softmax ends near zero.
+Upper row, against the steps of projected gradient descent: $|\langle k,k^\star\rangle|$ (solid) and $|\langle
+v,v^\star\rangle|$ (dashed), which are 1 for the exact directions. From the dotted line on, a direction counts as found.
+Lower row, on a logarithmic axis: the excess risk in units of $\gamma^2$; the output 0 has the risk 1. Curves are
+medians over random starts with zero cross overlaps, and bands contain the central 80 %. The value reaches its direction
+in all panels, the key covers only a part of the way. The sharp erf keeps a large risk, because it gives weight to the
+other tokens; a decreasing $\lambda$ removes it.
 
-Alt: Two rows of four panels, one column a head. Above, overlaps rise from zero: the
-value's to one in all of them, the key's close to one with the flat erf, only a small part of the way with the sharp
-erf, and further than that with the falling schedule and with softmax. Below, the risk falls from about one to well
-below it for the flat erf, stays far above one for the sharp one, falls from there to where the flat one ends under the
-schedule, and nearly to zero with softmax.
+Alt: Two rows of four panels, one column per head. Above, overlaps rise from zero: the value's to one in all columns,
+the key's close to one with the flat erf, a small part of the way with the sharp erf, and further with the decreasing
+schedule and with softmax. Below, the risk falls from about one to well below it for the flat erf, stays far above one
+for the sharp one, falls from there to the level of the flat one under the schedule, and nearly to zero with softmax.
 """
 
 import matplotlib.pyplot as plt
@@ -20,9 +19,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from chapters.single_location_training.closed_form import Least, RealPrompts
 from chapters.single_location_training.descents import BAND, FLAT, LEARNED, SOFT, STEEP, Runs, band
-from chapters.single_location_training.marks import colours, draw_band
+from chapters.single_location_training.simulated_risks import AngleRisks, SimulatedRisks
+from chapters.single_location_training.style import colours, draw_band
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, legend_line
 from lib.statistics import comparison_quantile
@@ -30,15 +29,15 @@ from lib.statistics import comparison_quantile
 LINES = {"key": "-", "value": "--"}
 
 
-def numbers(runs: Runs, test: RealPrompts, least: Least) -> Numbers:
-    """Overlaps and risks along training from the manifold; the closed form behind them, and what is learned."""
+def numbers(runs: Runs, test: SimulatedRisks, angle_risks: AngleRisks) -> Numbers:
+    """Return overlaps and risks along training from the manifold, with the claims on the closed form and the ends."""
     angled = (("erf", FLAT, "on the manifold"), ("sharp", STEEP, "on the manifold"), ("softmax", SOFT, "anywhere"))
     angles = [_angle_claim(runs, *each) for each in angled]
-    return Numbers(_table(runs), (*_claims(runs, test), *angles, _cheap_angle_claim(least)))
+    return Numbers(_table(runs), (*_claims(runs, test), *angles, _cheap_angle_claim(angle_risks)))
 
 
 def _table(runs: Runs) -> Table:
-    """Bands of |⟨k, k*⟩|, |⟨v, v*⟩| and the risk, from starts on the manifold."""
+    """Return the bands of |⟨k, k*⟩|, |⟨v, v*⟩| and the risk, for starts on the manifold."""
     frames = [
         pd.DataFrame({"head": name, "quantity": quantity, "step": run.steps, **band(values), "found": LEARNED})
         for (name, start), run in runs.items()
@@ -54,29 +53,31 @@ def _table(runs: Runs) -> Table:
         "quantity": Column("`key`: |⟨k, k*⟩|; `value`: |⟨v, v*⟩|; `risk`: excess risk over γ²", "name"),
         "step": Column("Steps of projected gradient descent", "steps"),
         **BAND,
-        "found": Column("Overlap from which on a direction counts as found"),
+        "found": Column("Smallest overlap with which a direction counts as found"),
     }
     return Table(pd.concat(frames, ignore_index=True).reindex(columns=list(columns)), columns)
 
 
-def _claims(runs: Runs, test: RealPrompts) -> tuple[Claim, ...]:
+def _claims(runs: Runs, test: SimulatedRisks) -> tuple[Claim, ...]:
     flat, steep, soft = (np.median(runs[name, "on the manifold"].risk[:, -1]) for name in (FLAT, STEEP, SOFT))
     heads, prompts = test.errors.shape
     return (
         Claim(
             id="single-location-training-risk",
             statement=(
-                f"On real prompts heads with all cross overlaps have the risks that their overlaps predict: of {heads} "
-                f"random heads, each on {prompts} prompts, the largest deviation in standard errors."
+                f"Random heads with nonzero cross overlaps have on simulated prompts the risks that their overlaps "
+                f"predict (measured: the largest deviation of {heads} heads, each on {prompts} prompts, in standard "
+                "errors)."
             ),
             source="derived here",
             box="overlaps-decide-the-risk",
             measured=float(test.deviations(test.predicted).max()),
             expected=0.0,
             tolerance=comparison_quantile(heads),
+            comparisons=heads,
             relation="≤",
             alternative=Alternative(
-                "the value vector's overlaps with k* and v* were exchanged",
+                "the overlaps of the value vector with k* and v* are exchanged",
                 float(test.deviations(test.flipped).max()),
             ),
         ),
@@ -85,8 +86,8 @@ def _claims(runs: Runs, test: RealPrompts) -> tuple[Claim, ...]:
         Claim(
             id="single-location-training-floor",
             statement=(
-                f"Sharp erf-attention ({STEEP}) pays for the weight that it gives to all other tokens: its median "
-                f"final risk over that of {FLAT}."
+                f"The risk of sharp erf attention ({STEEP}) stays large, because it gives weight to all other tokens "
+                f"(measured: its median final risk divided by that of {FLAT})."
             ),
             source="heuristic",
             box="price-of-sharpness",
@@ -94,71 +95,75 @@ def _claims(runs: Runs, test: RealPrompts) -> tuple[Claim, ...]:
             expected=10.0,
             tolerance=0.0,
             relation="≥",
-            alternative=Alternative("it ended like softmax", soft / flat),
+            alternative=Alternative("sharp erf attention ends with the risk of softmax", soft / flat),
         ),
     )
 
 
 def _learned_claim(runs: Runs, name: str, start: str, *, source: str, box: str | None = None) -> Claim:
-    """The share of starts that find both directions, in the sense of an overlap that chance does not reach."""
+    """Return the claim on the fraction of starts that find both directions, with overlaps beyond chance."""
     activation, _ = name.split(",", maxsplit=1)
-    angle = np.degrees(np.arccos(LEARNED))
+    angle, learned = np.degrees(np.arccos(LEARNED)), runs[name, start].learned
     return Claim(
         id=f"single-location-training-{activation}",
         statement=(
             f"From random starts {start}, training turns k towards k* and v towards v* ({name}), both to overlaps of "
-            f"at least {LEARNED:g}, angles below {angle:.0f}°: the share that does."
+            f"at least {LEARNED:g}, which are angles below {angle:.0f}° (measured: the fraction of runs)."
         ),
         source=source,
         box=box,
-        measured=runs[name, start].learned.mean(),
+        measured=learned.mean(),
+        successes=int(learned.sum()),
+        trials=learned.size,
         expected=1.0,
         tolerance=0.05,
         relation="≥",
         alternative=Alternative(
-            "training went no further than from anywhere with erf", runs[FLAT, "anywhere"].learned.mean()
+            "as many runs find both as with erf attention from anywhere",
+            runs[FLAT, "anywhere"].learned.mean(),
         ),
     )
 
 
 def _angle_claim(runs: Runs, short: str, name: str, start: str) -> Claim:
-    """How far from k* the key is left."""
+    """Return the claim on the angle of the key at the end of training."""
     key, value = runs[name, start].angles
     return Claim(
         id=f"single-location-training-angle-{short}",
         statement=(
-            f"From random starts {start}, training leaves the key well short of its direction ({name}), more than 10° "
-            "from k*: the median angle at the end, in degrees."
+            f"From random starts {start}, training ends with the key more than 10° from k* ({name}; measured: the "
+            "median angle at the end, in degrees)."
         ),
         source="measured here",
         measured=key,
         expected=10.0,
         tolerance=0.0,
         relation="≥",
-        alternative=Alternative("the key came as near as the value does to v*", value),
+        alternative=Alternative("the key ends as near to k* as the value to v*", value),
     )
 
 
-def _cheap_angle_claim(least: Least) -> Claim:
-    """The price of the angle at which the flat erf leaves its key."""
+def _cheap_angle_claim(angle_risks: AngleRisks) -> Claim:
+    """Return the claim on the risk that the final angle of the flat erf's key costs."""
     return Claim(
         id="single-location-training-angle-price",
         statement=(
-            f"A key at the angle at which training leaves it, {least.angle:.0f}° ({FLAT}), costs less than a tenth of "
-            "the least risk: the risk with that key and the value in place, over the least."
+            f"The angle of the key at the end of training, {angle_risks.angle:.0f}° ({FLAT}), raises the risk by less "
+            "than a tenth of the least risk (measured: the risk with this key and the exact value, divided by the "
+            "least risk)."
         ),
         source="derived here",
         box="overlaps-decide-the-risk",
-        measured=least.key / least.none,
+        measured=angle_risks.key / angle_risks.none,
         expected=1.1,
         tolerance=0.0,
         relation="≤",
-        alternative=Alternative("it is the value that is at this angle", least.value / least.none),
+        alternative=Alternative("the value has this angle instead of the key", angle_risks.value / angle_risks.none),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A column a head: its two overlaps above, its risk below."""
+    """Draw the two overlaps of each head above its risk, one column per head."""
     heads = list(dict.fromkeys(table["head"]))
     figure, panels = plt.subplots(2, len(heads), figsize=(9.0, 5.4), sharex="col", sharey="row")
     for column, (head, colour) in enumerate(zip(heads, colours(heads), strict=True)):
@@ -177,5 +182,5 @@ def draw(table: pd.DataFrame) -> Figure:
     handles = [legend_line(line, 1.5) for line in LINES.values()]
     labels = [r"key, $|\langle k,k^\star\rangle|$", r"value, $|\langle v,v^\star\rangle|$"]
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    headline(figure, "The value is found before the key; softmax ends with the least risk")
+    headline(figure, "The value is found before the key; softmax ends with the smallest risk")
     return figure

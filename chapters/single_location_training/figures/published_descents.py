@@ -1,15 +1,15 @@
-r"""The experiments of the authors' own code: where thirty runs end in the plane of the two order parameters.
+r"""With a decreasing sharpness the key comes close to its direction, and few runs exchange the roles of key and value.
 
-A panel an experiment. Across: $\langle k,k^\star\rangle$; up: $\langle v,v^\star\rangle$. Lines are runs from random
-starts near the middle; dots, their ends. Both directions are found in the upper right corner and, by erf-attention
-with the common sign turned, in the lower left. Colours say how a run ends: with both vectors turned to their
-directions, up to the median angles that the panel names; with roles exchanged, which is near the middle again; or
-neither. All are erf-attention by gradient descent on the risk, but for the fifth, by stochastic gradient descent on
-drawn prompts, and the last, softmax.
+One panel per experiment of the authors' code, and one for softmax. The axes are $\langle k,k^\star\rangle$ and $\langle
+v,v^\star\rangle$. Curves are thirty runs from random starts near the middle, and dots are their ends. Both directions
+are found in the upper right corner and, by erf attention with the common sign changed, in the lower left. Colours show
+how a run ends: with both directions found, with the roles exchanged, which is near the middle, or neither. Each panel
+gives the median angles of the most frequent end. The fifth panel is stochastic gradient descent on simulated prompts,
+and the other ones are gradient descent on the risk.
 
-Alt: Six square panels. In four of them lines run from the middle to the upper right and the lower left corner; in two
-of these some lines bend back to the middle, many at a small fixed sharpness and few at a falling one. At a fixed large
-sharpness all stop at a small horizontal coordinate. With softmax all go to the upper right and stop part of the way.
+Alt: Six square panels. In four of them curves run from the middle to the upper right and the lower left corner; in two
+of these some curves bend back to the middle, many at a small fixed sharpness and few at a decreasing one. At a fixed
+large sharpness all stop at a small horizontal coordinate. With softmax all go to the upper right and stop on the way.
 """
 
 from typing import Any
@@ -21,23 +21,23 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
 from chapters.single_location_training.descents import LEARNED
-from chapters.single_location_training.published import FALLING, FLAT, ON, PROMPTS, SHARP, Again
+from chapters.single_location_training.published_settings import FALLING, FLAT, ON, PROMPTS, SHARP, Again
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 
 FOUND, EXCHANGED, NEITHER = "found", "exchanged", "neither"
-# Of a path, points are kept that are so far from the last one.
+# Smallest distance of two consecutive points of a drawn path.
 APART = 0.01
 
 
 def numbers(runs: pd.DataFrame, again: Again) -> Numbers:
-    """Paths in the plane and how they end; how many exchange the roles, and at which angles vectors are left."""
+    """Return the paths in the plane and their ends, with the claims on final angles and exchanged roles."""
     ends = ends_of(runs)
     return Numbers(_table(runs, ends), (*_angle_claims(ends), *_exchange_claims(ends), _again_claim(again)))
 
 
 def ends_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """The last record of every run, the angles of its vectors in degrees, and how it ended."""
+    """Return the last record of every run, with the angles of its vectors in degrees and the kind of its end."""
     last = runs.groupby(["experiment", "repeat"], sort=False).last().reset_index()
     for name, overlap in (("key", "m_k"), ("value", "m_v")):
         last[f"{name}_angle"] = np.degrees(np.arccos(np.minimum(np.abs(last[overlap]), 1.0)))
@@ -47,7 +47,7 @@ def ends_of(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(runs: pd.DataFrame, ends: pd.DataFrame) -> Table:
-    """Points of each path that are apart, and its end; the angles at the end with every point."""
+    """Return thinned paths; every point has the final angles of its run."""
     kept = [mine.iloc[_apart(mine[["m_k", "m_v"]].to_numpy())] for _, mine in runs.groupby(["experiment", "repeat"])]
     frame = pd.concat(kept).sort_index()[["experiment", "repeat", "step", "m_k", "m_v"]]
     angles = ends[["experiment", "repeat", "outcome", "key_angle", "value_angle"]].round(2)
@@ -58,7 +58,7 @@ def _table(runs: pd.DataFrame, ends: pd.DataFrame) -> Table:
         "m_k": Column("⟨k, k*⟩"),
         "m_v": Column("⟨v, v*⟩"),
         "outcome": Column(
-            f"`found`: both overlaps reach {LEARNED:g}; `exchanged`: the cross ones do; `neither`", "name"
+            f"`found`: both overlaps are at least {LEARNED:g}; `exchanged`: both cross overlaps are; `neither`", "name"
         ),
         "key_angle": Column("Angle between k and k* at the end, up to the sign", "degrees"),
         "value_angle": Column("Angle between v and v* at the end, up to the sign", "degrees"),
@@ -91,7 +91,10 @@ def _angle_claims(ends: pd.DataFrame) -> tuple[Claim, ...]:
     def median(name):
         return float(_of(ends, name)["key_angle"].median())
 
-    found = f"all {len(_of(ends, ON))} runs find both directions: the largest angle left to one of them, in degrees."
+    found = (
+        f"all {len(_of(ends, ON))} runs find both directions (measured: the largest final angle of a key or value, in "
+        "degrees)."
+    )
     return (
         _claim(
             "on-manifold",
@@ -100,7 +103,7 @@ def _angle_claims(ends: pd.DataFrame) -> tuple[Claim, ...]:
             15.0,
             source="[M24]",
             measured=largest(ON),
-            alternative=Alternative("the starts had been anywhere", largest(FLAT)),
+            alternative=Alternative("the starts are anywhere on the spheres", largest(FLAT)),
         ),
         _claim(
             "prompts",
@@ -108,32 +111,36 @@ def _angle_claims(ends: pd.DataFrame) -> tuple[Claim, ...]:
             "≤",
             10.0,
             measured=largest(PROMPTS),
-            alternative=Alternative("λ had been 0.1, in descent on the risk", largest(FLAT)),
+            alternative=Alternative("λ is 0.1, in descent on the risk", largest(FLAT)),
         ),
         _claim(
             "falling",
-            f"The published schedule turns the key all the way ({FALLING}): its median angle, in degrees.",
+            f"With the published schedule the key ends near its direction ({FALLING}; measured: its median angle, in "
+            "degrees).",
             "≤",
             2.0,
             measured=median(FALLING),
-            alternative=Alternative("λ had been 0.1 throughout", median(FLAT)),
+            alternative=Alternative("λ is always 0.1", median(FLAT)),
         ),
         _claim(
             "sharp",
-            "At a fixed large sharpness the key is far from its direction at the published end of training "
-            f"({SHARP}): its median angle, in degrees.",
+            "At a fixed large sharpness the key is far from its direction when the published training ends "
+            f"({SHARP}; measured: its median angle, in degrees).",
             "≥",
             60.0,
             box="price-of-sharpness",
             measured=median(SHARP),
-            alternative=Alternative("λ had fallen", median(FALLING)),
+            alternative=Alternative("λ decreases", median(FALLING)),
         ),
     )
 
 
 def _exchange_claims(ends: pd.DataFrame) -> tuple[Claim, Claim]:
-    def share(name):
-        return float((_of(ends, name)["outcome"] == EXCHANGED).mean())
+    def exchanged(name):
+        return int((_of(ends, name)["outcome"] == EXCHANGED).sum())
+
+    def fraction(name):
+        return exchanged(name) / len(_of(ends, name))
 
     def ratio(name):
         risks = _of(ends, name).groupby("outcome")["risk"].median()
@@ -142,23 +149,25 @@ def _exchange_claims(ends: pd.DataFrame) -> tuple[Claim, Claim]:
     return (
         _claim(
             "exchange",
-            "From anywhere on the spheres, a λ that falls from 1 makes the exchange of roles rarer than a λ of 0.1 "
-            "throughout: the share of runs that ends exchanged.",
+            "From starts anywhere on the spheres, fewer runs end with exchanged roles if λ decreases from 1 than if "
+            "it is always 0.1 (measured: the fraction of runs).",
             "≤",
             0.2,
             box="where-and-what",
-            measured=share(FALLING),
-            alternative=Alternative("λ had been 0.1 throughout", share(FLAT)),
+            measured=fraction(FALLING),
+            successes=exchanged(FALLING),
+            trials=len(_of(ends, FALLING)),
+            alternative=Alternative("λ is always 0.1", fraction(FLAT)),
         ),
         _claim(
             "exchanged-risk",
-            "Where λ has become small enough, the exchanged end is the better one: at the last λ of the schedule, its "
-            "risk over that of the end with both directions found.",
+            "At the last λ of the published schedule, the end with exchanged roles has no larger risk than the end "
+            "with both directions found (measured: the quotient of the two).",
             "≤",
             1.0,
             box="where-and-what",
             measured=ratio(FALLING),
-            alternative=Alternative("λ had stayed at 0.1", ratio(FLAT)),
+            alternative=Alternative("λ is always 0.1", ratio(FLAT)),
         ),
     )
 
@@ -166,18 +175,18 @@ def _exchange_claims(ends: pd.DataFrame) -> tuple[Claim, Claim]:
 def _again_claim(again: Again) -> Claim:
     return Claim(
         id="single-location-training-published-again",
-        statement="A tracked descent, done again here, takes the same path: the largest difference of an overlap.",
+        statement="A recomputed run follows its tracked path (measured: the largest difference of an overlap).",
         source="measured here",
         measured=again.same,
         expected=0.0,
         tolerance=1e-3,  # the fifth digit of the tracked table, and rounding on another machine
         relation="≤",
-        alternative=Alternative("it had begun elsewhere", again.other),
+        alternative=Alternative("the run has another start", again.other),
     )
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel an experiment: paths, ends, and how many ended how."""
+    """Draw one panel per experiment: paths, ends, and the number of each kind of end."""
     experiments = list(dict.fromkeys(table["experiment"]))
     colours = {FOUND: "C2", EXCHANGED: "C4", NEITHER: ink()}
     figure, panels = plt.subplots(2, 3, figsize=(9.0, 6.6), sharex=True, sharey=True)
@@ -201,5 +210,5 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set_xlabel(r"$\langle k,k^\star\rangle$")
     for panel in panels[:, 0]:
         panel.set_ylabel(r"$\langle v,v^\star\rangle$")
-    headline(figure, "A falling sharpness turns the key all the way, and seldom swaps the roles")
+    headline(figure, "A decreasing sharpness brings the key close to its direction")
     return figure

@@ -1,7 +1,8 @@
-"""The descents of [M24] at the settings of its authors' public code, and one of softmax for as long.
+"""Descents at the settings of the public code of [M24], and descents of softmax with as many steps.
 
 The code is github.com/PierreMarion23/single-location-regression, commit e64b755, files `config.py`, `dynamics.py` and
-`utils.py`: read for its settings, not used. Tracked under `data/`; `data/make.py` writes the table anew.
+`utils.py`. We read it for its settings and do not use it. The results are tracked in `data/`; `data/make.py` recomputes
+them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,15 +31,15 @@ from lib.single_location import (
 DATA = Path(__file__).resolve().parent / "data"
 SEED, REPEATS, RECORDS = 0, 30, 50
 LENGTH, VARIANCE = 10, 0.5
-# After how many steps λ has fallen to a half, in the schedule of the authors' code.
+# Number of steps after which λ is half of its first value, in the schedule of the authors' code.
 HALVED = 10**4
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Where runs start, the sharpness λ at first and whether it falls, and how they step.
+    """The starts of the runs, the first sharpness λ and whether it decreases, and the steps.
 
-    `step_size` is that of the risk itself, not in units of γ². With a `batch` each step is taken on fresh prompts.
+    `step_size` belongs to the risk itself, not to the risk in units of γ². With a `batch`, each step uses new prompts.
     """
 
     start: str
@@ -75,7 +76,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 
 
 def run(name: str, repeats: Sequence[int], *, seed: int = SEED) -> OverlapTrajectory:
-    """Descents of one experiment, stacked: the key of a run is that of `seed` folded with the number of the run."""
+    """Return descents of one experiment, stacked; the random key of a run is fold_in(key(seed), repeat)."""
     experiment = EXPERIMENTS[name]
     task = SphereTask(experiment.dimension, LENGTH, VARIANCE)
     risk = partial(softmax_risk if name == SOFTMAX else erf_risk, task)
@@ -94,21 +95,21 @@ def run(name: str, repeats: Sequence[int], *, seed: int = SEED) -> OverlapTrajec
     return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(keys))
 
 
-def tracked() -> pd.DataFrame:
-    """The table of `data/`, whose README says what its rows are."""
+def read_tracked() -> pd.DataFrame:
+    """Return the tracked table; `data/README.md` describes its rows."""
     return pd.read_csv(DATA / "published.csv")
 
 
 @dataclass(frozen=True)
 class Again:
-    """How far a descent done again strays from the tracked one, and from another run's: the largest difference."""
+    """The largest difference of an overlap between a recomputed descent and two tracked ones: its own and another."""
 
     same: float
     other: float
 
 
-def descend_again(runs: pd.DataFrame) -> Again:
-    """The first run on the manifold, beside the tracked paths of itself and of the second."""
+def recompute_first(runs: pd.DataFrame) -> Again:
+    """Recompute the first run on the manifold, and compare it with the tracked paths of the first two runs."""
     found = run(ON, [0]).overlaps
     path = np.stack([found.m_k[0], found.m_v[0]], axis=1)
     mine = runs[runs["experiment"] == ON]
