@@ -109,7 +109,7 @@ class BoundsMoved:
 
 
 def bounds_moved(old: ClaimRecord, new: ClaimRecord) -> BoundsMoved:
-    """Return how far the tolerance of a claim (in standard errors where it has one) and its expected value moved.
+    """Return the changes of the tolerance of a claim (in standard errors where it has one) and of its expected value.
 
     Some bounds are themselves measured, so the rounding of another machine is allowed.
     """

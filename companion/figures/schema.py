@@ -1,6 +1,6 @@
 """Tables and claims, as a figure module returns them.
 
-A `Table` describes each column: meaning, unit, and how far a rebuild may move it. A `Claim` is a statement with the
+A `Table` describes each column: meaning, unit, and by how much a rebuild may move it. A `Claim` is a statement with the
 number that checks it. `Numbers` are the table and the claims of one figure.
 """
 

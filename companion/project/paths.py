@@ -198,7 +198,7 @@ class Project:
     def shown_figures(self, profile: str) -> Path:
         """Return the folder of the figures that the site of `profile` shows.
 
-        The default profile shows the published figures, another profile those of its own build.
+        The default profile shows the published figures; another profile shows the figures of its build.
         """
         return self.published if profile == DEFAULT_PROFILE else self.build(profile).figures
 
