@@ -1,9 +1,9 @@
-"""Message passing and training at the chapter's settings, and the fixed points of the state evolution on a grid.
+"""Make the tracked tables: message passing and training at the settings of the chapter, and fixed points on a grid.
 
     python -m chapters.message_passing.data.make
 
-An hour and a half on one core. A killed run goes on from its checkpoint in `_build/checkpoints/`, part by part, when
-started again. `trained` and `descended` read the ridges that stand beside them.
+It takes an hour and a half on one core. A run that was killed continues from its checkpoint in `_build/checkpoints/`
+when it is started again. `trained` and `descended` read the tables of ridges in the same folder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,16 +37,17 @@ from lib.statistics import standard_error
 NAME = "message_passing"
 HEADS = {"softmax": softmax, "linear": linear}
 SMALLEST_RIDGE = 0.3
-# Points of the search for ridges; at the best ones the finest of these on which the iteration finds a fixed point.
+# Numbers of quasi-random points: in the search for ridges, and at the best ridges, where the first number is used on
+# which the iteration finds a fixed point.
 SEARCHED, FINER = 1024, (4096, 2048)
 TRAINED_DIMENSION, TRAINED_RUNS = 600, 4
-# Ridges of softmax at the setting with a hard phase, chosen on prompts that nothing else sees.
+# Grid of softmax ridges at the setting with a hard phase. The seeds of this choice are not used elsewhere.
 DESCENT_KEYS, DESCENT_VALUES = (0.3, 1.0, 3.0), (0.5, 1.5, 5.0)
 CHOSEN_DIMENSION, CHOSEN_SEEDS, CHOSEN_STEPS = 300, (100, 101), 500
-# The grid on which a hard phase is looked for, and the quasi-random points of each set there. The finer sets are for
-# sample ratios at which the evolution has two ends, their neighbours on the grid, and standard errors above the largest
-# that is accepted, half of the difference at which two ends count as two. The finest sets are for errors that are still
-# larger, and for free entropies that differ by fewer standard errors than `DECIDED`.
+# The grid of the map of the hard phase, and the numbers of quasi-random points of one set. The finer sets are used at
+# sample ratios where the state evolution has two fixed points, at the adjacent ratios, and where a standard error is
+# above `LARGEST_ERROR`, half of the difference from which on two fixed points count as different. The finest sets are
+# used where the error is still larger, and where the free entropies differ by less than `DECIDED` standard errors.
 LENGTHS, NOISES = (3, 10, 30), (0.3, 0.1, 0.03, 0.01)
 SNRS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 GRID_ALPHAS = np.geomspace(0.8, 10.0, 48).round(4)
@@ -56,21 +57,21 @@ DIGITS = 8
 
 SETTING = {
     "length": Column("Tokens in a prompt, L", "tokens"),
-    "snr": Column("Strength ν of the hint"),
-    "noise_std": Column("Standard deviation Δ of the noise on answers"),
+    "snr": Column("Signal strength ν"),
+    "noise_std": Column("Standard deviation Δ of the label noise"),
     "alpha": Column("Sample ratio α = n/D"),
 }
 PASSED = {
     **SETTING,
     "dimension": Column("Coordinates of a token, D"),
-    "seed": Column("Of the run: its key is fold_in(key(seed), dimension)", "name"),
-    "start": Column("`uninformed`: knowing nothing; `informed`: told the truth nearly", "name"),
-    "risk": Column("Excess risk after the last iteration; answering 0 costs 1"),
+    "seed": Column("Seed of the run, whose random key is fold_in(key(seed), dimension)", "name"),
+    "start": Column("`uninformed`: estimates without information; `informed`: close to the truth", "name"),
+    "risk": Column("Excess risk after the last iteration; the output 0 has risk 1"),
     "m_k": Column("k̂·k*/D"),
     "m_v": Column("v̂·v*/D"),
-    "claimed_k": Column("What the algorithm says that m_k is"),
-    "claimed_v": Column("What the algorithm says that m_v is"),
-    "moved": Column("How much the last iteration changed the risk"),
+    "claimed_k": Column("Estimate of m_k by the algorithm"),
+    "claimed_v": Column("Estimate of m_v by the algorithm"),
+    "moved": Column("Change of the risk in the last iteration"),
 }
 RIDGES = {
     **SETTING,
@@ -78,55 +79,55 @@ RIDGES = {
     "ridge_k": Column("Best ridge of the key vector, r_k"),
     "ridge_v": Column("Best ridge of the value vector, r_v"),
     "risk": Column("Excess risk by the replica equations"),
-    "std_error": Column("Its standard error, of the quasi-random average"),
+    "std_error": Column("Standard error of the risk, from the quasi-random average"),
     "converged": Column("Whether the replica iteration found a fixed point", "yes or no"),
 }
 TRAINED = {
     **SETTING,
     "head": Column("`softmax` or `linear`", "name"),
     "dimension": Column("Coordinates of a token, D"),
-    "seed": Column("Of the run: its key is fold_in(key(seed), dimension)", "name"),
+    "seed": Column("Seed of the run, whose random key is fold_in(key(seed), dimension)", "name"),
     "risk": Column("Excess risk of the trained head"),
 }
 ENDS = {
-    "q_k": "Overlap with k* where the evolution comes to rest that starts",
-    "q_v": "Overlap with v* where the evolution comes to rest that starts",
-    "risk": "Excess risk where the evolution comes to rest that starts",
-    "std_error": "Standard error of the excess risk where the evolution comes to rest that starts",
-    "free_entropy": "Free entropy per dimension where the evolution comes to rest that starts",
+    "q_k": "Overlap with k* at the fixed point that the state evolution reaches from the",
+    "q_v": "Overlap with v* at the fixed point that the state evolution reaches from the",
+    "risk": "Excess risk at the fixed point that the state evolution reaches from the",
+    "std_error": "Standard error of the excess risk at the fixed point that the state evolution reaches from the",
+    "free_entropy": "Free entropy per dimension at the fixed point that the state evolution reaches from the",
 }
 DESCENDED = {
     **SETTING,
     "ridge_k": Column("Ridge of the key vector, r_k"),
     "ridge_v": Column("Ridge of the value vector, r_v"),
     "dimension": Column("Coordinates of a token, D"),
-    "seed": Column("Of the run: its key is fold_in(key(seed), dimension)", "name"),
+    "seed": Column("Seed of the run, whose random key is fold_in(key(seed), dimension)", "name"),
     "start": Column("`uninformed`: random directions; `informed`: the hidden ones", "name"),
-    "risk": Column("Excess risk where gradient descent ended; answering 0 costs 1"),
+    "risk": Column("Excess risk at the end of gradient descent; the output 0 has risk 1"),
     "m_k": Column("k·k*/D"),
     "m_v": Column("v·v*/D"),
     "q_k": Column("|k|²/D"),
     "q_v": Column("|v|²/D"),
-    "flatness": Column("Size of the objective's gradient there, times √D"),
+    "flatness": Column("Norm of the gradient of the objective at the end, times √D"),
     "steps": Column("Steps of gradient descent", "steps"),
 }
 DESCENT_RIDGES = {**SETTING, **{name: DESCENDED[name] for name in ("ridge_k", "ridge_v", "dimension", "seed", "risk")}}
 PHASES = {
     **SETTING,
     "points": Column("Quasi-random points of one set", "points"),
-    **{f"{name}_{start}": Column(f"{words} {start}") for start in STARTS for name, words in ENDS.items()},
+    **{f"{name}_{start}": Column(f"{words} {start} start") for start in STARTS for name, words in ENDS.items()},
     "entropy_std_error": Column("Standard error of the difference of the two free entropies"),
 }
 
 
 def passed() -> Result:
-    """Message passing at the compared settings, in all dimensions, from both starts on the same prompts."""
+    """Run message passing at the compared settings, in all dimensions, from both starts on the same prompts."""
     parts = [(setting, alpha, size) for setting in COMPARED for alpha in ALPHAS for size in RUNS]
     return _passed("passed", parts, {"iterations": ITERATIONS}, {size: range(n) for size, n in RUNS.items()})
 
 
 def hard_runs() -> Result:
-    """Message passing where the evolution has two ends."""
+    """Run message passing where the state evolution has two fixed points."""
     size = HARD_RUN["dimension"]
     parts = [(HARD, alpha, size) for alpha in HARD_ALPHAS]
     how = {name: value for name, value in HARD_RUN.items() if name != "dimension"}
@@ -157,14 +158,14 @@ def _passed(name: str, parts: Sequence, how: Mapping[str, Any], seeds: Mapping[i
 
 
 def numbers_of(found) -> np.ndarray:
-    """The last six columns of `PASSED`, a row each."""
+    """Return the last six columns of `PASSED`, one row per column."""
     overlaps, moved = found.overlaps, np.abs(found.risk[:, -1] - found.risk[:, -2])
     claimed_k, claimed_v = found.estimated[:, -1].T
     return np.stack([found.risk[:, -1], overlaps.m_k[:, -1], overlaps.m_v[:, -1], claimed_k, claimed_v, moved])
 
 
 def best_ridges() -> Result:
-    """The ridges, from `SMALLEST_RIDGE` on, of least replica risk, and that risk on finer points."""
+    """Return the ridges of least replica risk, all at least `SMALLEST_RIDGE`, and this risk on finer points."""
     parts = [(setting, head) for setting in COMPARED for head in HEADS]
     kept = in_parts(NAME, "best_ridges", parts, _best_ridges, len(ALPHAS) * 5)
     rows = []
@@ -207,7 +208,7 @@ def _best_ridges(part) -> np.ndarray:
 
 
 def trained() -> Result:
-    """Heads trained by L-BFGS at these ridges, from the hidden directions, on the prompts of message passing."""
+    """Train heads by L-BFGS at these ridges, from the hidden directions, on the prompts of message passing."""
     ridges = tracked("best_ridges")
     kept = in_parts(NAME, "trained", [tuple(row) for row in ridges[[*RIDGES][:7]].to_numpy()], _trained, TRAINED_RUNS)
     rows = [
@@ -227,7 +228,7 @@ def _trained(part) -> np.ndarray:
 
 
 def descent_ridges() -> Result:
-    """Gradient descent of softmax where the phase is hard, at all ridges of a grid, on prompts kept for this choice."""
+    """Run gradient descent of softmax in the hard phase, at a grid of ridges, on prompts used only for this choice."""
     grid = [(ridge_k, ridge_v) for ridge_k in DESCENT_KEYS for ridge_v in DESCENT_VALUES]
     parts = [(alpha, *ridge) for alpha in descents.HARD_ALPHAS for ridge in grid]
 
@@ -246,7 +247,7 @@ def descent_ridges() -> Result:
 
 
 def descended() -> Result:
-    """Gradient descent of softmax from both starts, on prompts of message passing: where it is hard, and where easy."""
+    """Run gradient descent of softmax from both starts, on prompts of message passing, in both settings."""
     parts = [
         (setting, alpha, *descents.ridge(setting, alpha), start)
         for setting, alphas in ((descents.EASY, ALPHAS), (HARD, descents.HARD_ALPHAS))
@@ -272,7 +273,7 @@ def descended() -> Result:
 
 
 def phases() -> Result:
-    """Both ends of the evolution over lengths, hints, noises and sample ratios."""
+    """Solve for both fixed points of the state evolution over lengths, signal strengths, noises and sample ratios."""
     parts = [Setting(length, snr, noise) for length in LENGTHS for noise in NOISES for snr in SNRS]
     kept = in_parts(NAME, "phases", parts, _phases, len(GRID_ALPHAS) * (len(PHASES) - 4))
     rows = []
@@ -286,12 +287,12 @@ def phases() -> Result:
 
 
 def _phases(setting: Setting) -> np.ndarray:
-    """The columns of `PHASES` after those of the setting, one row per sample ratio."""
+    """Return the columns of `PHASES` after those of the setting, one row per sample ratio."""
     return refined(setting, np.stack([_both_ends(setting, alpha, GRID_POINTS) for alpha in GRID_ALPHAS])).ravel()
 
 
 def refined(setting: Setting, rows: np.ndarray) -> np.ndarray:
-    """Compute rows of one setting again until every one has the points that it needs."""
+    """Recompute rows of one setting until every row has the number of points that it needs."""
     while True:
         needed = points_needed(pd.DataFrame(rows, columns=[*PHASES][4:]))
         again = np.flatnonzero(needed > rows[:, 0])
@@ -303,19 +304,19 @@ def refined(setting: Setting, rows: np.ndarray) -> np.ndarray:
 
 
 def points_needed(ends: pd.DataFrame) -> np.ndarray:
-    """Return the points of one set that each row needs, along the sample ratios of one setting."""
+    """Return the number of points of one set that each row needs, along the sample ratios of one setting."""
     finest = undecided(ends) & (ends["points"] >= FINER_GRID_POINTS)
     return np.where(finest, FINEST_GRID_POINTS, np.where(near_two_ends(ends), FINER_GRID_POINTS, GRID_POINTS))
 
 
 def near_two_ends(ends: pd.DataFrame) -> pd.Series:
-    """Return which rows, along the sample ratios of one setting, are computed again on the finer points."""
+    """Return which rows, along the sample ratios of one setting, are recomputed on the finer points."""
     two = theory.has_two_ends(ends)
     return two | two.shift(1, fill_value=False) | two.shift(-1, fill_value=False) | _unsure(ends)
 
 
 def undecided(ends: pd.DataFrame) -> pd.Series:
-    """Return which rows are computed again on the finest points: their ends, or which of them counts, may change."""
+    """Return which rows are recomputed on the finest points: their fixed points, or the order of these, may change."""
     apart = (ends["free_entropy_informed"] - ends["free_entropy_uninformed"]).abs()
     return _unsure(ends) | (theory.has_two_ends(ends) & (apart < DECIDED * ends["entropy_std_error"]))
 
