@@ -99,8 +99,8 @@ def require_positive(owner: str, name: str, value: Float[Array, "..."], reason: 
 def require_covariance(owner: str, name: str, cov: Float[Array, "..."]) -> None:
     """Raise `ValueError` unless `cov` is a covariance, or a stack of covariances; they may be singular.
 
-    The asymmetry and the negative eigenvalues may not exceed `d * eps(dtype) * largest eigenvalue`. Of a traced value
-    only the shape is checked.
+    The asymmetry and the negative eigenvalues may not exceed `d * eps(dtype) * largest eigenvalue`. If the value is
+    traced, only its shape is checked.
 
     Args:
       owner: name of the function or class in the message.

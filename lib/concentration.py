@@ -588,7 +588,7 @@ def sample_isotropic(
 
 
 def _radial_mass(table: RadialTable, operator_norm: float, dimension: int) -> Float[np.ndarray, " n"]:
-    """Return the weights of the nodes in the mean over τ = H‖z‖, z ~ N(0, I_d)."""
+    """Return the weights of the nodes in an average over τ = H‖z‖, z ~ N(0, I_d)."""
     return table.weight * np.exp(log_chi_density(table.tau / operator_norm, dimension)) / operator_norm
 
 

@@ -579,7 +579,7 @@ class _Estimate(NamedTuple):
 
 
 class _Refinement(NamedTuple):
-    """How many times more nodes than needed, and how far the exponent falls within the window of integration."""
+    """A factor on the needed number of nodes, and by how much the exponent decreases within the window."""
 
     factor: float = 1.0
     drop: float = 45.0
@@ -683,11 +683,11 @@ def _label_entropy(log_densities, first, second):
 def _pair_integrals(
     integrand: Callable, log_weights: Float[Array, " K"], centres: Float[Array, "K r"], refinement: _Refinement
 ) -> Float[Array, " pairs"]:
-    """Integrals over R^r, r = 1 or 2, of an integrand that is at most about the smaller density of each pair.
+    """Return integrals over R^r, r = 1 or 2, of an integrand that is at most about the smaller density of each pair.
 
-    A pair has a window of its own: along the line through its centres, where the smaller density has not fallen by
-    e^{-drop}, and as many nodes as the steepest posterior in it needs, where the values can be looked at. Nodes do not
-    move with the arguments, so derivatives of the sums are those of the integrals.
+    Each pair has a separate window. Along the line through the centres it covers the points where the smaller density
+    is above e^{-drop} times its maximum. If the values are concrete, it has as many nodes as its steepest posterior
+    needs. Nodes do not move with the arguments, so derivatives of the sums are those of the integrals.
     """
     if is_concrete(log_weights, centres):
         windows = _windows(log_weights, centres, refinement.drop)
@@ -702,7 +702,7 @@ def _pair_integrals(
 
 
 class _Windows(NamedTuple):
-    """Of each pair: its middle, its axes, the ends of the window along the first axis, and the nodes it needs."""
+    """For each pair, its middle, its axes, the ends of the window along the first axis, and the number of nodes."""
 
     middle: Float[Array, "pairs r"]
     axes: Float[Array, "pairs r r"]
@@ -797,7 +797,7 @@ def _bisect(beyond, low, high):
 
 
 class _Whitening(NamedTuple):
-    """Of a covariance S = Γ + variance · I: W with `Wᵀ W = S⁻¹` on the range of S, and how well it is known."""
+    """A matrix W with `Wᵀ W = S⁻¹` on the range of the covariance S = Γ + variance · I, and related quantities of S."""
 
     matrix: Float[Array, "d d"]
     eigenvalues: Float[Array, " d"]

@@ -1,8 +1,8 @@
 """Averages over Gaussian tasks and queries by fixed nodes, with a quadrature in the radius.
 
-A finite prompt's risk grows like e^{τ²}, with τ proportional to the length of the query, so that rare long queries
-carry much of its average; equal-probability nodes have none there. So the radius has a quadrature of its own, and only
-the direction, on which everything depends mildly, has quasi-random points.
+The risk of a finite prompt grows like e^{τ²}, with τ proportional to the length of the query, so rare long queries
+contribute much of its average, and nodes of equal probability miss them. The radius therefore has a separate
+quadrature, and only the direction, on which all averages depend weakly, has quasi-random points.
 """
 
 from functools import lru_cache

@@ -311,7 +311,7 @@ def _integrals(a, b, log_length, window: _Window, *, size: tuple[int, int]):
 def _differentiable(integrals: Callable) -> Callable:
     """Return the two `integrals` as a function of (a, b, log_length) with derivatives, one pair at a time.
 
-    Sequential also under `vmap`, so that each pair has a grid of its own size. The derivatives are plain numbers,
+    Sequential also under `vmap`, so that the size of the grid depends on the pair. The derivatives are plain numbers,
     computed with the values inside a branch of `_with_nodes`: reverse mode keeps six numbers per pair.
     """
 

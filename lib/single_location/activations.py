@@ -57,7 +57,7 @@ class Activation(eqx.Module):
     def score_mixture(
         self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
-        """Return the distribution of the scores of a head, as far as averages of these weights need it.
+        """Return the part of the distribution of the scores of a head that averages of these weights need.
 
         Args:
           task: a single task.
@@ -515,7 +515,7 @@ def affine_fit(mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""
 
 
 def _elementwise_risk(mixture: ScoreMixture, weights: Float[Array, " n"]) -> Float[Array, ""]:
-    """Of the best multiple of these weights."""
+    """Return the risk of the best multiple of these weights."""
     weights = weights / jnp.max(weights)
     return optimal_risk(mixture.hidden[0] @ weights, _token_density(mixture)[0] @ weights**2)
 

@@ -93,7 +93,7 @@ def uninformed(truth: Head, key: PRNGKeyArray) -> Head:
 
 
 Ridge = tuple[float | Float[Array, ""], float | Float[Array, ""]]
-# Fits a head to prompts from where it is, with random keys of its own: the head, and after how many steps.
+# Fits a head to prompts from a given head, with a random key; returns the fitted head and the number of steps.
 Trainer = Callable[[Activation, TrainingSet, Ridge, Head, PRNGKeyArray], tuple[Head, Int[Array, ""]]]
 
 

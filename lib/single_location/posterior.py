@@ -8,11 +8,10 @@ one-token expectations of `lib.partition`: with u = y + τg and g ~ N(0, 1),
 All integrands are positive, and they are summed as logarithms, so that a risk of 1e-270 has as many digits as one of
 ½.
 
-In the spiked model the scores √ν χ have variance τ² = ν, and that of the hidden token has the mean ν. The joint
-density
-of scores and hidden token is that of plain scores times `e^{√ν χ_ε - ν/2}/L`, so that averages are taken over scores
-that are identically distributed: `1 - E p_ε = (L - 1) e^{-ν/2} E[e^{√ν (χ_1 + χ_2)}/S]`, S = Σ e^{√ν χ_l}. No token of
-these integrals then has scores in the far tail of its own distribution. In the max model τ = ν.
+In the spiked model the scores √ν χ have variance τ² = ν, and that of the relevant token has the mean ν. The joint
+density of scores and relevant token is that of plain scores times `e^{√ν χ_ε - ν/2}/L`, so averages are taken over
+identically distributed scores: `1 - E p_ε = (L - 1) e^{-ν/2} E[e^{√ν (χ_1 + χ_2)}/S]`, S = Σ e^{√ν χ_l}. Then the
+scores of no token in these integrals are in the far tail of their distribution. In the max model τ = ν.
 """
 
 from collections.abc import Callable
