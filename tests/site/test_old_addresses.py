@@ -5,7 +5,7 @@ from playwright.sync_api import Browser
 
 from companion.site.sphinx.old_addresses import old_page, script
 
-MOVED = {"fig-moved": "new.html", "fig-elsewhere": "other.html"}
+MOVED = {"fig-moved": "new.html", "fig-elsewhere": "other.html", "fig-before": "new.html#fig-stays"}
 PAGE = "<!DOCTYPE html><title>A page</title><p id='fig-stays'>A figure</p>"
 
 
@@ -25,7 +25,9 @@ def folder(tmp_path):
         ("gone.html", "new.html"),
         ("gone.html#fig-moved", "new.html#fig-moved"),
         ("gone.html#fig-elsewhere", "other.html#fig-elsewhere"),
+        ("gone.html#fig-before", "new.html#fig-stays"),
         ("gone.html#unknown", "new.html#unknown"),
+        ("split.html#fig-before", "new.html#fig-stays"),
         ("split.html", "split.html"),
         ("split.html#fig-stays", "split.html#fig-stays"),
         ("split.html#fig-elsewhere", "other.html#fig-elsewhere"),

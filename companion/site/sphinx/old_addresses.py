@@ -23,13 +23,14 @@ from companion.io.atomic import write_text
 from companion.io.errors import did_you_mean
 from companion.project.paths import Project
 from companion.site.sphinx.downloads import FIGURES
+from companion.site.sphinx.inline_text import figure_anchor
 
 logger = logging.getLogger(__name__)
 TEMPLATE = Path(__file__).resolve().parents[1] / "templates" / "moved.html.txt"
 SCRIPT = """<script>(() => {
   const moved = $moved;
   const page = moved[decodeURIComponent(location.hash.slice(1))] ?? $otherwise;
-  if (page) location.replace(page + location.hash);
+  if (page) location.replace(page.includes('#') ? page : page + location.hash);
 })();</script>"""
 
 
@@ -65,7 +66,7 @@ def lead_to_new_pages(
     folder, _, name = pagename.rpartition("/")
     pages = new_pages(project).get(name)
     if doctree is not None and pages and folder == project.book.name:
-        context["body"] += script(_moved(app, pages, _anchors(doctree)))
+        context["body"] += script(_moved(app, name, pages, _anchors(doctree)))
 
 
 def write_pages(app: Sphinx, out: Path) -> None:
@@ -74,7 +75,9 @@ def write_pages(app: Sphinx, out: Path) -> None:
     for name, pages in new_pages(project).items():
         if name not in project.notebooks():
             ((target, _),) = pages.most_common(1)
-            write_text(out / project.book.name / f"{name}.html", old_page(f"{target}.html", _moved(app, pages, set())))
+            write_text(
+                out / project.book.name / f"{name}.html", old_page(f"{target}.html", _moved(app, name, pages, set()))
+            )
     for old, new in project.settings.moved.items():
         folder, _, figure = new.partition("/")
         notebook, _, old_figure = old.partition("/")
@@ -85,7 +88,10 @@ def write_pages(app: Sphinx, out: Path) -> None:
 
 
 def script(moved: Mapping[str, str], otherwise: str | None = None) -> str:
-    """Return a script that opens the new page of the anchor in the address, or `otherwise` if the anchor is unknown."""
+    """Return a script that opens the new page of the anchor in the address, or `otherwise` if the anchor is unknown.
+
+    A value of `moved` may contain a new anchor, after `#`; without one the anchor stays the same.
+    """
     return Template(SCRIPT).substitute(moved=json.dumps(moved), otherwise=json.dumps(otherwise))
 
 
@@ -95,10 +101,19 @@ def old_page(target: str, moved: Mapping[str, str]) -> str:
     return template.substitute(target=escape(target), script=script(moved, target))
 
 
-def _moved(app: Sphinx, pages: Counter[str], present: set[str]) -> dict[str, str]:
-    """Return the new page of each anchor of `pages` that is not `present` on the old page."""
-    book = app.config.companion_project.book.name
-    return {
+def _moved(app: Sphinx, old_name: str, pages: Counter[str], present: set[str]) -> dict[str, str]:
+    """Return the new page of each anchor of `pages` that is not `present` on the old page `old_name`.
+
+    Figures that also have a new name come with their new anchor.
+    """
+    project: Project = app.config.companion_project
+    book = project.book.name
+    renamed = {}
+    for old, new in project.settings.moved.items():
+        (before, old_figure), (after, new_figure) = old.split("/"), new.split("/")
+        if before == old_name and old_figure != new_figure:
+            renamed[figure_anchor(old_figure)] = f"{after}.html#{figure_anchor(new_figure)}"
+    return renamed | {
         anchor: f"{name}.html"
         for name, _ in reversed(pages.most_common())
         if f"{book}/{name}" in app.env.found_docs
