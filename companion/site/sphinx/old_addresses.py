@@ -108,7 +108,7 @@ def _moved(app: Sphinx, old_name: str, pages: Counter[str], present: set[str]) -
     """
     project: Project = app.config.companion_project
     book = project.book.name
-    renamed = {}
+    renamed: dict[str, str] = {}
     for old, new in project.settings.moved.items():
         (before, old_figure), (after, new_figure) = old.split("/"), new.split("/")
         if before == old_name and old_figure != new_figure:
