@@ -196,7 +196,11 @@ def test_boxes_have_the_numbers_of_their_paper(browser: Browser, address: str):
 
 def test_the_site_is_small(site: Path, project: Project):
     """It has under a third of a megabyte per figure, no duplicate files, no source maps and no complete icon fonts."""
-    moved = tuple(str(site / FIGURES / old) + "." for old in project.settings.moved)  # copies at their old addresses
+    gone = {old.partition("/")[0] for old in project.settings.moved} - set(project.notebooks())
+    moved = (  # copies of figures at their old addresses, and the short pages of notebooks that no longer exist
+        *(f"{site / FIGURES / old}." for old in project.settings.moved),
+        *(f"{site / project.book.name / name}.html" for name in gone),
+    )
     files = [path for path in site.rglob("*") if path.is_file() and not str(path).startswith(moved)]
     figures = [figure for name in project.notebooks() for figure in Notebook.named(project, name).figures]
     assert sum(path.stat().st_size for path in files) < MEGABYTE / 3 * len(figures)

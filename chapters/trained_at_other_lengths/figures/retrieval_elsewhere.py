@@ -77,7 +77,7 @@ def _bayes_claim(risks: Risks) -> Claim:
         worst(risks.unchanged[SOFTMAX]),
         0.0,
         within=1e-7,
-        because="two quadratures, each with a relative error of about 1e-9",
+        because="two quadratures, each with a relative error of about 10⁻⁹",
         source="derived here",
         box="length-free-softmax",
         alternative=Alternative("the same head with scores times ln L'/ln L", worst(risks.scaled[FULL_POWER])),
