@@ -36,7 +36,7 @@ from companion.io.errors import UserError  # noqa: E402
 from companion.project import parameters  # noqa: E402
 from companion.project.notebooks import Notebook  # noqa: E402
 from companion.project.paths import Project  # noqa: E402
-from companion.runs.sweep import COMPLETE  # noqa: E402
+from companion.runs.sweep import COMPLETE, command  # noqa: E402
 
 PROFILE = "smoke"
 # A parameter without a largest value is drawn up to this multiple of its value in the profile.
@@ -142,10 +142,8 @@ def run(project: Project, spec: RunSpec, limit: float, gibibytes: float) -> Resu
     checked = spec.check(project)
     if cache_keys.intact(project, cache_keys.custom_stamp(project, checked)):
         return _judged(project, checked)
-    options = [word for name, value in spec.parameters.items() for word in ("-p", f"{name}={json.dumps(value)}")]
-    command = [sys.executable, "-m", "companion", "run", spec.notebook, *options, "--profile", spec.profile]
     with subprocess.Popen(
-        [*LIMITED, str(int(gibibytes * 2**20)), *command],
+        [*LIMITED, str(int(gibibytes * 2**20)), *command(spec)],
         cwd=project.root,
         text=True,
         stdout=subprocess.PIPE,

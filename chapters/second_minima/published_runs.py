@@ -1,7 +1,7 @@
 """Tracked runs of the published protocol on prompts of the length that this chapter studies.
 
 Both tables are extracts from tables of the chapter `published_experiment`, made by `data/published.py`, because a
-notebook reads only the data of its own chapter.
+notebook may read the data of no other chapter.
 """
 
 from pathlib import Path

@@ -102,13 +102,14 @@ def parse_values(text: str) -> tuple[str, list[Any]]:
 
 def run(project: Project, specs: Sequence[RunSpec], cores: int) -> Iterator[tuple[RunSpec, str | None]]:
     """Make these runs, `cores` at a time; yield each as it ends, with the error message if it has no results."""
-    commands = {str(index): _command(spec) for index, spec in enumerate(specs)}
+    commands = {str(index): command(spec) for index, spec in enumerate(specs)}
     with closing(processes.run_all(commands, cores, project.root)) as ended:
         for index, finished in ended:
             yield specs[int(index)], None if finished.returncode in COMPLETE else finished.stderr.strip()
 
 
-def _command(spec: RunSpec) -> list[str]:
+def command(spec: RunSpec) -> list[str]:
+    """Return the command that makes a custom run."""
     options = [word for name, value in spec.parameters.items() for word in ("-p", f"{name}={json.dumps(value)}")]
     return [sys.executable, "-m", "companion", "run", spec.notebook, *options, "--profile", spec.profile]
 
