@@ -222,6 +222,7 @@ def _execute(
                 _literally(executed),
                 parameters=dict(changed),
                 kernel_name="python3",
+                language="python",
                 cwd=project.root,
                 progress_bar=sys.stderr.isatty(),
                 kernel_manager_class=kernel_manager_class,

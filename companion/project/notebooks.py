@@ -38,8 +38,17 @@ class Notebook:
     def cells(self) -> list[dict[str, Any]]:
         """The cells, each with its source as one string."""
         try:
-            cells = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
-            return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+            content = json.loads(self.path.read_text(encoding="utf-8"))
+            if "worksheets" in content:
+                raise UserError(
+                    f"{self.path} has the format of notebooks before 2015 (nbformat {content.get('nbformat')}). Open "
+                    "it in JupyterLab and save it, which converts it."
+                )
+            parts = ("cell_type", "metadata")
+            return [
+                {**cell, **{part: cell[part] for part in parts}, "source": "".join(cell["source"])}
+                for cell in content["cells"]
+            ]
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.path} is not a notebook: {error!r}. Restore it.") from error
 
