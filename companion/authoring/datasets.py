@@ -30,7 +30,7 @@ from companion.figures.table_io import write_csv
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import did_you_mean
 from companion.project import provenance
-from companion.project.paths import Project, relative
+from companion.project.paths import Project, relative, visible
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def keep(folder: Path, name: str, result: Result, origin: Mapping[str, Any]) -> 
 
 def faults(folder: Path) -> list[str]:
     """Return one sentence per fault of the tables below `folder`: a missing record, changed bytes or columns."""
-    return [sentence for path in sorted(folder.rglob(f"*{DATA}")) for sentence in _faults(path, folder)]
+    return [sentence for path in visible(folder, f"**/*{DATA}") for sentence in _faults(path, folder)]
 
 
 def _faults(path: Path, folder: Path) -> list[str]:

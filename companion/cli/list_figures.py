@@ -5,7 +5,16 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, counted, report_errors, show_table
+from companion.cli.terminal import (
+    BUILD_AND_READ,
+    Profile,
+    app,
+    console,
+    counted,
+    report_errors,
+    report_unlisted,
+    show_table,
+)
 from companion.figures import store
 from companion.io import atomic
 from companion.project.paths import DEFAULT_PROFILE, Project
@@ -37,6 +46,7 @@ def list_figures(
 
     project = Project.here()
     project.require_profile(profile)
+    report_unlisted(project)
     listing = Listing.of(project, profile)
     if as_json:
         print(atomic.dump_json(listing.as_json()), end="")

@@ -120,6 +120,12 @@ def report_errors(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def report_unlisted(project: Project) -> None:
+    """Report the notebooks that are ignored because they are not in the table of contents."""
+    for name in project.unlisted_notebooks():
+        errors.print(f"[yellow]Ignored:[/] {escaped(project.why_ignored(name))}", soft_wrap=True)
+
+
 def show_table(table: Table) -> None:
     """Print a table, folded to the width of a terminal; if the output is not a terminal, never fold a row."""
     for column in table.columns:

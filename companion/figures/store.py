@@ -10,6 +10,7 @@ from companion.figures import record as records
 from companion.figures.record import FigureRecord, Record, RunRecord
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
+from companion.project.paths import visible
 
 PICTURES = (".svg", ".dark.svg", ".png")
 DATA = ".csv"
@@ -23,7 +24,7 @@ LARGEST = 300_000
 
 def names_in(folder: Path) -> list[str]:
     """Return the names of the figures with at least one file in `folder`, sorted."""
-    return sorted({path.name.split(".")[0] for path in folder.glob("*") if path.name.endswith(SUFFIXES)})
+    return sorted({path.name.split(".")[0] for path in visible(folder, "*") if path.name.endswith(SUFFIXES)})
 
 
 def files(folder: Path, figure: str) -> list[Path]:

@@ -156,10 +156,13 @@ def require_one_word(assignments: Sequence[str], words: Sequence[str]) -> None:
 
 
 def check_profiles(project: Project) -> None:
-    """Raise a `UserError` if a profile overrides a notebook that does not exist."""
+    """Raise a `UserError` if a profile overrides a notebook that does not exist.
+
+    Overrides of a notebook that exists and is not in the table of contents are ignored, as the notebook is.
+    """
     for profile in project.profile_names():
         for name in _profile(project, profile):
-            if name not in project.notebooks():
+            if name not in (*project.notebooks(), *project.unlisted_notebooks()):
                 raise UserError(
                     f"profiles/{profile}.yml: there is no notebook {name!r}. {did_you_mean(name, project.notebooks())}"
                 )
