@@ -184,7 +184,9 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
         _require_known_inputs(project, spec.notebook, staging / import_recorder.READ)
         _require_complete(notebook, staging / "figures" / spec.notebook)
-        device = json.loads((staging / "device.json").read_text())
+        for kind in ("tables", "figures"):  # a notebook that publishes nothing makes neither
+            (staging / kind / spec.notebook).mkdir(parents=True, exist_ok=True)
+        device = json.loads((staging / "device.json").read_text()) if (staging / "device.json").is_file() else None
         yield staging
     seconds = time.monotonic() - clock
     provenance.record(

@@ -217,6 +217,9 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     try:
         notebook = Notebook.named(project, name)
         defaults, figures = set(notebook.defaults), notebook.figures
+        if not figures and not notebook.has_parameters_cell and not project.chapter(name).is_dir():
+            return  # a page
+        notebook.require_parameters_cell()
         assert notebook.title
     except UserError as error:
         yield str(error)
