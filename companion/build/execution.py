@@ -217,7 +217,8 @@ def _execute(
 
     executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
     try:
-        visible = {**environment, "PYTHONPATH": str(project.root), "MPLBACKEND": "agg"}
+        # IPython puts the packages of the environment that VIRTUAL_ENV names, which may be another, before all others
+        visible = {**environment, "PYTHONPATH": str(project.root), "VIRTUAL_ENV": sys.prefix, "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager() as kernel_manager_class:
             papermill.execute_notebook(
                 _literally(notebook.path),

@@ -70,14 +70,40 @@ class Project:
         return sorted([*own, *self.settings.science])
 
     def import_module(self, name: str) -> ModuleType:
-        """Import and return a module of the book from this checkout; the book need not be installed."""
+        """Import and return a module of the book from this checkout; the book need not be installed.
+
+        Raises:
+          UserError: if Python has imported the package of the module from another folder.
+        """
         self.make_importable()
-        return importlib.import_module(name)
+        package = name.partition(".")[0]
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            self._require_own(package)
+            raise
+        self._require_own(package)
+        return module
 
     def make_importable(self) -> None:
-        """Add this checkout to Python's search path."""
-        if str(self.root) not in sys.path:
+        """Put this checkout at the beginning of Python's search path, before the folders of PYTHONPATH."""
+        if sys.path[:1] != [str(self.root)]:
             sys.path.insert(0, str(self.root))
+
+    def _require_own(self, package: str) -> None:
+        """Raise a `UserError` if this checkout has a package that Python has imported from another folder."""
+        module = sys.modules.get(package)
+        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        imported = next((Path(place) for place in places if place), None)
+        own = self.root / package
+        if imported is None or not own.is_dir() or imported.resolve().is_relative_to(own.resolve()):
+            return
+        path = os.environ.get("PYTHONPATH")
+        raise UserError(
+            f"Python has imported another package `{package}`, {imported}, and not {own}. "
+            + (f"PYTHONPATH is {path}: remove the folder of the other package from it." if path else "")
+            + " Then start a new process."
+        )
 
     def figure_module(self, name: str, figure: str) -> str:
         """Return the dotted name of the module of a figure: `chapters.<notebook>.figures.<figure>`."""
