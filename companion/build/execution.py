@@ -217,8 +217,7 @@ def _execute(
 
     executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
     try:
-        # IPython puts the packages of the environment that VIRTUAL_ENV names, which may be another, before all others
-        visible = {**environment, "PYTHONPATH": str(project.root), "VIRTUAL_ENV": sys.prefix, "MPLBACKEND": "agg"}
+        visible = {**environment, "PYTHONPATH": str(project.root), "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager() as kernel_manager_class:
             papermill.execute_notebook(
                 _literally(notebook.path),

@@ -43,7 +43,7 @@ def test_own_packages_are_imported_from_a_folder_behind_a_link(clone, tmp_path):
 
 
 def test_packages_of_another_active_environment_are_not_used(clone, tmp_path):
-    """IPython puts the packages of the environment in VIRTUAL_ENV before all others."""
+    """IPython would put the packages of the environment in VIRTUAL_ENV before all others; its kernel does not."""
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     packages = tmp_path / "other project/.venv/lib" / version / "site-packages"
     (packages / "numpy").mkdir(parents=True)
