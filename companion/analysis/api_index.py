@@ -17,7 +17,7 @@ from companion.analysis import dependencies
 from companion.io.errors import UserError
 from companion.project import slicing
 from companion.project.notebooks import Notebook
-from companion.project.paths import Project
+from companion.project.paths import Project, visible
 
 Kind = Literal["function", "class", "method", "property", "attribute", "data"]
 
@@ -189,7 +189,7 @@ class ApiIndex:
         """The full names that a package of the library exports or a file of the book imports."""
         folders = [self.project.root / package for package in self.project.settings.science]
         names: set[str] = set(self.exports.values())
-        for path in (path for folder in folders for path in sorted(folder.rglob("*.py"))):
+        for path in (path for folder in folders for path in visible(folder, "**/*.py")):
             tree = dependencies.tree(path)
             for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and node.module:
@@ -204,7 +204,7 @@ def documented_modules(project: Project) -> dict[str, list[str]]:
     """Return the modules that each page with a `{companion-api}` documents, by page."""
     modules = {
         page.stem: [name for _, names in DIRECTIVE.findall(page.read_text(encoding="utf-8")) for name in names.split()]
-        for page in sorted(project.book.glob("*.md"))
+        for page in visible(project.book, "*.md")
     }
     return {page: names for page, names in modules.items() if names}
 
@@ -225,7 +225,7 @@ def modules_of(project: Project, package: str) -> list[str]:
     start = module_file(project, package)
     if start.name != "__init__.py":
         return [package]
-    files = [path for path in sorted(start.parent.rglob("*.py")) if path.name != "__init__.py"]
+    files = [path for path in visible(start.parent, "**/*.py") if path.name != "__init__.py"]
     names = [path.relative_to(start.parent).with_suffix("").parts for path in files]
     return [".".join((package, *parts)) for parts in names if not any(part.startswith("_") for part in parts)]
 

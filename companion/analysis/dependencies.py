@@ -239,6 +239,12 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def same_but_for_line_ends(content: bytes, expected: str) -> bool:
+    """Return whether `content` has the digest `expected` after all its line ends are made LF, or all CRLF."""
+    unix = content.replace(b"\r\n", b"\n")
+    return expected in (digest(unix), digest(unix.replace(b"\n", b"\r\n")))
+
+
 def tree(path: Path) -> ast.Module:
     """Return the syntax tree of a file; it is cached until the file changes."""
     return _tree(path)

@@ -83,7 +83,9 @@ def _require_one_copy(origins: dict[str, Path]) -> None:
 
 
 def _contents(origins: dict[str, Path]) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for origin in origins.values() for path in origin.parent.rglob("*.py")}
+    files = [path for origin in origins.values() for path in origin.parent.rglob("*.py")]
+    # editors leave hidden files, such as `.#name.py`, a link to nothing
+    return {str(path): path.read_bytes() for path in files if path.is_file() and not path.name.startswith(".")}
 
 
 def _versions_needed(distribution: str) -> dict[str, str]:

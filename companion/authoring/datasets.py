@@ -25,12 +25,12 @@ from rich.progress import track
 from companion.analysis.dependencies import digest
 from companion.authoring.checkpoints import Checkpoint
 from companion.figures.schema import Table
-from companion.figures.store import DATA, RECORD
+from companion.figures.store import DATA, RECORD, checksum_fault
 from companion.figures.table_io import write_csv
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import did_you_mean
 from companion.project import provenance
-from companion.project.paths import Project, relative
+from companion.project.paths import Project, relative, visible
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def keep(folder: Path, name: str, result: Result, origin: Mapping[str, Any]) -> 
 
 def faults(folder: Path) -> list[str]:
     """Return one sentence per fault of the tables below `folder`: a missing record, changed bytes or columns."""
-    return [sentence for path in sorted(folder.rglob(f"*{DATA}")) for sentence in _faults(path, folder)]
+    return [sentence for path in visible(folder, f"**/*{DATA}") for sentence in _faults(path, folder)]
 
 
 def _faults(path: Path, folder: Path) -> list[str]:
@@ -122,8 +122,8 @@ def _faults(path: Path, folder: Path) -> list[str]:
         return [f"{name} has no record"]
     record = json.loads(path.with_suffix(RECORD).read_text(encoding="utf-8"))
     sentences = []
-    if record.get("sha256") != digest(path.read_bytes()):
-        sentences.append(f"{name} does not match the checksum in its record")
+    if fault := checksum_fault(path.read_bytes(), record.get("sha256")):
+        sentences.append(f"{name} {fault}")
     if list(record.get("columns", ())) != path.read_text(encoding="utf-8").partition("\n")[0].split(","):
         sentences.append(f"the columns of {name} differ from those in its record")
     missing = [part for part in ("table", "parameters", "command", "made", "machine", "versions") if part not in record]

@@ -36,7 +36,7 @@ from companion.io.errors import UserError
 from companion.project import parameters, slicing
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
-from companion.project.paths import DEFAULT_PROFILE, MARK, Build, Project, relative
+from companion.project.paths import CONTENTS, DEFAULT_PROFILE, MARK, Build, Project, relative
 
 TOOL = "paper-companion"
 # The packages that draw every picture.
@@ -129,7 +129,9 @@ def plain_cells(notebook: Notebook) -> list[str]:
 
 def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
     """Return what every notebook, every picture and the built site are made of."""
-    pages = [project.root / "_config.yml", project.root / "_toc.yml", *_files(project.book)]
+    unlisted = {project.notebook(name) for name in project.unlisted_notebooks()}
+    pages = [path for path in _files(project.book) if path not in unlisted]
+    pages = [project.root / MARK, project.root / CONTENTS, *pages]
     shown = [path for package in project.settings.science for path in _files(project.root / package)]
     contents: dict[AnyTarget, Content] = {}
     for name in project.notebooks():
@@ -297,7 +299,7 @@ def may_be_read(project: Project, name: str, file: str) -> bool:
     """
     path = project.root / file
     packages = [project.root / package for package in (*project.settings.science, dependencies.MACHINE.name)]
-    configuration = {MARK, "_toc.yml", FILE, project.lock.name, UNUSED}
+    configuration = {MARK, CONTENTS, FILE, project.lock.name, UNUSED}
     return (
         file in configuration
         or path == project.notebook(name)

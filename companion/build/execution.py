@@ -184,7 +184,9 @@ def _results(project: Project, run: CheckedRun, build: Build) -> Iterator[Path]:
         _execute(project, notebook, changed, staging, environment=environment, failed=build.failed)
         _require_known_inputs(project, spec.notebook, staging / import_recorder.READ)
         _require_complete(notebook, staging / "figures" / spec.notebook)
-        device = json.loads((staging / "device.json").read_text())
+        for kind in ("tables", "figures"):  # a notebook that publishes nothing makes neither
+            (staging / kind / spec.notebook).mkdir(parents=True, exist_ok=True)
+        device = json.loads((staging / "device.json").read_text()) if (staging / "device.json").is_file() else None
         yield staging
     seconds = time.monotonic() - clock
     provenance.record(
@@ -222,6 +224,7 @@ def _execute(
                 _literally(executed),
                 parameters=dict(changed),
                 kernel_name="python3",
+                language="python",
                 cwd=project.root,
                 progress_bar=sys.stderr.isatty(),
                 kernel_manager_class=kernel_manager_class,

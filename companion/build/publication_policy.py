@@ -13,7 +13,7 @@ from companion.io.atomic import locked, replace_folder, staging_folder
 from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
-from companion.project.paths import DEFAULT_PROFILE, Project, relative
+from companion.project.paths import DEFAULT_PROFILE, Project, relative, visible
 
 # If this is the only departure of a published figure, `companion redraw` brings it up to date.
 DRAWN_BY_OTHER_CODE = "it was drawn by different code"
@@ -163,7 +163,7 @@ def published_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[P
     claims: list[PublishedClaim] = []
     for name in project.notebooks():
         folder, shown = project.shown_figures(profile) / name, Notebook.named(project, name).figures
-        existing = {path.name.removesuffix(store.RECORD) for path in folder.glob(f"*{store.RECORD}")}
+        existing = {path.name.removesuffix(store.RECORD) for path in visible(folder, f"*{store.RECORD}")}
         for figure in [*filter(existing.__contains__, shown), *sorted(existing - set(shown))]:
             claims += PublishedClaim.all_of(store.read_record(folder, figure))
     return claims

@@ -15,7 +15,7 @@ from rich.status import Status
 from companion.build import cache_keys, fork_server, publication_policy
 from companion.build.progress import STARTED, Progress, known_seconds, time_needed
 from companion.build.run_spec import RunSpec, Target, targets_of
-from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors
+from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors, report_unlisted
 from companion.io import atomic, processes
 from companion.io.errors import UserError
 from companion.project import parameters
@@ -52,6 +52,7 @@ def build(
     project = Project.here()
     project.require_profile(profile)
     project.require_configuration()
+    report_unlisted(project)
     parameters.check_profiles(project)
     if target not in ("site", "figures"):
         raise UserError(f"`--target` must be `site` or `figures`. Got {target!r}.")

@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from companion.cli.terminal import BUILD_AND_READ, Profile, app, report_errors, show_table
+from companion.cli.terminal import (
+    BUILD_AND_READ,
+    Profile,
+    app,
+    console,
+    counted,
+    report_errors,
+    report_unlisted,
+    show_table,
+)
+from companion.figures import store
 from companion.io import atomic
 from companion.project.paths import DEFAULT_PROFILE, Project
 
@@ -36,6 +46,7 @@ def list_figures(
 
     project = Project.here()
     project.require_profile(profile)
+    report_unlisted(project)
     listing = Listing.of(project, profile)
     if as_json:
         print(atomic.dump_json(listing.as_json()), end="")
@@ -51,6 +62,10 @@ def list_figures(
         )
     table.add_row("", "the site", _coloured(listing.site), "", "")
     show_table(table)
+    if listing.other_line_ends:
+        names = f"{counted(len(listing.other_line_ends), 'published figure')}, such as {listing.other_line_ends[0]}"
+        correction = store.restore_line_ends(project.published.name)
+        console.print(f"{names}: {store.OTHER_LINE_ENDS}. {correction}", markup=False, soft_wrap=True)
 
 
 def _coloured(state: str) -> str:

@@ -115,7 +115,10 @@ def _print_parameters(project: Project, notebook: Notebook) -> None:
     """Print the default, meaning and range of each parameter, its values in profiles, and the last run time."""
     profiles = [profile for profile in project.profile_names() if profile != DEFAULT_PROFILE]
     values = {profile: parameters.resolve(project, notebook, profile) for profile in profiles}
-    for name, field in parameters.parameters_of(project, notebook.name).model_fields.items():
+    fields = parameters.model_of(project, notebook).model_fields
+    if not fields:
+        console.print(f"{notebook.name} has no parameters.")
+    for name, field in fields.items():
         default = notebook.defaults.get(name)
         console.print(f"[bold]{name}[/] = {escaped(formatted(default))}", soft_wrap=True)
         meaning = (field.description or "").strip()

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from companion.build.progress import DONE, STARTED
-from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors
+from companion.cli.terminal import BUILD_AND_READ, Profile, app, console, escaped, report_errors, report_unlisted
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, Project
@@ -39,6 +39,8 @@ def site(
             f"`--published` shows the figures of profile {DEFAULT_PROFILE!r}, the only profile that publishes figures. "
             f"Got {profile!r}: leave out `--profile {profile}`."
         )
+    if published:  # a build, which calls this command without the option, has reported them
+        report_unlisted(project)
     console.print(f"{STARTED} the site")
     with atomic.announced(project.build(profile).running / "the site"):
         folder = build_published_site(project) if published else build_site(project, profile)

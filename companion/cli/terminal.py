@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from companion.analysis.dependencies import MACHINE
 from companion.io import signals
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
@@ -85,6 +86,21 @@ def main(
     ] = False,
 ) -> None:
     """Build, rerun and verify a book whose figures are computed by notebooks."""
+    report_other_checkout()
+
+
+def report_other_checkout() -> None:
+    """Report that this package is not the one in the book: a copied environment runs the code of its origin."""
+    try:
+        root = Project.here().root.resolve()
+    except UserError:
+        return
+    if (root / MACHINE.name / "__init__.py").is_file() and root / MACHINE.name != MACHINE:
+        errors.print(
+            f"[yellow]Note:[/] {escaped(MACHINE)} runs, and not {escaped(root / MACHINE.name)}. If the checkout was "
+            "copied or moved, `make` makes its environment again; `. .venv/bin/activate` activates it.",
+            soft_wrap=True,
+        )
 
 
 def report_errors(command: Callable[..., None]) -> Callable[..., None]:
@@ -118,6 +134,12 @@ def report_errors(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(signals.exit_code(stop)) from None
 
     return run
+
+
+def report_unlisted(project: Project) -> None:
+    """Report the notebooks that are ignored because they are not in the table of contents."""
+    for name in project.unlisted_notebooks():
+        errors.print(f"[yellow]Ignored:[/] {escaped(project.why_ignored(name))}", soft_wrap=True)
 
 
 def show_table(table: Table) -> None:

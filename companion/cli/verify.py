@@ -9,7 +9,16 @@ import typer
 from rich.table import Table
 
 from companion.build.progress import DONE, STARTED, Progress, known_seconds
-from companion.cli.terminal import COMPARE_AND_VERIFY, app, completer, console, escaped, report_errors, show_table
+from companion.cli.terminal import (
+    COMPARE_AND_VERIFY,
+    app,
+    completer,
+    console,
+    escaped,
+    report_errors,
+    report_unlisted,
+    show_table,
+)
 from companion.io import atomic
 from companion.io.errors import UserError
 from companion.project.paths import DEFAULT_PROFILE, Project
@@ -56,6 +65,7 @@ def verify(
         project = verification.lay_out()
         for name in notebooks or []:
             project.require_notebook(name)
+        report_unlisted(project)
         names = list(dict.fromkeys(notebooks or project.notebooks()))
         progress, failures = Progress(known_seconds(home, DEFAULT_PROFILE, names), cores), {}
 

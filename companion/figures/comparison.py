@@ -7,6 +7,7 @@ from pathlib import Path
 from companion.figures import store, tolerances
 from companion.figures.record import ClaimRecord
 from companion.io.errors import UserError
+from companion.project.paths import visible
 
 # What identifies a figure that moved: its claims, its columns, and, without claims, its name.
 Identity = tuple[frozenset[str], tuple[str, ...], str]
@@ -63,7 +64,7 @@ def _figures(build: Path, exact: bool, only: str | None) -> dict[str, tuple[Path
     """Return the paths of every figure's numbers (unrounded if `exact`) and record."""
     figures = build / "figures" if (build / "figures").is_dir() else build
     tables = build / "tables" if exact else figures
-    records = sorted(figures.glob(f"{only or '*'}/*{store.RECORD}")) if figures.is_dir() else []
+    records = visible(figures, f"{only or '*'}/*{store.RECORD}") if figures.is_dir() else []
     if not records:
         what = f"figures of the notebook {only}" if only else "figures"
         raise UserError(f"{build} contains no {what}. Name a build, such as _build/laptop, or figures/.")

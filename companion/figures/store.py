@@ -5,23 +5,26 @@ The JSON record, which is written last, contains the checksums of the other four
 
 from pathlib import Path
 
-from companion.analysis.dependencies import digest
+from companion.analysis.dependencies import digest, same_but_for_line_ends
 from companion.figures import record as records
 from companion.figures.record import FigureRecord, Record, RunRecord
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
+from companion.project.paths import visible
 
 PICTURES = (".svg", ".dark.svg", ".png")
 DATA = ".csv"
 RECORD = ".json"
 SUFFIXES = (*PICTURES, DATA, RECORD)
+# The fault of a file whose digest differs only because git, an editor or a copy replaced LF by CRLF or CRLF by LF.
+OTHER_LINE_ENDS = "has other line ends (LF or CRLF) than when its record was written"
 # Largest size of a published file, in bytes.
 LARGEST = 300_000
 
 
 def names_in(folder: Path) -> list[str]:
     """Return the names of the figures with at least one file in `folder`, sorted."""
-    return sorted({path.name.split(".")[0] for path in folder.glob("*") if path.name.endswith(SUFFIXES)})
+    return sorted({path.name.split(".")[0] for path in visible(folder, "*") if path.name.endswith(SUFFIXES)})
 
 
 def files(folder: Path, figure: str) -> list[Path]:
@@ -82,8 +85,32 @@ def faults(folder: Path, figure: str) -> list[str]:
         expected = read_record(folder, figure).files
     except UserError:
         return [f"{figure}{RECORD} is not a record"]
-    return [
-        f"{figure}{suffix} does not match the checksum in its record"
-        for suffix in SUFFIXES[:-1]
-        if expected.get(suffix) != digest((folder / f"{figure}{suffix}").read_bytes())
-    ]
+    sentences: list[str] = []
+    for suffix in SUFFIXES[:-1]:
+        content = (folder / f"{figure}{suffix}").read_bytes()
+        if fault := checksum_fault(content, expected.get(suffix)):
+            sentences.append(f"{figure}{suffix} {fault}")
+    return sentences
+
+
+def checksum_fault(content: bytes, expected: str | None) -> str | None:
+    """Return why the content of a file does not have the digest in its record, or None if it has."""
+    if expected == digest(content):
+        return None
+    if expected and same_but_for_line_ends(content, expected):
+        return OTHER_LINE_ENDS
+    return "does not match the checksum in its record"
+
+
+def only_line_ends(faults: list[str]) -> bool:
+    """Return whether there are faults, and all of them are line ends."""
+    return bool(faults) and all(fault.endswith(OTHER_LINE_ENDS) for fault in faults)
+
+
+def restore_line_ends(folder: str) -> str:
+    """Return the sentence that says how to restore the line ends of the files in a tracked folder of a clone."""
+    return (
+        f"Git converts line ends in this clone (`core.autocrlf`). Turn it off and check out {folder}/ again, which "
+        f"discards uncommitted changes there: `git config core.autocrlf false && rm -r {folder} && git checkout -- "
+        f"{folder}`. A `.gitattributes` as in a new book (`companion new --book`) prevents this in every clone."
+    )

@@ -38,20 +38,28 @@ class Notebook:
     def cells(self) -> list[dict[str, Any]]:
         """The cells, each with its source as one string."""
         try:
-            cells = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
-            return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+            content = json.loads(self.path.read_text(encoding="utf-8"))
+            if "worksheets" in content:
+                raise UserError(
+                    f"{self.path} has the format of notebooks before 2015 (nbformat {content.get('nbformat')}). Open "
+                    "it in JupyterLab and save it, which converts it."
+                )
+            parts = ("cell_type", "metadata")
+            return [
+                {**cell, **{part: cell[part] for part in parts}, "source": "".join(cell["source"])}
+                for cell in content["cells"]
+            ]
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.path} is not a notebook: {error!r}. Restore it.") from error
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """The values in the parameters cell, which is the only place for defaults."""
-        tagged = [cell for cell in self.cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
-        if len(tagged) != 1:
-            raise UserError(
-                f"{self.path.name} needs exactly one cell tagged `{PARAMETERS_TAG}`, because papermill silently keeps "
-                f"the notebook's own values otherwise. Got {len(tagged)}."
-            )
+        """The values in the parameters cell, which is the only place for defaults; none without such a cell."""
+        tagged = self._tagged
+        if not tagged:
+            return {}
+        if len(tagged) > 1:
+            raise self._needs_one_cell()
         values: dict[str, Any] = {}
         last_line = 0
         for statement in self._python(tagged[0]["source"]).body:
@@ -65,6 +73,26 @@ class Notebook:
                         f"Got `{ast.unparse(statement)}`."
                     )
         return values
+
+    def require_parameters_cell(self) -> None:
+        """Raise a `UserError` if no cell is tagged as the parameters cell, or more than one."""
+        if len(self._tagged) != 1:
+            raise self._needs_one_cell()
+
+    @property
+    def has_parameters_cell(self) -> bool:
+        """Whether a cell is tagged as the parameters cell. A notebook that is only a page has none."""
+        return bool(self._tagged)
+
+    @property
+    def _tagged(self) -> list[dict[str, Any]]:
+        return [cell for cell in self.cells if PARAMETERS_TAG in cell["metadata"].get("tags", [])]
+
+    def _needs_one_cell(self) -> UserError:
+        return UserError(
+            f"{self.path.name} needs exactly one cell tagged `{PARAMETERS_TAG}`, because papermill silently keeps "
+            f"the notebook's own values otherwise. Got {len(self._tagged)}."
+        )
 
     def _python(self, source: str) -> ast.Module:
         try:

@@ -98,7 +98,9 @@ def check(project: Project, notebook: Notebook, values: Mapping[str, Any]) -> Pa
     Raises:
       UserError: if a value is refused; the message gives each parameter, its rule and its meaning.
     """
-    model = parameters_of(project, notebook.name)
+    model = model_of(project, notebook)
+    if model.model_fields:
+        notebook.require_parameters_cell()
     if set(notebook.defaults) != set(model.model_fields):
         missing = sorted(set(model.model_fields) - set(notebook.defaults))
         unknown = sorted(set(notebook.defaults) - set(model.model_fields))
@@ -110,6 +112,17 @@ def check(project: Project, notebook: Notebook, values: Mapping[str, Any]) -> Pa
         return model.model_validate(dict(values))
     except ValidationError as error:
         raise UserError(explain(notebook.name, model, error)) from error
+
+
+def model_of(project: Project, notebook: Notebook) -> type[Parameters]:
+    """Return the class of a notebook's parameters.
+
+    A notebook without a parameters cell, whose chapter has no module `parameters`, is a page without parameters: its
+    class has no fields.
+    """
+    if not notebook.has_parameters_cell and not (project.chapter(notebook.name) / "parameters.py").is_file():
+        return Parameters
+    return parameters_of(project, notebook.name)
 
 
 def parameters_of(project: Project, name: str) -> type[Parameters]:
@@ -156,10 +169,13 @@ def require_one_word(assignments: Sequence[str], words: Sequence[str]) -> None:
 
 
 def check_profiles(project: Project) -> None:
-    """Raise a `UserError` if a profile overrides a notebook that does not exist."""
+    """Raise a `UserError` if a profile overrides a notebook that does not exist.
+
+    Overrides of a notebook that exists and is not in the table of contents are ignored, as the notebook is.
+    """
     for profile in project.profile_names():
         for name in _profile(project, profile):
-            if name not in project.notebooks():
+            if name not in (*project.notebooks(), *project.unlisted_notebooks()):
                 raise UserError(
                     f"profiles/{profile}.yml: there is no notebook {name!r}. {did_you_mean(name, project.notebooks())}"
                 )

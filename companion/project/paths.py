@@ -4,13 +4,15 @@ import importlib
 import os
 import sys
 import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from companion.io.errors import UserError, did_you_mean
-from companion.io.yaml import read_text, read_yaml
+from companion.io.yaml import read_yaml
 from companion.project.configuration import FILE, Settings, has_table
 
 # The build graph of every book.
@@ -18,6 +20,8 @@ WORKFLOW = Path(__file__).resolve().parents[1] / "build" / "workflow.smk"
 
 DEFAULT_PROFILE = "laptop"
 MARK = "_config.yml"
+# The table of contents of Jupyter Book.
+CONTENTS = "_toc.yml"
 
 # Environment variables of a kernel: the folder to publish to, the profile, and the folder for files that are slow to
 # make again, such as compiled programs.
@@ -66,14 +70,40 @@ class Project:
         return sorted([*own, *self.settings.science])
 
     def import_module(self, name: str) -> ModuleType:
-        """Import and return a module of the book from this checkout; the book need not be installed."""
+        """Import and return a module of the book from this checkout; the book need not be installed.
+
+        Raises:
+          UserError: if Python has imported the package of the module from another folder.
+        """
         self.make_importable()
-        return importlib.import_module(name)
+        package = name.partition(".")[0]
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            self._require_own(package)
+            raise
+        self._require_own(package)
+        return module
 
     def make_importable(self) -> None:
-        """Add this checkout to Python's search path."""
-        if str(self.root) not in sys.path:
+        """Put this checkout at the beginning of Python's search path, before the folders of PYTHONPATH."""
+        if sys.path[:1] != [str(self.root)]:
             sys.path.insert(0, str(self.root))
+
+    def _require_own(self, package: str) -> None:
+        """Raise a `UserError` if this checkout has a package that Python has imported from another folder."""
+        module = sys.modules.get(package)
+        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        imported = next((Path(place) for place in places if place), None)
+        own = self.root / package
+        if imported is None or not own.is_dir() or imported.resolve().is_relative_to(own.resolve()):
+            return
+        path = os.environ.get("PYTHONPATH")
+        raise UserError(
+            f"Python has imported another package `{package}`, {imported}, and not {own}. "
+            + (f"PYTHONPATH is {path}: remove the folder of the other package from it." if path else "")
+            + " Then start a new process."
+        )
 
     def figure_module(self, name: str, figure: str) -> str:
         """Return the dotted name of the module of a figure: `chapters.<notebook>.figures.<figure>`."""
@@ -93,7 +123,7 @@ class Project:
 
     def page_files(self, name: str) -> list[Path]:
         """Return the files in `page_folder(name)`, sorted by name."""
-        return sorted(path for path in self.page_folder(name).rglob("*") if path.is_file())
+        return visible(self.page_folder(name), "**/*")
 
     @property
     def book(self) -> Path:
@@ -148,27 +178,57 @@ class Project:
         return self.book / f"{name}.ipynb"
 
     def notebooks(self) -> list[str]:
-        """Return the names of all notebooks, in the order of the table of contents."""
-        contents = self.root / "_toc.yml"
-        pages = read_text(contents).split() if contents.is_file() else []
-        names = sorted(path.stem for path in self.book.glob("*.ipynb"))
-        positions = {page: index for index, page in enumerate(pages)}
-        return sorted(names, key=lambda name: positions.get(f"{self.book.name}/{name}", len(pages)))
+        """Return the names of all notebooks in the table of contents, in its order.
+
+        Other notebooks in the folder of the book, for example `Untitled.ipynb`, do not belong to the book. Without a
+        table of contents all do, sorted by name.
+        """
+        names = sorted(path.stem for path in visible(self.book, "*.ipynb"))
+        positions = self._positions(names)
+        return names if positions is None else sorted(positions, key=positions.__getitem__)
+
+    def unlisted_notebooks(self) -> list[str]:
+        """Return the names of the notebooks in the folder of the book that are not in the table of contents."""
+        listed = set(self.notebooks())
+        return [path.stem for path in visible(self.book, "*.ipynb") if path.stem not in listed]
+
+    def why_ignored(self, name: str) -> str:
+        """Return why a notebook of `unlisted_notebooks` is ignored, and the correction."""
+        place = f"{self.book.name}/{name}"
+        return (
+            f"{place}.ipynb is not in the table of contents and is ignored. Add `- file: {place}` to {CONTENTS}, or "
+            "remove the notebook."
+        )
+
+    def _positions(self, names: Iterable[str]) -> dict[str, int] | None:
+        """Return the positions of the listed ones of `names` in the table of contents, or None if there is none."""
+        if not (self.root / CONTENTS).is_file():
+            return None
+        pages = list(_pages(read_yaml(self.root / CONTENTS)))
+        positions: dict[str, int] = {}
+        for name in names:
+            place = f"{self.book.name}/{name}"
+            matching = (i for i, (page, is_pattern) in enumerate(pages) if _matches(place, page, is_pattern))
+            if (position := next(matching, None)) is not None:
+                positions[name] = position
+        return positions
 
     def require_configuration(self) -> None:
         """Raise a `UserError` if the configuration or the table of contents of Jupyter Book is not a mapping."""
-        for name in (MARK, "_toc.yml"):
+        for name in (MARK, CONTENTS):
             if not isinstance(read_yaml(self.root / name), dict):
                 raise UserError(f"{self.root / name} must be a mapping, with one `name: value` per line.")
 
     def require_notebook(self, name: str) -> None:
         """Raise a `UserError` that lists the known notebooks if notebook `name` does not exist."""
         if name not in self.notebooks():
-            raise UserError(f"There is no notebook {name!r}. {did_you_mean(name, self.notebooks())}")
+            unlisted = name in self.unlisted_notebooks()
+            reason = self.why_ignored(name) if unlisted else did_you_mean(name, self.notebooks())
+            raise UserError(f"There is no notebook {name!r}. {reason}")
 
     def profile_names(self) -> list[str]:
         """Return the names of all profiles: the default, which overrides nothing, and one per file in profiles/."""
-        return [DEFAULT_PROFILE, *sorted(path.stem for path in self.profiles.glob("*.yml"))]
+        return [DEFAULT_PROFILE, *sorted(path.stem for path in visible(self.profiles, "*.yml"))]
 
     def require_profile(self, profile: str) -> None:
         """Raise a `UserError` that lists the known profiles if `profile` does not exist."""
@@ -290,6 +350,34 @@ class Build:
     def locks(self) -> Path:
         """The folder of the lock files, one per notebook."""
         return self.folder / ".locks"
+
+
+def visible(folder: Path, pattern: str) -> list[Path]:
+    """Return the files below `folder` that match `pattern`, sorted, without those whose path has a leading dot.
+
+    Editors and file systems leave such files next to others: `.#name` (a link to nothing), `._name`,
+    `.ipynb_checkpoints/`.
+    """
+    return sorted(
+        path
+        for path in folder.glob(pattern)
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+
+
+def _pages(contents: Any) -> Iterator[tuple[str, bool]]:
+    """Yield every page that a table of contents names, without suffix, and whether it is a pattern."""
+    if isinstance(contents, dict):
+        for key in ("root", "file", "glob"):
+            if isinstance(page := contents.get(key), str):
+                yield page.removesuffix(".ipynb"), key == "glob"
+    if isinstance(contents, dict | list):
+        for value in contents.values() if isinstance(contents, dict) else contents:
+            yield from _pages(value)
+
+
+def _matches(place: str, page: str, is_pattern: bool) -> bool:
+    return fnmatchcase(place, page) if is_pattern else place == page
 
 
 def _require_utf8(folder: Path) -> None:

@@ -170,7 +170,10 @@ def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
     def in_notebook(text: str) -> str:
         notebook = json.loads(text)
         cells = [cell for cell in notebook["cells"] if BOOTSTRAP_TAG not in cell["metadata"].get("tags", [])]
-        notebook["cells"] = [*cells[:1], bootstrap_cell(project), *cells[1:]]
+        bootstrap = bootstrap_cell(project)
+        if (notebook.get("nbformat"), notebook.get("nbformat_minor", 0)) < (4, 5):  # cells have no ids there
+            del bootstrap["id"]
+        notebook["cells"] = [*cells[:1], bootstrap, *cells[1:]]
         return dump_notebook(notebook)
 
     files = {"CITATION.cff": in_citation, FILE: in_project, "README.md": in_readme}

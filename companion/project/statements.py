@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
 from companion.project.notebooks import Notebook
-from companion.project.paths import Project
+from companion.project.paths import Project, visible
 from companion.project.theorem_blocks import Box, boxes
 
 # Abbreviations of the kinds of numbered items.
@@ -208,7 +208,7 @@ class Statements(Generic[AnyClaim]):
     def faults(self, project: Project) -> list[str]:
         """Return one sentence per fault of the index, each with its correction."""
         figures = {figure for name in project.notebooks() for figure in Notebook.named(project, name).figures}
-        pages = {path.stem for path in project.book.glob("*.*")}
+        pages = {path.stem for path in visible(project.book, "*.*")}
         known = {"boxes": set(self.boxes), "figures": figures, "pages": pages}
         known["claims"] = {claim.id for claim in self.claims}
         sentences = []

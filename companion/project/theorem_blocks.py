@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from companion.project.notebooks import Notebook
-from companion.project.paths import Project
+from companion.project.paths import Project, visible
 
 BOX = re.compile(r"^(`{3,}|:{3,})\{prf:(\w+)\}([^\n]*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LABEL = re.compile(r"^:label: ([a-z0-9-]+)$", re.MULTILINE)
@@ -28,7 +28,7 @@ class Box:
 
 def boxes(project: Project) -> list[Box]:
     """Return the boxes with a label, those of notebooks first, in the order of the book."""
-    pages = [*(project.notebook(name) for name in project.notebooks()), *sorted(project.book.glob("*.md"))]
+    pages = [*(project.notebook(name) for name in project.notebooks()), *visible(project.book, "*.md")]
     return [box for page in pages for box in _boxes_in(page.stem, prose(page))]
 
 

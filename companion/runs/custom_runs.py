@@ -50,7 +50,7 @@ class Run:
     def changed(self) -> dict[str, tuple[Any, Any]]:
         """The parameters that differ from those of the published figures, as pairs (published, this run)."""
         published = published_parameters(self.project, self.notebook)
-        values = next((record.parameters for record in self.records.values()), {})
+        values = next((record.parameters for record in self.records.values()), dict(self.spec.parameters))
         return {
             name: (published.get(name), value) for name, value in values.items() if published.get(name, ...) != value
         }
@@ -76,11 +76,14 @@ class Run:
 
 
 def all_runs(project: Project) -> list[Run]:
-    """Return the custom runs that have figures, the newest last."""
+    """Return the custom runs that have results, the newest last."""
     runs = []
     for name in sorted(path.name for path in project.runs.iterdir()) if project.runs.is_dir() else []:
         spec = RunSpec.read(project.custom_build(name))
-        if spec and (run := Run(project, name, spec)).records:
+        if spec is None:
+            continue
+        run = Run(project, name, spec)
+        if run.records or (run.build.executed / f"{run.notebook}.ipynb").is_file():  # a page has no figures
             runs.append(run)
     return sorted(runs, key=lambda run: (run.origin or {}).get("started", ""))
 

@@ -79,7 +79,7 @@ def _origin(run: Run) -> str:
         return "<p>Time, machine and versions of this run were not recorded.</p>"
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
     device = f" on {origin['device']}" if origin["device"] else ""
-    profile = next(iter(run.records.values())).profile
+    profile = run.spec.profile
     commit = origin["git"]
     state = ""
     if commit:

@@ -115,7 +115,8 @@ class Verification:
 
     def orphaned_folders(self, project: Project) -> list[str]:
         """Return the folders of published figures that belong to no notebook."""
-        return sorted({path.name for path in self.published.glob("*/")} - set(project.notebooks()))
+        folders = {path.name for path in self.published.glob("*/") if not path.name.startswith(".")}
+        return sorted(folders - set(project.notebooks()))
 
     def verdicts(self, project: Project, name: str) -> list[Verdict]:
         """Return the verdicts on all figures that notebook `name` publishes or that are in its folder."""

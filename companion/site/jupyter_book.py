@@ -5,12 +5,14 @@ The pages show the executed notebooks of a profile, or, if nothing was run, the 
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from companion.analysis.dependencies import MACHINE
 from companion.build import cache_keys
 from companion.build.cache_keys import Site
 from companion.io import atomic
@@ -21,6 +23,10 @@ from companion.site import notebook_pages
 QUICKLY = "from companion.io import startup; startup.leave_out_grammars(); startup.collect_seldom()"
 JUPYTER_BOOK = (sys.executable, "-c", f"{QUICKLY}; from jupyter_book.cli.main import main; main()")
 STRICT = ("-W", "-n", "--keep-going")
+COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+# The lines before a traceback, and between two tracebacks.
+TRACEBACK = "Traceback (most recent call last):"
+CHAINED = ("The above exception was", "During handling of the above")
 # With fewer free bytes, a failure of Sphinx is reported as a full disk, whatever its log contains.
 FULL = 2**20
 
@@ -57,6 +63,45 @@ def build_published_site(project: Project) -> Path:
     return _assemble(project, DEFAULT_PROFILE, Site.PUBLISHED, content)
 
 
+def explain_log(text: str, root: Path) -> list[str]:
+    """Return the lines of a log that say why Sphinx failed: its warnings, and the exception that ended the build.
+
+    Of an exception, the lines are the step that raised it, the innermost line of this package or of the book, and the
+    exception itself. The frames of Sphinx and of Jupyter Book, which follow in the log, are left out. If the log has
+    neither warnings nor an exception, its last lines are returned.
+    """
+    lines = re.split(r"[\r\n]+", COLOUR.sub("", text))
+    end = lines.index(TRACEBACK) if TRACEBACK in lines else len(lines)
+    warnings = [line for line in lines[:end] if "WARNING" in line or "ERROR" in line]
+    return [*warnings, *_exception(lines, end, root)] or lines[-20:]
+
+
+def _exception(lines: list[str], start: int, root: Path) -> list[str]:
+    """Return the lines about the exception whose traceback begins at line `start`; none if there is no such line."""
+    steps = [line for line in lines[:start] if re.search(r"\.\.\. \[ *\d+%\]", line)]
+    frames: list[list[str]] = []
+    exception: list[str] = []
+    for line in lines[start + 1 :]:
+        if line == TRACEBACK or line.startswith(CHAINED):
+            break
+        if line.startswith('  File "'):
+            frames.append([line])
+        elif line.startswith("  ") and frames and not exception:
+            frames[-1].append(line)
+        elif line.strip():
+            exception.append(line)
+    own = [frame for frame in frames if _is_own(frame[0], root)]
+    innermost = (own or frames or [[]])[-1]
+    return [*steps[-1:], *innermost[:2], *exception]
+
+
+def _is_own(frame: str, root: Path) -> bool:
+    """Return whether a line `File "PATH", line N` names a file of this package or of the book."""
+    path = Path(frame.split('"')[1])
+    in_book = path.is_relative_to(root) and "site-packages" not in path.relative_to(root).parts
+    return in_book or path.is_relative_to(MACHINE)
+
+
 def is_built(project: Project, profile: str) -> bool:
     """Return whether the site of `profile` exists and its last build succeeded. It may be out of date."""
     build = project.build(profile)
@@ -90,9 +135,8 @@ def _assemble(project: Project, profile: str, target: Site, content: dict[str, A
     if finished.returncode != 0:
         if shutil.disk_usage(log.parent).free < FULL:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(project.site_output(profile)))
-        lines = log.read_text(encoding="utf-8").splitlines()
-        faults = [line for line in lines if "WARNING" in line or "ERROR" in line] or lines[-20:]
-        raise UserError("\n".join(["The site was not built:", *faults, f"The whole log: {log}"]))
+        reasons = explain_log(log.read_text(encoding="utf-8"), project.root)
+        raise UserError("\n".join(["The site was not built:", *reasons, f"The whole log: {log}"]))
     build.site_begun.unlink()
     pages = sorted(site.glob("*.html")) + sorted(site.glob(f"{project.book.name}/*.html"))
     cache_keys.remember(build, target, content)

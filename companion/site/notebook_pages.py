@@ -58,11 +58,18 @@ def weave_published(project: Project, name: str) -> Path:
     """
     notebook = Notebook.named(project, name)
     sentences: list[str] = []
+    converted = False
     for figure in notebook.figures:
-        if faults := publication_policy.departures(project, name, figure):
+        faults = publication_policy.departures(project, name, figure)
+        if store.only_line_ends(faults):
+            sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}.")
+            converted = True
+        elif faults:
             only_redraw = faults == [publication_policy.DRAWN_BY_OTHER_CODE]
             command = f"companion redraw {name}/{figure}" if only_redraw else f"companion run {name}"
             sentences.append(f"figures/{name}/{figure}: {'; '.join(faults)}. Run `{command}` first.")
+    if converted:
+        sentences.append(store.restore_line_ends("figures"))
     if sentences:
         raise UserError("\n".join(sentences))
     source = notebook_content.read(notebook.path)

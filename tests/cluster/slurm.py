@@ -35,8 +35,7 @@ IMPATIENT += ("--seconds-between-status-checks", "2", "--latency-wait", "5")
 def install() -> None:
     """Install Debian's SLURM, and the plugin from its lock file."""
     if shutil.which("slurmctld") is None:
-        subprocess.run(["apt-get", "update", "-qq"], check=True)
-        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "slurm-wlm", "munge"], check=True)
+        subprocess.run(["bash", ROOT / "tools/apt-install", "slurm-wlm", "munge"], check=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*pip, "--require-hashes", "-r", Path(__file__).with_name("requirements.lock")], check=True)
 

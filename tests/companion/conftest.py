@@ -201,6 +201,7 @@ def omissions() -> Callable[[Project], list[str]]:
     """Return a function that lists what a contributor forgot, one sentence each; published figures are not checked."""
     return lambda project: [
         *(sentence for name in project.notebooks() for sentence in _missing(project, name)),
+        *map(project.why_ignored, project.unlisted_notebooks()),
         *_orphans(project),
     ]
 
@@ -216,6 +217,9 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     try:
         notebook = Notebook.named(project, name)
         defaults, figures = set(notebook.defaults), notebook.figures
+        if not figures and not notebook.has_parameters_cell and not project.chapter(name).is_dir():
+            return  # a page
+        notebook.require_parameters_cell()
         assert notebook.title
     except UserError as error:
         yield str(error)
@@ -237,8 +241,6 @@ def _missing(project: Project, name: str) -> Iterator[str]:
     for profile in ("smoke", "full"):
         if name not in _yaml(project.profiles / f"{profile}.yml"):
             yield f"Say what profile {profile} overrides: add an entry `{name}:` to profiles/{profile}.yml."
-    if f"book/{name}" not in set(_rows(_yaml(project.root / "_toc.yml"))):
-        yield f"Put it into the table of contents: add `- file: book/{name}` to _toc.yml."
     if f"book/{name}.ipynb" in repository.outdated_copies(project):
         yield f"book/{name}.ipynb lacks the bootstrap cell that all notebooks share: run `companion set-url`."
     yield from _misplaced_code(project, notebook)
@@ -305,11 +307,11 @@ def _out_of_place(node: ast.AST, package: str, allowed: tuple[str, ...]) -> Iter
 
 def _orphans(project: Project) -> Iterator[str]:
     """Yield one sentence for each file, entry or folder whose notebook does not exist."""
-    names, chapters = project.notebooks(), project.settings.chapters
+    names, chapters = [*project.notebooks(), *project.unlisted_notebooks()], project.settings.chapters
     for folder in sorted((project.root / chapters).glob("*/")):
         if folder.name not in names and any("__pycache__" not in path.parts for path in folder.rglob("*.*")):
             yield f"{chapters}/{folder.name}/ has no notebook: write book/{folder.name}.ipynb, or remove it."
-        elif folder.name in names:
+        elif folder.name in project.notebooks():
             yield from _unpublishable(project, folder.name)
     for profile in sorted(project.profiles.glob("*.yml")):
         for name in sorted(set(_yaml(profile)) - set(names)):

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import companion
 from companion import cli
 from companion.build import execution
+from companion.build.run_spec import RunSpec
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve, rule
@@ -220,7 +221,7 @@ def test_exactly_one_cell_has_the_parameters_tag(clone, other, count):
     clone.rewrite_cell("# parameters", "# parameters\nseed = 0\n", tags=other)
     clone.rewrite_cell("# setup", "x = 1\n", tags=other)
     with pytest.raises(UserError, match=rf"exactly one cell tagged `parameters`.*Got {count}"):
-        _ = Notebook.named(clone.project, "toy").defaults
+        RunSpec("toy").check(clone.project)
 
 
 @pytest.mark.parametrize(

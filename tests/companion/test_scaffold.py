@@ -41,7 +41,15 @@ def test_new_book_is_complete(tmp_path, omissions):
     assert result.exit_code == 0, result.output
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert written == {line.split()[1] for line in result.output.splitlines() if line.startswith("+")}
-    assert {"_config.yml", "_toc.yml", "Snakefile", ".gitignore", "requirements.lock", "README.md"} <= written
+    assert {
+        "_config.yml",
+        "_toc.yml",
+        "Snakefile",
+        ".gitignore",
+        ".gitattributes",
+        "requirements.lock",
+        "README.md",
+    } <= written
     assert f"cd {folder} && companion run first_figure" in result.output
     assert omissions(Project(folder)) == []
 

@@ -23,7 +23,8 @@ from companion.site.jupyter_book import is_built
 
 SMOKE = "smoke"
 ROOT = Path(__file__).resolve().parents[2]
-INSTALL = "apt-get install -y --no-install-recommends chromium fonts-dejavu"
+PACKAGES = ("chromium", "fonts-dejavu")
+INSTALL = f"apt-get install -y --no-install-recommends {' '.join(PACKAGES)}"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -80,8 +81,7 @@ def find_chromium() -> str:
     named = os.environ.get("CHROMIUM")
     executable = named or shutil.which("chromium") or shutil.which("google-chrome")
     if not executable and shutil.which("apt-get") and os.geteuid() == 0:
-        subprocess.run(["apt-get", "update", "-qq"], check=False)
-        subprocess.run(INSTALL.split(), check=False)
+        subprocess.run(["bash", ROOT / "tools/apt-install", *PACKAGES], check=False)
         executable = shutil.which("chromium")
     if not executable or not (shutil.which(executable) or Path(executable).is_file()):
         pytest.fail(f"The browser tests need Chromium: set CHROMIUM=/path/to/chromium, or run: sudo {INSTALL}", False)

@@ -24,7 +24,7 @@ from sphinx.util.nodes import make_refnode
 from companion.analysis.api_index import ApiIndex, Entry, Module
 from companion.io.errors import UserError, did_you_mean
 from companion.io.yaml import read_yaml
-from companion.project.paths import Project, relative
+from companion.project.paths import Project, relative, visible
 from companion.project.repository import public_address
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.nodes import details, signature, summary
@@ -86,7 +86,7 @@ class ApiDirective(SphinxDirective):
             self.env.note_dependency(str(module.path))
         for name in project.notebooks():
             self.env.note_dependency(str(project.notebook(name)))
-            for path in sorted(project.chapter(name).rglob("*.py")):
+            for path in visible(project.chapter(name), "**/*.py"):
                 self.env.note_dependency(str(path))
 
     @cached_property

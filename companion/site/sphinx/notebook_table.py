@@ -5,7 +5,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from companion.project import provenance
 from companion.project.notebooks import Notebook
-from companion.project.parameters import parameters_of, rule
+from companion.project.parameters import model_of, rule
 from companion.project.paths import Project
 from companion.site.sphinx.inline_text import code, escaped, table
 
@@ -21,17 +21,18 @@ class NotebooksDirective(SphinxDirective):
     def _notebook(self, project: Project, name: str) -> str:
         notebook = Notebook.named(project, name)
         self.env.note_dependency(str(notebook.path))
-        fields = parameters_of(project, name).model_fields
+        fields = model_of(project, notebook).model_fields
         rows = [
             (f"`{key}`", code(f"{notebook.defaults[key]}"), escaped(rule(field)), escaped(field.description or ""))
             for key, field in fields.items()
         ]
         self.env.note_dependency(str(project.build(self.config.companion_profile).notebooks / f"{name}.ipynb"))
         download = f"{{companion-file}}`executed notebook <{name}.ipynb>`"
+        header = ("parameter", "default", "may be", "meaning")
         return (
             f"::::{{dropdown}} {notebook.title} (`{name}`)\n"
             f"{{doc}}`Read it <{name}>`, or take the {download}. {_times(project, name)}\n\n"
-            f"{table(('parameter', 'default', 'may be', 'meaning'), rows)}\n"
+            f"{table(header, rows) if rows else 'It has no parameters.'}\n"
             "::::\n"
         )
 

@@ -1,0 +1,121 @@
+"""A clone in which git converts line ends: published figures stay intact, or the messages name line ends."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from companion.authoring import datasets
+from companion.cli import scaffold
+from companion.figures import store
+from companion.io.errors import UserError
+from companion.project.paths import Project
+from companion.site.notebook_pages import weave_published
+
+ROOT = Path(__file__).resolve().parents[2]
+AUTHOR = ("-c", "user.name=x", "-c", "user.email=x@x")
+
+
+def git(folder, *arguments):
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+
+
+def commit(folder):
+    git(folder, "init", "-q")
+    git(folder, "-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "add", "-A")
+    git(folder, *AUTHOR, "commit", "-q", "-m", "x")
+
+
+def clone_with_crlf(origin, folder):
+    """Clone a repository as Git for Windows does by default."""
+    git(folder.parent, "clone", "-q", "-c", "core.autocrlf=true", str(origin), str(folder))
+    return folder
+
+
+@pytest.fixture
+def converted(ran_clone, tmp_path):
+    """A book without `.gitattributes`, cloned where git converts line ends."""
+    (ran_clone.root / ".gitattributes").unlink(missing_ok=True)
+    commit(ran_clone.root)
+    return Project(clone_with_crlf(ran_clone.root, tmp_path / "clone with crlf"))
+
+
+def test_a_clone_of_a_new_book_has_intact_figures_and_data_where_git_converts_line_ends(ran_clone, tmp_path):
+    """A dataset keeps its own line ends, even CRLF."""
+    ran_clone.write("clone/toy/data/table.csv", "a\n1\n")
+    (ran_clone.root / "clone/toy/data/foreign.csv").write_bytes(b"a\r\n1\r\n")
+    commit(ran_clone.root)
+    clone = clone_with_crlf(ran_clone.root, tmp_path / "clone with crlf")
+    for path in ran_clone.project.published.rglob("*.*"):
+        assert (clone / path.relative_to(ran_clone.root)).read_bytes() == path.read_bytes()
+    assert store.faults(clone / "figures/toy", "toy_error") == []
+    assert (clone / "clone/toy/data/table.csv").read_bytes() == b"a\n1\n"
+    assert (clone / "clone/toy/data/foreign.csv").read_bytes() == b"a\r\n1\r\n"
+    assert b"\r" not in (clone / "Snakefile").read_bytes()
+    assert weave_published(Project(clone), "toy").is_file()
+
+
+def test_git_converts_no_file_of_this_repository_and_of_a_new_book(tmp_path):
+    """Nothing is checked out with CRLF, and files with digests are never converted."""
+    scaffold.create_book(tmp_path / "new_book")
+    commit(tmp_path / "new_book")
+    for root, package in ((ROOT, "chapters"), (tmp_path / "new_book", "new_book")):
+        pinned = ["figures/a/b.svg", "figures/a/b.dark.svg", "figures/a/b.csv", "figures/a/b.json"]
+        pinned += [f"{package}/a/data/b.csv", f"{package}/a/data/deep/b.csv"]
+        assert [line.split(": ")[1:] for line in git(root, "check-attr", "text", "--", *pinned)] == [
+            ["text", "unset"]
+        ] * len(pinned)
+        others = ["Makefile", "book/a.ipynb", f"{package}/a.py", ".ci/run"]
+        assert {line.rpartition(": ")[2] for line in git(root, "check-attr", "eol", "--", *others)} == {"lf"}
+
+
+def test_a_figure_with_other_line_ends_is_refused_with_the_commands_that_restore_it(converted):
+    with pytest.raises(UserError, match=r"toy_error\.svg has other line ends") as caught:
+        weave_published(converted, "toy")
+    message = str(caught.value)
+    assert "checksum" not in message
+    assert "companion run" not in message  # a run would hide the cause and change tracked files
+    (command,) = [part for part in message.split("`") if part.startswith("git config")]
+    subprocess.run(command, shell=True, cwd=converted.root, check=True, capture_output=True)
+    assert weave_published(converted, "toy").is_file()
+
+
+def test_the_list_of_figures_names_line_ends(converted, ran_clone):
+    finished = ran_clone.python("-m", "companion", "list", cwd=converted.root)
+    assert finished.returncode == 0, finished.stderr
+    assert "1 published figure, such as toy/toy_error: has other line ends" in finished.stdout
+    assert "git checkout -- figures" in finished.stdout
+    assert "line ends" not in ran_clone.companion("list").stdout
+
+
+@pytest.mark.parametrize("expected", [b"1\n2\n", b"1\r\n2\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"1\n2\n", "line ends"),
+        (b"1\r\n2\r\n", "line ends"),
+        (b"1\r\n2\n", "line ends"),
+        (b"1\n3\n", "checksum"),
+        (b"1\r\n3\r\n", "checksum"),
+    ],
+)
+def test_a_changed_digest_is_explained_by_line_ends_only_if_nothing_else_changed(expected, content, fault):
+    recorded = store.digest(expected)
+    sentence = store.checksum_fault(content, recorded)
+    assert sentence is None if content == expected else fault in str(sentence)
+
+
+def test_a_dataset_with_other_line_ends_is_named(tmp_path):
+    import pandas as pd
+
+    from companion import Column, Table
+
+    table = Table(pd.DataFrame({"a": [1.0]}), {"a": Column("A")})
+    origin = {"command": "x", "made": "x", "machine": "x", "versions": {}}
+    datasets.keep(tmp_path, "table", datasets.Result(table, {}), origin)
+    assert datasets.faults(tmp_path) == []
+    path = tmp_path / "table.csv"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert datasets.faults(tmp_path) == ["table.csv has other line ends (LF or CRLF) than when its record was written"]

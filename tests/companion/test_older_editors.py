@@ -1,0 +1,130 @@
+"""Notebooks as older editors write them, without ids; and the message about an exception in an extension."""
+
+import json
+import shutil
+
+import pytest
+
+from companion.io.errors import UserError
+from companion.project import repository
+from companion.project.notebooks import Notebook
+from companion.site import jupyter_book, notebook_content
+from companion.site.notebook_pages import weave, weave_published
+from companion.site.sphinx.extension import fold_code, show_figures
+
+BROKEN = """\
+def setup(app):
+    app.connect("source-read", fail)
+
+
+def fail(app, page, source):
+    if page == "book/toy":
+        raise ValueError("this is the cause")
+"""
+
+
+def edit(clone, change):
+    path = clone.project.notebook("toy")
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    change(notebook)
+    path.write_text(repository.dump_notebook(notebook), encoding="utf-8")
+
+
+def save_with_an_older_editor(notebook):
+    """Format 4.4 has no ids. Some editors write neither the kernel nor the language."""
+    notebook["nbformat_minor"], notebook["metadata"] = 4, {}
+    for cell in notebook["cells"]:
+        del cell["id"]
+
+
+def ids(path):
+    return [cell["id"] for cell in notebook_content.read(path)["cells"]]
+
+
+def test_notebook_without_ids_is_run_and_shown(clone):
+    """It is run with other parameters than its own, and the site of the published figures is built."""
+    edit(clone, save_with_an_older_editor)
+    finished = clone.companion("run", "toy")
+    assert finished.returncode == 0, finished.stderr
+    finished = clone.companion("run", "toy", "-p", "repeats=300")
+    assert finished.returncode == 0, finished.stderr
+    woven = notebook_content.read(weave(clone.project, "toy", "laptop"))
+    assert all(cell["id"] for cell in fold_code(show_figures(woven))["cells"])
+    finished = clone.companion("site", "--published")
+    assert finished.returncode == 0, finished.stderr
+    page = (clone.project.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
+    assert "1 of 1 claims hold" in page
+
+
+def test_ids_depend_only_on_the_notebook(ran_clone):
+    """Two readings give the same ids, so an unchanged page is not built again. Given ids are kept."""
+    path = ran_clone.project.notebook("toy")
+    given = ids(path)
+    assert given == [cell["id"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    edit(ran_clone, lambda notebook: notebook["cells"][2].update(id="cell-0"))
+    edit(ran_clone, lambda notebook: notebook["cells"][3].update(id="cell-0"))
+    edit(ran_clone, lambda notebook: notebook["cells"][0].pop("id"))
+    assert ids(path) == ["cell-1", given[1], "cell-0", "cell-3", *given[4:]]
+    first = weave_published(ran_clone.project, "toy").read_bytes()
+    assert weave_published(ran_clone.project, "toy").read_bytes() == first
+
+
+def test_a_notebook_without_ids_gets_a_first_cell_without_id(clone):
+    """Format 4.4 allows no ids, and Jupyter would report an invalid notebook."""
+    edit(clone, save_with_an_older_editor)
+    repository.write_copies(clone.project)
+    cells = json.loads(clone.project.notebook("toy").read_text(encoding="utf-8"))["cells"]
+    assert not any("id" in cell for cell in cells)
+    assert repository.outdated_copies(clone.project) == []
+
+
+def test_a_notebook_of_format_3_is_refused_with_the_way_to_convert_it(clone):
+    clone.write("book/toy.ipynb", json.dumps({"worksheets": [], "metadata": {}, "nbformat": 3, "nbformat_minor": 0}))
+    with pytest.raises(UserError, match=r"toy\.ipynb has the format of .*nbformat 3.*JupyterLab"):
+        _ = Notebook.named(clone.project, "toy").cells
+
+
+@pytest.mark.parametrize("part", ["cell_type", "metadata", "source"])
+def test_a_cell_without_a_required_part_is_named(clone, part):
+    edit(clone, lambda notebook: notebook["cells"][2].pop(part))
+    with pytest.raises(UserError, match=rf"toy\.ipynb is not a notebook: .*{part}"):
+        _ = Notebook.named(clone.project, "toy").defaults
+
+
+def test_an_exception_in_an_extension_is_reported_with_its_line(ran_clone):
+    """The message names the page, the line of the extension and the exception, and no line of Jupyter Book."""
+    shutil.rmtree(ran_clone.project.generated)
+    ran_clone.write("broken.py", BROKEN)
+    ran_clone.replace(
+        "_config.yml", "      - companion.site.sphinx\n", "      - companion.site.sphinx\n      - broken\n"
+    )
+    with pytest.raises(UserError) as caught:
+        jupyter_book.build_published_site(ran_clone.project)
+    message = str(caught.value)
+    assert "book/toy\n" in message
+    assert f'File "{ran_clone.root / "broken.py"}", line 7, in fail\n' in message
+    assert "\nValueError: this is the cause\n" in message
+    assert "click" not in message
+    assert "There was an error in building your book" not in message
+
+
+def test_warnings_before_an_exception_are_reported_too(tmp_path):
+    log = (
+        "reading sources... [ 50%] book/index\nbook/index.md:3: WARNING: no such label\n"
+        "Traceback (most recent call last):\n"
+        '  File "/lib/site-packages/sphinx/events.py", line 98, in emit\n    emit(WARNING)\n'
+        "KeyError: 'id'\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/lib/site-packages/click/core.py", line 1, in invoke\nRuntimeError: look above\n'
+    )
+    assert jupyter_book.explain_log(log, tmp_path) == [
+        "book/index.md:3: WARNING: no such label",
+        "reading sources... [ 50%] book/index",
+        '  File "/lib/site-packages/sphinx/events.py", line 98, in emit',
+        "    emit(WARNING)",
+        "KeyError: 'id'",
+    ]
+    assert jupyter_book.explain_log("\n".join(map(str, range(30))), tmp_path) == [
+        str(number) for number in range(10, 30)
+    ]

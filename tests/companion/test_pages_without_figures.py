@@ -1,0 +1,106 @@
+"""Notebooks that publish no figure, with and without parameters: pages that are run and show their outputs."""
+
+import shutil
+
+import pytest
+
+from companion.build.plan import RUN
+from companion.build.status import Listing
+from companion.io.errors import UserError
+from companion.project import repository
+from companion.project.notebooks import Notebook
+from companion.project.parameters import check, resolve
+
+TITLE = "# A page"
+STEPS = ["import math\n", "print('the sum is', math.pi + base)"]
+
+
+def notebook(parameters):
+    """Return a notebook that prints a sum, with or without a parameters cell."""
+    cells = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": [TITLE]}]
+    sources = [(["base = 1\n"], ["parameters"] if parameters else []), (STEPS, [])]
+    for index, (source, tags) in enumerate(sources):
+        cell = {"cell_type": "code", "id": f"code-{index}", "metadata": {"tags": tags} if tags else {}}
+        cells.append({**cell, "source": source, "outputs": [], "execution_count": None})
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return repository.dump_notebook({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+
+
+@pytest.fixture
+def with_page(ran_clone):
+    """A book with a notebook `page` that has no parameters cell and no chapter."""
+    ran_clone.write("book/page.ipynb", notebook(parameters=False))
+    ran_clone.replace("_toc.yml", "- file: book/toy", "- file: book/toy\n      - file: book/page")
+    return ran_clone
+
+
+def test_a_page_is_run_and_shown(with_page):
+    """Its outputs are on the site; there is no figure, no claim and no parameter."""
+    finished = with_page.companion("build")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    page = (with_page.project.site("laptop") / "book/page.html").read_text(encoding="utf-8")
+    assert "the sum is 4.14159" in page
+    assert not (with_page.project.published / "page").exists()
+    finished = with_page.companion("run", "page")
+    assert finished.returncode == 0, finished.stderr
+    assert "0 figures, 0 claims hold" in finished.stdout
+
+
+def test_a_page_stops_no_command(with_page):
+    for command in ("list", "build --dry-run", "run page --parameters", "verify page", "site --published"):
+        finished = with_page.companion(*command.split())
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+    finished = with_page.companion("run", "page", "-p", "base=2")
+    assert finished.returncode == 2
+    assert "has no parameter 'base'" in finished.stderr
+    finished = with_page.companion("run", "page", "--isolated")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "page-" in with_page.companion("runs").stdout
+    assert [row.notebook for row in Listing.of(with_page.project, "laptop").rows] == ["toy"]
+
+
+def test_the_table_of_notebooks_names_a_page_without_parameters(with_page):
+    with_page.replace("book/index.md", "Every figure", "```{companion-notebooks}\n```\n\nEvery figure")
+    finished = with_page.companion("site", "--published")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    front = (with_page.project.site("laptop") / "book/index.html").read_text(encoding="utf-8")
+    assert "A page" in front
+    assert "It has no parameters." in front
+
+
+def test_a_notebook_with_parameters_and_no_figure_is_run(ran_clone):
+    """It gets the values of the profile or of the command line."""
+    ran_clone.write("book/toy.ipynb", notebook(parameters=True))
+    ran_clone.write(
+        "clone/toy/parameters.py",
+        '"""P."""\n\nimport companion\n\n\nclass Parameters(companion.Parameters):\n    """P."""\n\n    base: int\n',
+    )
+    ran_clone.write("profiles/smoke.yml", "toy: {base: 3}\n")
+    shutil.rmtree(ran_clone.root / "clone/toy/figures")
+    finished = ran_clone.companion("run", "toy", "--profile", "smoke")
+    assert finished.returncode == 0, finished.stderr
+    executed = ran_clone.project.build("smoke").executed / "toy.ipynb"
+    assert "the sum is 6.14159" in executed.read_text(encoding="utf-8")
+    finished = ran_clone.companion("run", "toy")  # the published figure of the earlier version is removed
+    assert finished.returncode == 0, finished.stderr
+    assert "replaced in figures/toy: toy_error" in finished.stdout
+
+
+def test_a_notebook_whose_cell_lost_its_tag_stops_only_its_own_run(with_page):
+    """Its chapter has parameters, so it is no page: papermill would keep the values of the notebook."""
+    with_page.rewrite_cell("# parameters", "seed = 0\n", tags=[])
+    toy = Notebook.named(with_page.project, "toy")
+    with pytest.raises(UserError, match=r"exactly one cell tagged `parameters`.*Got 0"):
+        check(with_page.project, toy, resolve(with_page.project, toy, "laptop"))
+    finished = with_page.companion("run", "page")
+    assert finished.returncode == 0, finished.stderr
+    finished = with_page.companion("list")
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_the_plan_lists_a_page_as_a_notebook_to_run(with_page):
+    from companion.build.plan import plan
+
+    steps = plan(with_page.project, "laptop", site=False)
+    assert [(step.verb, step.what) for step in steps] == [(RUN, "page")]
