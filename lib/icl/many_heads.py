@@ -531,10 +531,11 @@ def _least(task, omega, log_length, noise, shrinkage):
     """The values that minimise the risk with these moments of the heads, and the risk."""
     heads = omega.shape[0]
     power, length = task.task_scale**2, jnp.exp(log_length)
+    untouched = power * task.dimension  # the excess of the output 0
     # stationarity in μ and in δ = 1 - μ·ω with a multiplier for the latter: the multiplier is the excess 2R - s²
     unit = 1 / (1 / length + jax.lax.stop_gradient(jnp.linalg.norm(omega)))
     column = jnp.concatenate([-omega, -jnp.ones(1) / length]) * unit
-    matrix = jnp.block([[length * noise, power * length * shrinkage[:, None]], [power * shrinkage, power * task.dimension]])
+    matrix = jnp.block([[length * noise, power * length * shrinkage[:, None]], [power * shrinkage, untouched]])
     matrix = jnp.block([[matrix, column[:, None]], [omega, jnp.ones(2).at[1].set(0.0)]])
     target = jnp.zeros(heads + 2).at[-1].set(1.0)
     finite = jnp.all(jnp.isfinite(matrix))
@@ -544,7 +545,7 @@ def _least(task, omega, log_length, noise, shrinkage):
     solution = solution + inverse @ (target - matrix @ solution)
     alone = log_length > 0  # a single token has the same answer at all keys
     mu = jnp.where(alone, solution[:heads], 0 * solution[:heads])
-    excess = jnp.where(alone, solution[-1] * unit / length, power * task.dimension)
+    excess = jnp.where(alone, solution[-1] * unit / length, untouched)
     return mu, jnp.where(finite, 0.5 * (task.noise_std**2 + excess), jnp.nan)
 
 
