@@ -88,7 +88,7 @@ def best_key(task: LinearRegression, kernel: str, length: int) -> tuple[float, f
         lambda key: length**2 * pair_error(task, kernel, key, length),
         bounds=[factor * start for factor in SEARCHED],
         method="bounded",
-        options={"xatol": 1e-3 * start},
+        options={"xatol": 3e-3 * start},
     )
     return float(found.x), float(found.fun) / length**2
 

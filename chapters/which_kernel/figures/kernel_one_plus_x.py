@@ -116,10 +116,11 @@ def draw(table: pd.DataFrame) -> Figure:
         where = points["prompts"], points["simulated"], points["simulated_std_error"]
         error_bars(axes, *where, color=colour, marker=marker)
         end = curve[curve["exact"] < 0.2 * top].iloc[-1]
-        label(axes, end["prompts"], end["exact"], f"$L={length}$", colour, xytext=(12, 0))
+        label(axes, end["prompts"], end["exact"], f"$L={length}$", colour, xytext=(-6, 0), ha="right")
     few_decades(axes)
     axes.set_ylim(0.5 * table["debiased"].min(), top)
+    axes.set_xlim(5, 1e3 * table.loc[table["exact"] < top, "prompts"].max())
     lines = {"exact": legend_line("-"), "debiased gradient descent": legend_line(":", 1.3), "simulated": legend_point()}
-    legend_with(axes, lines, loc="upper left", bbox_to_anchor=(0.0, 1.02))
+    legend_with(axes, lines, loc="center right", bbox_to_anchor=(1.0, 0.45))
     headline(figure, "The kernel 1 + x has an infinite error that simulations of long prompts miss")
     return figure

@@ -95,12 +95,12 @@ def draw(table: pd.DataFrame) -> Figure:
                 rows.loc[lowest, "key"], excess[lowest], color=COLOURS[kernel], marker=MARKERS[kernel], markersize=7
             )
         last = excess[excess < top].index[-1]
-        label(axes, rows.loc[last, "key"], excess[last], NAMES[kernel], COLOURS[kernel], xytext=(5, 5))
+        label(axes, rows.loc[last, "key"], excess[last], NAMES[kernel], COLOURS[kernel], xytext=(10, 0))
     axes.axhline(gap, color=ink(), linestyle="--", linewidth=1.3)
     axes.axhline(0, color=ink(), linestyle=":", linewidth=1.5)
     axes.set(xlabel=r"key $\omega$ of the pair", ylabel="error minus that of linear attention")
-    axes.set(xlim=(0, 1.12 * table["key"].max()), ylim=(-0.8 * gap, 1.1 * top))
+    axes.set(xlim=(0, 1.12 * table["key"].max()), ylim=(-1.3 * gap, 1.05 * top))
     lines = {"debiased gradient descent": legend_line("--", 1.3), "best linear attention": legend_line(":", 1.5)}
-    legend_with(axes, lines, loc="upper left")
+    legend_with(axes, lines, loc="lower center", ncols=2)
     headline(figure, "Pairs with slowly growing kernels beat linear attention")
     return figure

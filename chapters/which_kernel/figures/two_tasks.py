@@ -88,17 +88,18 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=SIZE)
     axes.set(yscale="log", xlabel="regression: error minus that of linear attention")
     axes.set_ylabel("retrieval: error over the least possible")
-    places = {"exp": {"xytext": (-10, 10), "ha": "right"}, "1 + exp": {"xytext": (2, 14), "ha": "left"}}
+    places = {"exp": {"xytext": (-12, 10), "ha": "right"}, "1 + exp": {"xytext": (8, 12), "ha": "left"}}
+    places["sigmoid"] = {"xytext": (-10, 0), "ha": "right"}
     for _, row in table.iterrows():
         kernel = row["kernel"]
-        look = {"color": COLOURS[kernel], "marker": MARKERS[kernel], "markersize": 9, "linestyle": ""}
-        axes.plot(row["regression"], row["ratio"], **look)
+        look = {"color": COLOURS[kernel], "marker": MARKERS[kernel], "markersize": 15 if kernel == "exp" else 8}
+        axes.plot(row["regression"], row["ratio"], linestyle="", **look)
         where = places.get(kernel, {"xytext": (10, 0)})
         label(axes, row["regression"], row["ratio"], NAMES[kernel], COLOURS[kernel], **where)
     axes.axvline(0, color=ink(), linestyle=":", linewidth=1.3)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.3)
     span = table["regression"].max() - table["regression"].min()
-    axes.set_xlim(table["regression"].min() - 0.1 * span, table["regression"].max() + 0.25 * span)
+    axes.set_xlim(table["regression"].min() - 0.15 * span, table["regression"].max() + 0.25 * span)
     axes.set_ylim(0.75, 1.6 * table["ratio"].max())
     ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 1000) if tick < 1.6 * table["ratio"].max()]
     axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
