@@ -20,6 +20,8 @@ from lib.random import named_keys
 # Distances |1 - X| on a logarithmic grid: the largest that is left out, and the smallest that is computed.
 LARGEST_CUT, SMALLEST_CUT = 0.5, 1e-24
 NODES, STEPS = 200, 6000
+# Points of an exact curve per decade of n.
+PER_DECADE = 4
 BATCH = 1000
 # Of the simulated prompts one in n is left out, for these n; at least `BEYOND` prompts are left out.
 FRACTIONS = (10, 30, 100, 300)
@@ -114,7 +116,7 @@ def _squares(tokens, query, target, key, value) -> tuple[Float[Array, ""], Float
 
 
 def simulate_cut_errors(
-    task: LinearRegression, lengths: Sequence[int], key: float, prompts: int, largest: float, *, seed: int
+    task: LinearRegression, lengths: Sequence[int], key: float, prompts: int, decades: int, *, seed: int
 ) -> list[CutErrors]:
     """Return exact and simulated errors of pairs with the kernel 1 + x, at each length.
 
@@ -123,15 +125,15 @@ def simulate_cut_errors(
       lengths: prompt lengths L.
       key: ω, shared by all lengths.
       prompts: simulated prompts per length.
-      largest: the largest n, of which one prompt is left out, of the exact curves.
+      decades: the exact curves end at n = 10^decades, of which one prompt is left out.
       seed: the seed of the prompts; each length has a random key of its own.
     """
     keys = named_keys(seed, *(f"cut {length}" for length in lengths))
-    return [_cut_errors(task, length, key, (prompts, largest), keys[f"cut {length}"]) for length in lengths]
+    return [_cut_errors(task, length, key, (prompts, decades), keys[f"cut {length}"]) for length in lengths]
 
 
-def _cut_errors(task: LinearRegression, length: int, key: float, counts: tuple[int, float], random_key) -> CutErrors:
-    prompts, largest = counts
+def _cut_errors(task: LinearRegression, length: int, key: float, counts: tuple[int, int], random_key) -> CutErrors:
+    prompts, decades = counts
     exact = exact_error(task, key, length)
     d, ratio = task.dimension, float(task.noise_std / task.task_scale) ** 2
     value = length / (length + d + ratio) / (2 * key)
@@ -145,7 +147,7 @@ def _cut_errors(task: LinearRegression, length: int, key: float, counts: tuple[i
     squares, distances = (np.concatenate([np.asarray(each[k]) for each in batches]) for k in (0, 1))
     fractions = np.array([n for n in FRACTIONS if n * BEYOND <= prompts], float)
     kept = [squares[distances > cut] for cut in exact.cut(fractions)]
-    n = np.geomspace(10, largest, 2 * round(np.log10(largest) - 1) + 1)
+    n = np.geomspace(10, 10.0**decades, PER_DECADE * (decades - 1) + 1)
     power, noise = float(task.task_scale) ** 2, float(task.noise_std) ** 2
     return CutErrors(
         length,

@@ -31,6 +31,6 @@ class Parameters(companion.Parameters):
         AfterValidator(each_once(2, "errors at several lengths are compared")),
     ]
     cut_key: Annotated[float, Field(ge=0.2, le=0.6, description="Key ω of the heads with the kernel 1 + x.")]
-    largest_count: Annotated[float, Field(ge=1e6, le=1e20, description="Largest number of prompts on the axis.")]
+    decades: Annotated[int, Field(ge=6, le=20, description="Logarithm to base ten of the largest number of prompts.")]
     prompts: Annotated[int, Field(ge=9000, le=10**6, description="Simulated prompts per length with the kernel 1 + x.")]
     centred_prompts: Annotated[int, Field(ge=2000, le=10**6, description="Simulated prompts with a centred head.")]

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.which_kernel.linear_kernel import CutErrors
+from chapters.which_kernel.linear_kernel import PER_DECADE, CutErrors
 from chapters.which_kernel.style import SIZE
 from companion import Alternative, Claim, Column, Estimate, Numbers, Table
 from companion.figures.style import (
@@ -83,9 +83,10 @@ def _simulation_claim(errors: Sequence[CutErrors]) -> Claim:
 
 def _growth_claim(errors: Sequence[CutErrors]) -> Claim:
     """Claim that the error diverges at every length: at the end of the axis it grows in proportion to n."""
-    ratios = [error.exact[-1] / error.exact[-3] for error in errors]
+    before = -1 - PER_DECADE
+    ratios = [error.exact[-1] / error.exact[before] for error in errors]
     farthest = max(range(len(errors)), key=lambda k: abs(ratios[k] - 10))
-    flat = errors[farthest].exact[0] / errors[farthest].exact[-3]
+    flat = errors[farthest].exact[0] / errors[farthest].exact[before]
     return Claim.equal(
         "which-kernel-infinite-error",
         f"At {len(errors)} prompt lengths, ten times as many prompts have ten times the error at the end of the axis "
@@ -119,7 +120,7 @@ def draw(table: pd.DataFrame) -> Figure:
         label(axes, end["prompts"], end["exact"], f"$L={length}$", colour, xytext=(-6, 0), ha="right")
     few_decades(axes)
     axes.set_ylim(0.5 * table["debiased"].min(), top)
-    axes.set_xlim(5, 1e3 * table.loc[table["exact"] < top, "prompts"].max())
+    axes.set_xlim(5, 1e5 * table.loc[table["exact"] < top, "prompts"].max())
     lines = {"exact": legend_line("-"), "debiased gradient descent": legend_line(":", 1.3), "simulated": legend_point()}
     legend_with(axes, lines, loc="center right", bbox_to_anchor=(1.0, 0.45))
     headline(figure, "The kernel 1 + x has an infinite error that simulations of long prompts miss")
