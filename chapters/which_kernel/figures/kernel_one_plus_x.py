@@ -114,10 +114,11 @@ def draw(table: pd.DataFrame) -> Figure:
         curve, points = rows[rows["simulated"].isna()], rows[rows["simulated"].notna()]
         axes.plot(curve["prompts"], curve["exact"], color=colour, linewidth=2)
         axes.axhline(rows["debiased"].iloc[0], color=colour, linestyle=":", linewidth=1.3)
-        where = points["prompts"], points["simulated"], points["simulated_std_error"]
-        error_bars(axes, *where, color=colour, marker=marker)
+        simulated = points["prompts"], points["simulated"], points["simulated_std_error"]
+        error_bars(axes, *simulated, color=colour, marker=marker)
+        where = {"xytext": (-6, 0), "ha": "right"} if length == lengths[0] else {"xytext": (10, 0)}
         end = curve[curve["exact"] < 0.2 * top].iloc[-1]
-        label(axes, end["prompts"], end["exact"], f"$L={length}$", colour, xytext=(-6, 0), ha="right")
+        label(axes, end["prompts"], end["exact"], f"$L={length}$", colour, **where)
     few_decades(axes)
     axes.set_ylim(0.5 * table["debiased"].min(), top)
     axes.set_xlim(5, 1e5 * table.loc[table["exact"] < top, "prompts"].max())
