@@ -277,7 +277,7 @@ class PositiveKernel(Normalised):
     logarithm: Callable = eqx.field(static=True)
 
     def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
-        """Return `logarithm(chi)`."""
+        """Return log f of each score."""
         return self.logarithm(jnp.asarray(chi))
 
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
