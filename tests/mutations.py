@@ -255,6 +255,27 @@ MUTATIONS = (
         ("tests/chapters/test_opposite_heads.py::test_the_even_part_is_half_the_sum_of_the_outputs_at_both_queries",),
     ),
     Mutation(
+        "shrinkage-of-the-pair-with-one-plus-x",
+        "chapters/which_kernel/linear_kernel.py",
+        "weighted * (power - slope / change + square / change**2)",
+        "weighted * (power - slope + square / change**2)",
+        ("tests/chapters/test_which_kernel.py::test_the_error_with_one_plus_x_is_a_double_integral",),
+    ),
+    Mutation(
+        "price-of-a-centred-head",
+        "chapters/which_kernel/centred.py",
+        "(length - 2) * (d + 2 + ratio) - 8",
+        "(length - 1) * (d + 2 + ratio) - 8",
+        ("tests/chapters/test_which_kernel.py::test_the_curvature_of_a_centred_head_is_that_of_sampled_cumulants",),
+    ),
+    Mutation(
+        "opposite-kernel-of-the-same-sign",
+        "lib/icl/many_heads.py",
+        "two_tokens(1, log_phi) + two_tokens(-1, log_phi_opposite))\n        survival",
+        "two_tokens(1, log_phi) - two_tokens(-1, log_phi_opposite))\n        survival",
+        ("tests/lib/test_many_heads.py::test_opposite_exponentials_are_a_pair_of_softmax_heads",),
+    ),
+    Mutation(
         "least-noise-of-prompts",
         "chapters/trajectory_stability/envelope.py",
         "_root_mean_square(gaps).max(axis=0)",

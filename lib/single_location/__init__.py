@@ -8,6 +8,7 @@ from lib.single_location.activations import Erf as Erf
 from lib.single_location.activations import Exp as Exp
 from lib.single_location.activations import Hardmax as Hardmax
 from lib.single_location.activations import Linear as Linear
+from lib.single_location.activations import PositiveKernel as PositiveKernel
 from lib.single_location.activations import Relu as Relu
 from lib.single_location.activations import Sigmoid as Sigmoid
 from lib.single_location.activations import Softmax as Softmax

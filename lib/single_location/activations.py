@@ -6,6 +6,7 @@ Element-wise, each token separately: linear and exp, and, with a bias to be chos
 """
 
 import abc
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -264,6 +265,24 @@ class Softplus(Normalised):
         positive = normalised_moments(mixture, jnp.log(jnp.maximum(mixture.scores, 0.0)), inside=above_zero)
         all_negative = argmax_moments(mixture, inside=1.0 - above_zero)
         return optimal_risk(positive.hidden + all_negative.hidden, positive.power + all_negative.power)
+
+
+class PositiveKernel(Normalised):
+    """Weights `s_l = f(χ_l)/Σ_m f(χ_m)` with a kernel f ≥ 0 that is given by its logarithm.
+
+    Attributes:
+      logarithm: the function log f, elementwise in JAX; -inf at isolated zeros is allowed.
+    """
+
+    logarithm: Callable = eqx.field(static=True)
+
+    def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
+        """Return log f of each score."""
+        return self.logarithm(jnp.asarray(chi))
+
+    def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
+        """Return the lowest risk by a search over c in [0.01, 60]; the limit c = ∞ is not tried."""
+        return self._search_slope(mixture)[1]
 
 
 class Hardmax(Activation):

@@ -726,6 +726,48 @@ def normal_tasks_are_light_enough_and_heavy_ones_not(table):
     assert changes["Student, n = 5"] == 1
 
 
+# --- which_kernel
+
+FAST, SLOW = ("exp", "1 + exp"), ("square", "softplus", "sigmoid")
+
+
+def fast_kernels_do_not_beat_linear_attention(table):
+    for kernel, curve in groups(table, "kernel", by="key"):
+        assert (curve["error"].min() < curve["linear"].iloc[0]) == (kernel in SLOW)
+
+
+def gains_of_slow_kernels_agree_at_the_end(table):
+    end = table[table["length"] == table["length"].max()].set_index("kernel")["scaled_gain"]
+    slow = end[list(SLOW)]
+    assert slow.max() / slow.min() < 1 + LITTLE
+    assert slow.min() > FAR * end["exp"]
+
+
+def the_groups_are_apart_on_both_tasks(table):
+    regression, ratio = (table.set_index("kernel")[name] for name in ("regression", "ratio"))
+    assert regression[list(SLOW)].max() < 0 < regression[list(FAST)].min()
+    assert ratio[list(FAST)].max() < 1 + LITTLE < NEAR < ratio[list(SLOW)].min()
+
+
+def longer_prompts_hide_the_divergence(table):
+    """The number of prompts at which the error is twice its first value, by length."""
+    doubled = []
+    for _, rows in groups(table[table["simulated"].isna()], "length", by="prompts"):
+        above = rows[rows["exact"] > 2 * rows["exact"].iloc[0]]
+        assert last_slope(rows, "prompts", "exact") == pytest.approx(1, abs=LITTLE)
+        doubled.append(above["prompts"].iloc[0])
+    assert rises(doubled)
+    assert doubled[-1] > FAR * table.loc[table["simulated"].notna(), "prompts"].max()
+
+
+def one_head_is_above_the_centred_head_and_the_pair(table):
+    curve = table[table["simulated"].isna()]
+    assert (curve["plain"] > curve["centred"]).all()
+    best = curve[["plain", "centred", "pair"]].min()
+    assert best["plain"] / best["centred"] > NEAR
+    assert best["centred"] / best["pair"] < 1 + LITTLE
+
+
 GUARDS: dict[str, tuple[Guard, ...]] = {
     "concentration/gradient_error_vs_length": (
         "gradient-concentration-bound-value",
@@ -847,6 +889,27 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "opposite_heads/risk_along_opposite_keys": (
         "opposite-heads-curvature",
         curves_are_lowest_at_small_keys_that_are_not_zero,
+    ),
+    "which_kernel/centred_head": (
+        "which-kernel-centred-simulated",
+        "which-kernel-centred-share",
+        one_head_is_above_the_centred_head_and_the_pair,
+    ),
+    "which_kernel/gain_for_long_prompts": (
+        "which-kernel-common-gain",
+        "which-kernel-noisy-labels",
+        gains_of_slow_kernels_agree_at_the_end,
+    ),
+    "which_kernel/kernel_one_plus_x": (
+        "which-kernel-infinite-error",
+        "which-kernel-cut-errors",
+        longer_prompts_hide_the_divergence,
+    ),
+    "which_kernel/risk_along_keys": ("which-kernel-beats-linear", fast_kernels_do_not_beat_linear_attention),
+    "which_kernel/two_tasks": (
+        "which-kernel-slow-retrieval",
+        "which-kernel-raised-retrieval",
+        the_groups_are_apart_on_both_tasks,
     ),
     "risk_and_parameters/beyond_one_family": ("risk-and-parameters-all-heads", noise_does_not_remove_the_price),
     "risk_and_parameters/drift_along_the_valley": (

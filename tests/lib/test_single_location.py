@@ -316,6 +316,23 @@ def test_softplus_searched_from_several_starts(length, snr):
         assert found.fun - best < (1e-7 if length == 2 else 1e-3)
 
 
+def test_positive_kernels_given_by_their_logarithm():
+    """The exponential reaches the Bayes risk, and the square of a polynomial agrees with simulated prompts."""
+    task = sl.Spiked(8, 5.0)
+    found = float(sl.best_risk(task, sl.PositiveKernel(jnp.asarray)))
+    bayes = float(sl.bayes_risk(task))
+    assert bayes - 1e-9 < found < bayes + 1e-4
+    square = sl.PositiveKernel(lambda x: 2 * jnp.log(jnp.abs(1 + x / 2)))
+    exact = float(sl.attention_risk(task, square, sl.Overlaps(1.5, 2.25, 1.0, 1.0)))
+    rng = np.random.default_rng(8)
+    scores = rng.normal(size=(100_000, 8))
+    scores[:, 0] += np.sqrt(5.0)
+    kernel = (1 + 0.75 * scores) ** 2
+    weights = kernel / kernel.sum(axis=1, keepdims=True)
+    squares = 1 - 2 * weights[:, 0] + np.sum(weights**2, axis=1)
+    assert abs(squares.mean() - exact) < 4 * squares.std() / squares.size**0.5
+
+
 @pytest.mark.parametrize(("model", "slope"), [(sl.Spiked, 6.0**0.5), (sl.Max, 6.0)])
 def test_softplus_far_down_its_bias_is_softmax(model, slope):
     """At the slope of the posterior its risk falls to the Bayes risk; weights and risks with a bias are SciPy's."""

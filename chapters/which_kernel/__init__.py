@@ -1,0 +1,1 @@
+"""Which kernel for which task: regression and retrieval with heads whose weights are not exponential."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter which_kernel: one module per figure."""

@@ -1,0 +1,106 @@
+r"""Kernels that grow more slowly than the exponential let an opposite pair beat linear attention.
+
+The vertical axis is the mean square error of two heads with keys $\pm\omega$, and the values that are best for them,
+minus that of the best linear attention, at one prompt length. Solid curves are exact, one per kernel; markers are the
+lowest points of the curves on the grid of keys. The dotted line is the best linear attention, the dashed line debiased
+gradient descent, to which every pair tends as its keys go to zero.
+
+Alt: Line chart. Five curves start near a dashed horizontal line. Those of $(1+x/2)^2$, softplus and sigmoid fall below
+a dotted horizontal line, reach a minimum and rise again. That of $e^x$ stays near the dashed line before it rises,
+and that of $1+e^x$ rises at once.
+"""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.which_kernel.kernels import SLOW
+from chapters.which_kernel.pair_risks import KeyCurves
+from chapters.which_kernel.style import COLOURS, MARKERS, NAMES, SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, ink, label, legend_line, legend_with
+
+# Error of an exact mean square error, as documented at `opposite_kernel_values`.
+QUADRATURE_ERROR = 2e-9
+
+
+def numbers(curves: KeyCurves) -> Numbers:
+    """Return the errors by kernel and key, and the claims on slow kernels and on 1 + exp."""
+    groups = [
+        {
+            "kernel": kernel,
+            "length": curves.length,
+            "key": curves.keys,
+            "error": errors,
+            "linear": curves.linear,
+            "debiased": curves.debiased,
+        }
+        for kernel, errors in curves.errors.items()
+    ]
+    columns = {
+        "kernel": Column("Kernel f: exp, 1 + exp, square is (1 + x/2)², softplus, sigmoid"),
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "key": Column("Key ω of the pair"),
+        "error": Column("Mean square error of the pair with its best value"),
+        "linear": Column("Mean square error of the best linear attention"),
+        "debiased": Column("Mean square error of debiased gradient descent, the limit of zero keys"),
+    }
+    return Numbers(Table.of(groups, columns), (_slow_claim(curves), _raised_claim(curves)))
+
+
+def _slow_claim(curves: KeyCurves) -> Claim:
+    """Claim that a pair of each slow kernel has a lower error than linear attention."""
+    return Claim.at_most(
+        "which-kernel-beats-linear",
+        f"At L = {curves.length} a pair with the kernel (1 + x/2)², softplus or sigmoid has a lower error than the "
+        "best linear attention (measured: the largest of the three lowest errors).",
+        max(float(curves.errors[kernel].min()) for kernel in SLOW),
+        curves.linear,
+        because="the error of the best linear attention, in closed form",
+        source="measured here",
+        comparisons=len(SLOW),
+        alternative=Alternative("a pair is at best debiased gradient descent, whatever its kernel", curves.debiased),
+    )
+
+
+def _raised_claim(curves: KeyCurves) -> Claim:
+    """Claim that a kernel of positive curvature never gains over zero keys."""
+    lowest = {kernel: float(errors.min()) - curves.debiased for kernel, errors in curves.errors.items()}
+    return Claim.at_least(
+        "which-kernel-positive-curvature",
+        f"At L = {curves.length} the pair with the kernel 1 + exp, whose curvature is positive, has at no key a lower "
+        "error than at zero keys (measured: the smallest difference).",
+        lowest["1 + exp"],
+        0.0,
+        within=QUADRATURE_ERROR,
+        because="keys of zero, less the documented error of the quadrature",
+        source="measured here",
+        comparisons=len(curves.keys),
+        alternative=Alternative("the error falls at small keys for every kernel, as for exp", lowest["exp"]),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one curve per kernel with its minimum, and the two linear methods."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    base = table["linear"].iloc[0]
+    gap = table["debiased"].iloc[0] - base
+    top = 4 * gap
+    for kernel, rows in table.groupby("kernel", sort=False):
+        excess = rows["error"] - base
+        axes.plot(rows["key"], excess, color=COLOURS[kernel], linewidth=2)
+        lowest = excess.idxmin()
+        if lowest != excess.index[0]:
+            axes.plot(
+                rows.loc[lowest, "key"], excess[lowest], color=COLOURS[kernel], marker=MARKERS[kernel], markersize=7
+            )
+        last = excess[excess < top].index[-1]
+        label(axes, rows.loc[last, "key"], excess[last], NAMES[kernel], COLOURS[kernel], xytext=(10, 0))
+    axes.axhline(gap, color=ink(), linestyle="--", linewidth=1.3)
+    axes.axhline(0, color=ink(), linestyle=":", linewidth=1.5)
+    axes.set(xlabel=r"key $\omega$ of the pair", ylabel="error minus that of linear attention")
+    axes.set(xlim=(0, 1.12 * table["key"].max()), ylim=(-1.3 * gap, 1.05 * top))
+    lines = {"debiased gradient descent": legend_line("--", 1.3), "best linear attention": legend_line(":", 1.5)}
+    legend_with(axes, lines, loc="lower center", ncols=2)
+    headline(figure, "Pairs with slowly growing kernels beat linear attention")
+    return figure

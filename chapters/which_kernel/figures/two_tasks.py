@@ -1,0 +1,108 @@
+r"""Kernels that grow exponentially retrieve best, and kernels that grow more slowly regress best.
+
+Each point is one kernel. Horizontal: in-context regression, the mean square error of the best opposite pair minus that
+of the best linear attention. Vertical, logarithmic: retrieval, the least excess error of one head on single-location
+regression with spiked tokens, divided by that of the best predictor. Low and left is good. The vertical line is linear
+attention, the horizontal line the best predictor. The pair with $1+e^x$ is at its limit of zero keys.
+
+Alt: Scatter plot with five labelled points. Those of $e^x$ and $1+e^x$ are at the bottom right, at ratio one. Those of
+$(1+x/2)^2$, softplus and sigmoid are left of a vertical line at zero, and far above ratio one.
+"""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from chapters.which_kernel.kernels import SLOW
+from chapters.which_kernel.pair_risks import BestPairs
+from chapters.which_kernel.retrieval import Retrieval
+from chapters.which_kernel.style import COLOURS, MARKERS, NAMES, SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, ink, label
+
+# "Far" above the best predictor: more than twice its error.
+FAR = 2.0
+# A search over the key ends at most so far above the lowest error, in units of the best predictor's.
+SEARCH_ERROR = 0.01
+
+
+def numbers(pairs: BestPairs, retrieval: Retrieval) -> Numbers:
+    """Return the errors of each kernel on both tasks, and the claims on retrieval."""
+    groups = [
+        {
+            "kernel": kernel,
+            "regression": pairs.errors[kernel] - pairs.linear,
+            "retrieval": retrieval.errors[kernel],
+            "ratio": retrieval.errors[kernel] / retrieval.bayes,
+        }
+        for kernel in pairs.errors
+    ]
+    columns = {
+        "kernel": Column("Kernel f: exp, 1 + exp, square is (1 + x/2)², softplus, sigmoid"),
+        "regression": Column("Regression: error of the best pair minus that of linear attention", absolute=1e-7),
+        "retrieval": Column("Retrieval: least excess error of one head", absolute=1e-5),
+        "ratio": Column("The same divided by the excess error of the best predictor", absolute=1e-4),
+    }
+    table = Table.of(groups, columns)
+    return Numbers(table, (_slow_claim(table.frame, retrieval), _raised_claim(table.frame, retrieval)))
+
+
+def _slow_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim:
+    """Claim that the kernels that regress well are far from the best retrieval."""
+    ratios = frame.set_index("kernel")["ratio"]
+    best = frame.loc[frame["regression"].idxmin(), "kernel"]
+    return Claim.at_least(
+        "which-kernel-slow-retrieval",
+        f"At L = {retrieval.length} and signal strength {retrieval.snr:g}, (1 + x/2)², softplus and sigmoid have more "
+        "than twice the retrieval error of the best predictor (measured: the smallest ratio).",
+        float(ratios[list(SLOW)].min()),
+        FAR,
+        because="twice the error is what the text calls far",
+        source="measured here",
+        comparisons=len(SLOW),
+        alternative=Alternative(
+            f"the best kernel of regression, {best}, is also the best of retrieval", float(ratios["exp"])
+        ),
+    )
+
+
+def _raised_claim(frame: pd.DataFrame, retrieval: Retrieval) -> Claim:
+    """Claim that growth decides retrieval: adding one to the exponential changes little."""
+    ratios = frame.set_index("kernel")["ratio"]
+    return Claim.equal(
+        "which-kernel-raised-retrieval",
+        f"At L = {retrieval.length} and signal strength {retrieval.snr:g}, the kernel 1 + exp has the retrieval error "
+        "of the best predictor (measured: the ratio).",
+        float(ratios["1 + exp"]),
+        1.0,
+        within=SEARCH_ERROR,
+        because="one per cent, by which the search may end too high",
+        source="measured here",
+        alternative=Alternative("only the exponential itself retrieves well", float(ratios["square"])),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one point per kernel."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    axes.set(yscale="log", xlabel="regression: error minus that of linear attention")
+    axes.set_ylabel("retrieval: error over the least possible")
+    places = {"exp": {"xytext": (-12, 10), "ha": "right"}, "1 + exp": {"xytext": (8, 12), "ha": "left"}}
+    places["sigmoid"] = {"xytext": (-10, 0), "ha": "right"}
+    for _, row in table.iterrows():
+        kernel = row["kernel"]
+        look = {"color": COLOURS[kernel], "marker": MARKERS[kernel], "markersize": 15 if kernel == "exp" else 8}
+        axes.plot(row["regression"], row["ratio"], linestyle="", **look)
+        where = places.get(kernel, {"xytext": (10, 0)})
+        label(axes, row["regression"], row["ratio"], NAMES[kernel], COLOURS[kernel], **where)
+    axes.axvline(0, color=ink(), linestyle=":", linewidth=1.3)
+    axes.axhline(1, color=ink(), linestyle=":", linewidth=1.3)
+    span = table["regression"].max() - table["regression"].min()
+    axes.set_xlim(table["regression"].min() - 0.15 * span, table["regression"].max() + 0.25 * span)
+    axes.set_ylim(0.75, 1.6 * table["ratio"].max())
+    ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 1000) if tick < 1.6 * table["ratio"].max()]
+    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axes.yaxis.set_minor_locator(NullLocator())
+    headline(figure, "Exponential growth is best for retrieval, slower growth for regression")
+    return figure
