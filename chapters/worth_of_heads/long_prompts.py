@@ -9,10 +9,13 @@ attention.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from lib.icl import LinearRegression
+from lib.icl.many_heads import long_prompt_covariance
 from lib.icl.valley import best_in_the_valley, valley_limit
 
 # Keys of each number of heads relative to the largest: the sum of the products of all but one of them vanishes.
@@ -22,11 +25,11 @@ LARGEST_KEYS = 0.05 * 2 ** (np.arange(13) / 4)
 # Points of a curve whose largest keys differ by the factor √2.
 STRIDE = 2
 # Bounds on the value of a single head, whose key must be below √½.
-SINGLE_VALUES = np.geomspace(1.6, 32.0, 25)
+SINGLE_VALUES = np.geomspace(1.6, 32.0, 61)
 # Orders of the power series: keys are at most 0.45, and the series then ends far below rounding.
 ORDERS = 160
 # Largest keys of the random heads, and their numbers.
-RANDOM_KEY, RANDOM_COUNTS = 0.4, (2, 3, 4, 5)
+RANDOM_KEY, RANDOM_COUNTS = 0.4, (2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Approach:
 class RandomHeads:
     """Ratios to linear attention of random sets of heads with their best values, by number of heads.
 
+    The ratios are those of the closed form of the covariance, in which values and covariances of both signs cancel;
     `independent` are the ratios that the same sets would have if the noises of different heads were independent.
     """
 
@@ -111,13 +115,21 @@ def solve_single_head(dimension: int, noise_variance: float) -> Approach:
     return Approach(1, SINGLE_VALUES, np.asarray(valley_limit(squared_keys, dimension, noise_variance)) / linear - 1)
 
 
-def draw_random_heads(dimension: int, noise_variance: float, sets: int, *, key: PRNGKeyArray) -> RandomHeads:
+def draw_random_heads(dimension: int, noise_variance: float, count: int, *, key: PRNGKeyArray) -> RandomHeads:
     """Return the ratios to linear attention of random sets of heads, each with its best values."""
     series = covariance_series(dimension, noise_variance)
-    drawn: Float[Array, "sets heads"] = jr.uniform(key, (sets, max(RANDOM_COUNTS)), minval=-1.0, maxval=1.0)
-    counts = [RANDOM_COUNTS[place % len(RANDOM_COUNTS)] for place in range(sets)]
-    keys = [RANDOM_KEY * np.asarray(row)[:count] for row, count in zip(drawn, counts, strict=True)]
-    ratios = np.array([1 + best_excess(each, series)[1] for each in keys])
-    alone = [np.polynomial.polynomial.polyval(each**2, series) / each**2 for each in keys]
-    independent = np.array([1 / np.sum(1 / each) for each in alone]) / series[1]
-    return RandomHeads(np.array(counts, float), ratios, independent)
+    drawn: Float[Array, "sets heads"] = jr.uniform(key, (count, max(RANDOM_COUNTS)), minval=-1.0, maxval=1.0)
+    heads = [RANDOM_COUNTS[place % len(RANDOM_COUNTS)] for place in range(count)]
+    keys = [RANDOM_KEY * np.asarray(row)[:number] for row, number in zip(drawn, heads, strict=True)]
+    task = LinearRegression(jnp.eye(dimension), noise_std=noise_variance**0.5)
+    linear = dimension * (dimension + 1 + noise_variance)
+
+    def covariance(products):
+        return np.asarray(long_prompt_covariance(task, jnp.asarray(products)))
+
+    best = [best_excess(each, series)[0] for each in keys]
+    ratios = (
+        np.array([mu @ covariance(np.outer(each, each)) @ mu for mu, each in zip(best, keys, strict=True)]) / linear
+    )
+    independent = np.array([1 / np.sum(each**2 / covariance(each**2)) for each in keys]) / linear
+    return RandomHeads(np.array(heads, float), ratios, independent)

@@ -102,8 +102,13 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(table["time"], table["flow"], color=ink(), linewidth=2)
     axes.plot(table["time"], table["unbalanced"], color=ink(), linewidth=1.5, linestyle="--")
     error_bars(axes, table["time"], table["loss"], table["loss_std_error"], color=SOFTMAX, marker="o", markersize=4)
-    end = table.iloc[-1]
-    label(axes, end["time"], end["allocated"], "one head per task,\nexact", ALLOCATED, xytext=(10, -4))
+    axes.set_xlim(0, table["time"].max() * 1.02)
+    label(axes, axes.get_xlim()[1], table["allocated"].iloc[0], "one head per task,\nexact", ALLOCATED)
+    fall = table["time"][table["flow"].diff().idxmin()]
+    start, rest = table["flow"].iloc[0], table["flow"].iloc[-1]
+    label(axes, fall, start, "warm-up", ink(), xytext=(10, 0))
+    label(axes, fall, (start * rest) ** 0.5, "emergence", ink(), xytext=(10, 0))
+    label(axes, 2 * fall, rest, "convergence", ink(), xytext=(0, 16), ha="center")
     values = [0.1, 0.2, 0.5, 1.0, 2.0]
     axes.set_yticks(values, labels=[f"{value:g}" for value in values])
     axes.yaxis.set_minor_locator(NullLocator())

@@ -1,4 +1,4 @@
-r"""One head per task beats one shared head, at the published size by much less than in the limit of long prompts.
+r"""One head per task beats one shared head, at the published size by less than in the limit of long prompts.
 
 Covariates of total dimension $D$ are shared equally by $I$ tasks. Rising lines: the error of one head for all tasks,
 divided by that of one head for each task. The solid line is exact at the length of the prompts, with simulated points;
@@ -9,8 +9,8 @@ Details: All heads have their best keys and values for their length. Error bars 
 The dotted line is $e$. The upper edge of the band is the price of one head in the dimension of a task, which tends to
 $e$ in large dimensions.
 
-Alt: Chart with two logarithmic axes over the number of tasks. Two lines rise from left to right, the dashed one about
-twice as steeply. Points are on the solid line. A band around three becomes narrower to the right, next to a dotted
+Alt: Chart with two logarithmic axes over the number of tasks. Two lines rise from left to right, the dashed one
+above the solid one. Points are on the solid line. A band around three becomes narrower to the right, next to a dotted
 horizontal line.
 """
 
@@ -96,16 +96,15 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(tasks, table["exact"], color=SOFTMAX, linewidth=2)
     axes.plot(tasks, table["long_prompts"], color=SOFTMAX, linewidth=1.5, linestyle="--")
     error_bars(axes, tasks, table["simulated"], table["simulated_std_error"], color=SOFTMAX, marker="o")
-    label(axes, end["tasks"], end["exact"], "one head / one per task", SOFTMAX, xytext=(10, 0))
-    label(axes, end["tasks"], end["long_prompts"], "long prompts", SOFTMAX, xytext=(10, 0))
+    label(axes, end["tasks"], end["exact"], "one shared head over\none per task, exact", SOFTMAX, xytext=(10, 0))
+    label(axes, end["tasks"], end["long_prompts"], "the same,\nlong prompts", SOFTMAX, xytext=(10, 0))
     middle = math.sqrt(end["least_cost"] * end["largest_cost"])
-    label(axes, end["tasks"], middle, "one per task / best\n(long prompts)", ALLOCATED, xytext=(10, 0))
+    label(axes, end["tasks"], middle, "one per task over\nthe best, long prompts", ALLOCATED, xytext=(10, 0))
     axes.set_xticks(tasks, labels=[f"{count:.0f}" for count in tasks])
     values = [1, 2, 3, 5, 10, 20]
     axes.set_yticks(values, labels=[str(value) for value in values])
     axes.minorticks_off()
     axes.set_ylim(1, 1.2 * end["long_prompts"])
-    lines = {"exact": legend_line("-"), "limit": legend_line("--", 1.5), "simulated": legend_point()}
-    legend_with(axes, lines | {"$e$": legend_line(":", 1.3)}, loc="upper left")
+    legend_with(axes, {"simulated": legend_point(), "$e$": legend_line(":", 1.3)}, loc="upper left")
     headline(figure, "One head per task beats one shared head, and is itself not the best arrangement")
     return figure

@@ -1,7 +1,7 @@
 r"""On several disjoint tasks, each further softmax head lowers the least error like a further linear head.
 
-There are $I$ tasks of dimension $\delta$ and $D=I\delta$ covariates. Drawn is $L$ times the total mean square error for
-long prompts, by number of heads. Steps: what $H$ softmax heads reach (proved). Points: the least error that searches
+There are $I$ tasks of dimension $\delta$ and $D=I\delta$ covariates. The vertical axis is $L$ times the total mean square
+error for long prompts. Steps: what $H$ softmax heads reach (proved). Points: the least error that searches
 over all keys found (numerical). Dashed: a proved lower bound, the error of $H$ linear heads. The cross is one softmax
 head for each task.
 
