@@ -1,9 +1,9 @@
 r"""On several disjoint tasks, each further softmax head lowers the least error like a further linear head.
 
-There are $I$ tasks of dimension $\delta$ and $D=I\delta$ covariates. The vertical axis is $L$ times the total mean square
-error for long prompts. Steps: what $H$ softmax heads reach (proved). Points: the least error that searches
-over all keys found (numerical). Dashed: a proved lower bound, the error of $H$ linear heads. The cross is one softmax
-head for each task.
+There are $I$ tasks of dimension $\delta$ and $D=I\delta$ covariates. The vertical axis is $L$ times the total mean
+square error for long prompts. Steps: what $H$ softmax heads reach (proved). Points: the least error that searches over
+keys found (numerical). Dashed: a proved lower bound, the error of $H$ linear heads. The cross is one softmax head for
+each task.
 
 Details: The tasks have no label noise, and the coordinates of their vectors have variance 1. For $H=1$ and for
 $H=I+1$ the step is the least error, which is proved; for the numbers between, it is the least error found from random
