@@ -381,6 +381,40 @@ def the_relevant_token_is_found_where_other_weights_freeze(table):
     assert long[long.index > NEAR].min() > 4 * LITTLE
 
 
+# --- worth_of_heads
+
+
+def two_heads_or_more_approach_linear_attention_and_never_reach_it(table):
+    """One head stops; the others fall by orders of magnitude with larger values, and stay above zero."""
+    for heads, curve in groups(table, "heads", by="largest_value"):
+        assert (curve["excess"] > 0).all()
+        if heads == 1:
+            assert curve["excess"].iloc[-1] > 1
+        else:
+            assert falls(curve["excess"])
+            assert curve["excess"].iloc[-1] < curve["excess"].iloc[0] / FAR**3
+
+
+def every_softmax_head_but_the_first_counts_as_a_linear_head(table):
+    """The steps are those of the linear heads, one head to the right."""
+    assert falls(table["reached"])
+    np.testing.assert_allclose(table["reached"][1:], table["bound"][:-1], rtol=1e-5)
+
+
+def one_head_per_task_wins_by_less_than_for_long_prompts(table):
+    assert (table["exact"] > 1).all()
+    assert (table["exact"] < table["long_prompts"] - SIGMAS * table["simulated_std_error"]).all()
+
+
+def training_reaches_one_head_per_task_and_leaves_it(table):
+    """The loss is near the level in the middle of the training, and far from chance below it at the end."""
+    level = table["allocated"].iloc[0]
+    middle, end = table[table["time"].between(100, 250)], table.iloc[-len(table) // 10 :]
+    assert middle["loss"].mean() == pytest.approx(level, rel=0.1)
+    error = math.sqrt((end["loss_std_error"] ** 2).mean() / len(end))
+    assert end["loss"].mean() < level - SIGMAS * error
+
+
 # --- opposite_heads
 
 
@@ -880,6 +914,25 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "real_heads/slopes_of_heads": ("real-heads-shortfall", most_heads_are_shrunk_more),
     "real_heads/where_the_share_goes": ("real-heads-law", "real-heads-first-place"),
+    "worth_of_heads/excess_over_linear_attention": (
+        "worth-of-heads-slope",
+        "worth-of-heads-bound",
+        two_heads_or_more_approach_linear_attention_and_never_reach_it,
+    ),
+    "worth_of_heads/loss_of_allocated_heads": (
+        "worth-of-heads-emergence",
+        "worth-of-heads-end",
+        training_reaches_one_head_per_task_and_leaves_it,
+    ),
+    "worth_of_heads/separation_by_tasks": (
+        "worth-of-heads-separation",
+        "worth-of-heads-cost",
+        one_head_per_task_wins_by_less_than_for_long_prompts,
+    ),
+    "worth_of_heads/staircase_of_heads": (
+        "worth-of-heads-staircase",
+        every_softmax_head_but_the_first_counts_as_a_linear_head,
+    ),
     "opposite_heads/best_opposite_keys": (
         "opposite-heads-best-key",
         "opposite-heads-positive-keys",

@@ -1,0 +1,95 @@
+r"""Two or more softmax heads come as close to linear attention as their values allow, and never reach it.
+
+The vertical axis is the limit of $L$ times the mean square error above the noise for long prompts, divided by that of
+linear attention, minus 1. The horizontal axis is the largest value $|\mu_h|$ of the heads. Sets of two, three and four
+heads have keys in fixed proportions, which shrink from left to right, and the best values at these keys. A single head
+stops at its price.
+
+Details: Relative keys are $(1,-1)$ for two heads, $(1,\frac12,-\frac13)$ for three and $(\pm1,\pm\frac12)$ for four.
+They are chosen so that the lowest orders of the noise vanish; other keys are possible. All curves are exact up to
+rounding. Linear attention would be at zero, which a logarithmic axis does not show.
+
+Alt: Chart with two logarithmic axes. The curve of one head falls slightly and becomes horizontal. The curves of two,
+three and four heads fall along straight lines, the more steeply the more heads there are.
+"""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.worth_of_heads.long_prompts import Approach, RandomHeads
+from chapters.worth_of_heads.style import SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import few_decades, headline, label, sequence
+
+# Relative rounding of the closed form at values up to 1e4: their squares times the machine precision, with a reserve.
+ROUNDING = 1e-6
+# Heads of the curve whose slope is claimed.
+CLAIMED = 3
+
+
+def numbers(approaches: Sequence[Approach], drawn: RandomHeads) -> Numbers:
+    """Return the excess by number of heads and largest value; claims on its slope and on random sets of heads."""
+    groups = [{"heads": each.heads, "largest_value": each.largest_values, "excess": each.excess} for each in approaches]
+    columns = {
+        "heads": Column("Number of softmax heads"),
+        "largest_value": Column("Largest value |μ| of the heads"),
+        "excess": Column("Limit of L times the error above the noise, over that of linear attention, minus 1"),
+    }
+    [claimed] = [each for each in approaches if each.heads == CLAIMED]
+    return Numbers(Table.of(groups, columns), (_slope_claim(claimed), _bound_claim(drawn)))
+
+
+def _slope_claim(approach: Approach) -> Claim:
+    """Claim that the excess of three heads falls with the power -2H of the values."""
+    slope, before = approach.slope(), approach.slope(before=1)
+    return Claim.equal(
+        "worth-of-heads-slope",
+        f"The excess of {approach.heads} heads over linear attention falls with a power of their largest value "
+        "(measured: the logarithmic slope at the largest values).",
+        slope,
+        -2.0 * approach.heads,
+        within=abs(slope - before) / (2**0.5 - 1),
+        because="the deviation falls at least in proportion to the keys, so that the last change of the slope, when "
+        "the keys shrank by √2, is at least √2 - 1 times what remains",
+        source="derived here",
+        box="powers-of-the-approach",
+        alternative=Alternative("heads beyond a pair do not change the power", -4.0),
+    )
+
+
+def _bound_claim(drawn: RandomHeads) -> Claim:
+    """Claim that no random set of heads is below linear attention."""
+    return Claim.at_least(
+        "worth-of-heads-bound",
+        f"Of {drawn.ratios.size} random sets of two to four heads with their best values, none is below the limit of "
+        "linear attention (measured: the smallest ratio).",
+        drawn.ratios.min(),
+        1.0,
+        within=ROUNDING,
+        because="the theorem, up to the rounding of the closed form where large values of both signs cancel",
+        source="derived here",
+        box="no-number-of-bounded-heads",
+        comparisons=drawn.ratios.size,
+        alternative=Alternative("the noises of different heads are independent", drawn.independent.min()),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one curve per number of heads."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    axes.set(xscale="log", yscale="log", xlabel=r"largest value $|\mu_h|$ of the heads")
+    axes.set_ylabel("excess over linear attention")
+    counts = sorted(table["heads"].unique())
+    for heads, colour in zip(counts, sequence(len(counts)), strict=True):
+        rows = table[table["heads"] == heads].sort_values("largest_value")
+        axes.plot(rows["largest_value"], rows["excess"], color=colour, linewidth=2)
+        end = rows.iloc[-1]
+        label(axes, end["largest_value"], end["excess"], f"$H={heads}$", colour, xytext=(8, 0))
+    few_decades(axes)
+    values = [2, 5, 10, 20]
+    axes.set_xticks(values, labels=[str(value) for value in values])
+    headline(figure, "More heads approach linear attention faster, but no bounded heads reach it")
+    return figure

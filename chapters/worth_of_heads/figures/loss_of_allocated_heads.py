@@ -1,0 +1,118 @@
+r"""Training allocates one task to each head, and later leaves this arrangement for a better one.
+
+Three heads learn three tasks. Points: the mean loss of stochastic gradient descent in windows of steps, with two
+standard errors. Solid curve: the gradient flow of the error of long prompts from the same start. Dashed curve: the same
+flow, if the two factors of each value differ by one percent at the start. Horizontal line: the exact least error of
+one head for each task.
+
+Details: The start is diagonal, with a twice larger value of head $h$ for task $h$. The flow has no noise of the steps,
+and its error is of first order in $1/L$, which is why its level lies above the exact line. From a start with equal
+factors no value of the flow can become negative.
+
+Alt: Chart of the loss, on a logarithmic axis, against training time. The loss is flat, falls fast and is flat again
+near a horizontal line. The solid curve stays there. The points and a dashed curve later fall below the line to a
+second, lower level.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from chapters.worth_of_heads.allocation import Flow, Training
+from chapters.worth_of_heads.style import ALLOCATED, SIZE, SOFTMAX
+from companion import Alternative, Claim, Column, Estimate, Numbers, Table
+from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_point, legend_with
+from lib.statistics import comparison_quantile, standard_error
+
+# Relative tolerance of the time of the emergence.
+TIME = 0.25
+
+
+def numbers(flow: Flow, unbalanced: Flow, allocated: float, training: Training) -> Numbers:
+    """Return the losses by time, with claims on the time of the emergence and on the end of the training.
+
+    Args:
+      flow: the flow from the start of the training.
+      unbalanced: the flow from the start with unequal factors.
+      allocated: the exact least error of one head for each task, per task.
+      training: the losses of stochastic gradient descent.
+    """
+    windows, times = training.windows(), training.window_times()
+    frame = pd.DataFrame(
+        {
+            "time": times,
+            "loss": windows.mean(axis=1),
+            "loss_std_error": standard_error(windows, axis=1),
+            "flow": np.interp(times, flow.times, flow.error),
+            "unbalanced": np.interp(times, unbalanced.times, unbalanced.error),
+            "allocated": allocated,
+        }
+    )
+    columns = {
+        "time": Column("Training time: steps times their size"),
+        "loss": Estimate("Mean loss in a window of steps"),
+        "flow": Column("Error along the gradient flow from the same start", absolute=1e-4),
+        "unbalanced": Column("Error along the gradient flow from a start with unequal factors", absolute=1e-4),
+        "allocated": Column("Exact least error of one head for each task"),
+    }
+    return Numbers(Table(frame, columns), (_time_claim(flow, training), _end_claim(allocated, training)))
+
+
+def _time_claim(flow: Flow, training: Training) -> Claim:
+    """Claim that the loss falls when the flow says."""
+    level = (flow.error[0] + flow.error[-1]) / 2
+    time = float(flow.times[np.argmax(flow.error < level)])
+    return Claim.equal(
+        "worth-of-heads-emergence",
+        "The loss of the training falls to the middle of its start and the level of allocated heads at the time of the "
+        "flow (measured: the ratio of the two times).",
+        training.time_below(level) / time,
+        1.0,
+        within=TIME,
+        because="a quarter: the flow has neither the noise of the steps nor the second order in 1/L",
+        source="measured here",
+        alternative=Alternative(
+            "the loss keeps the speed of its start", (level - flow.error[0]) / flow.initial_speed / time
+        ),
+    )
+
+
+def _end_claim(allocated: float, training: Training) -> Claim:
+    """Claim that the training ends below the least error of one head for each task."""
+    end, error = training.last()
+    return Claim.at_most(
+        "worth-of-heads-end",
+        "The training ends below the least error of one head for each task (measured: mean loss of the last steps).",
+        end,
+        allocated - comparison_quantile(1) * error,
+        because="the exact least error of one head for each task, less the 99.9 % quantile of the noise of the mean",
+        source="measured here",
+        std_error=error,
+        alternative=Alternative("the training stays at one head for each task", allocated),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw losses and flows against time, with the level of one head for each task."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    axes.set(yscale="log", xlabel="training time (steps times step size)", ylabel="mean square error per task")
+    axes.axhline(table["allocated"].iloc[0], color=ALLOCATED, linewidth=1.5)
+    axes.plot(table["time"], table["flow"], color=ink(), linewidth=2)
+    axes.plot(table["time"], table["unbalanced"], color=ink(), linewidth=1.5, linestyle="--")
+    error_bars(axes, table["time"], table["loss"], table["loss_std_error"], color=SOFTMAX, marker="o", markersize=4)
+    axes.set_xlim(0, table["time"].max() * 1.02)
+    label(axes, axes.get_xlim()[1], table["allocated"].iloc[0], "one head per task,\nexact", ALLOCATED)
+    fall = table["time"][table["flow"].diff().idxmin()]
+    start, rest = table["flow"].iloc[0], table["flow"].iloc[-1]
+    label(axes, fall, start, "warm-up", ink(), xytext=(10, 0))
+    label(axes, fall, (start * rest) ** 0.5, "emergence", ink(), xytext=(10, 0))
+    label(axes, 2 * fall, rest, "convergence", ink(), xytext=(0, 16), ha="center")
+    values = [0.1, 0.2, 0.5, 1.0, 2.0]
+    axes.set_yticks(values, labels=[f"{value:g}" for value in values])
+    axes.yaxis.set_minor_locator(NullLocator())
+    lines = {"training": legend_point(), "flow": legend_line("-"), "flow, unequal factors": legend_line("--", 1.5)}
+    legend_with(axes, lines, loc="upper right")
+    headline(figure, "Heads first take one task each, and later leave this arrangement")
+    return figure

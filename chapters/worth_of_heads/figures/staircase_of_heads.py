@@ -1,0 +1,97 @@
+r"""On several disjoint tasks, each further softmax head lowers the least error like a further linear head.
+
+There are $I$ tasks of dimension $\delta$ and $D=I\delta$ covariates. The vertical axis is $L$ times the total mean
+square error for long prompts. Steps: what $H$ softmax heads reach (proved). Points: the least error that searches over
+keys found (numerical). Dashed: a proved lower bound, the error of $H$ linear heads. The cross is one softmax head for
+each task.
+
+Details: The tasks have no label noise, and the coordinates of their vectors have variance 1. For $H=1$ and for
+$H=I+1$ the step is the least error, which is proved; for the numbers between, it is the least error found from random
+starts.
+
+Alt: Step chart over the number of heads. Steps fall steeply, then slowly. A point is on every step. A dashed line of
+the same shape is below, one head to the left, and meets the steps at the last number of heads. A cross is far above
+the step at the number of tasks.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.worth_of_heads.disjoint_tasks import Staircase
+from chapters.worth_of_heads.style import ALLOCATED, LINEAR, SIZE, SOFTMAX
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, label
+
+# The searches stop where keys are small and not zero, and where a gradient is small.
+SEARCH = 1e-3
+
+
+def numbers(staircase: Staircase) -> Numbers:
+    """Return the errors by number of heads, and the claim that the searches found what the formula says."""
+    frame = pd.DataFrame(
+        {
+            "heads": staircase.heads,
+            "found": staircase.found,
+            "reached": staircase.reached,
+            "bound": staircase.bound,
+            "allocated": staircase.allocated,
+            "tasks": staircase.tasks,
+        }
+    )
+    columns = {
+        "heads": Column("Number of heads, H"),
+        "found": Column("Least error times L that the searches found", absolute=1e-4),
+        "reached": Column("Error times L that softmax heads reach, by the formula"),
+        "bound": Column("Proved lower bound of the error times L"),
+        "allocated": Column("Error times L of one softmax head for each task"),
+        "tasks": Column("Number of tasks, I"),
+    }
+    return Numbers(Table(frame, columns), (_staircase_claim(frame),))
+
+
+def _staircase_claim(frame: pd.DataFrame) -> Claim:
+    """Claim that the least error found is that of the formula, at every number of heads."""
+    return Claim.at_most(
+        "worth-of-heads-staircase",
+        f"For 1 to {len(frame)} heads, the least error found by searches is the one that the formula says heads reach "
+        "(measured: the largest relative difference).",
+        np.max(np.abs(frame["found"] / frame["reached"] - 1)),
+        SEARCH,
+        because="the searches end where the gradient is small, at keys that are small and not zero",
+        source="measured here",
+        box="staircase",
+        comparisons=len(frame),
+        alternative=Alternative(
+            "H softmax heads are worth H linear heads", np.max(np.abs(frame["found"] / frame["bound"] - 1))
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw the steps with the found errors, the lower bound, and one head for each task."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    axes.set(yscale="log", xlabel="number of heads $H$", ylabel="total error times $L$, long prompts")
+    look = {"where": "mid", "linewidth": 2}
+    axes.step(table["heads"], table["reached"], color=SOFTMAX, label="softmax heads reach this (proved)", **look)
+    axes.step(
+        table["heads"],
+        table["bound"],
+        color=LINEAR,
+        linestyle="--",
+        label="lower bound: $H$ linear heads (proved)",
+        **look,
+    )
+    axes.plot(table["heads"], table["found"], "o", color=SOFTMAX, label="least error found (numerical)")
+    tasks, allocated = table["tasks"].iloc[0], table["allocated"].iloc[0]
+    axes.plot(tasks, allocated, marker="X", markersize=9, linestyle="", color=ALLOCATED)
+    label(axes, tasks, allocated, "one head per task", ALLOCATED, xytext=(0, 12), ha="center")
+    values = [30, 50, 100, 200, 500]
+    axes.set_yticks(values, labels=[str(value) for value in values])
+    axes.minorticks_off()
+    axes.set_xticks(table["heads"], labels=[f"{heads:.0f}" for heads in table["heads"]])
+    axes.set_ylim(0.75 * table["bound"].min(), 1.3 * table["reached"].max())
+    axes.legend(loc="upper right")
+    headline(figure, "The least error of several heads falls like a staircase")
+    return figure
