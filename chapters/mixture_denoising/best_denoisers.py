@@ -15,6 +15,8 @@ from chapters.mixture_denoising.settings import (
     DIMENSION,
     PUBLISHED_NOISE_STD,
     TOKEN_STD,
+    denoised,
+    head_outputs,
     opposite_mixture,
     published_mixture,
 )
@@ -29,8 +31,8 @@ from lib.mixtures import (
     residual_denoising_head,
 )
 
-# Quadrature nodes per dimension of a search, and of the values that are shown.
-SEARCH_NODES, NODES = 30, 96
+# Quadrature nodes per dimension of a search, up to this distance, and of the values that are shown.
+SEARCH_NODES, REACH, NODES = 20, 6.0, 96
 # Random starts of each search, and their standard deviation.
 STARTS, SPREAD = 2, 0.5
 
@@ -103,28 +105,48 @@ def _excess_of_the_sum(heads: tuple[Attention, ...], law: GaussianMixture, noise
 def _search():
     """Return a function that searches the best single head at a noise level, from random starts and one known head."""
     law = published_mixture()
+    normals, probabilities = _grid(SEARCH_NODES)
 
-    def excess(point, noise_std, nodes):
-        bilinear, value = point.reshape(2, DIMENSION, DIMENSION)
-        noisy = add_noise(law, noise_std)
-        return denoising_excess(lambda z: attend(Attention(bilinear, value), noisy, z), law, noise_std, nodes=nodes)
+    @jax.jit
+    def slope(point, noise_std, targets):
+        def excess(point):
+            bilinear, value = point.reshape(2, DIMENSION, DIMENSION)
+            noisy = add_noise(law, noise_std)
+            miss = head_outputs(Attention(bilinear, value), noisy, _tokens(law, noise_std, normals)) - targets
+            return probabilities @ jnp.sum(miss**2, axis=1)
 
-    slope = jax.jit(jax.value_and_grad(partial(excess, nodes=SEARCH_NODES)))
-    final = jax.jit(partial(excess, nodes=NODES))
+        return jax.value_and_grad(excess)(point)
 
     def search(noise_std: float, key: PRNGKeyArray) -> float:
+        targets = denoised(law, noise_std, _tokens(law, noise_std, normals))
         known = residual_denoising_head(law, noise_std)
         random = SPREAD * np.asarray(jr.normal(key, (STARTS, 2 * DIMENSION**2)))
-        ends = []
-        for start in (np.concatenate([np.ravel(known.bilinear), np.ravel(known.value)]), *random):
-            end = minimize(
-                lambda point: tuple(np.asarray(part, float) for part in slope(jnp.asarray(point), noise_std)),
+        ends = [
+            minimize(
+                lambda point: tuple(np.asarray(part, float) for part in slope(jnp.asarray(point), noise_std, targets)),
                 start,
                 jac=True,
                 method="BFGS",
                 options={"gtol": 1e-9},
             )
-            ends.append(float(final(jnp.asarray(end.x), noise_std)))
-        return min(ends)
+            for start in (np.concatenate([np.ravel(known.bilinear), np.ravel(known.value)]), *random)
+        ]
+        best = min(ends, key=lambda end: end.fun)
+        bilinear, value = jnp.asarray(best.x).reshape(2, DIMENSION, DIMENSION)
+        return float(_excess_of_the_sum((Attention(bilinear, value),), law, noise_std))
 
     return search
+
+
+def _grid(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a trapezoid for two standard normals for each of the two equally likely components."""
+    line = np.linspace(-REACH, REACH, nodes)
+    weights = np.exp(-0.5 * line**2) * (line[1] - line[0]) / np.sqrt(2 * np.pi)
+    normals = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
+    return normals, np.tile(0.5 * np.outer(weights, weights).ravel(), 2)
+
+
+def _tokens(law: GaussianMixture, noise_std: float, normals: np.ndarray) -> Float[Array, "n d"]:
+    """Return noisy tokens of the first component, then of the second."""
+    deviations = jnp.sqrt(TOKEN_STD**2 + noise_std**2) * normals
+    return jnp.concatenate([mean + deviations for mean in law.components.mean])

@@ -10,10 +10,17 @@ import optax
 import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.mixture_denoising.settings import DIMENSION, PUBLISHED_NOISE_STD, published_mixture
-from lib.attention import Attention, attend
+from chapters.mixture_denoising.settings import (
+    DIMENSION,
+    PUBLISHED_NOISE_STD,
+    TOKEN_STD,
+    denoised,
+    head_outputs,
+    published_mixture,
+)
+from lib.attention import Attention
 from lib.flow import sgd
-from lib.mixtures import add_noise, bayes_denoiser, denoising_excess
+from lib.mixtures import add_noise, denoising_excess
 
 # Published: the step size, and the norm to which gradients are clipped.
 STEP_SIZE, CLIP = 2e-3, 10.0
@@ -23,17 +30,19 @@ BATCH, INITIAL_STD = 64, 0.5
 ROWS, NODES = 50, 48
 
 
-def _denoised(weights: Float[Array, "heads 2 d d"], query: Float[Array, " d"]) -> Float[Array, " d"]:
+def _outputs(weights: Float[Array, "heads 2 d d"], queries: Float[Array, "n d"]) -> Float[Array, "n d"]:
     noisy = add_noise(published_mixture(), PUBLISHED_NOISE_STD)
-    return sum(attend(Attention(bilinear, value), noisy, query) for bilinear, value in weights)
+    return sum(head_outputs(Attention(bilinear, value), noisy, queries) for bilinear, value in weights)
 
 
 def _loss(weights: Float[Array, "heads 2 d d"], key: PRNGKeyArray) -> Float[Array, ""]:
     """Return the mean square distance to the Bayes denoiser on a fresh batch, as published."""
     law = published_mixture()
-    queries = add_noise(law, PUBLISHED_NOISE_STD).sample(BATCH, key=key)
-    target = partial(bayes_denoiser, law, PUBLISHED_NOISE_STD)
-    return jnp.mean(jnp.sum((jax.vmap(partial(_denoised, weights))(queries) - jax.vmap(target)(queries)) ** 2, axis=1))
+    component_key, noise_key = jr.split(key)
+    means = law.components.mean[jr.bernoulli(component_key, 0.5, (BATCH,)).astype(int)]
+    queries = means + np.hypot(TOKEN_STD, PUBLISHED_NOISE_STD) * jr.normal(noise_key, (BATCH, DIMENSION))
+    miss = _outputs(weights, queries) - denoised(law, PUBLISHED_NOISE_STD, queries)
+    return jnp.mean(jnp.sum(miss**2, axis=1))
 
 
 @partial(jax.jit, static_argnames=("heads", "steps"))
@@ -44,7 +53,7 @@ def _run(key: PRNGKeyArray, heads: int, steps: int) -> Float[Array, " rows"]:
     law = published_mixture()
 
     def excess(weights):
-        return denoising_excess(partial(_denoised, weights), law, PUBLISHED_NOISE_STD, nodes=NODES)
+        return denoising_excess(lambda z: _outputs(weights, z[None])[0], law, PUBLISHED_NOISE_STD, nodes=NODES)
 
     return jax.lax.map(excess, path.params)
 
