@@ -68,7 +68,7 @@ def solve_flow(start: Blocks, times: np.ndarray) -> Blocks:
         method="Radau",
         t_eval=times,
         jac=lambda _, point: -np.asarray(hessian(point)),
-        rtol=1e-7,
+        rtol=1e-8,
         atol=1e-13,
     )
     return jax.vmap(unravel)(jnp.asarray(solution.y.T))

@@ -15,7 +15,7 @@ from lib.measures import Empirical
 from lib.mixtures import bayes_score, label_tokens
 
 # Factors of the scores that are shown, half the side of the square of queries, and points per side.
-FACTORS, HALF_SIDE, POINTS = (0.5, 1.0, 2.0), 3.0, 25
+FACTORS, HALF_SIDE, POINTS = (0.5, 1.0, 2.0), 3.0, 31
 # Queries at which finite prompts are compared with the infinite one, and the factor of the scores there.
 QUERIES, FINITE_FACTOR = np.array([[0.5, 0.5], [1.5, -0.5], [-0.5, 1.5]]), 0.5
 

@@ -7,13 +7,41 @@ import pytest
 from scipy.optimize import brentq
 
 from chapters.mixture_denoising import best_denoisers, finite_prompts, iterated_denoiser
-from chapters.mixture_denoising.settings import mixture, published_mixture
+from chapters.mixture_denoising.settings import denoised, head_outputs, mixture, published_mixture
 
 NAME = "mixture_denoising"
 
 
-def test_claims_hold_and_tables_are_finite(run):
-    run.assert_sound()
+def test_claims_hold_and_columns_are_filled_where_they_belong(run):
+    """Iterates have a position or, step by step, a distance; only the smaller head has a limit."""
+    assert run.claims
+    assert run.broken == []
+    for name in ("heads_needed", "trained_denoisers"):
+        assert not run.tables[name].frame.isna().to_numpy().any()
+    iterates = run.tables["merging_components"].frame
+    assert (iterates["position"].isna() == iterates["distance"].notna()).all()
+    prompts = run.tables["denoising_from_a_prompt"].frame
+    assert (prompts["limit"].isna() == (prompts["size"] == 1)).all()
+    for table in run.tables.values():
+        assert not np.isinf(table.frame.select_dtypes("number").to_numpy()).any()
+
+
+@pytest.mark.parametrize("weights", [(0.0, 0.0), (0.7, 0.0)])
+def test_products_of_matrices_are_attention_and_the_posterior_mean(float64, weights):
+    """For means of different norms, too."""
+    from lib.attention import Attention, attend
+    from lib.mixtures import add_noise
+
+    law = mixture([[1.0, 2.0], [-0.5, 0.3]], weights, token_std=0.8)
+    rng = np.random.default_rng(4)
+    head, queries = Attention(rng.normal(size=(2, 2)), rng.normal(size=(2, 2))), rng.normal(size=(5, 2))
+    noisy = add_noise(law, 1.5)
+    outputs, means = head_outputs(head, noisy, jnp.asarray(queries)), denoised(law, 1.5, jnp.asarray(queries))
+    probabilities = np.exp(weights) / np.exp(weights).sum()
+    for query, output, mean in zip(queries, outputs, means, strict=True):
+        np.testing.assert_allclose(output, attend(head, noisy, jnp.asarray(query)), rtol=1e-11)
+        expected = posterior_mean(np.asarray(law.components.mean), probabilities, 0.64, 2.25, query)
+        np.testing.assert_allclose(mean, expected, rtol=1e-11)
 
 
 def posterior_mean(means, weights, token_variance, noise_variance, query):

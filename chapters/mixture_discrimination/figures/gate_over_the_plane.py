@@ -76,7 +76,14 @@ def draw(table: pd.DataFrame) -> Figure:
     for axes, factor in zip(panels, factors, strict=True):
         grid = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="weight")
         image = axes.pcolormesh(
-            grid.columns, grid.index, grid.to_numpy(), cmap="cividis", vmin=0, vmax=1, shading="gouraud"
+            grid.columns,
+            grid.index,
+            grid.to_numpy(),
+            cmap="cividis",
+            vmin=0,
+            vmax=1,
+            shading="nearest",
+            rasterized=True,
         )
         levels = np.arange(1, 10) / 10
         widths = np.where(np.isclose(levels, 0.5), 2.5, 0.8)

@@ -168,7 +168,13 @@ def draw(table: pd.DataFrame) -> Figure:
     grid = cross.pivot_table(index="gate_slope", columns="height", values="excess")
     values = np.maximum(grid.to_numpy(), EXCESS_FLOOR)
     image = left.pcolormesh(
-        grid.columns, grid.index, values, cmap="cividis", norm=LogNorm(EXCESS_FLOOR, values.max()), shading="nearest"
+        grid.columns,
+        grid.index,
+        values,
+        cmap="cividis",
+        norm=LogNorm(EXCESS_FLOOR, values.max()),
+        shading="nearest",
+        rasterized=True,
     )
     left.grid(visible=False)
     left.set(xlabel="height of the gate, $r$", ylabel=r"slope of the gate, $\langle s, w^\star\rangle/\|w^\star\|$")
