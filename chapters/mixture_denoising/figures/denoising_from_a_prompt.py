@@ -109,6 +109,7 @@ def draw(table: pd.DataFrame) -> Figure:
         )
     limit = table[table["limit"].notna()].sort_values("length")
     axes.plot(limit["length"], limit["limit"], color="C0", linewidth=1.2)
+    axes.margins(y=0.12)
     axes.legend(loc="lower left")
     headline(figure, "Exact denoisers need long prompts: their error falls more slowly than 1/L")
     return figure

@@ -126,6 +126,6 @@ def draw(table: pd.DataFrame) -> Figure:
     ticks = sorted(set(table["noise_std"]))
     axes.set_xticks(ticks, [f"{tick:.3g}" for tick in ticks])
     axes.minorticks_off()
-    axes.legend(loc="lower left", title="two softmax heads: zero, below the picture", alignment="left")
+    axes.legend(loc="lower left", title="two softmax heads: zero", alignment="left")
     headline(figure, "One head denoises exactly only if noise and tokens have equal variances; two always do")
     return figure

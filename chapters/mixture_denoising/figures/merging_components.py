@@ -124,6 +124,6 @@ def draw(table: pd.DataFrame) -> Figure:
     steps = np.unique(convergence["steps"])
     right.plot(steps, np.sqrt(1.5 / steps), color=ink(), linestyle="--", linewidth=1, label=r"$\sqrt{3/(2n)}$")
     right.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="distance to the end", title="how fast")
-    right.legend(loc="lower left")
+    right.legend(loc="lower left", bbox_to_anchor=(0.45, 0.0))
     headline(figure, "Components closer than two standard deviations merge when the denoiser is iterated")
     return figure

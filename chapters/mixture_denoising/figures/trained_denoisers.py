@@ -6,8 +6,8 @@ not published and are chosen here. Dashed: the least excess of a single head, fr
 {numref}`fig-heads-needed`. Dotted: linear attention with an intercept. Runs of one head end at the dashed line. Most
 runs of two heads fall far below it; some rest near the dotted line for long.
 
-Alt: Line chart on logarithmic axes. Red lines of one head flatten on a dashed horizontal line. Blue lines of two
-heads fall to a fiftieth of it, except for some that stay flat near a dotted line above it.
+Alt: Line chart on logarithmic axes. Orange lines of one head flatten on a dashed horizontal line. Blue lines of two
+heads fall far below it, some of them after a long rest near a dotted line above it.
 """
 
 import matplotlib.pyplot as plt

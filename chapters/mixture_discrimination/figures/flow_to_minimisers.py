@@ -206,9 +206,9 @@ def draw(table: pd.DataFrame) -> Figure:
     left.plot(predicted["time"], predicted["predicted"], color=ink(), linestyle="--", linewidth=1.2)
     left.set(xscale="log", yscale="log", ylim=(FLOOR, 0.5), xlabel="time", ylabel="distance to the minimisers")
     few_decades(left)
-    label(left, 1e7, 4e-2, "gate of slope zero, $s=0$", "C0", ha="center", xytext=(0, 0))
-    label(left, 1e4, 3e-8, "gate of height zero, $r=0$", "C1", ha="left", xytext=(6, 0))
-    label(left, 1e7, 2.5e-6, r"$s=0$, from $10^{-6}$", "C0", ha="center", xytext=(0, 0))
+    label(left, 1e8, 8e-3, "slope $s=0$", "C0", ha="center", xytext=(0, 0))
+    label(left, 3e3, 1e-4, "height $r=0$", "C1", ha="left", xytext=(6, 0))
+    label(left, 1e7, 1.5e-6, r"$s=0$, from $10^{-6}$", "C0", ha="center", xytext=(0, 0))
     left.legend([legend_line("--", 1.2)], ["normal form"], loc="lower left")
     theorem = table[table["family"] == "invariant"]
     right.plot(theorem["time"], theorem["distance"], color="C2", linewidth=2.5)

@@ -72,7 +72,7 @@ def _prompts_claim(prompts: pd.DataFrame) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw a map of the weight for each factor."""
     factors = sorted(table["factor"].unique().tolist())
-    figure, panels = plt.subplots(1, len(factors), figsize=WIDE, sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, len(factors), figsize=(WIDE[0], 3.8), sharex=True, sharey=True)
     for axes, factor in zip(panels, factors, strict=True):
         grid = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="weight")
         image = axes.pcolormesh(

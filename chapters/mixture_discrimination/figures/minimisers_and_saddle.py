@@ -2,7 +2,7 @@ r"""The logistic risk is least exactly where the gate is switched off, either by
 
 Left: the excess risk over the Bayes risk at a given height $r$ and slope of the gate, with the best affine part; it is
 zero on both axes only. The slope of the gate is a multiple of $w^\star/\|w^\star\|$. Right: absolute values of the nine
-eigenvalues of the Hessian at heads with $s\ne0=r$ (left axis of the cross), with $r\ne0=s$, and at a saddle with
+eigenvalues of the Hessian at heads with $s\ne0=r$, with $r\ne0=s$, and at a saddle with
 $v_{21}=0$; crosses are negative eigenvalues. Those at the lower edge are zero up to rounding: five where $r=0$, as many
 as the minimisers have dimensions, and six where $s=0$, two more than dimensions.
 
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from chapters.mixture_discrimination.landscape import CriticalPoint
 from chapters.mixture_discrimination.style import WIDE
@@ -186,11 +187,16 @@ def draw(table: pd.DataFrame) -> Figure:
         negative = found < -EIGENVALUE_FLOOR
         heights = np.maximum(np.abs(found), EIGENVALUE_FLOOR)
         right.plot(offsets[~negative], heights[~negative], "o", color=f"C{place}", clip_on=False, markersize=6)
-        right.plot(offsets[negative], heights[negative], "X", color=f"C{place}", clip_on=False, markersize=9)
-    right.set(yscale="log", ylim=(EIGENVALUE_FLOOR, 10), xlim=(-0.6, len(NAMES) - 0.4), ylabel="|eigenvalue|")
-    right.set_xticks(range(len(NAMES)), ["minimiser, $r=0$", "minimiser, $s=0$", "saddle"])
+        if negative.any():
+            right.plot(offsets[negative], heights[negative], "X", color=f"C{place}", clip_on=False, markersize=9)
+    right.set(yscale="log", ylim=(EIGENVALUE_FLOOR, 100), xlim=(-0.6, len(NAMES) - 0.4), ylabel="|eigenvalue|")
+    right.set_xticks(range(len(NAMES)), ["$r=0$", "$s=0$", "saddle"])
     right.axhline(EIGENVALUE_FLOOR, color=ink(), linewidth=1)
-    right.annotate("× negative", (2, 1e-2), xytext=(0, 6), textcoords="offset points", ha="center", color=ink())
+    right.legend(
+        [Line2D([], [], color=ink(), marker=marker, linestyle="", markersize=7) for marker in "oX"],
+        ["positive or zero", "negative"],
+        loc="upper left",
+    )
     right.set_title("eigenvalues of the Hessian")
     right.grid(axis="x", visible=False)
     headline(figure, "The best heads switch the gate off; where its slope is zero, the risk is flat in more directions")

@@ -7,7 +7,7 @@ tokens and the number of steps are not published and are chosen here. All runs e
 of the gradients. The prompt is infinite; the excess is an average over 4000 tokens.
 
 Alt: Line chart on logarithmic axes. Orange lines begin near a tenth and are below a hundredth after eighty steps. Blue
-lines begin above one, are still there after eighty steps, and come down to the level of the others after thousands.
+lines begin above one, are near one after eighty steps, and come down to the level of the others after thousands.
 """
 
 import matplotlib.pyplot as plt
@@ -72,10 +72,10 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=SIZE)
     for kind, colour in zip(STARTS, ("C0", "C1"), strict=True):
         for number, (_, run) in enumerate(table[table["kind"] == kind].groupby("run")):
-            name = f"{kind} at the start" if number == 0 else None
+            name = kind.removesuffix(" random") if number == 0 else None
             axes.plot(run["steps"], run["excess"], color=colour, linewidth=1.3, alpha=0.85, label=name)
     axes.set(xscale="log", yscale="log", xlabel="steps of SGD", ylabel="excess over the Bayes risk")
     few_decades(axes)
-    axes.legend(loc="upper right")
+    axes.legend(loc="upper right", title="random at the start", alignment="left")
     headline(figure, "A start with a random value only is near the Bayes risk after few steps")
     return figure
