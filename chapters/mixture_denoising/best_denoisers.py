@@ -14,12 +14,12 @@ from scipy.optimize import minimize
 from chapters.mixture_denoising.settings import (
     DIMENSION,
     PUBLISHED_NOISE_STD,
-    TOKEN_STD,
     denoised,
     head_outputs,
     opposite_mixture,
     published_mixture,
 )
+from chapters.mixture_denoising.style import TOKEN_STD
 from lib.attention import Attention, attend
 from lib.measures import GaussianMixture
 from lib.mixtures import (

@@ -11,10 +11,9 @@ import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.mixture_denoising.settings import DIMENSION, mixture
+from chapters.mixture_denoising.style import SHOWN_STEPS, STEPS
 from lib.mixtures import bayes_denoiser, denoiser_fixed_point, iterate_denoiser
 
-# Numbers of steps after which the iterates are shown, and after which they have ended away from λ = 1.
-SHOWN_STEPS, STEPS = (3, 10, 100), 3000
 # Starts of each iteration, and their standard deviation in units of half the distance of the components.
 STARTS, SPREAD = 20, 2.0
 # Between these distances λ the iteration is too slow for `STEPS` steps.

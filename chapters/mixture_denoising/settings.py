@@ -5,13 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from chapters.mixture_denoising.style import TOKEN_STD
 from lib.attention import Attention
 from lib.measures import Gaussian, GaussianMixture
 from lib.mixtures import add_noise
 
 DIMENSION = 2
-# [GBB26, Figure 2]: means (3, 0) and (0, 3), standard deviations of tokens and of noise. The weights are not given.
-RADIUS, TOKEN_STD, PUBLISHED_NOISE_STD = 3.0, 1.0, 2.0
+# [GBB26, Figure 2]: means (3, 0) and (0, 3), and the standard deviation of noise. The weights are not given.
+RADIUS, PUBLISHED_NOISE_STD = 3.0, 2.0
 
 
 def mixture(means, log_weights=(0.0, 0.0), token_std: float = TOKEN_STD) -> GaussianMixture:

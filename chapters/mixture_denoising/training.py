@@ -13,11 +13,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from chapters.mixture_denoising.settings import (
     DIMENSION,
     PUBLISHED_NOISE_STD,
-    TOKEN_STD,
     denoised,
     head_outputs,
     published_mixture,
 )
+from chapters.mixture_denoising.style import TOKEN_STD
 from lib.attention import Attention
 from lib.flow import sgd
 from lib.mixtures import add_noise, denoising_excess

@@ -29,18 +29,16 @@ from chapters.mixture_discrimination.settings import (
     published_mixture,
     score_of,
 )
+from chapters.mixture_discrimination.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE
 from lib.flow import gradient_flow
 from lib.measures import GaussianMixture
 from lib.mixtures import GatedScore, bayes_score
 
-# The norm of the perturbation of [GBB26, Figure 1], and a larger one.
-PUBLISHED_SIZE, LARGE_SIZE = 1e-6, 0.1
 # Times at which the distance to the minimisers is recorded.
 TIMES = np.geomspace(1.0, 1e9, 181)
 # A mixture in three dimensions that leaves room for the start of Theorem 3.6, and the times of its flow.
 INVARIANT_MEAN, INVARIANT_COV = np.array([0.8, 0.0, 0.6]), np.diag([1.0, 1.5, 2.0])
 INVARIANT_TIMES = np.linspace(0.25, 36.0, 144)
-GATELESS, CONSTANT = "without gate", "constant gate"
 FAMILIES = {GATELESS: head_without_gate, CONSTANT: head_with_constant_gate}
 
 

@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from chapters.mixture_discrimination.style import PUBLISHED_MEANS
 from lib.attention import Attention
 from lib.measures import Gaussian, GaussianMixture
 from lib.mixtures import GatedScore, bayes_score, discriminant_excess, gated_score
 
-# [GBB26, Table 1, C1]: the means, and the probability of the label +1. Covariances are identities.
-PUBLISHED_MEANS, PUBLISHED_WEIGHT = np.array([[1.0, 0.0], [0.0, 1.0]]), 0.6
+# [GBB26, Table 1, C1]: the probability of the label +1. Covariances are identities.
+PUBLISHED_WEIGHT = 0.6
 # [GBB26, Table 1, C2]: opposite means of norm 1 and equal weights, in this dimension.
 OPPOSITE_DIMENSION = 20
 # Quadrature nodes per dimension: they resolve gates with ‖Γ^{1/2} s‖ ≤ 2 to 1e-11.

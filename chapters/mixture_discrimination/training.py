@@ -11,6 +11,7 @@ import pandas as pd
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from chapters.mixture_discrimination.settings import OPPOSITE_DIMENSION, Blocks, opposite_mixture, score_of
+from chapters.mixture_discrimination.style import STARTS
 from lib.flow import sgd
 from lib.mixtures import bayes_score
 
@@ -22,7 +23,6 @@ BATCH, TEST_TOKENS = 32, 4000
 EVERY, ROWS, EARLY_STEPS = 20, 40, 80
 # Starts whose overlap with the mean is measured.
 OVERLAPS = 2000
-STARTS = ("all entries random", "value only")
 
 
 def random_start(kind: str, key: PRNGKeyArray) -> Blocks:

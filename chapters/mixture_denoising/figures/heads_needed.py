@@ -17,8 +17,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.mixture_denoising.best_denoisers import NoiseLevel
-from chapters.mixture_denoising.settings import PUBLISHED_NOISE_STD, TOKEN_STD
-from chapters.mixture_denoising.style import SIZE
+from chapters.mixture_denoising.settings import PUBLISHED_NOISE_STD
+from chapters.mixture_denoising.style import SIZE, TOKEN_STD
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink
 

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.mixture_denoising.iterated_denoiser import SHOWN_STEPS, SLOW, STARTS, STEPS
-from chapters.mixture_denoising.style import SIZE
+from chapters.mixture_denoising.iterated_denoiser import SLOW, STARTS
+from chapters.mixture_denoising.style import SHOWN_STEPS, SIZE, STEPS
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, markers, sequence
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.mixture_discrimination.flows import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE, InvariantFlow
-from chapters.mixture_discrimination.style import WIDE
+from chapters.mixture_discrimination.flows import InvariantFlow
+from chapters.mixture_discrimination.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline, ink, label, legend_line
 

@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from chapters.mixture_discrimination.gates import FACTORS, QUERIES
-from chapters.mixture_discrimination.settings import PUBLISHED_MEANS
-from chapters.mixture_discrimination.style import WIDE
+from chapters.mixture_discrimination.style import PUBLISHED_MEANS, WIDE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline
 
@@ -89,7 +88,7 @@ def draw(table: pd.DataFrame) -> Figure:
         widths = np.where(np.isclose(levels, 0.5), 2.5, 0.8)
         axes.contour(grid.columns, grid.index, grid.to_numpy(), levels=levels, colors="white", linewidths=widths)
         for mean, text in zip(PUBLISHED_MEANS, "+-", strict=True):
-            axes.add_patch(Circle(tuple(mean), 1.0, fill=False, color="white", linestyle="--", linewidth=1))
+            axes.add_patch(Circle(mean, 1.0, fill=False, color="white", linestyle="--", linewidth=1))
             axes.text(*mean, f"${text}$", color="white", ha="center", va="center", fontsize=14)
         axes.set(aspect="equal", xlabel="$x_1$", title=f"$t={factor:g}$")
         axes.grid(visible=False)

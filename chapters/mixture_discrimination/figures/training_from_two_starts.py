@@ -16,8 +16,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.mixture_discrimination.settings import OPPOSITE_DIMENSION
-from chapters.mixture_discrimination.style import SIZE
-from chapters.mixture_discrimination.training import EARLY_STEPS, STARTS
+from chapters.mixture_discrimination.style import SIZE, STARTS
+from chapters.mixture_discrimination.training import EARLY_STEPS
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline
 
