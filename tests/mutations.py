@@ -233,6 +233,61 @@ MUTATIONS = (
         ("tests/chapters/test_risk_and_parameters.py::test_one_head_is_compared_at_its_best_gain",),
     ),
     Mutation(
+        "saddle-sign",
+        "chapters/mixture_discrimination/landscape.py",
+        "upper = -force.height *",
+        "upper = force.height *",
+        (
+            "tests/chapters/test_mixture_discrimination.py::test_the_saddle_has_no_value_of_tokens_and_is_above_the_bayes_risk",
+        ),
+    ),
+    Mutation(
+        "least-excess-undamped",
+        "chapters/mixture_discrimination/landscape.py",
+        "change -= step / (1 + decrement)[:, None]",
+        "change -= 0.1 * step / (1 + decrement)[:, None]",
+        ("tests/chapters/test_mixture_discrimination.py::test_least_excess_at_a_gate_is_that_of_a_search",),
+    ),
+    Mutation(
+        "distance-to-a-line",
+        "chapters/mixture_discrimination/flows.py",
+        "/ jnp.sqrt(1 + chance**2)",
+        "",
+        ("tests/chapters/test_mixture_discrimination.py::test_distances_to_the_families_are_the_least_ones",),
+    ),
+    Mutation(
+        "normal-form-without-the-kernel",
+        "chapters/mixture_discrimination/flows.py",
+        "change @ (np.eye(change.shape[1]) - fast.T @ fast) @ change.T",
+        "change @ change.T",
+        (
+            "tests/chapters/test_mixture_discrimination.py::test_the_inverse_square_of_the_distance_grows_as_the_normal_form_predicts",
+        ),
+    ),
+    Mutation(
+        "curvature-without-the-independent-part",
+        "chapters/mixture_discrimination/flows.py",
+        " + mass.sum() * (cov - np.outer(along, along)))",
+        ")",
+        (
+            "tests/chapters/test_mixture_discrimination.py::test_the_curvature_at_the_best_slope_is_that_of_a_simulation",
+        ),
+    ),
+    Mutation(
+        "outputs-without-the-weights",
+        "chapters/mixture_denoising/settings.py",
+        "jax.nn.softmax(tilts @ means.T + noisy.log_weights, axis=1)",
+        "jax.nn.softmax(tilts @ means.T, axis=1)",
+        ("tests/chapters/test_mixture_denoising.py::test_products_of_matrices_are_attention_and_the_posterior_mean",),
+    ),
+    Mutation(
+        "posterior-without-norms",
+        "chapters/mixture_denoising/settings.py",
+        "noisy.log_weights - 0.5 * jnp.sum((means @ inverse) * means, axis=1)",
+        "noisy.log_weights",
+        ("tests/chapters/test_mixture_denoising.py::test_products_of_matrices_are_attention_and_the_posterior_mean",),
+    ),
+    Mutation(
         "one-head-near-another-gain",
         "chapters/risk_and_parameters/opposite_heads.py",
         "near=1 / tilt",

@@ -802,6 +802,58 @@ def one_head_is_above_the_centred_head_and_the_pair(table):
     assert best["centred"] / best["pair"] < 1 + LITTLE
 
 
+# --- mixtures
+
+
+def weights_are_the_posterior_at_one_scale(table):
+    differences = (table["weight"] - table["posterior"]).abs().groupby(table["factor"]).max()
+    assert differences[1.0] < 1e-5
+    assert (differences.drop(1.0) > LITTLE).all()
+
+
+def only_gates_that_are_off_cost_nothing(table):
+    cross = table[table["excess"].notna()]
+    off = (cross["height"] == 0) | (cross["gate_slope"] == 0)
+    assert (cross.loc[off, "excess"] < 1e-14).all()
+    assert (cross.loc[~off, "excess"] > 1e-9).all()
+    spectra = table[table["eigenvalue"].notna()].assign(flat=lambda rows: rows["eigenvalue"].abs() < 1e-9)
+    flat = spectra.groupby("point")["flat"].sum()
+    assert flat["constant gate"] > flat["without gate"] > flat["saddle"]
+    assert (spectra.loc[spectra["point"] == "saddle", "eigenvalue"] < -1e-4).any()
+
+
+def the_flow_is_slow_near_gates_of_slope_zero_only(table):
+    near = table[(table["family"] != "invariant") & (table["size"] == 0.1)]
+    for (family, _), path in groups(near, "family", "start", by="time"):
+        late = path[path["time"] >= 1e6]["distance"]
+        assert (late.max() < 1e-6) == (family == "without gate")
+        assert falls(path.loc[path["time"] >= 1e6, "distance"]) or family == "without gate"
+
+
+def starts_with_a_random_value_only_are_ahead_early(table):
+    early = table[table["steps"] <= 80].groupby(["kind", "steps"])["excess"]
+    assert (early.min()["all entries random"] > FAR * early.max()["value only"]).all()
+
+
+def components_merge_up_to_a_separation_of_one(table):
+    ends = table[table["position"].notna() & (table["steps"] == 3000)]
+    apart = ends.groupby("separation")["position"].min()
+    assert (apart[apart.index > 1] > 0.3).all()
+    assert (apart[apart.index <= 1] < LITTLE).all()
+
+
+def the_error_of_the_exact_denoiser_falls_more_slowly(table):
+    exact, quarter = (last_slope(table[table["size"] == size], "length", "error") for size in (1.0, 0.25))
+    assert exact > quarter + 0.1
+
+
+def two_heads_end_below_every_single_head(table):
+    last = table[table["steps"] == table["steps"].max()]
+    best = last.groupby("heads")["excess"].min()
+    assert best[2] < last["one_head"].iloc[0] / FAR
+    assert best[1] > last["one_head"].iloc[0] / NEAR
+
+
 GUARDS: dict[str, tuple[Guard, ...]] = {
     "concentration/gradient_error_vs_length": (
         "gradient-concentration-bound-value",
@@ -883,6 +935,33 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         "message-passing-evolution",
         "message-passing-one-end",
         both_starts_arrive_within_a_dozen_iterations,
+    ),
+    "mixture_denoising/denoising_from_a_prompt": (
+        "mixture-denoising-exponent",
+        the_error_of_the_exact_denoiser_falls_more_slowly,
+    ),
+    "mixture_denoising/heads_needed": ("mixture-denoising-two-heads", "mixture-denoising-one-head"),
+    "mixture_denoising/merging_components": (
+        "mixture-denoising-threshold",
+        components_merge_up_to_a_separation_of_one,
+    ),
+    "mixture_denoising/trained_denoisers": ("mixture-denoising-training", two_heads_end_below_every_single_head),
+    "mixture_discrimination/flow_to_minimisers": (
+        "mixture-discrimination-exponential",
+        "mixture-discrimination-algebraic",
+        the_flow_is_slow_near_gates_of_slope_zero_only,
+    ),
+    "mixture_discrimination/gate_over_the_plane": (
+        "mixture-discrimination-gate",
+        weights_are_the_posterior_at_one_scale,
+    ),
+    "mixture_discrimination/minimisers_and_saddle": (
+        "mixture-discrimination-cross",
+        only_gates_that_are_off_cost_nothing,
+    ),
+    "mixture_discrimination/training_from_two_starts": (
+        "mixture-discrimination-starts",
+        starts_with_a_random_value_only_are_ahead_early,
     ),
     "needle_in_a_long_prompt/needle_price": ("needle-threshold", "needle-elementwise-threshold", "needle-linear"),
     "needle_in_a_long_prompt/needle_threshold": (

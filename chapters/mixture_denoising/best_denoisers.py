@@ -1,0 +1,152 @@
+"""The least mean square error of denoising with one head, with two heads, and with linear attention."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.optimize import minimize
+
+from chapters.mixture_denoising.settings import (
+    DIMENSION,
+    PUBLISHED_NOISE_STD,
+    denoised,
+    head_outputs,
+    opposite_mixture,
+    published_mixture,
+)
+from chapters.mixture_denoising.style import TOKEN_STD
+from lib.attention import Attention, attend
+from lib.measures import GaussianMixture
+from lib.mixtures import (
+    add_noise,
+    denoising_bayes_risk,
+    denoising_excess,
+    denoising_heads,
+    denoising_linear_risk,
+    residual_denoising_head,
+)
+
+# Quadrature nodes per dimension of a search, up to this distance, and of the values that are shown.
+SEARCH_NODES, REACH, NODES = 20, 6.0, 96
+# Random starts of each search, and their standard deviation.
+STARTS, SPREAD = 2, 0.5
+
+# Compiled once for all noise levels.
+bayes_risk = jax.jit(denoising_bayes_risk)
+affine_risk = jax.jit(partial(denoising_linear_risk, intercept=True))
+linear_risk = jax.jit(denoising_linear_risk)
+
+
+class NoiseLevel(NamedTuple):
+    """The excess of each denoiser over the Bayes risk, and the Bayes risk, at one standard deviation of the noise."""
+
+    noise_std: float
+    bayes_risk: float
+    two_heads: float
+    one_head: float
+    affine: float
+    linear: float
+
+
+def noise_levels(ratios: Sequence[float]) -> list[float]:
+    """Return the standard deviations of the noise: γ r and γ / r for each ratio r, γ, and the published one."""
+    stds = {TOKEN_STD * ratio**sign for ratio in [1.0, *ratios] for sign in (1, -1)}
+    return sorted({*stds, PUBLISHED_NOISE_STD})
+
+
+def solve_noise_levels(ratios: Sequence[float], *, key: PRNGKeyArray) -> list[NoiseLevel]:
+    """Return the least excess of each class of denoisers at each noise level, for the published mixture.
+
+    Args:
+      ratios: ratios of the standard deviations of noise and tokens, each > 1.
+      key: JAX random key of the starts of the searches for the best single head.
+
+    Returns:
+      One entry per noise level, in increasing order.
+    """
+    law, search = published_mixture(), _search()
+    levels = []
+    for index, noise_std in enumerate(noise_levels(ratios)):
+        bayes = float(bayes_risk(law, noise_std))
+        levels.append(
+            NoiseLevel(
+                noise_std,
+                bayes,
+                two_heads=float(_excess_of_the_sum(denoising_heads(law, noise_std), law, noise_std)),
+                one_head=search(noise_std, jr.fold_in(key, index)),
+                affine=float(affine_risk(law, noise_std)) - bayes,
+                linear=float(linear_risk(law, noise_std)) - bayes,
+            )
+        )
+    return levels
+
+
+def solve_intercepts() -> dict[str, float]:
+    """Return the part of the excess of linear attention that an intercept removes, at published and opposite means."""
+    return {"published": _gain(published_mixture()), "opposite": _gain(opposite_mixture())}
+
+
+def _gain(law: GaussianMixture, noise_std: float = PUBLISHED_NOISE_STD) -> float:
+    bayes, affine, linear = (float(risk(law, noise_std)) for risk in (bayes_risk, affine_risk, linear_risk))
+    return (linear - affine) / (linear - bayes)
+
+
+@jax.jit
+def _excess_of_the_sum(heads: tuple[Attention, ...], law: GaussianMixture, noise_std: float) -> Float[Array, ""]:
+    noisy = add_noise(law, noise_std)
+    return denoising_excess(lambda z: sum(attend(head, noisy, z) for head in heads), law, noise_std, nodes=NODES)
+
+
+def _search():
+    """Return a function that searches the best single head at a noise level, from random starts and one known head."""
+    law = published_mixture()
+    normals, probabilities = _grid(SEARCH_NODES)
+
+    @jax.jit
+    def slope(point, noise_std, targets):
+        def excess(point):
+            bilinear, value = point.reshape(2, DIMENSION, DIMENSION)
+            noisy = add_noise(law, noise_std)
+            miss = head_outputs(Attention(bilinear, value), noisy, _tokens(law, noise_std, normals)) - targets
+            return probabilities @ jnp.sum(miss**2, axis=1)
+
+        return jax.value_and_grad(excess)(point)
+
+    def search(noise_std: float, key: PRNGKeyArray) -> float:
+        targets = denoised(law, noise_std, _tokens(law, noise_std, normals))
+        known = residual_denoising_head(law, noise_std)
+        random = SPREAD * np.asarray(jr.normal(key, (STARTS, 2 * DIMENSION**2)))
+        ends = [
+            minimize(
+                lambda point: tuple(np.asarray(part, float) for part in slope(jnp.asarray(point), noise_std, targets)),
+                start,
+                jac=True,
+                method="BFGS",
+                options={"gtol": 1e-9},
+            )
+            for start in (np.concatenate([np.ravel(known.bilinear), np.ravel(known.value)]), *random)
+        ]
+        best = min(ends, key=lambda end: end.fun)
+        bilinear, value = jnp.asarray(best.x).reshape(2, DIMENSION, DIMENSION)
+        return float(_excess_of_the_sum((Attention(bilinear, value),), law, noise_std))
+
+    return search
+
+
+def _grid(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a trapezoid for two standard normals for each of the two equally likely components."""
+    line = np.linspace(-REACH, REACH, nodes)
+    weights = np.exp(-0.5 * line**2) * (line[1] - line[0]) / np.sqrt(2 * np.pi)
+    normals = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
+    return normals, np.tile(0.5 * np.outer(weights, weights).ravel(), 2)
+
+
+def _tokens(law: GaussianMixture, noise_std: float, normals: np.ndarray) -> Float[Array, "n d"]:
+    """Return noisy tokens of the first component, then of the second."""
+    deviations = jnp.sqrt(TOKEN_STD**2 + noise_std**2) * normals
+    return jnp.concatenate([mean + deviations for mean in law.components.mean])

@@ -1,0 +1,219 @@
+r"""Gradient flow reaches gates of height zero exponentially fast, and gates of slope zero by a power of time.
+
+Left: distance of $(w,b,r,s)$ to the two families of minimisers along the gradient flow, from starts at a distance of
+0.1 in random directions, and from one start each at $10^{-6}$, the published distance. Near $s=0$ the distance falls
+like $t^{-1/2}$ (dashed: the slope from the quartic normal form, for the first start). From $10^{-6}$ it rests on a
+plateau. Right: distance of $w$ to $w^\star$ from a start as in Theorem 3.6, and the predicted rate (dashed).
+
+Alt: Left, on logarithmic axes, curves of the family with height zero drop almost vertically after a thousand units of
+time; curves of the other family bend into a dashed line of slope minus one half, except for one that stays level at a
+millionth. Right, a straight falling line on a logarithmic axis, along a dashed line.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.mixture_discrimination.flows import InvariantFlow
+from chapters.mixture_discrimination.style import CONSTANT, GATELESS, LARGE_SIZE, PUBLISHED_SIZE, WIDE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import few_decades, headline, ink, label, legend_line
+
+# Distances between which exponential rates are fitted: above the error of the flow, and so small that faster
+# exponentials have decayed even where the slowest one has a small amplitude at the start.
+RATE_WINDOW = (1e-6, 1e-5)
+# A distance of 1e-3 times twenty for the constant of the next order.
+NONLINEAR = 0.02
+# The time from which the algebraic decay is fitted, and the part of 1/distance² that its initial value may have there.
+ALGEBRAIC_FROM, INITIAL_PART = 1e8, 0.1
+# The time at which the plateau of the published distance has begun, and its largest relative change after.
+PLATEAU_FROM, ONE_PER_CENT = 1e3, 0.01
+# Relative tolerance of the flow, times the square of the norm, over about a hundred steps.
+SOLVER = 1e-7
+# Smallest distance in the picture.
+FLOOR = 1e-9
+
+
+def numbers(near: tuple[pd.DataFrame, pd.DataFrame], invariant: InvariantFlow) -> Numbers:
+    """Return the distances along the flows, and the claims on their rates."""
+    paths, predictions = near
+    first = predictions[(predictions["family"] == CONSTANT) & (predictions["start"] == 0)]["growth"].iloc[0]
+    columns = {
+        "family": Column("Family of minimisers, or `invariant` for the start of Theorem 3.6", "name"),
+        "size": Column("Distance of the start from a minimiser"),
+        "start": Column("Number of the start"),
+        "time": Column("Time of the gradient flow"),
+        "distance": Column("Distance to the minimisers", absolute=1e-7),
+        "predicted": Column("Predicted distance, where drawn", absolute=1e-7),
+    }
+    shown = paths.drop(columns="balance").assign(predicted=np.nan)
+    drawn = (shown["family"] == CONSTANT) & (shown["start"] == 0) & (shown["time"] >= 1e5)
+    shown.loc[drawn, "predicted"] = 1 / np.sqrt(first * shown.loc[drawn, "time"])
+    path = invariant.path
+    middle = path.iloc[len(path) // 2]
+    line = middle["distance"] * np.exp(-invariant.rate * (path["time"] - middle["time"]))
+    theorem = path[["time", "distance"]].assign(family="invariant", predicted=line)
+    return Numbers(
+        Table.of([shown, theorem], columns),
+        (
+            _exponential_claim(paths, predictions),
+            _algebraic_claim(paths),
+            _normal_form_claim(paths, predictions),
+            _plateau_claim(paths),
+            _invariant_claim(invariant),
+            _balance_claim(paths, invariant),
+        ),
+    )
+
+
+def _runs(paths: pd.DataFrame, family: str, size: float):
+    """Yield the start's number and its path."""
+    chosen = paths[(paths["family"] == family) & (paths["size"] == size)]
+    for start, path in chosen.groupby("start"):
+        yield start, path.sort_values("time")
+
+
+def _rate(path: pd.DataFrame) -> float:
+    window = path[path["distance"].between(*RATE_WINDOW)]
+    if window.empty:  # the path ends above
+        window = path[path["time"] >= ALGEBRAIC_FROM]
+    return -float(np.polyfit(window["time"], np.log(window["distance"]), 1)[0])
+
+
+def _exponential_claim(paths: pd.DataFrame, predictions: pd.DataFrame) -> Claim:
+    rates = predictions.set_index(["family", "size", "start"])["rate"]
+    deviations, slow = [], []
+    for start, path in _runs(paths, GATELESS, LARGE_SIZE):
+        predicted = rates[(GATELESS, LARGE_SIZE, start)]
+        deviations.append(abs(_rate(path) / predicted - 1))
+    for start, path in _runs(paths, CONSTANT, LARGE_SIZE):
+        predicted = rates[(CONSTANT, LARGE_SIZE, start)]
+        slow.append(abs(_rate(path) / predicted - 1))
+    return Claim.at_most(
+        "mixture-discrimination-exponential",
+        "Near minimisers with r = 0 the distance falls exponentially; the rate is the least positive eigenvalue of the "
+        "Hessian at the end (largest relative difference).",
+        max(deviations),
+        NONLINEAR,
+        because="nonlinear terms are of the relative order of the distance, below 1e-3, with a constant of at most 20",
+        source="[GBB26, Thm 3.5]",
+        box="gbb26-thm-3-5",
+        alternative=Alternative("the same holds near minimisers with s = 0", min(slow)),
+    )
+
+
+def _algebraic_exponent(path: pd.DataFrame) -> float:
+    window = path[path["time"] >= ALGEBRAIC_FROM * 0.99]
+    first, last = window.iloc[0], window.iloc[-1]
+    return float(np.log(last["distance"] / first["distance"]) / np.log(last["time"] / first["time"]))
+
+
+def _algebraic_claim(paths: pd.DataFrame) -> Claim:
+    exponents = [_algebraic_exponent(path) for _, path in _runs(paths, CONSTANT, LARGE_SIZE)]
+    ((_, plateau),) = _runs(paths, CONSTANT, PUBLISHED_SIZE)
+    return Claim.equal(
+        "mixture-discrimination-algebraic",
+        "Near minimisers with s = 0 the distance falls like the power -1/2 of time (mean exponent in the last decade).",
+        float(np.mean(exponents)),
+        -0.5,
+        within=0.5 * INITIAL_PART,
+        because="1/distance² is affine in time, and at most a tenth of it is its initial value",
+        source="derived here",
+        box="flat-quartic",
+        alternative=Alternative("the distance is constant, as from the published start", _algebraic_exponent(plateau)),
+    )
+
+
+def _normal_form_claim(paths: pd.DataFrame, predictions: pd.DataFrame) -> Claim:
+    table = predictions.set_index(["family", "size", "start"])
+    ratios, free = [], []
+    for start, path in _runs(paths, CONSTANT, LARGE_SIZE):
+        last = path[path["time"] >= ALGEBRAIC_FROM * 0.99].iloc[[0, -1]]
+        measured = np.diff(last["distance"] ** -2.0)[0] / np.diff(last["time"])[0]
+        row = table.loc[(CONSTANT, LARGE_SIZE, start)]
+        ratios.append(abs(measured / row["growth"] - 1))
+        free.append(abs(measured / row["free_growth"] - 1))
+    return Claim.at_most(
+        "mixture-discrimination-normal-form",
+        "There 1/distance² grows at the rate that the quartic normal form predicts (largest relative difference in "
+        "the last decade).",
+        max(ratios),
+        NONLINEAR,
+        because="corrections are of the relative order of the distance, about 1e-3, with a constant of at most 20",
+        source="derived here",
+        box="flat-quartic",
+        alternative=Alternative("all directions are slow, not only flat ones", min(free)),
+    )
+
+
+def _plateau_claim(paths: pd.DataFrame) -> Claim:
+    def change(family: str) -> float:
+        ((_, path),) = _runs(paths, family, PUBLISHED_SIZE)
+        late = path.loc[path["time"] >= PLATEAU_FROM, "distance"]
+        return float(1 - late.iloc[-1] / late.iloc[0])
+
+    return Claim.at_most(
+        "mixture-discrimination-plateau",
+        "From the published distance 1e-6 to a minimiser with s = 0, the distance is constant from time 1e3 to 1e9 "
+        "(relative decrease).",
+        change(CONSTANT),
+        ONE_PER_CENT,
+        because="one per cent, as stated; the normal form predicts a millionth",
+        source="derived here",
+        box="flat-quartic",
+        alternative=Alternative("it falls, as near a minimiser with r = 0", change(GATELESS)),
+    )
+
+
+def _invariant_claim(invariant: InvariantFlow) -> Claim:
+    return Claim.equal(
+        "mixture-discrimination-invariant-rate",
+        "From a start as in Theorem 3.6, the distance of w to w* falls with the rate λ_min(G Hess L) at the end.",
+        _rate(invariant.path),
+        invariant.rate,
+        within=NONLINEAR * invariant.rate,
+        because="nonlinear terms are of the relative order of the distance, below 1e-3, with a constant of at most 20",
+        source="[GBB26, Thm 3.6]",
+        box="invariant-rate",
+        alternative=Alternative("the rate is that of the bound of G at the start", invariant.bound),
+    )
+
+
+def _balance_claim(paths: pd.DataFrame, invariant: InvariantFlow) -> Claim:
+    ((_, path), *_) = _runs(paths, CONSTANT, LARGE_SIZE)
+    return Claim.at_most(
+        "mixture-discrimination-balance",
+        "From this start the difference of the square norms of U₁₁ and v₂₁ is conserved (largest change).",
+        float(invariant.path["balance"].abs().max()),
+        SOLVER,
+        because="the relative tolerance 1e-9 of a step, over about a hundred steps",
+        source="[GBB26, Thm 3.6]",
+        box="gbb26-thm-3-6",
+        alternative=Alternative("it is conserved from other starts, too", float(path["balance"].abs().max())),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw the distances near both families, and from the start of Theorem 3.6."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=WIDE, width_ratios=(1.5, 1))
+    near = table[table["family"] != "invariant"]
+    for (family, size, _), path in near.groupby(["family", "size", "start"]):
+        visible = path[path["distance"] > FLOOR]
+        colour, line = ("C1" if family == GATELESS else "C0"), ("-" if size == LARGE_SIZE else "-.")
+        left.plot(visible["time"], visible["distance"], color=colour, linestyle=line, linewidth=1.8)
+    predicted = near[near["predicted"].notna()]
+    left.plot(predicted["time"], predicted["predicted"], color=ink(), linestyle="--", linewidth=1.2)
+    left.set(xscale="log", yscale="log", ylim=(FLOOR, 0.5), xlabel="time", ylabel="distance to the minimisers")
+    few_decades(left)
+    label(left, 1e8, 8e-3, "slope $s=0$", "C0", ha="center", xytext=(0, 0))
+    label(left, 3e3, 1e-4, "height $r=0$", "C1", ha="left", xytext=(6, 0))
+    label(left, 1e7, 1.5e-6, r"$s=0$, from $10^{-6}$", "C0", ha="center", xytext=(0, 0))
+    left.legend([legend_line("--", 1.2)], ["normal form"], loc="lower left")
+    theorem = table[table["family"] == "invariant"]
+    right.plot(theorem["time"], theorem["distance"], color="C2", linewidth=2.5)
+    right.plot(theorem["time"], theorem["predicted"], color=ink(), linestyle="--", linewidth=1.2)
+    right.set(yscale="log", xlabel="time", ylabel=r"$\|w-w^\star\|$", title="start of Theorem 3.6")
+    right.legend([legend_line("--", 1.2)], ["predicted rate"], loc="upper right")
+    headline(figure, "The flow is exponential near gates of height zero, and algebraic near gates of slope zero")
+    return figure

@@ -1,0 +1,98 @@
+r"""The weight that softmax gives to a class equals the posterior probability of this class at one scale of the scores.
+
+Colour is the weight of the class with mean $(1,0)$ against the class with mean $(0,1)$, for a head with the scores
+$\langle\text{token},t\,\text{query}\rangle$, over queries in the plane. The prompt is infinite. White lines are
+contours from 0.1 to 0.9; the thick one is the weight one half. Circles have the radius of one standard deviation
+around the means. With $t=1$ the weight is the posterior probability. With smaller $t$ it changes too slowly from one
+class to the other, and with larger $t$ too fast.
+
+Alt: Three maps of the plane. In each the weight rises along the diagonal from the upper left, where it is near zero, to
+the lower right, where it is near one. Contours are parallel straight lines, wide apart in the first map and close
+together in the last.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from chapters.mixture_discrimination.gates import FACTORS, QUERIES
+from chapters.mixture_discrimination.style import PUBLISHED_MEANS, WIDE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline
+
+# Rounding of a sum of a few terms, and of a sigmoid.
+ROUNDING = 1e-12
+
+
+def numbers(gates: pd.DataFrame, prompts: pd.DataFrame) -> Numbers:
+    """Return the weights over the plane, and the claims on infinite and finite prompts."""
+    columns = {
+        "factor": Column("Factor t of the scores"),
+        "x": Column("First coordinate of the query"),
+        "y": Column("Second coordinate of the query"),
+        "weight": Column("Weight of the class with mean (1, 0)"),
+        "posterior": Column("Posterior probability of this class given the query"),
+    }
+    return Numbers(Table(gates[list(columns)], columns), (_posterior_claim(gates), _prompts_claim(prompts)))
+
+
+def _posterior_claim(gates: pd.DataFrame) -> Claim:
+    differences = (gates["weight"] - gates["posterior"]).abs().groupby(gates["factor"]).max()
+    return Claim.at_most(
+        "mixture-discrimination-gate",
+        "If the scores are ⟨token, Γ⁻¹ query⟩, the weight of a class on the infinite prompt is its posterior "
+        "probability, for means of one norm (largest difference over queries in the plane).",
+        float(differences[1.0]),
+        ROUNDING,
+        because="rounding in double precision",
+        source="[GBB26, Prop. 2.1]",
+        box="gbb26-prop-2-1",
+        alternative=Alternative("half the scores give the same weight", float(differences[min(FACTORS)])),
+    )
+
+
+def _prompts_claim(prompts: pd.DataFrame) -> Claim:
+    def deviation(name: str) -> float:
+        return float(((prompts["scaled"] - prompts[name]).abs() / prompts["std_error"]).max())
+
+    return Claim.consistent(
+        "mixture-discrimination-finite-prompts",
+        f"On finite prompts, L times the mean square error of the output agrees with its limit for long prompts, at "
+        f"{len(QUERIES)} queries and half the scores.",
+        deviation("limit"),
+        comparisons=len(prompts),
+        source="derived here",
+        alternative=Alternative("all tokens have the same weight", deviation("untilted")),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw a map of the weight for each factor."""
+    factors = sorted(table["factor"].unique().tolist())
+    figure, panels = plt.subplots(1, len(factors), figsize=(WIDE[0], 3.8), sharex=True, sharey=True)
+    for axes, factor in zip(panels, factors, strict=True):
+        grid = table[table["factor"] == factor].pivot_table(index="y", columns="x", values="weight")
+        image = axes.pcolormesh(
+            grid.columns,
+            grid.index,
+            grid.to_numpy(),
+            cmap="cividis",
+            vmin=0,
+            vmax=1,
+            shading="nearest",
+            rasterized=True,
+        )
+        levels = np.arange(1, 10) / 10
+        widths = np.where(np.isclose(levels, 0.5), 2.5, 0.8)
+        axes.contour(grid.columns, grid.index, grid.to_numpy(), levels=levels, colors="white", linewidths=widths)
+        for mean, text in zip(PUBLISHED_MEANS, "+-", strict=True):
+            axes.add_patch(Circle(mean, 1.0, fill=False, color="white", linestyle="--", linewidth=1))
+            axes.text(*mean, f"${text}$", color="white", ha="center", va="center", fontsize=14)
+        axes.set(aspect="equal", xlabel="$x_1$", title=f"$t={factor:g}$")
+        axes.grid(visible=False)
+    panels[0].set_ylabel("$x_2$")
+    figure.colorbar(image, ax=panels, label="weight of the class +", shrink=0.75)
+    headline(figure, "The gate of softmax is the posterior probability at one scale of the scores")
+    return figure

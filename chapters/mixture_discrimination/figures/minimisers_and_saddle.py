@@ -1,0 +1,203 @@
+r"""The logistic risk is least exactly where the gate is switched off, either by its height or by its slope.
+
+Left: the excess risk over the Bayes risk at a given height $r$ and slope of the gate, with the best affine part; it is
+zero on both axes only. The slope of the gate is a multiple of $w^\star/\|w^\star\|$. Right: absolute values of the nine
+eigenvalues of the Hessian at heads with $s\ne0=r$, with $r\ne0=s$, and at a saddle with
+$v_{21}=0$; crosses are negative eigenvalues. Those at the lower edge are zero up to rounding: five where $r=0$, as many
+as the minimisers have dimensions, and six where $s=0$, two more than dimensions.
+
+Alt: Left, a map with a dark cross along both axes and lighter corners. Right, three columns of points on a logarithmic
+axis: five points at the lower edge in the first column, six in the second, two in the third, where two crosses mark
+negative eigenvalues.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from chapters.mixture_discrimination.landscape import CriticalPoint
+from chapters.mixture_discrimination.style import WIDE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, ink
+
+# Sums of a few hundred terms of size one, squared differences included.
+ROUNDING = 1e-12
+# BFGS ends where changes of the risk are its rounding, 1e-16: at gradients of about the square root.
+SEARCH = 1e-7
+# Lowest excess and lowest eigenvalue in the picture.
+EXCESS_FLOOR, EIGENVALUE_FLOOR = 1e-6, 1e-5
+# The relative correction at R = 100 is of order 1/R; times ten for its constant, over one decade of R.
+SEQUENCE = 10 / 100 / np.log(10)
+NAMES = ("without gate", "constant gate", "saddle")
+
+
+def numbers(
+    cross: pd.DataFrame,
+    points: list[CriticalPoint],
+    flat: pd.DataFrame,
+    second: dict[str, float],
+    sequence: dict[str, float],
+) -> Numbers:
+    """Return the excess at each gate and the eigenvalues at critical points, and the claims."""
+    spectra = pd.DataFrame(
+        [
+            {"point": point.name, "number": number, "eigenvalue": value}
+            for point in points
+            if point.name in NAMES
+            for number, value in enumerate(point.eigenvalues)
+        ]
+    )
+    columns = {
+        "height": Column("Height r of the gate"),
+        "gate_slope": Column("Slope of the gate along w*"),
+        "excess": Column("Least excess risk over w and b", "nat", absolute=1e-14),
+        "point": Column("Kind of critical point", "name"),
+        "number": Column("Number of the eigenvalue"),
+        "eigenvalue": Column("Eigenvalue of the Hessian of the risk", absolute=1e-9),
+    }
+    by_name = {point.name: point for point in points}
+    return Numbers(
+        Table.of([cross, spectra], columns),
+        (
+            _cross_claim(cross),
+            _flat_claim(flat),
+            _saddle_claim(by_name["saddle"], by_name["no critical point"]),
+            _direction_claim(by_name["saddle"], by_name["without gate"], by_name["constant gate"]),
+            _second_variation_claim(second),
+            _sequence_claim(sequence),
+        ),
+    )
+
+
+def _cross_claim(cross: pd.DataFrame) -> Claim:
+    on_axes = (cross["height"] == 0) | (cross["gate_slope"] == 0)
+    return Claim.at_least(
+        "mixture-discrimination-cross",
+        "A gate with r ≠ 0 and s ≠ 0 has more than the Bayes risk, whatever the affine part (least excess in nats over "
+        "a square of r and s).",
+        float(cross.loc[~on_axes, "excess"].min()),
+        ROUNDING,
+        because="rounding of sums in double precision",
+        source="[GBB26, Thm 3.1]",
+        box="gbb26-thm-3-1",
+        alternative=Alternative("an affine part makes up for every gate", float(cross.loc[on_axes, "excess"].max())),
+    )
+
+
+def _flat_claim(flat: pd.DataFrame) -> Claim:
+    extra = np.where(flat["family"] == "constant gate", flat["dimension"], 0)
+    as_predicted = flat["flat"] - flat["tangent"] == extra
+    return Claim.equal(
+        "mixture-discrimination-flat-directions",
+        "Flat directions of the risk at random minimisers are the directions along the set of minimisers if r = 0, and "
+        "d more if s = 0, in dimensions " + ", ".join(str(d) for d in sorted(set(flat["dimension"]))) + ".",
+        float(as_predicted.mean()),
+        1.0,
+        within=0.0,
+        because="counts",
+        source="[GBB26, Lemma B.13]",
+        alternative=Alternative(
+            "all flat directions are along the set of minimisers", float((flat["flat"] == flat["tangent"]).mean())
+        ),
+        successes=int(as_predicted.sum()),
+        trials=len(flat),
+    )
+
+
+def _saddle_claim(saddle: CriticalPoint, changed: CriticalPoint) -> Claim:
+    return Claim.at_most(
+        "mixture-discrimination-saddle",
+        "A head with v₂₁ = 0, the best gate of this kind and a suitable U₁₁ is a critical point of the risk (norm of "
+        "the gradient).",
+        saddle.gradient,
+        SEARCH,
+        because="the search ends where changes of the risk are rounding errors, at gradients of about 1e-8",
+        source="derived here",
+        box="explicit-saddle",
+        alternative=Alternative("U₁₁ = 0 would do as well", changed.gradient),
+    )
+
+
+def _direction_claim(saddle: CriticalPoint, *minimisers: CriticalPoint) -> Claim:
+    return Claim.at_most(
+        "mixture-discrimination-saddle-direction",
+        "At this critical point the risk has a direction of descent (least eigenvalue of the Hessian).",
+        float(saddle.eigenvalues[0]),
+        -ROUNDING,
+        because="rounding of the eigenvalues in double precision",
+        source="[GBB26, Thm 3.3]",
+        box="gbb26-thm-3-3",
+        alternative=Alternative("it is a minimum, as at the minimisers", max(p.eigenvalues[0] for p in minimisers)),
+    )
+
+
+def _second_variation_claim(second: dict[str, float]) -> Claim:
+    return Claim.at_most(
+        "mixture-discrimination-second-variation",
+        "The second derivative of the score along a direction has the cross term 2 δr σ'(s₀ + ⟨s, x⟩) ⟨δs, x⟩ (largest "
+        "relative difference from automatic differentiation).",
+        second["two"],
+        ROUNDING,
+        because="rounding in double precision",
+        source="derived here",
+        alternative=Alternative("the cross term has the factor 1, as printed in Lemma B.8", second["one"]),
+    )
+
+
+def _sequence_claim(sequence: dict[str, float]) -> Claim:
+    return Claim.equal(
+        "mixture-discrimination-diverging",
+        "Along heads with r = R, s = w*/R and matching w and b, the excess risk falls like R⁻² for unequal weights "
+        "(exponent between R = 100 and 1000).",
+        sequence["unequal"],
+        -2.0,
+        within=SEQUENCE,
+        because="corrections are of relative order 1/R, with a constant of at most ten, over one decade",
+        source="[GBB26, Prop. 3.4]",
+        box="gbb26-prop-3-4",
+        alternative=Alternative("it falls like R⁻⁴, as for equal weights", sequence["equal"]),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw the map of the excess, and the eigenvalues at three critical points."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=WIDE)
+    cross, spectra = table[table["excess"].notna()], table[table["eigenvalue"].notna()]
+    grid = cross.pivot_table(index="gate_slope", columns="height", values="excess")
+    values = np.maximum(grid.to_numpy(), EXCESS_FLOOR)
+    image = left.pcolormesh(
+        grid.columns,
+        grid.index,
+        values,
+        cmap="cividis",
+        norm=LogNorm(EXCESS_FLOOR, values.max()),
+        shading="nearest",
+        rasterized=True,
+    )
+    left.grid(visible=False)
+    left.set(xlabel="height of the gate, $r$", ylabel=r"slope of the gate, $\langle s, w^\star\rangle/\|w^\star\|$")
+    left.set_title("least excess risk")
+    figure.colorbar(image, ax=left)
+    for place, name in enumerate(NAMES):
+        found = spectra.loc[spectra["point"] == name, "eigenvalue"].to_numpy()
+        offsets = place + 0.09 * (np.arange(len(found)) - (len(found) - 1) / 2)
+        negative = found < -EIGENVALUE_FLOOR
+        heights = np.maximum(np.abs(found), EIGENVALUE_FLOOR)
+        right.plot(offsets[~negative], heights[~negative], "o", color=f"C{place}", clip_on=False, markersize=6)
+        if negative.any():
+            right.plot(offsets[negative], heights[negative], "X", color=f"C{place}", clip_on=False, markersize=9)
+    right.set(yscale="log", ylim=(EIGENVALUE_FLOOR, 100), xlim=(-0.6, len(NAMES) - 0.4), ylabel="|eigenvalue|")
+    right.set_xticks(range(len(NAMES)), ["$r=0$", "$s=0$", "saddle"])
+    right.axhline(EIGENVALUE_FLOOR, color=ink(), linewidth=1)
+    right.legend(
+        [Line2D([], [], color=ink(), marker=marker, linestyle="", markersize=7) for marker in "oX"],
+        ["positive or zero", "negative"],
+        loc="upper left",
+    )
+    right.set_title("eigenvalues of the Hessian")
+    right.grid(axis="x", visible=False)
+    headline(figure, "The best heads switch the gate off; where its slope is zero, the risk is flat in more directions")
+    return figure
