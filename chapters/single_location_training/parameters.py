@@ -10,7 +10,7 @@ import companion
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the defaults stand in the notebook."""
 
-    seed: Annotated[int, Field(ge=0, description="Starts and test prompts are drawn from it.")]
+    seed: Annotated[companion.Seed, Field(description="Starts and test prompts are drawn from it.")]
     dimension: Annotated[int, Field(ge=100, le=5000, description="Dimension d of a token.")]
     length: Annotated[int, Field(ge=2, le=50, description="Tokens in a prompt, L.")]
     variance: Annotated[float, Field(ge=0.1, le=1.0, description="Variance γ² of the token that carries the answer.")]

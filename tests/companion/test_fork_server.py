@@ -86,7 +86,7 @@ def test_the_death_of_a_forked_kernel_is_reported(clone, how, cause):
 REQUEST = """
 import os, sys
 from companion.build import fork_server
-kernel = fork_server.kernel([sys.executable, *fork_server.LAUNCHER, "--version"], {**os.environ}, "/", 2)
+kernel = fork_server.kernel([sys.executable, *fork_server.LAUNCHER, "--version"], {**os.environ}, "/", 1)
 print(kernel.wait(), kernel.poll(), flush=True)
 """
 

@@ -16,6 +16,7 @@ from companion.build import execution
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve, rule
+from companion.project.paths import Project
 from companion.project.provenance import RECORDED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,42 @@ WRONG = {
     "empty list": ("lengths: []", ["`lengths`", "at least 1 item", "Numbers of terms in a mean, L."]),
     "infinite": ("repeats: .inf", ["`repeats`", "Got inf"]),
 }
+
+
+# numbers that no array can hold
+TOO_LONG = [2**63, -(2**63) - 1, 10**19 + 7, 10**400]
+
+
+@pytest.mark.parametrize("number", TOO_LONG, ids=lambda number: f"{len(str(abs(number)))} digits")
+@pytest.mark.parametrize("in_a_list", [False, True])
+def test_a_whole_number_that_no_array_can_hold_is_refused(number, in_a_list):
+    """Also where a parameter has no declared bound."""
+
+    class Unbounded(companion.Parameters):
+        count: int
+        counts: list[int]
+
+    values = {"count": 1, "counts": [1, number]} if in_a_list else {"count": number, "counts": [1]}
+    assert Unbounded(count=2**63 - 1, counts=[-(2**63)]).count == 2**63 - 1
+    with pytest.raises(ValidationError, match="at most 64 bits"):
+        Unbounded(**values)
+
+
+@pytest.mark.parametrize("name", Project(ROOT).notebooks())
+def test_every_whole_number_of_this_book_has_a_largest_value(name):
+    """A run refuses a seed of twenty digits before the kernel starts."""
+    project = Project(ROOT)
+    rules = {parameter: rule(field) for parameter, field in parameters_of(project, name).model_fields.items()}
+    unbounded = [
+        parameter
+        for parameter, words in rules.items()
+        if "whole number" in words and "≤" not in words and "<" not in words
+    ]
+    assert unbounded == []
+    if "seed" in rules:
+        notebook, seed = Notebook.named(project, name), 12345678901234567890
+        with pytest.raises(UserError, match=rf"`seed`: input should be less than 4294967296\. Got {seed}"):
+            check(project, notebook, resolve(project, notebook, "laptop", {"seed": seed}))
 
 
 @pytest.fixture
