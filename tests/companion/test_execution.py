@@ -395,3 +395,12 @@ def test_a_run_must_publish_exactly_the_figures_of_its_notebook(ran_clone, rerun
     with pytest.raises(UserError, match=r"should publish \['another', 'toy_error'\] and published \['toy_error'\]"):
         rerun()
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
+
+
+def test_a_run_without_docstrings_publishes_the_same_bytes(clone, ran):
+    """`PYTHONOPTIMIZE=2` removes docstrings from compiled modules."""
+    clone.environment["PYTHONOPTIMIZE"] = "2"
+    finished = clone.companion("run", "toy")
+    assert finished.returncode == 0, finished.stderr
+    assert ran.tree("figures")
+    assert clone.tree("figures") == ran.tree("figures")
