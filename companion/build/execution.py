@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from companion.analysis import dependencies, import_recorder
-from companion.build import cache_keys, fork_server, publication_policy, task_cache
+from companion.build import cache_keys, fork_server, publication_policy, run_warnings, task_cache
 from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
 from companion.figures import store
 from companion.figures.record import ClaimRecord
@@ -37,9 +37,10 @@ LONGEST_FOLDER = 70
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run: its folder, duration, figures and claims, and the published figures that it replaced.
+    """The result of a run: its folder, duration, figures and claims, and the published figures that it changed.
 
-    If the sources were `edited` during the run, the result is stale and not published.
+    If the sources were `edited` during the run, the result is stale and not published. `warnings` are sentences about
+    results that are probably not intended.
     """
 
     spec: RunSpec
@@ -47,8 +48,9 @@ class RunResult:
     seconds: float
     figures: list[str]
     claims: list[ClaimRecord]
-    replaced: list[str]
+    published: publication_policy.Changes
     edited: bool
+    warnings: list[str]
 
     @property
     def folder(self) -> Path:
@@ -76,11 +78,12 @@ def run(project: Project, spec: RunSpec) -> RunResult:
                 claims, edited = _run_custom(project, checked, build), False
             else:
                 claims, edited = _run_for_the_profile(project, checked, build)
-    replaced = []
+    published = publication_policy.Changes([], [])
     if not spec.is_custom and not edited and spec.profile == DEFAULT_PROFILE:
-        replaced = publication_policy.publish_figures(project, spec.notebook)
+        published = publication_policy.publish_figures(project, spec.notebook)
     figures = [spec.figure] if spec.figure else Notebook.named(project, spec.notebook).figures
-    return RunResult(spec, build, time.monotonic() - start, figures, claims, replaced, edited)
+    warnings = run_warnings.of_run(build, spec.notebook, figures)
+    return RunResult(spec, build, time.monotonic() - start, figures, claims, published, edited, warnings)
 
 
 @contextmanager

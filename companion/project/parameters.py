@@ -81,14 +81,12 @@ def resolve(
     project.require_profile(profile)
     values = dict(notebook.defaults)
     for origin, changes in (
-        (f"profiles/{profile}.yml", _profile(project, profile).get(notebook.name) or {}),
-        ("the command line", overrides or {}),
+        (f"profiles/{profile}.yml: notebook", _profile(project, profile).get(notebook.name) or {}),
+        ("Notebook", overrides or {}),
     ):
         for name, value in changes.items():
             if name not in values:
-                raise UserError(
-                    f"{origin}: notebook {notebook.name!r} has no parameter {name!r}. {did_you_mean(name, values)}"
-                )
+                raise UserError(f"{origin} {notebook.name!r} has no parameter {name!r}. {did_you_mean(name, values)}")
             values[name] = value
     for name, value in values.items():
         try:

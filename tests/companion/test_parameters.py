@@ -18,6 +18,7 @@ from companion.project.notebooks import Notebook
 from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve, rule
 from companion.project.paths import Project
 from companion.project.provenance import RECORDED
+from companion.runs.sweep import parse_values
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED_MEANS = "Seed of all random numbers."
@@ -406,6 +407,25 @@ def test_parameters_of_a_notebook_are_listed(toy):
     assert "  smoke: 321\n" in result.output
     assert "It has not been run here yet." in result.output
     assert not toy.project.generated.exists()
+
+
+def test_parameters_are_listed_although_a_profile_has_a_stale_entry(toy):
+    """The stale entry is named; entries of other profiles are listed."""
+    toy.write("profiles/smoke.yml", "toy: {repeat: 321}\n")
+    toy.write("profiles/full.yml", "toy: {repeats: 321}\n")
+    result = invoke("run", "toy", "--parameters")
+    assert result.exit_code == 0, result.output
+    assert "  full: 321\n" in result.output
+    assert "Warning: profiles/smoke.yml: notebook 'toy' has no parameter 'repeat'. Did you mean" in result.output
+
+
+def test_a_list_on_the_command_line(toy):
+    """Help and documentation explain its form, and the form works."""
+    assert "-p 'lengths=[10, 100]'" in " ".join(invoke("run", "--help").output.replace("│", " ").split())
+    assert "-p 'lengths=[10, 100], [10, 1000]'" in " ".join(invoke("sweep", "--help").output.replace("│", " ").split())
+    assert "-p 'lengths=[10, 1000, 100000]'" in (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    assert parse_assignment("lengths=[10, 100]") == ("lengths", [10, 100])
+    assert parse_values("lengths=[10, 100], [10, 1000]") == ("lengths", [[10, 100], [10, 1000]])
 
 
 def test_run_time_in_each_profile_is_listed(toy):
