@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from companion.figures.schema import Estimate as Estimate
     from companion.figures.schema import Numbers as Numbers
     from companion.figures.schema import Table as Table
+    from companion.io.errors import UserError as UserError
     from companion.project.parameters import Parameters as Parameters
     from companion.project.parameters import Seed as Seed
     from companion.runs.rerun import rerun as rerun
@@ -28,6 +29,7 @@ _MODULES = {
     "Parameters": "project.parameters",
     "Seed": "project.parameters",
     "Table": "figures.schema",
+    "UserError": "io.errors",
     "begin": "authoring.publish",
     "gather": "authoring.tasks",
     "rerun": "runs.rerun",

@@ -1,14 +1,101 @@
 """Checks of input. Each error names the argument, the rule, its reason and the value."""
 
+import functools
+import inspect
 import operator
 from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, ParamSpec, TypeVar, get_args
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float
+from jaxtyping import AbstractArray, Array, Bool, Float
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that accepts lists as arrays, refuses complex numbers and works with strict settings of JAX.
+
+    JAX refuses lists, because converting them inside a traced function is slow; here they are converted once. Arrays
+    pass unchanged. Only arguments that are annotated as real arrays are converted and checked. With
+    `jax_numpy_dtype_promotion="strict"` or `jax_numpy_rank_promotion="raise"` the function computes as by default,
+    because these settings are for the code of the user.
+
+    Args:
+      function: a public function or method of `lib`.
+
+    Returns:
+      The function, with the same name, signature and docstring.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL]
+    real = {parameter.name for parameter in parameters if _is_real_array(parameter.annotation)}
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> R:
+        owner = function.__name__
+        named = dict(zip(names, args, strict=False)) | kwargs
+        changed = {name: _real(owner, name, value) for name, value in named.items() if name in real}
+        args = tuple(changed.get(name, value) for name, value in zip(names, args, strict=False)) + args[len(names) :]
+        kwargs = {name: changed.get(name, value) for name, value in kwargs.items()}
+        with _default_promotion():
+            return function(*args, **kwargs)
+
+    marked: Any = checked
+    marked.is_public = True
+    return checked
+
+
+def _is_real_array(annotation: Any) -> bool:
+    """Return whether an annotation allows arrays, and none of complex numbers."""
+    kinds = [kind for kind in (annotation, *get_args(annotation)) if inspect.isclass(kind)]
+    arrays = [kind for kind in kinds if issubclass(kind, AbstractArray)]
+    complex_allowed = any("complex" in str(dtype) for kind in arrays for dtype in getattr(kind, "dtypes", ["complex"]))
+    return bool(arrays) and not complex_allowed
+
+
+def _real(owner: str, name: str, value: Any) -> Any:
+    """Return `value`, as an array if it is a list or a tuple.
+
+    Raises:
+      ValueError: if it is complex.
+    """
+    if isinstance(value, list | tuple):
+        value = jnp.asarray(value)
+    require_real(f"`{owner}({name}=...)`", value)
+    return value
+
+
+def require_real(what: str, value: Any) -> None:
+    """Raise `ValueError` if `value` is a complex number or an array of them.
+
+    Args:
+      what: the argument in the message.
+      value: a number or an array.
+
+    Raises:
+      ValueError: if `value` is complex.
+    """
+    dtype = value.dtype if hasattr(value, "dtype") else np.complex128 if isinstance(value, complex) else np.float64
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        raise ValueError(f"{what} must be real: the imaginary part would be lost. Got the type {dtype}.")
+
+
+def _default_promotion() -> ExitStack:
+    """Return a context in which JAX promotes types and ranks as by default; it changes no setting that is default."""
+    context = ExitStack()
+    settings: Any = jax.config
+    if settings.jax_numpy_dtype_promotion != "standard":
+        context.enter_context(jax.numpy_dtype_promotion("standard"))
+    if settings.jax_numpy_rank_promotion != "allow":
+        context.enter_context(jax.numpy_rank_promotion("allow"))
+    return context
 
 
 def as_float(value: npt.ArrayLike | float | int) -> Float[Array, "..."]:
@@ -19,8 +106,12 @@ def as_float(value: npt.ArrayLike | float | int) -> Float[Array, "..."]:
 
     Returns:
       The array, of the same shape.
+
+    Raises:
+      ValueError: if it is complex.
     """
     array = jnp.asarray(value)
+    require_real("An array of real numbers", array)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
 
 

@@ -14,7 +14,7 @@ import jax.random as jr
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, require_count, require_finite
+from lib._checks import as_float, public, require_count, require_finite
 from lib.measures import Measure, tilted_cov, tilted_mean
 
 
@@ -44,6 +44,7 @@ class Attention(eqx.Module):
         require_finite("Attention", "value", self.value, "outputs V z' are vectors.")
 
     @classmethod
+    @public
     def from_kqv(cls, key: Float[Array, "p d"], query: Float[Array, "p d"], value: Float[Array, "e d"]) -> "Attention":
         """Return the head with key, query and value matrices K, Q, V: `⟨K z', Q z⟩ = ⟨z', U z⟩` with U = KᵀQ.
 
@@ -69,6 +70,7 @@ class Attention(eqx.Module):
         return cls(key.T @ query, value)
 
 
+@public
 def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " e"]:
     """Return `T[μ](z) = V ∇Λ_μ(U z)`, softmax attention of the prompt μ at the query z.
 
@@ -90,6 +92,7 @@ def attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Fl
     return params.value @ tilted_mean(measure, tilt_of(params, measure, query))
 
 
+@public
 def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " e"]:
     """Return `V E_μ[z' z'ᵀ] U z`, linear attention: the second moment replaces the tilted mean.
 
@@ -113,6 +116,7 @@ def linear_attend(params: Attention, measure: Measure, query: Float[Array, " q"]
     return params.value @ (cov_tilt + (mean @ tilt) * mean)
 
 
+@public
 def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, "e e"]:
     """Return `lim_L L·Cov T[μ̂_L](z)`, the size of finite-prompt noise at a fixed query.
 
@@ -140,6 +144,7 @@ def fluctuation(params: Attention, measure: Measure, query: Float[Array, " q"]) 
     return jnp.where(zero, 0.0, cov * jnp.where(zero, 1.0, scale))
 
 
+@public
 def mean_square_weight(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
     """Return `E w² = e^{Λ(2ξ)-2Λ(ξ)}` of a token's weight `w = e^{⟨ξ,z⟩-Λ(ξ)}`, whose mean is 1.
 
@@ -168,6 +173,7 @@ def _mean_square_weight(measure: Measure, tilt: Float[Array, " d"]) -> Float[Arr
     return jnp.exp(double - 2 * single)
 
 
+@public
 def stream_attend(
     params: Attention,
     measure: Measure,
@@ -226,6 +232,7 @@ def _stream_mean(
     return state[1]
 
 
+@public
 def tilt_of(params: Attention, measure: Measure, query: Float[Array, " q"]) -> Float[Array, " d"]:
     """Return `ξ = U z`, the tilt that a query puts on the distribution of tokens.
 

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num
 
+from lib._checks import require_real
+
 # How many numbers one batch of `map_batched` holds by default: such a batch fits a cache.
 NUMBERS_AT_ONCE = 2**16
 # Rows per call of `tabulate`: enough to hide the cost of a call, few enough that padding a short table is cheap.
@@ -25,7 +27,7 @@ def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: in
 
     Args:
       function: maps one row of `rows` to a pytree of arrays.
-      rows: a pytree of arrays with a common leading axis n ≥ 1.
+      rows: a pytree of arrays with a common leading axis n ≥ 0. Without rows, the results are empty arrays.
       size: how many numbers one call of `function` holds, roughly.
       numbers_at_once: how many numbers a batch may hold: it is `vmap`ped over max(1, min(n, numbers_at_once // size))
         rows.
@@ -36,6 +38,8 @@ def map_batched(function: Callable, rows: Any, *, size: int, numbers_at_once: in
     Transformations: jit, vmap, grad.
     """
     n = len(jax.tree.leaves(rows)[0])
+    if n == 0:
+        rows = jax.tree.map(lambda leaf: jnp.zeros((1, *leaf.shape[1:]), leaf.dtype), rows)
     batch = max(1, min(n, numbers_at_once // size))
     padded = jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], -n % batch, axis=0)]), rows)
     return jax.tree.map(lambda leaf: leaf[:n], jax.lax.map(function, padded, batch_size=batch))
@@ -49,7 +53,7 @@ def in_batches(program: Callable, *columns: np.ndarray, batch: int = ROWS_PER_CA
 
     Args:
       program: maps `batch` rows of every column to a pytree of arrays with a leading axis `batch`.
-      *columns: NumPy arrays with a common leading axis n ≥ 1.
+      *columns: NumPy arrays with a common leading axis n ≥ 0. Without rows, the results are empty arrays.
       batch: number of rows per call; the last call is padded with copies of the last row.
 
     Returns:
@@ -58,8 +62,10 @@ def in_batches(program: Callable, *columns: np.ndarray, batch: int = ROWS_PER_CA
     Transformations: none.
     """
     n = len(columns[0])
+    if n == 0:
+        columns = tuple(np.zeros((batch, *column.shape[1:]), column.dtype) for column in columns)
     padded = [np.concatenate([column, np.repeat(column[-1:], -n % batch, axis=0)]) for column in columns]
-    parts = [program(*(column[i : i + batch] for column in padded)) for i in range(0, n, batch)]
+    parts = [program(*(column[i : i + batch] for column in padded)) for i in range(0, max(n, 1), batch)]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:n], *parts)
 
 
@@ -73,8 +79,13 @@ def tabulate(function: Callable, *arguments: float | Num[Array, "..."] | Num[np.
     Returns:
       The results as NumPy arrays of the broadcast shape.
 
+    Raises:
+      ValueError: if an argument is complex.
+
     Transformations: none.
     """
+    for argument in arguments:
+        require_real("An argument of `tabulate`", argument)
     columns = np.broadcast_arrays(*(np.asarray(argument, np.float64) for argument in arguments))
     values = in_batches(jax.jit(function), *(column.ravel() for column in columns))
     return jax.tree.map(lambda leaf: leaf.reshape(columns[0].shape), values)

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, Num, PRNGKeyArray, PyTree
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaincc, gammaln
 
-from lib._checks import as_float, require_count
+from lib._checks import as_float, public, require_count
 from lib.attention import Attention, attend
 from lib.batching import map_batched, tabulate
 from lib.finite_prompt import score_statistics
@@ -29,6 +29,7 @@ from lib.measures import Empirical, Measure, empirical, tilted_cov, tilted_mean
 Gap = Callable[[Attention, Empirical, Measure, Float[Array, " q"]], PyTree[Float[Array, "..."]]]
 
 
+@public
 def output_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
     """Return `‖T[μ̂](z) - T[μ](z)‖²`, the square error of the output.
 
@@ -49,6 +50,7 @@ def output_gap(params: Attention, prompt: Empirical, measure: Measure, query: Fl
     return jnp.sum((attend(params, prompt, query) - attend(params, measure, query)) ** 2)
 
 
+@public
 def value_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
     """Return `‖∇_V T[μ̂](z) - ∇_V T[μ](z)‖²` in the Hilbert–Schmidt norm.
 
@@ -73,6 +75,7 @@ def value_gap(params: Attention, prompt: Empirical, measure: Measure, query: Flo
     return params.value.shape[0] * jnp.sum((tilted_mean(prompt, tilt) - tilted_mean(measure, tilt)) ** 2)
 
 
+@public
 def bilinear_gap(params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]) -> Float[Array, ""]:
     """Return `‖∇_U T[μ̂](z) - ∇_U T[μ](z)‖²` in the Hilbert–Schmidt norm.
 
@@ -112,6 +115,7 @@ class ByImportance(eqx.Module):
     gap: Gap
     spread: Float[Array, ""] = eqx.field(converter=as_float)
 
+    @public
     def __call__(
         self, params: Attention, prompt: Empirical, measure: Measure, query: Float[Array, " q"]
     ) -> PyTree[Float[Array, "..."]]:
@@ -132,6 +136,7 @@ class ByImportance(eqx.Module):
         return jax.tree.map(lambda value: jnp.exp(log_weight) * value, self.gap(params, prompt, measure, query))
 
 
+@public
 @eqx.filter_jit
 def sample_gaps(
     gap: Gap,
@@ -213,6 +218,7 @@ class ErrorCurve(eqx.Module):
         """The standard error of each mean."""
         return np.sqrt(np.diagonal(self.cov))
 
+    @public
     def deviations(self, expected: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
         """Return `|mean - expected| / std_error`.
 
@@ -225,6 +231,7 @@ class ErrorCurve(eqx.Module):
         return np.abs(self.mean - expected) / self.std_error
 
 
+@public
 def error_curve(lengths: Sequence[int], samples: npt.ArrayLike) -> ErrorCurve:
     """Return the mean over the rows of `sample_gaps` and its covariance.
 
@@ -277,6 +284,7 @@ class Rate(eqx.Module):
 Correction = Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]]
 
 
+@public
 def one_over_length(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
     """Return `1/L`, the first correction to a power law with an expansion in 1/L.
 
@@ -289,6 +297,7 @@ def one_over_length(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
     return 1 / length
 
 
+@public
 def log_log_length(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
     """Return `ln ln L`, the correction for a power of ln L that multiplies the power of L.
 
@@ -301,6 +310,7 @@ def log_log_length(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
     return np.log(np.log(length))
 
 
+@public
 def fit_rate(curve: ErrorCurve, *corrections: Correction) -> Rate:
     """Fit `ln error = c - β ln L + Σ_j γ_j correction_j(L)` by generalised least squares and return β.
 
@@ -341,6 +351,7 @@ def fit_rate(curve: ErrorCurve, *corrections: Correction) -> Rate:
     return Rate(float(coefficients[0]), float(np.linalg.norm(inverse[0])), float(gammaincc(freedom / 2, misfit / 2)))
 
 
+@public
 def straight_exponents(
     lengths: Num[np.ndarray, " k"] | Sequence[int], errors: Float[np.ndarray, "*rows k"]
 ) -> Float[np.ndarray, "*rows"]:
@@ -378,6 +389,7 @@ class BoundShape(eqx.Module):
     sigma_power: int
     log_power: int
 
+    @public
     def __call__(
         self, sigma: float | Float[np.ndarray, "..."], length: float | Num[np.ndarray, "..."]
     ) -> Float[np.ndarray, "..."]:
@@ -395,6 +407,7 @@ class BoundShape(eqx.Module):
         return np.asarray(self.c1 * sigma**self.sigma_power * log_length**self.log_power * decay)
 
 
+@public
 def fit_bound(
     sigmas: Sequence[float],
     lengths: Num[np.ndarray, " k"],
@@ -429,6 +442,7 @@ def _touching(shape: BoundShape, sigmas: Sequence[float], lengths: Num[np.ndarra
     return BoundShape(float(np.max(errors / unit)), shape.c2, shape.sigma_power, shape.log_power)
 
 
+@public
 def tightest_bound(
     sigmas: Sequence[float],
     lengths: Num[np.ndarray, " k"],
@@ -463,6 +477,7 @@ def tightest_bound(
     return touching(float(minimize_scalar(loosest, bounds=(0.0, most), options={"xatol": 1e-10}).x))  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@public
 def looseness(bound: Float[np.ndarray, "..."], errors: Float[np.ndarray, "..."]) -> float:
     """Return `max log₁₀(bound / error)`, the largest distance of a bound from the errors in powers of ten.
 
@@ -498,6 +513,7 @@ class RadialTable(eqx.Module):
     score_error: Float[np.ndarray, "n k"]
 
 
+@public
 def radial_table(log_lengths: npt.ArrayLike, *, largest_tau: float = 20.0, nodes: int = 64) -> RadialTable:
     """Return the table at Gauss–Legendre nodes on [0, largest_tau]; it serves every dimension and every H.
 
@@ -518,6 +534,7 @@ def radial_table(log_lengths: npt.ArrayLike, *, largest_tau: float = 20.0, nodes
     return RadialTable(tau, 0.5 * largest_tau * weight, exact.participation, exact.score_error)
 
 
+@public
 def isotropic_error(table: RadialTable, operator_norm: float, dimension: int) -> Float[np.ndarray, " k"]:
     """Return `E ‖T[μ̂_L] - T[μ]‖²_{L²(ν)} / σ²` for μ = N(m, σ²I_d), ν = N(0, I_d), U = (H/σ)I, V = I.
 
@@ -544,6 +561,7 @@ def isotropic_error(table: RadialTable, operator_norm: float, dimension: int) ->
     return np.where(resolved, errors, np.nan)
 
 
+@public
 def sample_isotropic(
     table: RadialTable,
     operator_norm: float,
@@ -592,6 +610,7 @@ def _radial_mass(table: RadialTable, operator_norm: float, dimension: int) -> Fl
     return table.weight * np.exp(log_chi_density(table.tau / operator_norm, dimension)) / operator_norm
 
 
+@public
 def log_chi_density(radius: Float[np.ndarray, "..."], dimension: int) -> Float[np.ndarray, "..."]:
     """Return the logarithm of the density of ‖z‖ for z ~ N(0, I_d).
 

@@ -19,7 +19,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import as_float, is_concrete, require_count, require_float64
+from lib._checks import as_float, is_concrete, public, require_count, require_float64
 from lib.attention import Attention, tilt_of
 from lib.batching import in_batches
 from lib.measures import Gaussian
@@ -54,6 +54,7 @@ class ScoreStatistics(eqx.Module):
     score_error: Float[Array, "..."]
 
 
+@public
 def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     """Return the mean participation `P = E Σ p_i²`, p = softmax(τ g) of L = e^{log_length} normals g.
 
@@ -75,6 +76,7 @@ def participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     return score_statistics(as_float(tau) ** 2, log_length).participation
 
 
+@public
 def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     """Return `Q = E (ĝ - τ)²`, ĝ = Σ p_i g_i, the mean square distance of the softmax's mean score from its limit τ.
 
@@ -95,6 +97,7 @@ def score_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     return score_statistics(as_float(tau) ** 2, log_length).score_error
 
 
+@public
 def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     """Return `exp E ln Σ p_i²`, the participation of a typical prompt, which rare prompts hardly influence.
 
@@ -123,6 +126,7 @@ def typical_participation(tau: Scalars, log_length: Scalars) -> Float[Array, "..
     return jnp.vectorize(_typical_one)(tau_squared, log_length)
 
 
+@public
 def score_statistics(tau_squared: Scalars, log_length: Scalars) -> ScoreStatistics:
     """Return the participation P and the score error Q as functions of τ², in which both are smooth.
 
@@ -157,6 +161,7 @@ def _tabulated(tau_squared: Float[np.ndarray, "*n"], log_length: Float[np.ndarra
     return ScoreStatistics(*(jnp.asarray(column).reshape(tau_squared.shape) for column in columns))
 
 
+@public
 def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     """Return the relative accuracy of `participation` and `score_error`, the worse of the two.
 
@@ -181,6 +186,7 @@ def quadrature_error(tau: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     return jnp.vectorize(_resolution_error)(tau**2, log_length)
 
 
+@public
 def mean_output(
     params: Attention, gaussian: Gaussian, query: Float[Array, " q"], log_length: Scalar
 ) -> Float[Array, " e"]:
@@ -207,6 +213,7 @@ def mean_output(
     return params.value @ (gaussian.mean + shrinkage * at.drift)
 
 
+@public
 def output_error(
     params: Attention, gaussian: Gaussian, query: Float[Array, " q"], log_length: Scalar
 ) -> Float[Array, ""]:
@@ -234,6 +241,7 @@ def output_error(
     return along * statistics.score_error + statistics.participation * (total - along)
 
 
+@public
 def sample_output(
     params: Attention, gaussian: Gaussian, query: Float[Array, " q"], n: int, *, key: PRNGKeyArray
 ) -> Float[Array, " e"]:
@@ -269,6 +277,7 @@ def sample_output(
     return params.value @ (gaussian.mean + direction * (weights @ scores) + jnp.linalg.norm(weights) * rest)
 
 
+@public
 def rate_exponent(operator_norm: Scalars) -> Float[Array, "..."]:
     """Return the exponent β in `E‖T[μ̂_L] - T[μ]‖²_{L²(ν)} = L^{-β + o(1)}` for Gaussian tokens and queries.
 
@@ -306,6 +315,7 @@ class QueryRay(eqx.Module):
     direction: Float[Array, " q"]
 
     @classmethod
+    @public
     def through(cls, params: Attention, gaussian: Gaussian, query: Float[Array, " q"]) -> "QueryRay":
         """Return the ray through a query.
 
@@ -330,6 +340,7 @@ class QueryRay(eqx.Module):
             )
         return cls(params, gaussian, as_float(query) / jnp.sqrt(variance))
 
+    @public
     def queries(self, taus: Scalars | list[float]) -> Float[Array, "*n q"]:
         """Return the queries `τ · direction`.
 
@@ -348,6 +359,7 @@ class QueryRay(eqx.Module):
         """`V Γ U direction`, by which the infinite prompt's output moves per unit of τ."""
         return self.params.value @ self.gaussian.cov @ self.params.bilinear @ self.direction
 
+    @public
     def read(self, outputs: Float[Array, "*n e"]) -> Float[Array, "*n"]:
         """Return the coordinates of outputs along the line, in units of τ: the infinite prompt's output at τ gives τ.
 

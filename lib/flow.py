@@ -15,7 +15,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree, Real
 
-from lib._checks import require_count, require_float64
+from lib._checks import public, require_count, require_float64
 from lib.types import AnyArray
 
 
@@ -35,6 +35,7 @@ class Trajectory(eqx.Module):
     loss_std_error: Float[Array, "*n"] | None = None
 
 
+@public
 def gradient_flow(
     risk: Callable[[Any], Float[Array, ""]],
     params: PyTree,
@@ -88,8 +89,17 @@ def gradient_flow(
         saveat=diffrax.SaveAt(ts=times),
         stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
         max_steps=max_steps,
+        throw=False,
     )
-    return Trajectory(times, eqx.combine(solution.ys, fixed))
+    path = eqx.error_if(
+        solution.ys,
+        solution.result == diffrax.RESULTS.max_steps_reached,
+        f"`gradient_flow` does not reach the last time in max_steps={max_steps:,} steps: the curvatures of the risk "
+        "differ too much for an explicit solver, or the time is too long. Pass `solver=diffrax.Kvaerno5()`, earlier "
+        "times, or more steps.",
+    )
+    path = solution.result.error_if(path, solution.result != diffrax.RESULTS.successful)
+    return Trajectory(times, eqx.combine(path, fixed))
 
 
 def _as_float64(leaf):
@@ -114,6 +124,7 @@ class Descent(eqx.Module):
     key: PRNGKeyArray
 
     @classmethod
+    @public
     def start(cls, optimiser: optax.GradientTransformation, params: PyTree, *, key: PRNGKeyArray) -> "Descent":
         """Return the state before the first step.
 
@@ -130,6 +141,7 @@ class Descent(eqx.Module):
         return cls(jnp.asarray(0), params, optimiser.init(params), key)
 
 
+@public
 def descend(
     loss: Callable[[Any, PRNGKeyArray], Float[Array, ""]],
     optimiser: optax.GradientTransformation,
@@ -159,6 +171,7 @@ def descend(
     return state, Trajectory(state.step, state.params, losses.mean(), losses.std() / jnp.sqrt(steps))
 
 
+@public
 def sgd(
     loss: Callable[[Any, PRNGKeyArray], Float[Array, ""]],
     params: PyTree,
@@ -240,6 +253,7 @@ class Progress(eqx.Module):
         return Progress(Descent(step, params, memory, self.state.key), trajectory)
 
 
+@public
 def train(
     loss: Callable[[Any, PRNGKeyArray], Float[Array, ""]],
     params: PyTree,

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lib._checks import as_float
+from lib._checks import as_float, public
 from lib.types import AnyArray
 
 Scores = Float[AnyArray, "q l"]
@@ -42,6 +42,7 @@ class Comparison(eqx.Module):
     product: Float[Array, "..."] = eqx.field(converter=as_float)
 
 
+@public
 def linear_prediction(scores: Scores, values: Values) -> Float[Array, "q e"]:
     """Return `o_lin = v̄ + (1/L) Σ (s_l - s̄)(v_l - v̄)`, the output for Gaussian tokens with the prompt's own moments.
 
@@ -63,6 +64,7 @@ def linear_prediction(scores: Scores, values: Values) -> Float[Array, "q e"]:
     return mean + centred @ (values - mean) / len(values)
 
 
+@public
 def compare(scores: Scores, values: Values) -> Comparison:
     """Compare the softmax outputs of one head on one prompt with `linear_prediction`, query by query.
 
@@ -92,6 +94,7 @@ def compare(scores: Scores, values: Values) -> Comparison:
     )
 
 
+@public
 def explained_share(comparison: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
     """Return R², the share of Σ|o - v̄|² that the best multiple of o_lin - v̄ explains.
 
@@ -110,6 +113,7 @@ def explained_share(comparison: Comparison, axis: int | tuple[int, ...] | None =
     return product**2 / (output * linear)
 
 
+@public
 def regression_slope(comparison: Comparison, axis: int | tuple[int, ...] | None = None) -> Float[Array, "..."]:
     """Return the multiple of o_lin - v̄ that is closest to o - v̄ in mean square.
 

@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from lib._checks import (
     as_float,
     is_concrete,
+    public,
     require_count,
     require_covariance,
     require_finite,
@@ -103,15 +104,18 @@ class Gaussian(Measure):
         """The dimension d of the mean."""
         return _last_axis(self, self.mean, 1)
 
+    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = ⟨mean, ξ⟩ + ½⟨ξ, cov ξ⟩`."""
         return self.mean @ tilt + 0.5 * tilt @ self.cov @ tilt
 
+    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens `mean + R g`, with `R Rᵀ = cov` and g ~ N(0, I)."""
         return self.mean + jr.normal(key, (n, self.mean.shape[-1]), self.mean.dtype) @ covariance_root(self.cov).T
 
 
+@public
 def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
     """Return a matrix R with `R Rᵀ = cov`, from the eigenvalues of `cov`.
 
@@ -128,6 +132,7 @@ def covariance_root(cov: Float[Array, "d d"]) -> Float[Array, "d d"]:
     return eigenvectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))
 
 
+@public
 def constant_covariance_root(cov: Float[Array, "d d"]) -> np.ndarray:
     """Return `covariance_root(cov)` as a NumPy array, also while a function is traced that holds `cov` as a constant.
 
@@ -183,10 +188,12 @@ class GaussianMixture(Measure):
         """The dimension d of the components."""
         return _last_axis(self, self.components.mean, 2)
 
+    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = log Σ_k π_k exp Λ_k(ξ)`."""
         return logsumexp(log_softmax(self.log_weights) + jax.vmap(Gaussian.log_mgf, (0, None))(self.components, tilt))
 
+    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens, each from a component drawn with probabilities π.
 
@@ -235,10 +242,12 @@ class Empirical(Measure):
         """The dimension d of the tokens."""
         return _last_axis(self, self.points, 2)
 
+    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = log (1/n) Σ_i exp⟨ξ, z_i⟩`."""
         return logsumexp(self.points @ tilt) - jnp.log(self.points.shape[-2])
 
+    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens of the prompt, drawn with replacement."""
         return jr.choice(key, self.points, (n,))
@@ -265,11 +274,13 @@ class Rademacher(Measure):
         """The dimension d of `scale`."""
         return _last_axis(self, self.scale, 1)
 
+    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = Σ_i log cosh(scale_i ξ_i)`."""
         angle = self.scale * tilt
         return jnp.sum(jnp.logaddexp(angle, -angle) - jnp.log(2.0))
 
+    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens of independent signs, times `scale`."""
         return self.scale * jr.rademacher(key, (n, *self.scale.shape), self.scale.dtype)
@@ -296,10 +307,12 @@ class Uniform(Measure):
         """The dimension d of `halfwidth`."""
         return _last_axis(self, self.halfwidth, 1)
 
+    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = Σ_i log(sinh(a_i ξ_i) / (a_i ξ_i))`, with a = halfwidth."""
         return jnp.sum(_log_sinhc(self.halfwidth * tilt))
 
+    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens, uniform in the box."""
         return self.halfwidth * jr.uniform(key, (n, *self.halfwidth.shape), self.halfwidth.dtype, -1.0, 1.0)
@@ -342,6 +355,7 @@ class Laplace(Measure):
         """The dimension d of `scale`."""
         return _last_axis(self, self.scale, 1)
 
+    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = -Σ_i log(1 - b_i² ξ_i²)`; `+inf` where some `|ξ_i| ≥ 1/b_i`."""
         reach = self.scale * tilt
@@ -349,6 +363,7 @@ class Laplace(Measure):
         safe = jnp.where(inside, reach, 0.0)
         return jnp.where(inside, -jnp.sum(jnp.log1p(-safe) + jnp.log1p(safe)), jnp.inf)
 
+    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens of independent double exponentials, times `scale`."""
         return self.scale * jr.laplace(key, (n, *self.scale.shape), self.scale.dtype)
@@ -396,10 +411,12 @@ class Pushforward(Measure):
         """The dimension e of `offset`."""
         return _last_axis(self, self.offset, 1)
 
+    @public
     def log_mgf(self, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, ""]:
         """Return `Λ(ξ) = Λ_measure(matrixᵀ ξ) + ⟨offset, ξ⟩`."""
         return self.measure.log_mgf(self.matrix.T @ tilt) + self.offset @ tilt
 
+    @public
     def sample(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """Return n tokens `matrix @ z + offset`."""
         return self.measure.sample(n, key=key) @ self.matrix.T + self.offset
@@ -415,6 +432,7 @@ def _last_axis(measure: Measure, leaf: jax.ShapeDtypeStruct | Float[Array, "..."
     return leaf.shape[-1]
 
 
+@public
 def empirical(measure: Measure, n: int, *, key: PRNGKeyArray) -> Empirical:
     """Return `μ̂_n`, the empirical measure of n independent tokens of μ.
 
@@ -435,6 +453,7 @@ def empirical(measure: Measure, n: int, *, key: PRNGKeyArray) -> Empirical:
     return Empirical(measure.sample(n, key=key))
 
 
+@public
 def tilted_mean(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, " d"]:
     """Return `∇Λ(ξ)`, the mean of the measure proportional to `exp⟨ξ, z⟩ μ(dz)`.
 
@@ -455,6 +474,7 @@ def tilted_mean(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Floa
     return _inside_domain(mean, log_mgf, tilt)
 
 
+@public
 def tilted_cov(measure: Measure, tilt: Float[Array | np.ndarray, " d"]) -> Float[Array, "d d"]:
     """Return `∇²Λ(ξ)`, the covariance of the measure proportional to `exp⟨ξ, z⟩ μ(dz)`.
 
@@ -487,7 +507,7 @@ def _inside_domain(value, log_mgf: Float[Array, ""], tilt: Float[Array | np.ndar
     return require_now_or_then(
         value,
         jnp.isfinite(log_mgf),
-        "The tilt ξ must lie where Λ(ξ) = log E exp⟨ξ, z⟩ is finite: outside, the tilted law does not exist "
-        "(Laplace tokens of scale b need |ξ_i| < 1/b).",
+        "The tilt ξ must lie where Λ(ξ) = log E exp⟨ξ, z⟩ is finite: elsewhere the tilted distribution does not exist, "
+        f"or the scores ⟨ξ, z⟩ are too large for {jnp.result_type(log_mgf)}.",
         lambda: f"Got Λ = {log_mgf} at ξ = {tilt}.",
     )

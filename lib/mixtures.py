@@ -26,6 +26,7 @@ from jaxtyping import Array, Float
 from lib._checks import (
     as_float,
     is_concrete,
+    public,
     require_count,
     require_finite,
     require_float64,
@@ -50,6 +51,7 @@ EPS = float(np.finfo(np.float64).eps)
 SMALLEST_VARIANCE = float(np.finfo(np.float64).tiny)
 
 
+@public
 def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[Array, ""]:
     r"""Return `E‖X - E[X|Z]‖²`, X ~ mixture and Z = X + noise_std · ε, the least mean square error of denoising.
 
@@ -76,6 +78,7 @@ def denoising_bayes_risk(mixture: GaussianMixture, noise_std: Scalar) -> Float[A
     return _denoising_bayes(mixture, noise_std).value
 
 
+@public
 def denoising_linear_risk(mixture: GaussianMixture, noise_std: Scalar, *, intercept: bool = False) -> Float[Array, ""]:
     r"""Return the least `E‖X - A Z - c‖²` over matrices A, with c = 0 or, with `intercept`, over vectors c.
 
@@ -100,6 +103,7 @@ def denoising_linear_risk(mixture: GaussianMixture, noise_std: Scalar, *, interc
     return _denoising_linear(mixture, noise_std, intercept=intercept).value
 
 
+@public
 def discriminant_bayes_risk(mixture: GaussianMixture) -> Float[Array, ""]:
     r"""Return `E log(1 + exp(-Y f*(X)))`, the least logistic risk of telling two components apart.
 
@@ -125,6 +129,7 @@ def discriminant_bayes_risk(mixture: GaussianMixture) -> Float[Array, ""]:
     return _discriminant(mixture).value
 
 
+@public
 def mixture_quadrature_error(function: Callable, *args: Any, **options: Any) -> Float[Array, ""]:
     """Return an estimate of the relative error of a risk of this module at these arguments.
 
@@ -159,6 +164,7 @@ def mixture_quadrature_error(function: Callable, *args: Any, **options: Any) -> 
 # --- denoisers --------------------------------------------------------------------------------------------------------
 
 
+@public
 def add_noise(mixture: GaussianMixture, noise_std: Scalar) -> GaussianMixture:
     r"""Return the distribution of `Z = X + noise_std · ε`, X ~ mixture: what a noisy prompt is drawn from.
 
@@ -176,6 +182,7 @@ def add_noise(mixture: GaussianMixture, noise_std: Scalar) -> GaussianMixture:
     return GaussianMixture(mixture.log_weights, Gaussian(components.mean, components.cov + noise))
 
 
+@public
 def bayes_denoiser(mixture: GaussianMixture, noise_std: Scalar, query: Float[Array, " d"]) -> Float[Array, " d"]:
     r"""Return `E[X | Z = query] = z - ξ² S⁻¹ (z - Σ_k β_k m_k)`, β the posterior of the component.
 
@@ -196,6 +203,7 @@ def bayes_denoiser(mixture: GaussianMixture, noise_std: Scalar, query: Float[Arr
     return _posterior_mean(mixture, cov, variance, query)
 
 
+@public
 def iterate_denoiser(
     mixture: GaussianMixture, noise_std: Scalar, start: Float[Array, " d"], steps: int
 ) -> Float[Array, "n d"]:
@@ -229,6 +237,7 @@ def iterate_denoiser(
     return jnp.concatenate([start[None], jax.lax.scan(step, start, length=steps)[1]])
 
 
+@public
 def denoiser_fixed_point(separation: Scalar) -> Float[Array, ""]:
     r"""Return the largest root u of `u = tanh(λ² u)`, where the iterated Bayes denoiser of two components ends.
 
@@ -261,6 +270,7 @@ def denoiser_fixed_point(separation: Scalar) -> Float[Array, ""]:
     return jnp.where(excess > 0, root, 0.0)
 
 
+@public
 def denoising_heads(mixture: GaussianMixture, noise_std: Scalar) -> tuple[Attention, Attention]:
     r"""Return two heads whose sum, on the noisy infinite prompt, is the Bayes denoiser of two components.
 
@@ -320,6 +330,7 @@ def denoising_heads(mixture: GaussianMixture, noise_std: Scalar) -> tuple[Attent
     return head(0, 1), head(1, 0)
 
 
+@public
 def residual_denoising_head(mixture: GaussianMixture, noise_std: Scalar) -> Attention:
     r"""Return the head `U = S⁻¹, V = ξ² S⁻¹`, with which `residual_denoise` is the Bayes denoiser.
 
@@ -353,6 +364,7 @@ def residual_denoising_head(mixture: GaussianMixture, noise_std: Scalar) -> Atte
     return Attention(inverse, noise * inverse)
 
 
+@public
 def residual_denoise(params: Attention, measure: Measure, query: Float[Array, " d"]) -> Float[Array, " d"]:
     r"""Return `z + T[μ](z) - 2 V z`, the residual layer that denoises with a head of `residual_denoising_head`.
 
@@ -369,6 +381,7 @@ def residual_denoise(params: Attention, measure: Measure, query: Float[Array, " 
     return query + attend(params, measure, query) - 2 * params.value @ query
 
 
+@public
 def denoising_excess(
     denoiser: Callable, mixture: GaussianMixture, noise_std: Scalar, *, nodes: int = 96
 ) -> Float[Array, ""]:
@@ -426,6 +439,7 @@ class GatedScore(eqx.Module):
     gate_slope: Float[Array, " d"] = eqx.field(converter=as_float)
     gate_offset: Float[Array, ""] = eqx.field(converter=as_float)
 
+    @public
     def __call__(self, token: Float[Array, " d"]) -> Float[Array, ""]:
         """Return f(x), the estimated log-odds of the label +1.
 
@@ -441,6 +455,7 @@ class GatedScore(eqx.Module):
         return self.slope @ token + self.intercept + self.height * gate
 
 
+@public
 def label_tokens(mixture: GaussianMixture) -> GaussianMixture:
     r"""Return the distribution of `(X, Y)` in R^{d+1}, Y = +1 for component 0 and -1 for component 1.
 
@@ -465,6 +480,7 @@ def label_tokens(mixture: GaussianMixture) -> GaussianMixture:
     )
 
 
+@public
 def bayes_score(mixture: GaussianMixture) -> GatedScore:
     r"""Return the log-odds of the label given x, `⟨w*, x⟩ + b*`, as a score without a gate.
 
@@ -487,6 +503,7 @@ def bayes_score(mixture: GaussianMixture) -> GatedScore:
     return GatedScore(slope, intercept, 0.0, jnp.zeros_like(slope), odds)
 
 
+@public
 def gated_score(params: Attention, mixture: GaussianMixture) -> GatedScore:
     r"""Return the last coordinate of `attend(params, label_tokens(mixture), (x, 0))` as a function of x.
 
@@ -522,6 +539,7 @@ def gated_score(params: Attention, mixture: GaussianMixture) -> GatedScore:
     )
 
 
+@public
 def discriminant_excess(mixture: GaussianMixture, score: GatedScore, *, nodes: int = 128) -> Float[Array, ""]:
     r"""Return `E KL(η(X) ‖ σ(f(X)))`, the logistic risk of a score f above `discriminant_bayes_risk`.
 

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lib._checks import require_float64
+from lib._checks import public, require_float64
 
 
 class Resolution(eqx.Module):
@@ -45,6 +45,7 @@ HALVINGS = 16
 LARGEST_SUM_TAU, LARGEST_SQUARE_TAU, LARGEST_LOG_LENGTH = 60.0, 30.0, 330.0
 
 
+@public
 def log_survival(
     y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, " n"]:
@@ -69,6 +70,7 @@ def log_survival(
     return jnp.where(near_one, jnp.log1p(-jnp.exp(jnp.where(near_one, lost, -1.0))), kept)
 
 
+@public
 def log_tilted(
     power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, " n"]:
@@ -88,6 +90,7 @@ def log_tilted(
     return _log_expectation(_log_token(power), power, y, tau, resolution)
 
 
+@public
 def log_tilted_square(
     power: int, y: Float[Array, " n"], tau: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, " n"]:
@@ -107,6 +110,7 @@ def log_tilted_square(
     return _log_expectation(_log_token(power), power, y, tau, resolution, weight=lambda g: (g - tau) ** 2)
 
 
+@public
 def levels(
     tau: Float[Array, ""],
     log_length: Float[Array, ""],
@@ -159,6 +163,7 @@ def levels(
     return jnp.linspace(bottom, top, resolution.levels), (top - bottom) / (resolution.levels - 1)
 
 
+@public
 def mean_log_sum(
     tau: Float[Array, ""], log_length: Float[Array, ""], *, resolution: Resolution = DEFAULT_RESOLUTION
 ) -> Float[Array, ""]:
@@ -187,6 +192,7 @@ def mean_log_sum(
     return jnp.where(known, -jnp.euler_gamma - spacing * jnp.sum(y * density), jnp.nan)
 
 
+@public
 def crossing(
     holds: Callable, low: Float[Array, "*n"], high: Float[Array, "*n"], *, halvings: int
 ) -> Float[Array, "*n"]:
@@ -276,6 +282,7 @@ def _lambert_w(log_x: Float[Array, " n"], tau: Float[Array, ""]) -> Float[Array,
     return w
 
 
+@public
 def square_given_others(
     tau: Float[Array, "*#n"], log_others: Float[Array, "*#n"], *, nodes: int = 401
 ) -> Float[Array, "*n"]:

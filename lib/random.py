@@ -5,7 +5,10 @@ import hashlib
 import jax.random as jr
 from jaxtyping import Array, Int, PRNGKeyArray
 
+from lib._checks import public
 
+
+@public
 def named_keys(seed: int | Int[Array, ""], *names: str) -> dict[str, PRNGKeyArray]:
     """Return one random key per name.
 

@@ -22,7 +22,7 @@ def some_moderate(taus: list[float]) -> list[float]:
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     gain: Annotated[float, Field(ge=0.4, le=0.6, description="Size u of the head U = uI, V = I.")]
     scales: Annotated[
         list[Annotated[float, Field(ge=1.0, le=4.0)]],

@@ -14,7 +14,7 @@ FEWEST_PROMPTS = 100
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     plane_taus: Annotated[int, Field(ge=6, le=200, description="Number of query sizes in the plane, from 0 to 12.")]
     plane_lengths: Annotated[
         int, Field(ge=6, le=200, description="Number of lengths in the plane, from ln L = 0 to 80.")

@@ -29,7 +29,7 @@ def short_and_long(lengths: list[int]) -> list[int]:
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=10**7)]],
         Field(

@@ -49,7 +49,7 @@ def three_are_long(log_lengths: list[float]) -> list[float]:
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     dimension: Annotated[int, Field(ge=1, le=10, description="Dimension d of the covariates, with covariance I.")]
     alpha: Annotated[float, Field(gt=0.0, le=2.0, description="Scale of the balanced start, ‖A‖ = b = α.")]
     lengths: Annotated[

@@ -10,7 +10,7 @@ import companion
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of the random settings at which the tables are tested.")]
+    seed: Annotated[companion.Seed, Field(description="Seed of the random settings at which the tables are tested.")]
     plane_nodes: Annotated[int, Field(ge=56, le=80, description="Nodes on each of the two axes of the plane.")]
     needle_nodes: Annotated[
         int, Field(ge=28, le=48, description="Nodes on each axis of the table of single-location regression.")

@@ -18,7 +18,7 @@ def one_and_more(lengths: list[int]) -> list[int]:
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     tokens: Annotated[int, Field(ge=10, le=10**4, description="Tokens of the prompt that is shuffled.")]
     changes: Annotated[
         int, Field(ge=10, le=300, description="Number of times that each change is made to that prompt.")

@@ -11,7 +11,7 @@ from companion.project.parameters import different
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook has the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     covariance_bug: Annotated[bool, Field(description="Draw data as the published code does, with other covariances.")]
     lengths: Annotated[
         list[Annotated[int, Field(ge=5, le=10**6)]],

@@ -14,7 +14,9 @@ LONGEST = 512
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers: shuffles, simulated prompts, bootstrap.")]
+    seed: Annotated[
+        companion.Seed, Field(description="Seed of all random numbers: shuffles, simulated prompts, bootstrap.")
+    ]
     shorter: Annotated[
         list[Annotated[int, Field(ge=8, le=256)]],
         Field(min_length=1, max_length=5, description="Prompt lengths that are compared with the longest, 512."),

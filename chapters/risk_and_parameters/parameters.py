@@ -18,7 +18,7 @@ def reach_small_keys(tilts: list[float]) -> list[float]:
 class Parameters(companion.Parameters):
     """Types, ranges and meanings of the parameters; the notebook holds the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random draws.")]
+    seed: Annotated[companion.Seed, Field(description="Seed of all random draws.")]
     alpha: Annotated[float, Field(ge=0.2, le=0.94, description="Scale of the balanced start, A(0) = αI/√d, b(0) = α.")]
     flow_lengths: Annotated[
         list[Annotated[int, Field(ge=50, le=10**9)]],

@@ -13,7 +13,7 @@ SECOND_LENGTH = 20
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook has the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: Annotated[companion.Seed, Field(description="Seed of all random numbers.")]
     starts: Annotated[int, Field(ge=8, le=512, description="Random starts of exact descent for linear attention.")]
     softmax_starts: Annotated[
         int,

@@ -10,7 +10,7 @@ import companion
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: Annotated[companion.Seed, Field(description="Seed of all random numbers.")]
     dimension: Annotated[int, Field(ge=100, le=5000, description="Dimension d of a token.")]
     length: Annotated[int, Field(ge=2, le=50, description="Number of tokens in a prompt, L.")]
     variance: Annotated[float, Field(ge=0.1, le=1.0, description="Variance γ² of the relevant token.")]

@@ -11,7 +11,7 @@ from companion.project.parameters import different
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the defaults are in the notebook."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of the simulated prompts.")]
+    seed: Annotated[companion.Seed, Field(description="Seed of the simulated prompts.")]
     lengths: Annotated[
         list[Annotated[int, Field(ge=2, le=10**8)]],
         Field(min_length=1, max_length=5, description="Prompt lengths L."),

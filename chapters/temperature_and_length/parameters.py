@@ -16,7 +16,7 @@ LONGEST = 330.0
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     reference: Annotated[int, Field(ge=100, le=10**5, description="Length L₀ at which the three scalings agree.")]
     ratio: Annotated[
         float, Field(ge=0.65, le=0.75, description="Size c = τ/√(2 ln L) of the scores at the reference length.")

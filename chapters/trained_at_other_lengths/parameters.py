@@ -15,7 +15,7 @@ PAIRS = ((10, 100), (100, 10), (100, 1000), (1000, 100))
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook contains the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     trained: Annotated[int, Field(ge=50, le=300, description="Prompt length L of training.")]
     snr: Annotated[float, Field(ge=4.0, le=60.0, description="Signal strength ν of the retrieval task.")]
     dimension: Annotated[int, Field(ge=1, le=20, description="Dimension d of the covariates in regression.")]

@@ -21,7 +21,7 @@ def with_signs(tasks: list[str]) -> list[str]:
 class Parameters(companion.Parameters):
     """Types, ranges and meanings; the notebook has the defaults."""
 
-    seed: Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
+    seed: companion.Seed
     tasks: Annotated[
         list[Literal["Gaussian", "signs", "uniform", "mixture", "tanh target", "classification"]],
         Field(min_length=1, description="Sub-Gaussian tasks, with signs among them; the control is always added."),

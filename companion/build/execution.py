@@ -9,18 +9,18 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from companion.analysis import dependencies, import_recorder
-from companion.build import cache_keys, fork_server, publication_policy, task_cache
+from companion.build import cache_keys, fork_server, publication_policy, run_warnings, task_cache
 from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
 from companion.figures import store
 from companion.figures.record import ClaimRecord
-from companion.io import atomic, signals, startup
+from companion.io import atomic, processes, signals, startup
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
@@ -29,15 +29,18 @@ from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build,
 
 # The prefix of the folders of sockets among the temporary files.
 SOCKETS = "lpa-"
+# The most lines that an error message shows of what a kernel that died wrote last.
+LAST_LINES = 10
 # The longest path of a folder, in bytes, in which the path of every socket has at most 103 bytes, the limit of macOS.
 LONGEST_FOLDER = 70
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run: its folder, duration, figures and claims, and the published figures that it replaced.
+    """The result of a run: its folder, duration, figures and claims, and the published figures that it changed.
 
-    If the sources were `edited` during the run, the result is stale and not published.
+    If the sources were `edited` during the run, the result is stale and not published. `warnings` are sentences about
+    results that are probably not intended.
     """
 
     spec: RunSpec
@@ -45,8 +48,9 @@ class RunResult:
     seconds: float
     figures: list[str]
     claims: list[ClaimRecord]
-    replaced: list[str]
+    published: publication_policy.Changes
     edited: bool
+    warnings: list[str]
 
     @property
     def folder(self) -> Path:
@@ -74,11 +78,12 @@ def run(project: Project, spec: RunSpec) -> RunResult:
                 claims, edited = _run_custom(project, checked, build), False
             else:
                 claims, edited = _run_for_the_profile(project, checked, build)
-    replaced = []
+    published = publication_policy.Changes([], [])
     if not spec.is_custom and not edited and spec.profile == DEFAULT_PROFILE:
-        replaced = publication_policy.publish_figures(project, spec.notebook)
+        published = publication_policy.publish_figures(project, spec.notebook)
     figures = [spec.figure] if spec.figure else Notebook.named(project, spec.notebook).figures
-    return RunResult(spec, build, time.monotonic() - start, figures, claims, replaced, edited)
+    warnings = run_warnings.of_run(build, spec.notebook, figures)
+    return RunResult(spec, build, time.monotonic() - start, figures, claims, published, edited, warnings)
 
 
 @contextmanager
@@ -212,13 +217,14 @@ def _execute(
 ) -> None:
     startup.leave_out_grammars()
     import papermill  # these take a second to import, and a wrong parameter should be reported at once
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from nbclient.exceptions import CellTimeoutError
     from papermill.exceptions import PapermillExecutionError
 
     executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
+    log, kernels = staging / "kernel.log", []
     try:
         visible = {**environment, "PYTHONPATH": str(project.root), "MPLBACKEND": "agg"}
-        with _environment(visible), _kernel_manager() as kernel_manager_class:
+        with _environment(visible), _kernel_manager(log, kernels) as kernel_manager_class:
             papermill.execute_notebook(
                 _literally(notebook.path),
                 _literally(executed),
@@ -231,6 +237,8 @@ def _execute(
                 execution_timeout=math.ceil(3600 * hours),
                 extra_arguments=[
                     "--log-level=CRITICAL",  # a kernel that shuts down under load logs "KeyboardInterrupt"
+                    # otherwise a thread of the kernel forwards what libraries write, and dies with the kernel
+                    "--IPKernelApp.capture_fd_output=False",
                     f"--IPKernelApp.extra_extensions={import_recorder.__name__}",
                 ],
             )
@@ -240,23 +248,37 @@ def _execute(
             f"{notebook.name}: cell {error.exec_count} failed. The partly executed notebook: {partly_executed}\n"
             f"{error.ename}: {error.evalue}"
         ) from error
-    except DeadKernelError as error:
-        raise UserError(
-            f"{notebook.name}: its kernel died without an error message. Did the machine run out of memory? Smaller "
-            f"parameters need less (`-p NAME=VALUE`, `--profile smoke`).{_where_partly_executed(executed, failed)}"
-        ) from error
+    except RuntimeError as error:
+        if not str(error).startswith("Kernel died"):  # in a cell, or before the first one
+            raise
+        cause, place = _cause_of_death(kernels, log), _where_partly_executed(executed, failed)
+        raise UserError(f"{notebook.name}: its kernel died. {cause}{place}") from error
     except CellTimeoutError as error:
         raise UserError(
             f"{notebook.name}: a step took longer than {hours:g} hours and was stopped. If it does not hang, allow "
-            f"more: `hours_a_step` in {TABLE} of {project.root / FILE}.{_where_partly_executed(executed, failed)}"
+            f"more: `hours_a_step` in {TABLE} of {project.root / FILE}. {_where_partly_executed(executed, failed)}"
         ) from error
+
+
+def _cause_of_death(kernels: Sequence[Any], log: Path) -> str:
+    """Return how the last of `kernels` ended, and the last lines that it wrote to the file `log`."""
+    code = kernels[-1].poll() if kernels else None
+    sentences = [f"The kernel {processes.how_it_ended(code)}."] if code is not None else []
+    if code == -signal.SIGKILL:
+        sentences.append(
+            "Did the machine run out of memory? Smaller parameters need less (`-p NAME=VALUE`, `--profile smoke`)."
+        )
+    written = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    if lines := [line.rstrip() for line in written.splitlines() if line.strip()][-LAST_LINES:]:
+        sentences.append("\n".join(["It wrote last:", *(f"  {line}" for line in lines)]) + "\n")
+    return "".join(sentence if sentence.endswith("\n") else f"{sentence} " for sentence in sentences)
 
 
 def _where_partly_executed(executed: Path, failed: Path) -> str:
     """Return a sentence with the path of the partly executed notebook, if it exists."""
     if not executed.exists():
         return ""
-    return f" The partly executed notebook: {_keep(executed, failed / executed.name)}"
+    return f"The partly executed notebook: {_keep(executed, failed / executed.name)}"
 
 
 def _literally(path: Path) -> str:
@@ -278,10 +300,14 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _kernel_manager() -> Iterator[type]:
+def _kernel_manager(log: Path, kernels: list[Any]) -> Iterator[type]:
     """Yield a class of kernel managers that use UNIX sockets in a temporary folder: parallel runs share no ports.
 
     If a signal ends this process, the kernels are killed at once.
+
+    Args:
+      log: the file to which the kernels write their standard output and standard error.
+      kernels: the list to which the process of each kernel is added.
     """
     import psutil
     from jupyter_client.kernelspec import KernelSpecManager
@@ -297,7 +323,7 @@ def _kernel_manager() -> Iterator[type]:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
 
-    with socket_folder() as folder, signals.at_once(kill):
+    with socket_folder() as folder, signals.at_once(kill), log.open("wb") as output:
 
         class SocketFileKernelManager(AsyncKernelManager):
             transport = CaselessStrEnum(["tcp", "ipc"], default_value="ipc")
@@ -314,11 +340,13 @@ def _kernel_manager() -> Iterator[type]:
 
             async def _async_launch_kernel(self, kernel_cmd: list[str], **kw: Any) -> None:
                 folder = str(kw.get("cwd") or os.getcwd())
-                forked = fork_server.kernel(kernel_cmd, kw.get("env") or os.environ, folder)
-                if forked is None:
-                    await super()._async_launch_kernel(kernel_cmd, **kw)
-                    return
+                forked = fork_server.kernel(kernel_cmd, kw.get("env") or os.environ, folder, output.fileno())
                 provisioner: Any = self.provisioner
+                if forked is None:
+                    await super()._async_launch_kernel(kernel_cmd, **kw, stdout=output, stderr=output)
+                    kernels.append(provisioner.process)
+                    return
+                kernels.append(forked)
                 provisioner.process, provisioner.pid, provisioner.pgid = forked, forked.pid, forked.pid
                 provisioner.cwd = folder
 

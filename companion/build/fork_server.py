@@ -75,8 +75,11 @@ class Kernel:
         self.send_signal(signal.SIGKILL)
 
 
-def kernel(command: Sequence[str], environment: Mapping[str, str], folder: str) -> Kernel | None:
-    """Fork the kernel that `command` would start; return None if no fork server can do it."""
+def kernel(command: Sequence[str], environment: Mapping[str, str], folder: str, output: int) -> Kernel | None:
+    """Fork the kernel that `command` would start; return None if no fork server can do it.
+
+    The kernel writes its standard output and its standard error to the file descriptor `output`.
+    """
     address = environment.get(FORK_SERVER)
     if not address or command[:3] != [sys.executable, *LAUNCHER]:
         return None
@@ -85,7 +88,7 @@ def kernel(command: Sequence[str], environment: Mapping[str, str], folder: str) 
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST)
         connection.connect(address)
-        socket.send_fds(connection, [request], [1, 2])
+        socket.send_fds(connection, [request], [output, output])
         reply = connection.recv(LONGEST)
     except OSError:
         reply = b""

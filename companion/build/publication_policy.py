@@ -19,8 +19,25 @@ from companion.project.paths import DEFAULT_PROFILE, Project, relative, visible
 DRAWN_BY_OTHER_CODE = "it was drawn by different code"
 
 
-def publish_figures(project: Project, name: str, only: str | None = None) -> list[str]:
-    """Update `figures/<name>/` with the results of the default profile; return the figures that were replaced.
+@dataclass(frozen=True)
+class Changes:
+    """The published figures of a notebook that were replaced, and those that were removed."""
+
+    replaced: list[str]
+    removed: list[str]
+
+    def __bool__(self) -> bool:
+        """Return whether anything changed."""
+        return bool(self.replaced or self.removed)
+
+    def sentences(self, folder: str) -> list[str]:
+        """Return the changes of `folder` in words, one phrase for the replaced figures and one for the removed."""
+        parts = {"replaced in": self.replaced, "removed from": self.removed}
+        return [f"{verb} {folder}: {', '.join(figures)}" for verb, figures in parts.items() if figures]
+
+
+def publish_figures(project: Project, name: str, only: str | None = None) -> Changes:
+    """Update `figures/<name>/` with the results of the default profile; return what changed there.
 
     With `only`, update only that figure; the other figures of the notebook, which may not have been built, are kept.
 
@@ -39,7 +56,7 @@ def publish_figures(project: Project, name: str, only: str | None = None) -> lis
         if only is not None:
             replaced, dropped = [figure for figure in replaced if figure == only], []
         if not replaced and not dropped:
-            return []
+            return Changes([], [])
         for figure in replaced:
             store.require_small(built, figure)
         with staging_folder(build.staging, f"publish-{name}") as staging:
@@ -53,7 +70,7 @@ def publish_figures(project: Project, name: str, only: str | None = None) -> lis
                 for suffix in store.SUFFIXES:
                     shutil.copyfile(origin / f"{figure}{suffix}", new / f"{figure}{suffix}")
             replace_folder(new, published)
-    return replaced + dropped
+    return Changes(replaced, dropped)
 
 
 def _committed(project: Project, published: Path, figure: str, folder: Path) -> Path:

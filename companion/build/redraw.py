@@ -56,7 +56,9 @@ def redraw(project: Project, target: Target, profile: str = DEFAULT_PROFILE) -> 
             cache_keys.leave_stamp(project, stamp, store.files(shown, figure))
     if shown == project.published / name:
         return [figure]
-    return publication_policy.publish_figures(project, name, figure) if profile == DEFAULT_PROFILE else []
+    if profile != DEFAULT_PROFILE:
+        return []
+    return publication_policy.publish_figures(project, name, figure).replaced
 
 
 def _is_up_to_date(published: Path, figure: str, drawn: FigureRecord) -> bool:

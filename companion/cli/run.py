@@ -35,7 +35,13 @@ def run(
     *,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Change a parameter; repeatable."),
+        typer.Option(
+            "--parameter",
+            "-p",
+            metavar="NAME=VALUE",
+            help="Change a parameter; repeatable. A list has brackets, and the shell needs quotes: "
+            "`-p 'lengths=[10, 100]'`.",
+        ),
     ] = None,
     profile: Profile = DEFAULT_PROFILE,
     figure: Annotated[
@@ -91,8 +97,10 @@ def run(
         console.print(f"  {notebook} was edited while it ran: it is stale and was not published. Run it again.")
     if spec.is_custom:
         console.print(f"  compared with the published figures: {escaped(result.build.page)}", soft_wrap=True)
-    if result.replaced:
-        console.print(f"  replaced in figures/{notebook}: {', '.join(result.replaced)}", soft_wrap=True)
+    for change in result.published.sentences(f"figures/{notebook}"):
+        console.print(f"  {change}", soft_wrap=True)
+    for warning in result.warnings:
+        console.print(f"  [yellow]Warning:[/] {escaped(warning)}", soft_wrap=True)
 
 
 def _run(project: Project, spec: RunSpec, show: bool) -> "RunResult":
@@ -114,7 +122,12 @@ def _run(project: Project, spec: RunSpec, show: bool) -> "RunResult":
 def _print_parameters(project: Project, notebook: Notebook) -> None:
     """Print the default, meaning and range of each parameter, its values in profiles, and the last run time."""
     profiles = [profile for profile in project.profile_names() if profile != DEFAULT_PROFILE]
-    values = {profile: parameters.resolve(project, notebook, profile) for profile in profiles}
+    values, problems = {}, []
+    for profile in profiles:
+        try:
+            values[profile] = parameters.resolve(project, notebook, profile)
+        except UserError as error:  # of this profile only
+            problems.append(str(error))
     fields = parameters.model_of(project, notebook).model_fields
     if not fields:
         console.print(f"{notebook.name} has no parameters.")
@@ -123,8 +136,8 @@ def _print_parameters(project: Project, notebook: Notebook) -> None:
         console.print(f"[bold]{name}[/] = {escaped(formatted(default))}", soft_wrap=True)
         meaning = (field.description or "").strip()
         console.print(f"  {escaped(f'{meaning} ({parameters.rule(field)})')}", soft_wrap=True)
-        for profile in profiles:
-            if (value := values[profile].get(name)) != default:
+        for profile, changed in values.items():
+            if (value := changed.get(name)) != default:
                 console.print(f"  {profile}: {escaped(formatted(value))}", soft_wrap=True)
     origins = {
         profile: provenance.read(project.build(profile).provenance / f"{notebook.name}.json")
@@ -136,3 +149,5 @@ def _print_parameters(project: Project, notebook: Notebook) -> None:
         if origin
     ]
     console.print(f"Last run: {', '.join(times)}." if times else "It has not been run here yet.", soft_wrap=True)
+    for problem in problems:
+        console.print(f"[yellow]Warning:[/] {escaped(problem)}", soft_wrap=True)

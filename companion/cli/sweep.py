@@ -45,7 +45,8 @@ def sweep(
             "--parameter",
             "-p",
             metavar="NAME=VALUES",
-            help="Values of a parameter, `seed=1:10` or `repeats=10,100`; repeatable.",
+            help="Values of a parameter, `seed=1:10` or `repeats=10,100`; repeatable. The values of a list have "
+            "brackets, and the shell needs quotes: `-p 'lengths=[10, 100], [10, 1000]'`.",
         ),
     ] = None,
     profile: Profile = DEFAULT_PROFILE,

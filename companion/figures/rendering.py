@@ -1,8 +1,9 @@
 """Draw one figure: call the `draw` of its module in both themes, and read caption and alt text from its docstring."""
 
 # pandas has no complete types.
-# pyright: reportMissingTypeStubs=false
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
+import ast
 import inspect
 import io
 import re
@@ -13,6 +14,7 @@ from types import ModuleType
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from companion.analysis.dependencies import Library
 from companion.figures import store, table_io
@@ -67,6 +69,11 @@ def pictures(figure: ModuleType, table: pd.DataFrame) -> dict[str, bytes]:
     for theme, formats in FORMATS.items():
         with style(theme):
             picture = figure.draw(table.copy())
+            if not isinstance(picture, Figure):
+                raise TypeError(
+                    f"`{figure.__name__}.draw` must return the matplotlib figure that it draws. Got {picture!r}. Does "
+                    "it end with `return`?"
+                )
             for kind in formats:
                 buffer = io.BytesIO()
                 metadata = {"Date": None} if kind == "svg" else {}
@@ -83,7 +90,7 @@ def caption_and_alt(figure: ModuleType) -> tuple[str, str]:
     Raises:
       ValueError: if either is missing.
     """
-    paragraphs = [paragraph.strip() for paragraph in (inspect.getdoc(figure) or "").split("\n\n")]
+    paragraphs = [paragraph.strip() for paragraph in _docstring(figure).split("\n\n")]
     alts = [paragraph for paragraph in paragraphs if paragraph.startswith("Alt:")]
     captions = [paragraph for paragraph in paragraphs if paragraph and not paragraph.startswith("Alt:")]
     if not captions or len(alts) != 1:
@@ -93,6 +100,13 @@ def caption_and_alt(figure: ModuleType) -> tuple[str, str]:
             f"Got {len(captions)} caption paragraphs and {len(alts)} alt texts."
         )
     return "\n\n".join(captions), " ".join(textwrap.dedent(alts[0][len("Alt:") :]).split())
+
+
+def _docstring(module: ModuleType) -> str:
+    """Return the docstring of a module; from its source if the interpreter removed it (`PYTHONOPTIMIZE=2`)."""
+    if module.__doc__ is None and (file := getattr(module, "__file__", None)):
+        return ast.get_docstring(ast.parse(Path(file).read_text(encoding="utf-8"))) or ""
+    return inspect.getdoc(module) or ""
 
 
 def fewer_colours(picture: bytes) -> bytes:

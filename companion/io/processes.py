@@ -38,6 +38,20 @@ def end(processes: Sequence[subprocess.Popen[str]]) -> None:
         process.wait()
 
 
+def how_it_ended(code: int) -> str:
+    """Return how a process with this exit code ended, as the end of a sentence about it."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    with suppress(ValueError):
+        return f"was ended by the signal {signal.Signals(-code).name}"
+    return f"was ended by signal {-code}"
+
+
+def error_of(finished: subprocess.CompletedProcess[str]) -> str:
+    """Return the error message of a failed process: its standard error, or how it ended if it wrote nothing."""
+    return finished.stderr.strip() or f"The process {how_it_ended(finished.returncode)}"
+
+
 def _signal(process: subprocess.Popen[str], number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):  # macOS refuses where only zombies are left
         os.killpg(process.pid, number)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import annotated_types
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from companion.io.errors import UserError, did_you_mean
@@ -22,9 +22,18 @@ Seed = Annotated[int, Field(ge=0, lt=2**32, description="Seed of all random numb
 
 
 class Parameters(BaseModel):
-    """Base class of every chapter's `Parameters`: strict types, no unknown names, immutable."""
+    """Base class of every chapter's `Parameters`: strict types, no unknown names, immutable, 64-bit whole numbers."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+    @field_validator("*")
+    @classmethod
+    def _require_64_bits(cls, value: Any) -> Any:
+        """Refuse whole numbers on which JAX and NumPy would fail after the kernel has started."""
+        for number in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(number, int) and not -(2**63) <= number < 2**63:
+                raise ValueError("a whole number must have at most 64 bits, because arrays cannot hold a longer one")
+        return value
 
 
 def each_once(at_least: int, because: str) -> Callable[[list], list]:
@@ -72,14 +81,12 @@ def resolve(
     project.require_profile(profile)
     values = dict(notebook.defaults)
     for origin, changes in (
-        (f"profiles/{profile}.yml", _profile(project, profile).get(notebook.name) or {}),
-        ("the command line", overrides or {}),
+        (f"profiles/{profile}.yml: notebook", _profile(project, profile).get(notebook.name) or {}),
+        ("Notebook", overrides or {}),
     ):
         for name, value in changes.items():
             if name not in values:
-                raise UserError(
-                    f"{origin}: notebook {notebook.name!r} has no parameter {name!r}. {did_you_mean(name, values)}"
-                )
+                raise UserError(f"{origin} {notebook.name!r} has no parameter {name!r}. {did_you_mean(name, values)}")
             values[name] = value
     for name, value in values.items():
         try:

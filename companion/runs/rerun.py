@@ -28,7 +28,7 @@ def rerun(notebook: str, figure: str, /, **parameters: Any) -> Rerun:
     The run has a separate kernel. It uses the checkout around the working folder, or else the installed one.
 
     Raises:
-      UserError: if a name or a value is not allowed.
+      companion.UserError: if a name or a value is not allowed, or the notebook cannot be run.
     """
     project = Project.here()
     build = run_custom(project, RunSpec(notebook, parameters=parameters, figure=figure)).build

@@ -105,7 +105,8 @@ def run(project: Project, specs: Sequence[RunSpec], cores: int) -> Iterator[tupl
     commands = {str(index): command(spec) for index, spec in enumerate(specs)}
     with closing(processes.run_all(commands, cores, project.root)) as ended:
         for index, finished in ended:
-            yield specs[int(index)], None if finished.returncode in COMPLETE else finished.stderr.strip()
+            failed = finished.returncode not in COMPLETE
+            yield specs[int(index)], processes.error_of(finished) if failed else None
 
 
 def command(spec: RunSpec) -> list[str]:

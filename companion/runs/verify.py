@@ -111,7 +111,8 @@ class Verification:
         commands = {name: [*command, name] for name in names}
         with closing(processes.run_all(commands, cores, self.home.verified, begun)) as ended:
             for name, finished in ended:
-                yield name, None if finished.returncode in COMPLETE else finished.stderr.strip() or "it was killed"
+                failed = finished.returncode not in COMPLETE
+                yield name, processes.error_of(finished) if failed else None
 
     def orphaned_folders(self, project: Project) -> list[str]:
         """Return the folders of published figures that belong to no notebook."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.special
 from jaxtyping import Array, Float
 
-from lib._checks import require_count
+from lib._checks import public, require_count
 
 
 class QueryAverage(eqx.Module):
@@ -28,6 +28,7 @@ class QueryAverage(eqx.Module):
     weights: Float[Array, " n"]
 
 
+@public
 def radial_average(d: int, *, radii: int = 64) -> QueryAverage:
     """Return nodes at `radii` radii on each of the d axes.
 
@@ -43,6 +44,7 @@ def radial_average(d: int, *, radii: int = 64) -> QueryAverage:
     return _on_rays(np.eye(d), radii)
 
 
+@public
 def query_average(d: int, *, frames: int = 64, radii: int = 32, seed: int = 0) -> QueryAverage:
     """Return nodes at `radii` radii on each of the d rays of quasi-random orthonormal frames.
 
@@ -94,6 +96,7 @@ class PairAverage(eqx.Module):
     task_weights: Float[Array, " k"]
 
 
+@public
 def pair_average(
     d: int, *, frames: int | None = None, query_radii: int = 24, task_radii: int = 3, seed: int = 0
 ) -> PairAverage:
@@ -118,6 +121,7 @@ def pair_average(
     return PairAverage(*map(jnp.asarray, rules))
 
 
+@public
 def line_average(radii: int) -> PairAverage:
     """Return nodes for d = 1 with as many radii for tasks as for queries.
 

@@ -17,7 +17,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Complex, Float, PRNGKeyArray, UInt
 
-from lib._checks import require_count
+from lib._checks import public, require_count
 from lib.attention import Attention
 from lib.icl.linear_regression import LinearRegression
 from lib.icl.training import box_muller
@@ -112,6 +112,7 @@ class SoftmaxSummary(Summary):
         """Return 0: the pairs are enough."""
         return 0
 
+    @public
     def summarise(
         self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
     ) -> PromptSums:
@@ -157,6 +158,7 @@ class LinearSummary(Summary):
         """Return 3, one normal per entry of the matrix."""
         return 3
 
+    @public
     def summarise(
         self, length: int, plane: Plane, pairs: Complex[Array, "halves n half"], extra: Float[Array, "m B"]
     ) -> PromptSums:
@@ -177,6 +179,7 @@ class LinearSummary(Summary):
 softmax_summary, linear_summary = SoftmaxSummary(), LinearSummary()
 
 
+@public
 def batch_loss(
     task: LinearRegression,
     length: int,
@@ -280,6 +283,7 @@ def _inverse(scale: Float[Array, " B"]) -> Float[Array, " B"]:
     return jnp.where(scale > 0, 1 / jnp.where(scale > 0, scale, 1.0), 0.0)
 
 
+@public
 def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: Any) -> Complex[Array, "..."]:
     """Return pairs of independent standard normals as complex numbers, each from one block of 64 random bits.
 
@@ -304,6 +308,7 @@ def normal_pairs(key: PRNGKeyArray, stream: int, shape: tuple[int, ...], dtype: 
     return jax.lax.complex(*box_muller(*words, dtype=dtype, terms=TAYLOR_TERMS[jnp.dtype(dtype).name]))
 
 
+@public
 def threefry(
     key: UInt[Array, "2"], high: UInt[Array, "..."], low: UInt[Array, "..."]
 ) -> tuple[UInt[Array, "..."], UInt[Array, "..."]]:
@@ -334,6 +339,7 @@ def threefry(
     return left, right
 
 
+@public
 def chi_square(normals: Float[Array, "..."], degrees: int) -> Float[Array, "..."]:
     """Return `F⁻¹(Φ(z))`, F the chi-square distribution function: a sum of squared normals from a single normal z.
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, require_float64
+from lib._checks import as_float, public, require_float64
 from lib.attention import Attention
 from lib.icl.averages import QueryAverage, query_average
 from lib.icl.linear_regression import ErrorTerms, LinearRegression
@@ -33,6 +33,7 @@ class Blocks(eqx.Module):
     gain: Float[Array, "*rows"] = eqx.field(converter=as_float)
 
 
+@public
 def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
     """Return the head on R^{d+1} with `U = diag(A, 0)` and `V = (0, …, 0, b)`.
 
@@ -53,6 +54,7 @@ def block_attention(A: Float[AnyArray, "d d"], b: Scalar) -> Attention:
     return Attention(jnp.pad(matrix, ((0, 1), (0, 1))), value)
 
 
+@public
 def block_head(blocks: Blocks) -> Attention:
     """Return `block_attention(A, b)` of the two parameters.
 
@@ -67,6 +69,7 @@ def block_head(blocks: Blocks) -> Attention:
     return block_attention(blocks.matrix, blocks.gain)
 
 
+@public
 def line_head(point: Float[AnyArray, "4"]) -> Attention:
     """Return any head for d = 1, from the four weights on which its output depends.
 
@@ -82,6 +85,7 @@ def line_head(point: Float[AnyArray, "4"]) -> Attention:
     return Attention(jnp.zeros((2, 2)).at[0, 0].set(a).at[1, 0].set(c), jnp.stack([v, b])[None])
 
 
+@public
 def balanced_start(theta: Float[AnyArray, "d p"], alpha: Scalar) -> Blocks:
     """Return `A = α ΘΘᵀ/‖ΘΘᵀ‖_F` and b = α, so that ‖A‖_F = b, which the infinite flow keeps.
 
@@ -98,6 +102,7 @@ def balanced_start(theta: Float[AnyArray, "d p"], alpha: Scalar) -> Blocks:
     return Blocks(alpha * gram / jnp.linalg.norm(gram), alpha)
 
 
+@public
 def isotropic_blocks(dimension: int, norm: Scalar, gain: Scalar) -> Blocks:
     """Return `A = norm · I/√d` and b.
 
@@ -116,6 +121,7 @@ def isotropic_blocks(dimension: int, norm: Scalar, gain: Scalar) -> Blocks:
     return Blocks(norm * jnp.eye(dimension) / jnp.sqrt(dimension), gain)
 
 
+@public
 def infinite_limit(task: LinearRegression) -> Blocks:
     """Return the limit of the infinite flow from a balanced start: `A* = tr(Σ⁻²)^{-1/4} Σ⁻¹`, `b* = tr(Σ⁻²)^{1/4}`.
 
@@ -134,6 +140,7 @@ def infinite_limit(task: LinearRegression) -> Blocks:
     return Blocks(inverse / gain, gain)
 
 
+@public
 def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queries: QueryAverage) -> Float[Array, ""]:
     """Return `R_L = ½ E(ŷ - y)²` of a block head on finite prompts, averaged over tasks in closed form.
 
@@ -180,6 +187,7 @@ def block_risk(task: LinearRegression, blocks: Blocks, scores: ScoreTable, queri
     return 0.5 * (queries.weights @ jax.vmap(given_query)(queries.nodes) + task.noise_std**2)
 
 
+@public
 def best_gain(
     task: LinearRegression, matrix: Float[Array, "d d"], scores: ScoreTable, queries: QueryAverage, *, near: Scalar
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
@@ -212,6 +220,7 @@ def best_gain(
     return near * (1 - slope / curvature), risk_near - slope**2 / (2 * curvature)
 
 
+@public
 def best_blocks(
     task: LinearRegression, log_length: float, *, start: Blocks | None = None, queries: QueryAverage | None = None
 ) -> Blocks:

@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from lib._checks import (
     as_float,
     is_concrete,
+    public,
     require_count,
     require_covariance,
     require_finite,
@@ -64,6 +65,7 @@ class ErrorTerms(eqx.Module):
     along: Float[Array, ""]
     value: Float[Array, ""]
 
+    @public
     def square_error(self, scores: ScoreStatistics) -> Float[Array, ""]:
         """Return `E (ŷ - y)² = (c - y)² + 2P c (y - c) + (Q - P) c²/τ² + P ⟨v, Γ_w v⟩`.
 
@@ -77,6 +79,7 @@ class ErrorTerms(eqx.Module):
         """
         return self.infinite + self.finite(scores)
 
+    @public
     def finite(self, scores: ScoreStatistics) -> Float[Array, ""]:
         """Return `square_error - infinite`, the contribution of the finite length, of either sign.
 
@@ -152,6 +155,7 @@ class LinearRegression(eqx.Module):
         """The dimension d of the covariates; tokens are in R^{d+1}."""
         return self.cov.shape[-1]
 
+    @public
     def infinite_risk(self, params: Attention) -> Float[Array, ""]:
         """Return `½ E (⟨v, Γ_w U (x_q, 0)⟩ - y)²`, the risk on infinite prompts, in closed form for any U and V.
 
@@ -174,6 +178,7 @@ class LinearRegression(eqx.Module):
         bias = self._mean_square(constant, linear - jnp.eye(self.dimension), quadratic)
         return 0.5 * (bias + self.noise_std**2)
 
+    @public
     def linear_head_risk(self, params: Attention, length: int | Scalar) -> Float[Array, ""]:
         """Return the risk of a given linear head, `½ E (⟨v, (1/L) Σ z zᵀ U (x_q, 0)⟩ - y)²`, in closed form.
 
@@ -210,6 +215,7 @@ class LinearRegression(eqx.Module):
         variance = self._mean_square(constant, linear, quadratic) + product
         return self.infinite_risk(params) + 0.5 * variance / length
 
+    @public
     def finite_risk(
         self, params: Attention, log_length: Scalar, *, average: PairAverage | None = None
     ) -> Float[Array, ""]:
@@ -245,6 +251,7 @@ class LinearRegression(eqx.Module):
         known = 2 * self.infinite_risk(params) - self.noise_std**2
         return 0.5 * (infinite + finite + strength * (known - infinite) + self.noise_std**2)
 
+    @public
     def risk_gap(self, params: Attention, scores: ScoreTable, average: PairAverage) -> Float[Array, ""]:
         """Return `finite_risk - infinite_risk` without taking the difference, so that it keeps its digits.
 
@@ -264,6 +271,7 @@ class LinearRegression(eqx.Module):
         require_float64("LinearRegression.risk_gap", self.cov)
         return 0.5 * _average_error(self, params, scores, average)[0]
 
+    @public
     def finite_risk_error(self, params: Attention, log_length: Scalar) -> Float[Array, ""]:
         """Return an estimate of the error of `finite_risk`: twice its largest change under three other sets of nodes.
 
@@ -290,6 +298,7 @@ class LinearRegression(eqx.Module):
         changes = [jnp.abs(self.finite_risk(params, log_length, average=rule) - risk) for rule in rules]
         return 2 * jnp.max(jnp.stack(changes))
 
+    @public
     def linear_attention_risk(self, length: int | Scalar) -> Float[Array, ""]:
         """Return the least risk of linear attention, `ŷ = x_qᵀ M (1/L) Σ y_i x_i` at its best M, in closed form.
 
@@ -314,6 +323,7 @@ class LinearRegression(eqx.Module):
         queries = jnp.einsum("ji,jk,ki->i", vectors, self.query_cov, vectors)
         return 0.5 * (self.task_scale**2 * jnp.sum(queries * (1 - learned)) + self.noise_std**2)
 
+    @public
     def bayes_risk(self, length: int, *, key: PRNGKeyArray, n: int) -> Float[Array, ""]:
         """Return an estimate of the least risk of any predictor, that of the posterior mean.
 
@@ -349,6 +359,7 @@ class LinearRegression(eqx.Module):
         errors = jax.lax.map(posterior_error, jr.split(key, n), batch_size=256)
         return 0.5 * (self.task_scale**2 * jnp.mean(errors) + self.noise_std**2)
 
+    @public
     def draw(self, length: int, n: int, *, key: PRNGKeyArray) -> RegressionPrompts:
         """Return n independent prompts with their queries and labels.
 

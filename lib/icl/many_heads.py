@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, is_concrete, require_float64
+from lib._checks import as_float, is_concrete, public, require_float64
 from lib.batching import in_batches
 from lib.finite_prompt import Scalar, Scalars, score_statistics
 from lib.icl.averages import few_radii
@@ -46,6 +46,7 @@ class PairStatistics(NamedTuple):
     score_error: Float[Array, "..."]
 
 
+@public
 def pair_participation(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     """Return `C(a, b) = E Σ_l p_l(a) p_l(b)`, p(a) = softmax(a g) of L = e^{log_length} standard normals g.
 
@@ -68,6 +69,7 @@ def pair_participation(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Arr
     return pair_statistics(a, b, log_length).participation
 
 
+@public
 def pair_score_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     """Return `G̃(a, b) = E (ĝ(a) - a)(ĝ(b) - b)`, ĝ(a) = Σ_l p_l(a) g_l, the covariance of two heads' score errors.
 
@@ -91,6 +93,7 @@ def pair_score_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Array
     return pair_statistics(a, b, log_length).score_error
 
 
+@public
 def pair_quadrature_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[Array, "..."]:
     """Return the accuracy of `pair_participation`, relative to C, and of `pair_score_error`, relative to √(Q(a) Q(b)).
 
@@ -114,6 +117,7 @@ def pair_quadrature_error(a: Scalars, b: Scalars, log_length: Scalars) -> Float[
     return _tabulated(_resolution_error, a, b, log_length)
 
 
+@public
 def pair_statistics(a: Scalars, b: Scalars, log_length: Scalars) -> PairStatistics:
     """Return C(a, b) and G̃(a, b) from one quadrature.
 
@@ -430,6 +434,7 @@ def _resolution_error(a, b, log_length):
 _RADII, _RADIUS_DROP = 40, 34.0
 
 
+@public
 def heads_risk(
     task: LinearRegression,
     omega: Float[Array, " h"] | Float[np.ndarray, " h"],
@@ -472,6 +477,7 @@ def heads_risk(
     return 0.5 * (task.noise_std**2 + bias + mu @ noise @ mu)
 
 
+@public
 def best_values(
     task: LinearRegression, omega: Float[Array, " h"] | Float[np.ndarray, " h"], log_length: Scalar
 ) -> tuple[Float[Array, " h"], Float[Array, ""]]:
@@ -549,6 +555,7 @@ def _least(task, omega, log_length, noise, shrinkage):
     return mu, jnp.where(finite, 0.5 * (task.noise_std**2 + excess), jnp.nan)
 
 
+@public
 def centred_heads_risk(
     task: LinearRegression,
     omega: Float[Array, " h"] | Float[np.ndarray, " h"],
@@ -577,6 +584,7 @@ def centred_heads_risk(
     return heads_risk(task, omega, mu, log_length) - 0.5 * average
 
 
+@public
 def debiased_descent(task: LinearRegression, log_length: Scalar) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return the best step η and the risk of one step of debiased gradient descent, the limit of a pair with keys → 0.
 
@@ -602,6 +610,7 @@ def debiased_descent(task: LinearRegression, log_length: Scalar) -> tuple[Float[
     return step, 0.5 * (task.noise_std**2 + excess)
 
 
+@public
 def long_prompt_covariance(task: LinearRegression, product: Scalars) -> Float[Array, "..."]:
     """Return K(s), the limit of L times the covariance of two heads' outputs, averaged over queries; s = ω_h ω_k.
 
@@ -626,6 +635,7 @@ def long_prompt_covariance(task: LinearRegression, product: Scalars) -> Float[Ar
     return jnp.where(finite, law, jnp.inf)
 
 
+@public
 def long_prompt_coefficient(
     task: LinearRegression,
     omega: Float[Array, " h"] | Float[np.ndarray, " h"],
@@ -656,6 +666,7 @@ def long_prompt_coefficient(
     return jnp.where(finite, 0.5 * jnp.where(finite, variance, 0.0) + task.task_scale**2 * dimension * bias, jnp.inf)
 
 
+@public
 def several_tasks_law(
     dimensions: Float[Array, " i"] | Float[np.ndarray, " i"] | tuple[int, ...],
     omega: Float[Array, "h i"] | Float[np.ndarray, "h i"],
@@ -778,6 +789,7 @@ _NEAR_ZERO = ((_POINTS + 1) / 2) ** 2
 _TO_REST = np.linalg.pinv(_NEAR_ZERO[:, None] * np.vander(_POINTS, 8)) * _NEAR_ZERO
 
 
+@public
 def best_pair(
     task: LinearRegression, log_length: Scalar
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
@@ -900,6 +912,7 @@ class KernelPair(NamedTuple):
     total: Float[Array, ""]
 
 
+@public
 def kernel_pair(log_kernel: Callable, a: Scalar, b: Scalar, log_length: Scalar) -> KernelPair:
     """Return E Σ p(a) p(b), E ĝ(a) ĝ(b) and E ĝ of heads whose weights are a positive kernel f of their scores.
 
@@ -961,6 +974,7 @@ def kernel_pair(log_kernel: Callable, a: Scalar, b: Scalar, log_length: Scalar) 
     return KernelPair(participation, product, jnp.stack(means), total)
 
 
+@public
 @partial(jax.jit, static_argnums=1)
 def kernel_best_values(
     task: LinearRegression, log_kernel: Callable, omega: Float[Array, " h"], log_length: Scalar
@@ -1139,6 +1153,7 @@ def _opposite_statistics(log_right, log_left, g, normal, log_length) -> _Opposit
 _MATRIX_SIZE = (150, 281, 121)  # levels, common scores, remaining scores
 
 
+@public
 def query_risk(
     task: LinearRegression,
     matrices: Float[Array, "h d d"] | Float[np.ndarray, "h d d"],

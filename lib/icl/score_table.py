@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, is_concrete
+from lib._checks import as_float, is_concrete, public
 from lib.finite_prompt import LARGEST_TAU, ScoreStatistics, score_statistics
 from lib.types import Scalar
 
@@ -54,6 +54,7 @@ class ScoreTable(eqx.Module):
         self.log_participation = jnp.log(exact.participation) @ _TRANSFORM.T
         self.log_score_error = jnp.log(exact.score_error) @ _TRANSFORM.T
 
+    @public
     def statistics(self, tau_squared: Scalar) -> ScoreStatistics:
         """Return participation P and score error Q at τ².
 
@@ -82,6 +83,7 @@ class ScoreTable(eqx.Module):
         )
 
 
+@public
 def score_table(log_length: Scalar) -> ScoreTable:
     """Return the table of one length, from a cache where `log_length` is a number, also inside `jit`.
 

@@ -18,7 +18,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt
 
-from lib._checks import require_count
+from lib._checks import public, require_count
 from lib.attention import Attention
 from lib.icl.linear_regression import LinearRegression
 from lib.measures import constant_covariance_root
@@ -27,6 +27,7 @@ from lib.measures import constant_covariance_root
 Pool = Callable[[Float[Array, " L"], Float[Array, " L"]], Float[Array, ""]]
 
 
+@public
 def softmax_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
     """Return `Σ p_i r_i` with p = softmax(s).
 
@@ -42,6 +43,7 @@ def softmax_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Floa
     return jax.nn.softmax(scores) @ values
 
 
+@public
 def linear_pool(scores: Float[Array, " L"], values: Float[Array, " L"]) -> Float[Array, ""]:
     """Return `(1/L) Σ s_i r_i`, linear attention.
 
@@ -98,6 +100,7 @@ class Plain(Sampling):
         """Return L · e."""
         return length * size
 
+    @public
     def output(
         self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
     ) -> Float[Array, ""]:
@@ -119,6 +122,7 @@ class Collapsed(Sampling):
         """Return 2L + 2e, two normals per token and two vectors."""
         return 2 * length + 2 * size
 
+    @public
     def output(
         self, pool: Pool, tilt: Float[Array, " e"], value: Float[Array, " e"], normals: Float[Array, " n"]
     ) -> Float[Array, ""]:
@@ -160,6 +164,7 @@ def _inverse(scale: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.where(scale > 0, 1 / jnp.where(scale > 0, scale, 1.0), 0.0)
 
 
+@public
 def prompt_loss(
     task: LinearRegression,
     length: int,
@@ -222,6 +227,7 @@ def prompt_loss(
     return loss
 
 
+@public
 def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -> Float[Array, "..."]:
     """Return standard normals by Box and Muller, at two thirds of the cost of `jax.random.normal`.
 
@@ -243,6 +249,7 @@ def fast_normal(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any = float) -
     return jnp.concatenate(box_muller(radius_bits, angle_bits, dtype=dtype))[:count].reshape(shape)
 
 
+@public
 def box_muller(
     radius_bits: UInt[Array, "..."], angle_bits: UInt[Array, "..."], *, dtype: Any, terms: int = 9
 ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:

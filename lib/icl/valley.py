@@ -5,7 +5,10 @@ In whitened coordinates `Σ^{1/2} A Σ^{1/2} = uI` with bu = 1: one number, u, i
 
 import numpy as np
 
+from lib._checks import public
 
+
+@public
 def valley_limit(squared_tilt: np.ndarray | float, dimension: int, noise: float = 0.0) -> np.ndarray | float:
     """Return `lim (2R_L - σ²) L = d (1 - 2s)^{-d/2} [1/(1 - 2s) + (1 + σ²/d)/s]` on bu = 1, for Σ = I and τ_w = 1.
 
@@ -25,6 +28,7 @@ def valley_limit(squared_tilt: np.ndarray | float, dimension: int, noise: float 
     return growth * (dimension / (1 - 2 * squared_tilt) + (dimension + noise) / squared_tilt)
 
 
+@public
 def best_in_the_valley(dimension: int, noise: float = 0.0) -> tuple[float, float]:
     """Return the s that minimises `valley_limit`, and the minimum.
 
@@ -44,6 +48,7 @@ def best_in_the_valley(dimension: int, noise: float = 0.0) -> tuple[float, float
     return float(squared), float(valley_limit(squared, dimension, noise))
 
 
+@public
 def price_of_one_head(dimension: int) -> float:
     """Return `min valley_limit / (d (d + 1))`, the least risk of a softmax head over that of linear attention.
 
@@ -60,6 +65,7 @@ def price_of_one_head(dimension: int) -> float:
     return best_in_the_valley(dimension)[1] / (dimension * (dimension + 1.0))
 
 
+@public
 def least_price(dimension: np.ndarray | int) -> np.ndarray | float:
     """Return `(1 + 2/(d + 1))^{(d + 3)/2}`, a lower bound of `price_of_one_head`, which is itself above e.
 

@@ -15,7 +15,7 @@ import numpy as np
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
-from lib._checks import as_float
+from lib._checks import as_float, public
 from lib.single_location.moments import (
     Moments,
     argmax_moments,
@@ -93,6 +93,7 @@ class Activation(eqx.Module):
         Transformations: jit, vmap, grad.
         """
 
+    @public
     def best_risk(self, task: LocationTask) -> Float[Array, ""]:
         """Return the lowest risk of a head with k = c k* and v along v*.
 
@@ -106,6 +107,7 @@ class Activation(eqx.Module):
         """
         return compiled_lowest_risk(self, self.score_mixture(task, jnp.ones(()), jnp.ones(())))
 
+    @public
     def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
         """Return the scores that minimise the energy of `channel`, the lowest that descents from `starts` reach.
 
@@ -122,6 +124,7 @@ class Activation(eqx.Module):
 
 
 # Compiled separately from the score mixtures: activations share the mixtures, and tasks share these functions.
+@public
 @jax.jit
 def compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
     """Return `activation.moments(mixture)`, compiled once for all tasks.
@@ -136,6 +139,7 @@ def compiled_moments(activation: Activation, mixture: ScoreMixture) -> Moments:
     return activation.moments(mixture)
 
 
+@public
 @jax.jit
 def compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Float[Array, ""]:
     """Return `activation.lowest_risk(mixture)`, compiled once for all tasks.
@@ -152,6 +156,7 @@ def compiled_lowest_risk(activation: Activation, mixture: ScoreMixture) -> Float
     return activation.lowest_risk(mixture)
 
 
+@public
 def optimal_risk(hidden: Float[Array, "*n"], power: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """Return `1 - (E s_ε)²/E Σs²`, the risk with v along v* and of the best length; 1 where no token has a weight.
 
@@ -183,16 +188,19 @@ class Normalised(Activation):
         Transformations: jit, vmap, grad.
         """
 
+    @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the kernels over their sum."""
         return jax.nn.softmax(self.log_kernel(chi), axis=-1)
 
+    @public
     def score_mixture(
         self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
         """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
+    @public
     def moments(self, mixture: ScoreMixture) -> Moments:
         """Return the moments by Laplace's identity."""
         return nan_unless(mixture.resolves(1.0), normalised_moments(mixture, self.log_kernel(mixture.scores)))
@@ -212,14 +220,17 @@ class Normalised(Activation):
 class Softmax(Normalised):
     """The weights `s_l = e^{χ_l} / Σ_m e^{χ_m}`."""
 
+    @public
     def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the score itself."""
         return jnp.asarray(chi)
 
+    @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the lowest risk by a search over c."""
         return self._search_slope(mixture)[1]
 
+    @public
     def best_risk(self, task: LocationTask) -> Float[Array, ""]:
         """Return the Bayes risk: with c = √ν (spiked) or c = ν (max) the weights are the posterior.
 
@@ -246,11 +257,13 @@ class Softplus(Normalised):
 
     bias: float | Float[Array, "*stack"] = 0.0
 
+    @public
     def log_kernel(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return `log log(1 + e^x)` with x = χ + bias, which is x far to the left."""
         x = chi + self.bias
         return jnp.where(x < -30.0, x, jnp.log(jax.nn.softplus(jnp.maximum(x, -30.0))))
 
+    @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the lower of the risks at the best finite c and at c = ∞; a c beyond 60 gains below 1e-6."""
         log_c, finite = self._search_slope(mixture)
@@ -288,20 +301,24 @@ class PositiveKernel(Normalised):
 class Hardmax(Activation):
     """Weights `s_l = 1` for the largest score and 0 for all others: the softmax of infinitely large scores."""
 
+    @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return a one-hot vector."""
         return jax.nn.one_hot(jnp.argmax(chi, axis=-1), chi.shape[-1], dtype=chi.dtype)
 
+    @public
     def score_mixture(
         self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
         """Return the joint distribution of all scores."""
         return task.score_mixture(m_k, q_k)
 
+    @public
     def moments(self, mixture: ScoreMixture) -> Moments:
         """Return the moments by order statistics."""
         return nan_unless(mixture.resolved, argmax_moments(mixture))
 
+    @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return `1 - P²` with the probability P that the hidden token has the largest score, for any c."""
         return 1.0 - self.moments(mixture).hidden ** 2
@@ -310,6 +327,7 @@ class Hardmax(Activation):
 class Elementwise(Activation):
     """Weights that depend on the token's own score alone."""
 
+    @public
     def score_mixture(
         self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
@@ -325,6 +343,7 @@ class Elementwise(Activation):
         """
         return task.marginals(m_k, q_k)
 
+    @public
     def moments(self, mixture: ScoreMixture) -> Moments:
         """Return the moments by averages over one token.
 
@@ -340,14 +359,17 @@ class Elementwise(Activation):
 class Linear(Elementwise):
     """The weights `s_l = 1 + χ_l` of linear attention."""
 
+    @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the scores plus one."""
         return 1.0 + jnp.asarray(chi)
 
+    @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the risk of least squares, in closed form given the mean of the hidden score."""
         return affine_fit(mixture)[0]
 
+    @public
     def prox(self, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
         """Return the exact minimum by the root of one scalar equation; `starts` are not used."""
         return linear_scores(channel)
@@ -356,16 +378,19 @@ class Linear(Elementwise):
 class Exp(Elementwise):
     """The weights `s_l = e^{χ_l}`: exponential, but not normalised."""
 
+    @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the exponentials of the scores."""
         return jnp.exp(chi)
 
+    @public
     def moments(self, mixture: ScoreMixture) -> Moments:
         """Return the moments; NaN where squared weights exceed the grid, in the max model from q_k = 16 on."""
         squares = jnp.abs(jnp.concatenate([mixture.hidden, mixture.others])) * self.weights(mixture.scores) ** 2
         end_terms = jnp.maximum(squares[:, 0], squares[:, -1])
         return nan_unless(jnp.all(end_terms < END_TOLERANCE * jnp.sum(squares, axis=1)), super().moments(mixture))
 
+    @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the lowest risk by a search over c below 4."""
 
@@ -399,6 +424,7 @@ class Biased(Elementwise):
         Transformations: jit, vmap, grad.
         """
 
+    @public
     def weights(self, chi: Float[Array | np.ndarray, "*batch L"]) -> Float[Array, "*batch L"]:
         """Return the shape function of each score plus the bias."""
         return self.shape(chi + self.bias)
@@ -420,6 +446,7 @@ class SmoothStep(Biased):
         Transformations: jit, vmap, grad.
         """
 
+    @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the lower of the risks at the best finite c and bias, and at c = ∞ with the best threshold."""
 
@@ -446,10 +473,12 @@ class SmoothStep(Biased):
 class Sigmoid(SmoothStep):
     """The weights `s_l = 1/(1 + e^{-χ_l - bias})`; the best element-wise weights of the spiked model [D26]."""
 
+    @public
     def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the logistic function."""
         return jax.nn.sigmoid(chi)
 
+    @public
     def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return a bound from the posterior odds of one token, which begin at 1/(L - 1)."""
         return -jnp.log(mixture.length) - 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2 - 16.0
@@ -458,10 +487,12 @@ class Sigmoid(SmoothStep):
 class Erf(SmoothStep):
     """The weights `s_l = 1 + erf(χ_l + bias)` [D26, M24]."""
 
+    @public
     def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return `1 + erf` without cancellation far to the left."""
         return erfc(-chi)
 
+    @public
     def smallest_bias(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return a bound of the order of the square root of what exponential tails need."""
         return -jnp.sqrt(jnp.log(mixture.length) + 0.5 * (mixture.hidden[0] @ mixture.scores) ** 2) - 8.0
@@ -470,16 +501,19 @@ class Erf(SmoothStep):
 class Relu(Biased):
     """The weights `s_l = max(χ_l + bias, 0)`."""
 
+    @public
     def shape(self, chi: Float[Array | np.ndarray, "*batch"]) -> Float[Array, "*batch"]:
         """Return the positive part."""
         return jnp.maximum(chi, 0.0)
 
+    @public
     def score_mixture(
         self, task: LocationTask, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
         """Return the distributions of single scores on a grid with a node at the kink."""
         return task.marginals(m_k, q_k, kink=-self.bias)
 
+    @public
     def moments(self, mixture: ScoreMixture) -> Moments:
         """Return the moments by averages over the half-line above the kink."""
         weights = self.weights(mixture.scores)
@@ -487,6 +521,7 @@ class Relu(Biased):
             mixture.resolved, elementwise_moments(mixture, weights, inside=mixture.weights_above(-self.bias))
         )
 
+    @public
     def lowest_risk(self, mixture: ScoreMixture) -> Float[Array, ""]:
         """Return the lowest risk over all nodes as thresholds, refined by a parabola, or that of the affine fit."""
         kink = mixture.scores
@@ -509,6 +544,7 @@ class Relu(Biased):
         return jnp.where(mixture.resolved, jnp.minimum(parabola, lowest_kink), jnp.nan)
 
 
+@public
 def affine_fit(mixture: ScoreMixture) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return the risk of the best weights `s = 1 + cχ`, and their c.
 

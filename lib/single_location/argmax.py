@@ -9,12 +9,15 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
+from lib._checks import public
+
 # Standard deviations of the token's own noise, to either side of its mean.
 LARGEST_DEVIATION = 9.0
 # The smallest variance that counts as noise.
 SMALLEST_VARIANCE = 1e-12
 
 
+@public
 def log_argmax_probability(means: Float[Array, " L"], variance: Float[Array, ""]) -> Float[Array, " L"]:
     """Return `log P(χ_l is the largest)` for independent `χ_l ~ N(means_l, variance)`, by one integral per token.
 
@@ -42,6 +45,7 @@ def _node_count(tokens: int) -> int:
     return 37 if tokens <= 3 else 73 if tokens <= 30 else 145
 
 
+@public
 def log_evidence(
     means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], error_variance: Float[Array, ""]
 ) -> Float[Array, ""]:
@@ -61,6 +65,7 @@ def log_evidence(
     return logsumexp(log_argmax_probability(means, variance) - 0.5 * errors**2 / error_variance)
 
 
+@public
 def squared_evidence_gradients(
     means: Float[Array, " L"], variance: Float[Array, ""], errors: Float[Array, " L"], error_variance: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:

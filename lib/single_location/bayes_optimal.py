@@ -16,7 +16,7 @@ import numpy as np
 from jax.nn import logsumexp, softmax
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, is_concrete, require_count, require_float64
+from lib._checks import as_float, is_concrete, public, require_count, require_float64
 from lib.single_location import posterior
 from lib.single_location.argmax import log_argmax_probability, squared_evidence_gradients
 from lib.single_location.quasi_random import quasi_normals
@@ -116,6 +116,7 @@ class PromptAverage(eqx.Module):
         Transformations: jit, vmap, grad.
         """
 
+    @public
     def residuals(self, q_v: Float[Array, ""]) -> tuple[Float[Array, "points L"], Float[Array, ""]]:
         """Return `y - ω_v` of every token, and the variance `T = Δ² + 1 - q_v` of that of the hidden token.
 
@@ -141,6 +142,7 @@ class SpikedPromptAverage(PromptAverage):
 
     strength: Float[Array, ""]
 
+    @public
     def precision_gain(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
         """Return the gain; by the Nishimori identity that of k* is the mean posterior weight of the hidden token."""
         q_k, q_v = overlaps
@@ -150,6 +152,7 @@ class SpikedPromptAverage(PromptAverage):
         squared_residual = jnp.mean(jnp.sum((posterior * residuals) ** 2, axis=1)) / variance**2
         return self.alpha * jnp.stack([self.strength**2 * hidden_weight, squared_residual])
 
+    @public
     def risk(self, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
         """Return `1 - q_v (1 - E_Bayes(ν q_k))` by the quadrature of the Bayes risk."""
         q_k, q_v = overlaps
@@ -157,6 +160,7 @@ class SpikedPromptAverage(PromptAverage):
         bayes = posterior.spiked_bayes_risk(jnp.asarray(float(self.scores.shape[1])), signal)
         return 1.0 - q_v + q_v * bayes
 
+    @public
     def estimated_scores(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
         """Return `√ν ω_k`, the scores by the estimate of k*, the hidden token first.
 
@@ -177,6 +181,7 @@ class MaxPromptAverage(PromptAverage):
     The hidden token may be the first, by symmetry; a prompt then counts L times the probability that it is.
     """
 
+    @public
     def precision_gain(self, overlaps: Float[Array, " 2"]) -> Float[Array, " 2"]:
         """Return mean squared gradients of the log evidence in the means of scores and values."""
         q_k, q_v = overlaps
@@ -187,11 +192,13 @@ class MaxPromptAverage(PromptAverage):
         hidden_probability = self.scores.shape[1] * self.argmax_probabilities(q_k)[:, 0]
         return self.alpha * jnp.stack([jnp.mean(hidden_probability * gain) for gain in gains])
 
+    @public
     def risk(self, overlaps: Float[Array, " 2"]) -> Float[Array, ""]:
         """Return `1 - q_v E Σ P²`, P the probability of a token to have the largest score."""
         q_k, q_v = overlaps
         return 1.0 - q_v * jnp.mean(jnp.sum(self.argmax_probabilities(q_k) ** 2, axis=1))
 
+    @public
     def argmax_probabilities(self, q_k: Float[Array, ""]) -> Float[Array, "points L"]:
         """Return the posterior probability of each token to have the largest score.
 
@@ -206,6 +213,7 @@ class MaxPromptAverage(PromptAverage):
         return jnp.exp(jax.vmap(log_argmax_probability, (0, None))(jnp.sqrt(q_k) * self.scores, 1.0 - q_k))
 
 
+@public
 def bayes_optimal_risk(
     task: LocationTask, *, noise_std: float | Float[Array, ""], alpha: float | Float[Array, ""]
 ) -> Float[Array, ""]:
@@ -236,6 +244,7 @@ def bayes_optimal_risk(
     return _risk(average, _end_of_passes(average, jnp.asarray(UNINFORMED)))
 
 
+@public
 def state_evolution(
     task: LocationTask,
     *,
@@ -270,6 +279,7 @@ def state_evolution(
     return _passes(_spiked_prompt_average("state_evolution", task, noise_std, alpha), as_float(start_overlap), count)
 
 
+@public
 def fixed_point(
     task: LocationTask,
     *,
@@ -309,6 +319,7 @@ def fixed_point(
     return FixedPoint(end, entropies.mean(), _std_error(average, overlaps), entropies)
 
 
+@public
 def free_entropy(
     task: LocationTask,
     overlaps: Float[Array, " 2"],
@@ -339,6 +350,7 @@ def free_entropy(
     return jnp.mean(_entropies(_spiked_prompt_average("free_entropy", task, noise_std, alpha, sets=SETS), overlaps))
 
 
+@public
 def require_start_overlap(owner: str, start_overlap: float | Float[Array, ""]) -> None:
     """Raise `ValueError` unless a concrete overlap of a start is between 0 and 1.
 

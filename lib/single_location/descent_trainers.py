@@ -8,11 +8,13 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Int, PRNGKeyArray
 
+from lib._checks import public
 from lib.single_location.activations import Activation
 from lib.single_location.erm import GRADIENT_TOLERANCE, Ridge, Trainer, TrainingSet, penalised_loss
 from lib.single_location.overlaps import Head
 
 
+@public
 def full_batch_trainer(*, steps: int, gradient_tolerance: float = GRADIENT_TOLERANCE) -> Trainer:
     """Return a trainer by gradient descent with a line search.
 
@@ -73,6 +75,7 @@ def full_batch_trainer(*, steps: int, gradient_tolerance: float = GRADIENT_TOLER
     return train
 
 
+@public
 def stochastic_trainer(*, epochs: int, batch: int, step_size: float) -> Trainer:
     """Return a trainer by stochastic gradient descent on shuffled batches, with steps that decrease linearly to zero.
 

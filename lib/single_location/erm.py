@@ -15,7 +15,7 @@ import optax
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from lib._checks import require_float64
+from lib._checks import public, require_float64
 from lib.single_location.activations import Activation
 from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.quasi_random import quasi_normals
@@ -64,6 +64,7 @@ class ErmResult(eqx.Module):
 Start = Callable[[Head, PRNGKeyArray], Head]
 
 
+@public
 def informed(truth: Head, key: PRNGKeyArray) -> Head:
     """Return a start at the hidden directions themselves.
 
@@ -77,6 +78,7 @@ def informed(truth: Head, key: PRNGKeyArray) -> Head:
     return truth
 
 
+@public
 def uninformed(truth: Head, key: PRNGKeyArray) -> Head:
     """Return a start at two independent standard normal vectors.
 
@@ -97,6 +99,7 @@ Ridge = tuple[float | Float[Array, ""], float | Float[Array, ""]]
 Trainer = Callable[[Activation, TrainingSet, Ridge, Head, PRNGKeyArray], tuple[Head, Int[Array, ""]]]
 
 
+@public
 def simulate_erm(
     task: LocationTask,
     activation: Activation,
@@ -155,6 +158,7 @@ def simulate_erm(
     )
 
 
+@public
 def simulate_seeds(
     task: LocationTask, activation: Activation, *, dimension: int, seeds: Sequence[int], batch: int = 1, **options: Any
 ) -> ErmResult:
@@ -186,6 +190,7 @@ def simulate_seeds(
     return jax.jit(lambda keys: jax.lax.map(train, keys, batch_size=batch_size))(keys)
 
 
+@public
 def penalised_loss(activation: Activation, prompts: TrainingSet, ridge: Ridge) -> Callable[[Head], Float[Array, ""]]:
     """Return the function `Σ ½(y - f)² + ½r_k|k|² + ½r_v|v|²` over D of the head.
 
@@ -205,6 +210,7 @@ def penalised_loss(activation: Activation, prompts: TrainingSet, ridge: Ridge) -
     return objective
 
 
+@public
 def draw_truth(dimension: int, *, key: PRNGKeyArray) -> Head:
     """Return two random orthogonal directions of squared norm D.
 
@@ -219,6 +225,7 @@ def draw_truth(dimension: int, *, key: PRNGKeyArray) -> Head:
     return Head(*(jnp.sqrt(dimension) * frame.T))
 
 
+@public
 def draw_prompts(
     task: LocationTask, truth: Head, n: int, *, noise_std: float | Float[Array, ""], key: PRNGKeyArray
 ) -> TrainingSet:
@@ -246,6 +253,7 @@ def draw_prompts(
     return TrainingSet(tokens, labels)
 
 
+@public
 def head_output(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, " n"]:
     """Return the outputs `Σ_l s_l(χ) z_l` of a head.
 
@@ -263,6 +271,7 @@ def head_output(activation: Activation, prompts: TrainingSet, head: Head) -> Flo
     return jnp.sum(activation.weights(projections[..., 0]) * projections[..., 1], axis=1)
 
 
+@public
 def train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Float[Array, ""]:
     """Return half the mean squared error of a head on the prompts.
 
@@ -279,6 +288,7 @@ def train_loss(activation: Activation, prompts: TrainingSet, head: Head) -> Floa
     return 0.5 * jnp.mean((prompts.labels - head_output(activation, prompts, head)) ** 2)
 
 
+@public
 def minimise(
     objective: Callable[[Head], Float[Array, ""]], head: Head
 ) -> tuple[Head, Float[Array, ""], Int[Array, ""]]:
@@ -314,6 +324,7 @@ def minimise(
     return head, flatness, steps
 
 
+@public
 def overlaps_of(head: Head, truth: Head) -> Overlaps:
     """Return the seven scalar products of a head with the truth and itself, over D.
 
@@ -332,6 +343,7 @@ def overlaps_of(head: Head, truth: Head) -> Overlaps:
     )
 
 
+@public
 def fresh_risk(task: LocationTask, activation: Activation, overlaps: Overlaps) -> Float[Array, ""]:
     """Return the excess risk of a head on fresh prompts from its seven overlaps, an average over fixed quasi-random
     scores.

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize_scalar
 
-from lib._checks import require_count, require_float64
+from lib._checks import public, require_count, require_float64
 from lib.single_location.activations import Activation, optimal_risk
 
 # Where scores end, in standard deviations.
@@ -80,6 +80,7 @@ class Prompts(eqx.Module):
     posterior: Float[Array, "n L"]
 
     @classmethod
+    @public
     def from_log_ratio(cls, lattice: ScoreLattice, log_ratio: Float[Array, "n L"]) -> "Prompts":
         """Return the prompts of the task with this likelihood ratio.
 
@@ -92,6 +93,7 @@ class Prompts(eqx.Module):
         """
         return cls(lattice.scores, *_reweight(lattice.probabilities, log_ratio))
 
+    @public
     @eqx.filter_jit
     def bayes_risk(self) -> Float[Array, ""]:
         """Return `1 - E Σ p²`, p the posterior.
@@ -103,6 +105,7 @@ class Prompts(eqx.Module):
         """
         return 1.0 - self.probabilities @ jnp.sum(self.posterior**2, axis=1)
 
+    @public
     def without_unlikely_rows(self) -> "Prompts":
         """Return the prompts without the rows of a probability below 1e-13, padded to whole blocks for few
         compilations.
@@ -119,6 +122,7 @@ class Prompts(eqx.Module):
         probabilities[likely_rows.size :] = 0.0
         return Prompts(*map(jnp.asarray, (scores, probabilities, posterior)))
 
+    @public
     def weight_averages(self, activation: Activation, slope: float | Float[Array, ""]) -> Float[Array, "2"]:
         """Return `E s_ε` and `E Σ s²` of the weights of the scores `slope · χ*`.
 
@@ -141,6 +145,7 @@ def _reweight(
     return probabilities * jnp.mean(jnp.exp(log_ratio), axis=1), jax.nn.softmax(log_ratio, axis=1)
 
 
+@public
 @jax.jit
 def spiked_log_ratio(scores: Float[Array, "n L"], snr: float | Float[Array, ""]) -> Float[Array, "n L"]:
     """Return `log g = √ν χ_l - ν/2`: the hidden token's score is shifted by √ν.
@@ -157,6 +162,7 @@ def spiked_log_ratio(scores: Float[Array, "n L"], snr: float | Float[Array, ""])
     return jnp.sqrt(snr) * scores - 0.5 * snr
 
 
+@public
 @jax.jit
 def max_log_ratio(scores: Float[Array, "n L"], snr: float | Float[Array, ""]) -> Float[Array, "n L"]:
     """Return `log g` with `g = L softmax(νχ*)_l`: the larger a score, the likelier the token is the hidden one.
@@ -173,6 +179,7 @@ def max_log_ratio(scores: Float[Array, "n L"], snr: float | Float[Array, ""]) ->
     return jax.nn.log_softmax(snr * scores, axis=1) + jnp.log(scores.shape[1])
 
 
+@public
 @jax.jit
 def shared_log_ratio(
     scores: Float[Array, "n L"], snr: float | Float[Array, ""], correlation: float | Float[Array, ""]
@@ -202,6 +209,7 @@ def shared_log_ratio(
     return -0.5 * (square(centred) + log_det) + 0.5 * jnp.sum(scores**2, axis=1, keepdims=True)
 
 
+@public
 @jax.jit
 def narrow_log_ratio(scores: Float[Array, "n L"], width: float | Float[Array, ""]) -> Float[Array, "n L"]:
     """Return `log g` with `g = N(χ_l; 0, width²)/N(χ_l; 0, 1)`: the score of the hidden token is near zero.
@@ -218,6 +226,7 @@ def narrow_log_ratio(scores: Float[Array, "n L"], width: float | Float[Array, ""
     return -0.5 * scores**2 * (1.0 / width**2 - 1.0) - jnp.log(width)
 
 
+@public
 def best_key_slope(activation: Activation, prompts: list[Prompts]) -> float:
     """Return the slope c of the head `k = c k*` of least risk, with v along v* and of the best length.
 
@@ -248,6 +257,7 @@ def best_key_slope(activation: Activation, prompts: list[Prompts]) -> float:
     return np.exp(minimum.x)  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@public
 @jax.jit
 def mixed_risk(activation: Activation, slope: float | Float[Array, ""], kinds: list[Prompts]) -> Float[Array, ""]:
     """Return the risk of one head on prompts that are of any of these kinds with equal probability.

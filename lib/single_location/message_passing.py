@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import is_concrete, require_count, require_float64
+from lib._checks import is_concrete, public, require_count, require_float64
 from lib.single_location.activations import softmax
 from lib.single_location.bayes_optimal import require_spiked, require_start_overlap
 from lib.single_location.erm import TrainingSet, draw_prompts, draw_truth, fresh_risk, overlaps_of
@@ -49,6 +49,7 @@ class InferenceTrajectory(eqx.Module):
     estimated: Float[Array, "iterations 2"]
 
 
+@public
 def message_passing(
     task: LocationTask,
     prompts: TrainingSet,
@@ -114,6 +115,7 @@ def message_passing(
     return jax.lax.scan(iterate, begin, None, length=count)[1]
 
 
+@public
 def simulate_message_passing(
     task: LocationTask,
     *,
@@ -177,6 +179,7 @@ def simulate_message_passing(
     return InferenceTrajectory(overlaps, risk, 1.0 - beliefs.variance)
 
 
+@public
 def draw_beliefs(truth: Head, overlap: float | Float[Array, ""], *, key: PRNGKeyArray) -> Beliefs:
     """Return posterior means whose overlap with the truth, and squared norm over D, is `overlap`; independent of all
     prompts.

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from lib._checks import public
 from lib.partition import crossing
 from lib.single_location.score_mixture import ScoreMixture, half_line_weights
 
@@ -60,6 +61,7 @@ def nan_unless(holds: Bool[Array, ""], moments: Moments) -> Moments:
     return jax.tree.map(lambda leaf: jnp.where(holds, leaf, jnp.nan), moments)
 
 
+@public
 def elementwise_moments(
     mixture: ScoreMixture, weights: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
 ) -> Moments:
@@ -90,6 +92,7 @@ def elementwise_moments(
     )
 
 
+@public
 def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float = 1.0) -> Moments:
     """Return the moments of a weight of 1 on the largest score and 0 elsewhere.
 
@@ -136,6 +139,7 @@ def argmax_moments(mixture: ScoreMixture, *, inside: Float[Array, " n"] | float 
     )
 
 
+@public
 def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
     """Return the integral from every node to the last one, by a trapezoid with Gregory's end corrections.
 
@@ -153,6 +157,7 @@ def sum_above(rows: Float[Array, "rows n"]) -> Float[Array, "rows n"]:
     return jnp.cumsum(rows[:, ::-1], axis=1)[:, ::-1] + corrected
 
 
+@public
 def normalised_moments(
     mixture: ScoreMixture, log_kernel: Float[Array, " n"], *, inside: Float[Array, " n"] | float = 1.0
 ) -> Moments:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lib._checks import is_concrete, require_count, require_float64
+from lib._checks import is_concrete, public, require_count, require_float64
 from lib.single_location import posterior
 from lib.single_location.activations import Activation, Sigmoid, compiled_moments
 from lib.single_location.moments import Moments
@@ -22,6 +22,7 @@ from lib.single_location.tasks import LONGEST_BAYES, LocationTask, Spiked
 BAYES_ROUNDING = 5e-13
 
 
+@public
 def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return `1 - E p_ε = 1 - E Σ p²`, p the posterior of the hidden token, the least risk of all predictors.
 
@@ -46,6 +47,7 @@ def bayes_risk(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     return _map_stack(_bayes, task, batch=batch)
 
 
+@public
 def bayes_integrals(task: LocationTask, *, batch: int = 1) -> tuple[Float[Array, "*stack"], Float[Array, "*stack"]]:
     """Return the Bayes risk by two integrals with different integrands.
 
@@ -71,6 +73,7 @@ def bayes_integrals(task: LocationTask, *, batch: int = 1) -> tuple[Float[Array,
     return _map_stack(_integrals, task, batch=batch)
 
 
+@public
 def bayes_risk_error(task: LocationTask, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return an estimate of the relative error of `bayes_risk`.
 
@@ -93,6 +96,7 @@ def bayes_risk_error(task: LocationTask, *, batch: int = 1) -> Float[Array, "*st
     return _map_stack(_bayes_error, task, batch=batch)
 
 
+@public
 def attention_risk(
     task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1
 ) -> Float[Array, "*stack"]:
@@ -127,6 +131,7 @@ def attention_risk(
     return _map_stack(_attention, task, activation, overlaps, batch=batch)
 
 
+@public
 def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return the lowest risk of a head with k = c k*, v along v*: over c > 0, c → ∞ included, v's length, the bias.
 
@@ -151,6 +156,7 @@ def best_risk(task: LocationTask, activation: Activation, *, batch: int = 1) -> 
     return _map_stack(_best, task, activation, batch=batch)
 
 
+@public
 def single_token_posterior(task: Spiked) -> Sigmoid:
     """Return the weights `sigmoid(√ν χ* - ν/2 - ln(L - 1))` of the spiked model, to be used with k = √ν k*.
 
@@ -167,6 +173,7 @@ def single_token_posterior(task: Spiked) -> Sigmoid:
     return Sigmoid(-0.5 * task.snr - jnp.log(task.length - 1.0))
 
 
+@public
 def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*stack"]:
     """Return the lowest risk of all element-wise activations in the spiked model, that of `single_token_posterior`.
 
@@ -188,6 +195,7 @@ def best_elementwise_risk(task: Spiked, *, batch: int = 1) -> Float[Array, "*sta
     return _map_stack(_elementwise, task, batch=batch)
 
 
+@public
 def attention_moments(task: LocationTask, activation: Activation, overlaps: Overlaps, *, batch: int = 1) -> Moments:
     """Return the averages of which a risk consists.
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lib._checks import require_count, require_float64
+from lib._checks import public, require_count, require_float64
 from lib.single_location.activations import Activation
 from lib.single_location.erm import fresh_risk, overlaps_of
 from lib.single_location.overlaps import Head, Overlaps
@@ -30,6 +30,7 @@ class HeadTrajectory(eqx.Module):
     risk: Float[Array, "*records"]
 
 
+@public
 def descend_population(
     task: LocationTask, activation: Activation, start: Head, truth: Head, *, step_size: float, steps: int, every: int
 ) -> HeadTrajectory:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
+from lib._checks import public
 from lib.partition import Resolution, log_survival, log_tilted
 
 # A scan brackets the integrand within a window that contains it for every task; the nodes are placed in the bracket.
@@ -33,6 +34,7 @@ DEVIATIONS_LEFT, DEVIATIONS_RIGHT = 13.0, 10.0
 SMALLEST_SPREAD = 1e-6
 
 
+@public
 def spiked_bayes_risk(
     length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
 ) -> Float[Array, ""]:
@@ -57,6 +59,7 @@ def spiked_bayes_risk(
     return (length - 1.0) * jnp.exp(log_integral - 0.5 * snr)
 
 
+@public
 def spiked_bayes_risk_by_squares(
     length: Float[Array, ""], snr: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
 ) -> Float[Array, ""]:
@@ -86,6 +89,7 @@ def spiked_bayes_risk_by_squares(
     return (length - 1.0) * jnp.exp(log_integral - 0.5 * snr)
 
 
+@public
 def max_bayes_risk(
     length: Float[Array, ""], tau: Float[Array, ""], resolution: Resolution = FINE_RESOLUTION
 ) -> Float[Array, ""]:
@@ -109,6 +113,7 @@ def max_bayes_risk(
     return length * (length - 1.0) * jnp.exp(_log_integral(log_integrand, length, tau, 0.0, resolution))
 
 
+@public
 def max_bayes_risk_by_squares(length: Float[Array, ""], tau: Float[Array, ""]) -> Float[Array, ""]:
     """Return `1 - L ∫ b φ^{L-1} dy` of the max model, the same risk as a difference.
 

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from lib._checks import public
+
 Weights = Callable[[Float[Array, " L"]], Float[Array, " L"]]
 
 # Safeguarded Newton steps of the linear prox, enough for the last bit of float64.
@@ -42,6 +44,7 @@ class Channel(eqx.Module):
     var_v: Float[Array, "*stack"]
     label: Float[Array, "*stack"]
 
+    @public
     def residual(self, weights: Float[Array, " L"]) -> Float[Array, ""]:
         """Return `(y - s·ω_v)/√(1 + V_v|s|²)`, the residual at the best values, in units of its cost.
 
@@ -55,6 +58,7 @@ class Channel(eqx.Module):
         """
         return (self.label - weights @ self.omega_v) / jnp.sqrt(1.0 + self.var_v * weights @ weights)
 
+    @public
     def values(self, weights: Float[Array, " L"]) -> Float[Array, " L"]:
         """Return the best values given the weights, `ω_v + V_v (y - s·ω_v)/(1 + V_v|s|²) s`.
 
@@ -69,6 +73,7 @@ class Channel(eqx.Module):
         scale = (self.label - weights @ self.omega_v) / (1.0 + self.var_v * weights @ weights)
         return self.omega_v + self.var_v * scale * weights
 
+    @public
     def energy(self, weights: Weights, chi: Float[Array, " L"]) -> Float[Array, ""]:
         """Return the minimised function of the scores, with the best values inserted.
 
@@ -85,6 +90,7 @@ class Channel(eqx.Module):
         return 0.5 * displacement @ displacement / self.var_k + 0.5 * self.residual(weights(chi)) ** 2
 
 
+@public
 def gauss_newton_scores(weights: Weights, channel: Channel, starts: Float[Array, "starts L"]) -> Float[Array, " L"]:
     """Return the lowest point that a few damped Gauss-Newton steps reach from `starts`, for smooth `weights`.
 
@@ -119,6 +125,7 @@ def _lowest(energy: Callable, candidates: Float[Array, "candidates L"]) -> Float
     return candidates[jnp.argmin(jax.vmap(energy)(candidates))]
 
 
+@public
 def linear_scores(channel: Channel) -> Float[Array, " L"]:
     """Return the exact minimum for `s = 1 + χ`, by one monotone equation in `t = y - s·z`, |t| < 1/√(V_k V_v).
 

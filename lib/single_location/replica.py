@@ -16,7 +16,7 @@ import numpy as np
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Bool, Float, Int
 
-from lib._checks import as_float, require_float64
+from lib._checks import as_float, public, require_float64
 from lib.single_location.activations import Activation
 from lib.single_location.overlaps import Overlaps
 from lib.single_location.prox import Channel
@@ -87,6 +87,7 @@ class State(eqx.Module):
     q_v: Float[Array, ""]
     var_v: Float[Array, ""]
 
+    @public
     def unconstrained(self) -> Float[Array, " 6"]:
         """Return six equivalent numbers without constraints: m and the logarithms of q - m² and of the variances.
 
@@ -100,6 +101,7 @@ class State(eqx.Module):
         return jnp.concatenate([jnp.stack([self.m_k, self.m_v]), logs])
 
     @classmethod
+    @public
     def from_unconstrained(cls, unconstrained: Float[Array, " 6"]) -> "State":
         """Return the state with these unconstrained numbers.
 
@@ -171,6 +173,7 @@ class PromptDraws(eqx.Module):
     noise: Float[Array, " points"]
 
 
+@public
 def replica(
     task: LocationTask,
     activation: Activation,
@@ -310,6 +313,7 @@ def _prox_starts(channel: Channel, last_scores: Float[Array, " L"], step: Int[Ar
     return jnp.stack([last_scores, channel.omega_k, raised])
 
 
+@public
 def update(setting: Setting, prompts: PromptDraws, iterate: Iterate) -> tuple[State, Float[Array, "points L"]]:
     """Return the next state by one pass of the replica equations, and the minimising scores.
 

@@ -17,6 +17,7 @@ import numpy as np
 from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float, Int
 
+from lib._checks import public
 from lib.partition import Resolution, levels, log_survival, log_tilted
 
 # Nodes of a grid, and where it ends, in standard deviations of a score: to the right weights may tilt the law.
@@ -59,6 +60,7 @@ class ScoreMixture(eqx.Module):
         """Distance from one node to the next; negative where the key points away from k*."""
         return self.scores[1] - self.scores[0]
 
+    @public
     def resolves(self, steepness: float | Float[Array, ""]) -> Bool[Array, ""]:
         """Return whether the grid integrates a function of a score with edges of width 1/`steepness` to the last
         digits.
@@ -73,6 +75,7 @@ class ScoreMixture(eqx.Module):
         """
         return self.resolved & (steepness * jnp.abs(self.step) <= LARGEST_STEP)
 
+    @public
     def thinned(self, stride: int) -> "ScoreMixture":
         """Return the mixture on every `stride`-th node, with the weights of all nodes: for functions that vary slowly.
 
@@ -85,6 +88,7 @@ class ScoreMixture(eqx.Module):
         densities = {"hidden": stride * self.hidden[:, ::stride], "others": stride * self.others[:, ::stride]}
         return replace(self, scores=self.scores[::stride], **densities)
 
+    @public
     def weights_above(self, kink: float | Float[Array | np.ndarray, ""]) -> Float[Array, " n"]:
         """Return quadrature weights of the nodes in an integral over the scores above `kink`.
 
@@ -99,6 +103,7 @@ class ScoreMixture(eqx.Module):
         return half_line_weights(jnp.round((self.scores - kink) / jnp.abs(self.step)).astype(int))
 
 
+@public
 @jax.jit
 def spiked_mixture(
     length: Float[Array, ""], offset: Float[Array, ""], variance: Float[Array, ""], kink: Float[Array, ""]
@@ -125,6 +130,7 @@ def spiked_mixture(
     return ScoreMixture(length, spread * nodes, jnp.ones(1), hidden, others, offset, length < 2, jnp.asarray(True))
 
 
+@public
 @jax.jit
 def max_mixture(
     length: Float[Array, ""], snr: Float[Array, ""], overlap: Float[Array, ""], variance: Float[Array, ""]
@@ -152,6 +158,7 @@ def max_mixture(
     return ScoreMixture(length, scale * nodes, row_weights, hidden, others, jnp.zeros(()), ordered, resolved)
 
 
+@public
 @jax.jit
 def max_marginals(
     length: Float[Array, ""],
@@ -280,6 +287,7 @@ def _gregory_weights(order: int) -> Float[np.ndarray, " order"]:
 GREGORY_WEIGHTS = _gregory_weights(9)
 
 
+@public
 def half_line_weights(distance: Int[Array, "*batch"]) -> Float[Array, "*batch"]:
     """Return weights of a trapezoid over a half-line with Gregory's end corrections, by distance from its end.
 

@@ -6,7 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lib._checks import public
 
+
+@public
 def minimise_scalar(
     function: Callable,
     low: float | Float[Array, ""],

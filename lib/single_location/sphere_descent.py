@@ -15,7 +15,7 @@ import numpy as np
 from jax.scipy.special import erf
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from lib._checks import require_float64
+from lib._checks import public, require_float64
 from lib.partition import log_survival, log_tilted
 from lib.single_location.overlaps import Head, Overlaps
 from lib.single_location.quasi_random import quasi_normals
@@ -65,6 +65,7 @@ class OverlapTrajectory(eqx.Module):
 OverlapRisk = Callable[[Overlaps, Float[Array, ""]], Float[Array, ""]]
 
 
+@public
 def erf_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
     """Return the excess risk, over γ², of `s_l = erf(λχ_l)`: tokens are independent given the overlaps.
 
@@ -104,6 +105,7 @@ def erf_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) 
     return jnp.where(resolved, (hidden_risk + other_risk) / task.variance, jnp.nan)
 
 
+@public
 def softmax_risk(
     task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""], *, prompts: int = PROMPT_COUNT
 ) -> Float[Array, ""]:
@@ -127,6 +129,7 @@ def softmax_risk(
     return score_average_risk(lambda chi: jax.nn.softmax(sharpness * chi), task, overlaps, scores)
 
 
+@public
 def softmax_risk_error(
     task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""], *, prompts: int = PROMPT_COUNT
 ) -> Float[Array, ""]:
@@ -153,6 +156,7 @@ def softmax_risk_error(
     return jnp.std(jax.vmap(risk)(sets), ddof=1)
 
 
+@public
 def softmax_quadrature_risk(task: SphereTask, overlaps: Overlaps, sharpness: Float[Array, ""]) -> Float[Array, ""]:
     """Return the excess risk, over γ², of `s = softmax(λχ)` by quadrature, where cross overlaps vanish.
 
@@ -211,6 +215,7 @@ def softmax_quadrature_risk(task: SphereTask, overlaps: Overlaps, sharpness: Flo
     return jnp.where(resolved & (jnp.abs(shift) <= 8.0 * widest), risk, jnp.nan)
 
 
+@public
 def score_average_risk(
     weights: Callable[[Float[Array, " L"]], Float[Array, " L"]],
     task: SphereTask,
@@ -247,6 +252,7 @@ def score_average_risk(
 SphereStep = Callable[[Float[Array, " d"], Float[Array, " d"], float], Float[Array, " d"]]
 
 
+@public
 def projected_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
     """Return the point after a step against the whole gradient, projected on the sphere.
 
@@ -263,6 +269,7 @@ def projected_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], ste
     return normalise(vector - step_size * gradient)
 
 
+@public
 def tangential_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], step_size: float) -> Float[Array, " d"]:
     """Return the point after a step against the tangential part of the gradient, projected on the sphere.
 
@@ -279,6 +286,7 @@ def tangential_step(vector: Float[Array, " d"], gradient: Float[Array, " d"], st
     return normalise(vector - step_size * (gradient - (vector @ gradient) * vector))
 
 
+@public
 def descend_on_sphere(
     risk: OverlapRisk,
     start: Head,
@@ -323,6 +331,7 @@ def descend_on_sphere(
     return jax.tree.map(jnp.append, records, last)
 
 
+@public
 def descend_on_prompts(
     task: SphereTask,
     start: Head,
@@ -380,6 +389,7 @@ def descend_on_prompts(
     return jax.tree.map(jnp.append, records, record(head, sharpness[-1]))
 
 
+@public
 def draw_tokens(task: SphereTask, prompts: int, *, key: PRNGKeyArray) -> Float[Array, "prompts L d"]:
     """Return prompts with the hidden token first and k* the first axis, in float32.
 
@@ -398,6 +408,7 @@ def draw_tokens(task: SphereTask, prompts: int, *, key: PRNGKeyArray) -> Float[A
     return tokens.at[:, 0, 0].add(jnp.float32(task.signal))
 
 
+@public
 def random_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     """Return two independent uniform points of the sphere; their overlaps are of order `1/√d`.
 
@@ -412,6 +423,7 @@ def random_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     return Head(normalise(jr.normal(key_key, (dimension,))), normalise(jr.normal(value_key, (dimension,))))
 
 
+@public
 def manifold_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     """Return a random head on the manifold of zero cross overlaps: `k ⊥ v*`, `v ⊥ k*`, `k ⊥ v`.
 
@@ -429,6 +441,7 @@ def manifold_head(dimension: int, *, key: PRNGKeyArray) -> Head:
     return Head(k, normalise(v - (v @ k) / (projected @ projected) * projected))
 
 
+@public
 def overlaps_on_sphere(head: Head) -> Overlaps:
     """Return the overlaps of a head whose k* and v* are the first two axes.
 
@@ -449,6 +462,7 @@ def overlaps_on_sphere(head: Head) -> Overlaps:
     )
 
 
+@public
 def manifold_distance(overlaps: Overlaps) -> Float[Array, "*times"]:
     """Return the norm of the three cross overlaps, the distance from the manifold `k ⊥ v*, v ⊥ k*, k ⊥ v`.
 
@@ -465,6 +479,7 @@ def manifold_distance(overlaps: Overlaps) -> Float[Array, "*times"]:
     return jnp.sqrt(overlaps.m_kv**2 + overlaps.m_vk**2 + overlaps.q_vk**2)
 
 
+@public
 def normalise(vector: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the vector divided by its norm.
 

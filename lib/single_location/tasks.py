@@ -16,7 +16,7 @@ import numpy as np
 from jax.nn import softmax
 from jaxtyping import Array, Float
 
-from lib._checks import as_float, is_concrete
+from lib._checks import as_float, is_concrete, public
 from lib.partition import Resolution
 from lib.single_location import posterior
 from lib.single_location.moments import Moments
@@ -127,6 +127,7 @@ class LocationTask(eqx.Module):
           ValueError: for `Max`, if a concrete cross overlap is not zero.
         """
 
+    @public
     def risk(self, moments: Moments, overlaps: Overlaps) -> Float[Array, ""]:
         """Return the excess risk of a head from the moments of its weights.
 
@@ -162,16 +163,19 @@ class Spiked(LocationTask):
         _require_length("Spiked", self.length)
         _require_snr("Spiked", self.snr, "√ν is the mean of a score.", largest="finite")
 
+    @public
     def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
         """Return √ν for the hidden token and 0 for the others, whatever the draw."""
         return jnp.zeros_like(normals).at[0].set(jnp.sqrt(self.snr))
 
+    @public
     def score_mixture(
         self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
         """Return the joint distribution of independent normal scores."""
         return self.marginals(m_k, q_k)
 
+    @public
     def marginals(
         self,
         m_k: float | Float[Array | np.ndarray, ""],
@@ -181,11 +185,13 @@ class Spiked(LocationTask):
         """Return the same distribution, because tokens are independent."""
         return spiked_mixture(self.length, jnp.sqrt(self.snr) * m_k, q_k, jnp.asarray(kink, float))
 
+    @public
     def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Return `1 - E p_ε` and `1 - E Σ p²` with the posterior `softmax(√ν χ*)`."""
         by_squares = posterior.spiked_bayes_risk_by_squares(self.length, self.snr)
         return self.bayes_risk_at(posterior.FINE_RESOLUTION), jnp.where(self._resolved(), by_squares, jnp.nan)
 
+    @public
     def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
         """Return `1 - E p_ε` with the given nodes."""
         return jnp.where(self._resolved(), posterior.spiked_bayes_risk(self.length, self.snr, resolution), jnp.nan)
@@ -193,6 +199,7 @@ class Spiked(LocationTask):
     def _resolved(self):
         return (self.snr <= LARGEST_SPIKE) & (self.length <= LONGEST_BAYES)
 
+    @public
     def risk(self, moments: Moments, overlaps: Overlaps) -> Float[Array, ""]:
         """Return the excess risk with all seven overlaps [D26], values being normal given the scores."""
         key = jnp.maximum(overlaps.q_k, SMALLEST_SPREAD**2)
@@ -227,6 +234,7 @@ class Max(LocationTask):
         _require_length("Max", self.length)
         _require_snr("Max", self.snr, "ν multiplies the scores.", largest="infinite")
 
+    @public
     def signal_scores(self, normals: Float[Array, " L"], uniform: Float[Array, ""]) -> Float[Array, " L"]:
         """Return the scores themselves, the one that `uniform` chooses first, the others in increasing order.
 
@@ -241,12 +249,14 @@ class Max(LocationTask):
         others = jnp.where(jnp.arange(normals.size - 1) < hidden, ordered[:-1], ordered[1:])
         return jnp.concatenate([ordered[hidden][None], others])
 
+    @public
     def score_mixture(
         self, m_k: float | Float[Array | np.ndarray, ""], q_k: float | Float[Array | np.ndarray, ""]
     ) -> ScoreMixture:
         """Return the mixture over the largest of νχ* plus Gumbel noise, given which tokens are independent."""
         return max_mixture(self.length, self.snr, m_k, q_k)
 
+    @public
     def marginals(
         self,
         m_k: float | Float[Array | np.ndarray, ""],
@@ -256,11 +266,13 @@ class Max(LocationTask):
         """Return the distribution of a score tilted towards large χ*, and what it leaves for the others."""
         return max_marginals(self.length, self.snr, m_k, q_k, jnp.asarray(kink, float))
 
+    @public
     def bayes_integrals(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Return `1 - E Σ p²` by pairs and by squares, the posterior being `softmax(ν χ*)`; 0 for ν = ∞."""
         by_squares = posterior.max_bayes_risk_by_squares(self.length, jnp.minimum(self.snr, LARGEST_SNR))
         return self.bayes_risk_at(posterior.FINE_RESOLUTION), self._where_resolved(by_squares)
 
+    @public
     def bayes_risk_at(self, resolution: Resolution) -> Float[Array, ""]:
         """Return `1 - E Σ p²` by pairs with the given nodes."""
         return self._where_resolved(
@@ -302,6 +314,7 @@ def static_length(task: LocationTask) -> int:
     return int(task.length)
 
 
+@public
 def require_setting(
     owner: str,
     *,

@@ -1,21 +1,31 @@
 """The chapter on the infinite flow: its closed forms agree with what they are for."""
 
+import inspect
+
 import numpy as np
 import pytest
+from annotated_types import Le
 
 from chapters.icl_infinite.block_flows import (
     REACHED,
     decay_rates,
     first_below,
+    keys,
     published_bounds,
+    recording_times,
     sharp_bound,
     slowest_rate,
     toeplitz,
 )
 from chapters.icl_infinite.figures.escape_from_saddle import SADDLE_SIZE
+from chapters.icl_infinite.figures.infinite_flow import make_tasks
+from chapters.icl_infinite.parameters import Parameters
+from lib.flow import gradient_flow
 from lib.icl import LinearRegression, balanced_start, block_head
 
 NAME = "icl_infinite"
+# The length of a step, times the curvature, up to which Tsitouras' method is stable on a decaying mode.
+STABLE = 3.3
 
 
 def test_the_two_conditions_agree_where_the_norm_is_one():
@@ -46,6 +56,15 @@ def test_a_level_is_passed_when_an_exponential_passes_it(level):
 
 def test_a_level_that_is_never_passed_has_no_time():
     assert np.isnan(first_below(np.arange(3.0), np.ones(3), 0.5))
+
+
+@pytest.mark.parametrize("dimension", [2, 5, 20])
+def test_the_solver_has_enough_steps_for_every_allowed_condition_number(dimension, float64):
+    """The largest curvature decides the step, the slowest mode the duration; half of the steps are left over."""
+    (largest,) = [rule.le for rule in Parameters.model_fields["condition"].metadata if isinstance(rule, Le)]
+    allowed = inspect.signature(gradient_flow).parameters["max_steps"].default
+    for task in make_tasks(dimension, largest, key=keys(0).axes).values():
+        assert decay_rates(task)[-1] * recording_times(task, 50)[-1] / STABLE < allowed / 2
 
 
 def test_a_sign_wrong_start_is_worse_than_predicting_zero(run):

@@ -213,15 +213,60 @@ def test_a_failing_cell_is_named(ran_clone):
     assert ran_clone.tree("figures") == before
 
 
-def test_a_dead_kernel_is_reported_in_a_sentence(ran_clone):
-    """The exit code is 2; published and built files stay the same."""
-    ran_clone.rewrite_cell("# setup", "# setup\nimport os\n\nos._exit(1)\n")
+MEMORY = "Did the machine run out of memory?"
+
+
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [
+        ("os._exit(1)", "The kernel ended with exit code 1."),
+        ("os.kill(os.getpid(), 9)", f"The kernel was ended by the signal SIGKILL. {MEMORY}"),
+        ("os.abort()", "The kernel was ended by the signal SIGABRT."),
+    ],
+)
+def test_a_dead_kernel_is_reported_with_its_cause(ran_clone, how, cause):
+    """The exit code is 2; only SIGKILL suggests too little memory; published and built files stay the same."""
+    ran_clone.rewrite_cell("# setup", f"# setup\nimport os\n\n{how}\n")
     before = ran_clone.tree("figures", "_build/laptop/figures")
     finished = ran_clone.companion("run", "toy")
     assert finished.returncode == 2
-    assert "toy: its kernel died" in finished.stderr
+    assert f"toy: its kernel died. {cause}" in finished.stderr
+    assert (MEMORY in finished.stderr) == (MEMORY in cause)
     assert "Traceback" not in finished.stdout + finished.stderr
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
+
+
+# What XLA does with an unknown flag: it writes to the file descriptor, not to `sys.stderr`, and ends the process.
+LAST_WORDS = """import os
+os.write(2, b"Unknown flag in XLA_FLAGS: --xla_nonsense=1\\n")
+os._exit(1)
+"""
+
+
+def test_the_last_words_of_a_dead_kernel_are_shown(ran_clone):
+    ran_clone.rewrite_cell("# setup", f"# setup\n{LAST_WORDS}")
+    finished = ran_clone.companion("run", "toy")
+    assert finished.returncode == 2
+    assert "It wrote last:\n  Unknown flag in XLA_FLAGS: --xla_nonsense=1\n" in finished.stderr
+    assert "memory" not in finished.stderr
+
+
+def test_a_kernel_that_dies_before_the_first_cell_is_reported(ran_clone):
+    condition = 'if "ipykernel_launcher" in sys.orig_argv:\n    '
+    ran_clone.write("sitecustomize.py", f"import sys\n{condition}{LAST_WORDS.replace(chr(10), chr(10) + '    ')}")
+    finished = ran_clone.companion("run", "toy")
+    assert finished.returncode == 2
+    assert "It wrote last:\n  Unknown flag in XLA_FLAGS: --xla_nonsense=1" in finished.stderr
+    assert "Traceback" not in finished.stdout + finished.stderr
+
+
+def test_a_killed_run_of_a_sweep_is_an_error(ran_clone):
+    """A process that is killed writes no message."""
+    ran_clone.write("sitecustomize.py", "import os, sys\nif 'run' in sys.orig_argv:\n    os.kill(os.getpid(), 9)\n")
+    finished = ran_clone.companion("sweep", "toy", "-p", "seed=5,6")
+    assert finished.returncode == 2
+    assert "The process was ended by the signal SIGKILL" in finished.stdout
+    assert "2 runs failed" in finished.stderr
 
 
 def test_a_hanging_cell_is_stopped_and_reported(ran_clone):
@@ -286,7 +331,7 @@ def test_every_run_has_the_same_cache_folder(ran_clone, monkeypatch):
 def test_a_run_with_the_same_results_replaces_nothing(ran_clone, rerun):
     """All targets are fresh afterwards."""
     before = ran_clone.tree("figures")
-    assert rerun().replaced == []
+    assert not rerun().published
     assert ran_clone.tree("figures") == before
     assert all(cache_keys.is_fresh(ran_clone.project, target, "laptop") for target in TARGETS)
 
@@ -350,3 +395,13 @@ def test_a_run_must_publish_exactly_the_figures_of_its_notebook(ran_clone, rerun
     with pytest.raises(UserError, match=r"should publish \['another', 'toy_error'\] and published \['toy_error'\]"):
         rerun()
     assert ran_clone.tree("figures", "_build/laptop/figures") == before
+
+
+def test_the_bytes_are_the_same_without_docstrings(ran_clone):
+    """`PYTHONOPTIMIZE=2` removes docstrings from modules, whether a kernel or a command imports them."""
+    before = ran_clone.tree("figures")
+    ran_clone.environment["PYTHONOPTIMIZE"] = "2"
+    for command in ("redraw", "run"):
+        finished = ran_clone.companion(command, "toy")
+        assert finished.returncode == 0, finished.stderr
+        assert ran_clone.tree("figures") == before

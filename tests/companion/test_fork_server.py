@@ -66,18 +66,27 @@ def test_a_build_of_one_notebook_starts_no_fork_server(clone):
     assert kernel_report(clone).endswith(STARTED)
 
 
-@pytest.mark.parametrize("how", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
-def test_the_death_of_a_forked_kernel_is_reported(clone, how):
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [
+        (
+            "os.write(2, b'a flag is unknown'); os._exit(3)",
+            "ended with exit code 3. It wrote last:\n  a flag is unknown",
+        ),
+        ("os.kill(os.getpid(), 9)", "was ended by the signal SIGKILL. Did the machine run out of memory?"),
+    ],
+)
+def test_the_death_of_a_forked_kernel_is_reported(clone, how, cause):
     clone.rewrite_cell("# means", f"# means\nimport os\n{how}")
     finished = with_two_notebooks(clone).companion("build", "--target", "figures")
     assert finished.returncode == 2
-    assert "its kernel died" in finished.stdout
+    assert f"its kernel died. The kernel {cause}" in finished.stdout
 
 
 REQUEST = """
 import os, sys
 from companion.build import fork_server
-kernel = fork_server.kernel([sys.executable, *fork_server.LAUNCHER, "--version"], {**os.environ}, "/")
+kernel = fork_server.kernel([sys.executable, *fork_server.LAUNCHER, "--version"], {**os.environ}, "/", 1)
 print(kernel.wait(), kernel.poll(), flush=True)
 """
 

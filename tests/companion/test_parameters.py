@@ -17,7 +17,9 @@ from companion.build.run_spec import RunSpec
 from companion.io.errors import UserError
 from companion.project.notebooks import Notebook
 from companion.project.parameters import check, check_profiles, parameters_of, parse_assignment, resolve, rule
+from companion.project.paths import Project
 from companion.project.provenance import RECORDED
+from companion.runs.sweep import parse_values
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED_MEANS = "Seed of all random numbers."
@@ -38,6 +40,42 @@ WRONG = {
     "empty list": ("lengths: []", ["`lengths`", "at least 1 item", "Numbers of terms in a mean, L."]),
     "infinite": ("repeats: .inf", ["`repeats`", "Got inf"]),
 }
+
+
+# numbers that no array can hold
+TOO_LONG = [2**63, -(2**63) - 1, 10**19 + 7, 10**400]
+
+
+@pytest.mark.parametrize("number", TOO_LONG, ids=lambda number: f"{len(str(abs(number)))} digits")
+@pytest.mark.parametrize("in_a_list", [False, True])
+def test_a_whole_number_that_no_array_can_hold_is_refused(number, in_a_list):
+    """Also where a parameter has no declared bound."""
+
+    class Unbounded(companion.Parameters):
+        count: int
+        counts: list[int]
+
+    values = {"count": 1, "counts": [1, number]} if in_a_list else {"count": number, "counts": [1]}
+    assert Unbounded(count=2**63 - 1, counts=[-(2**63)]).count == 2**63 - 1
+    with pytest.raises(ValidationError, match="at most 64 bits"):
+        Unbounded(**values)
+
+
+@pytest.mark.parametrize("name", Project(ROOT).notebooks())
+def test_every_whole_number_of_this_book_has_a_largest_value(name):
+    """A run refuses a seed of twenty digits before the kernel starts."""
+    project = Project(ROOT)
+    rules = {parameter: rule(field) for parameter, field in parameters_of(project, name).model_fields.items()}
+    unbounded = [
+        parameter
+        for parameter, words in rules.items()
+        if "whole number" in words and "≤" not in words and "<" not in words
+    ]
+    assert unbounded == []
+    if "seed" in rules:
+        notebook, seed = Notebook.named(project, name), 12345678901234567890
+        with pytest.raises(UserError, match=rf"`seed`: input should be less than 4294967296\. Got {seed}"):
+            check(project, notebook, resolve(project, notebook, "laptop", {"seed": seed}))
 
 
 @pytest.fixture
@@ -370,6 +408,25 @@ def test_parameters_of_a_notebook_are_listed(toy):
     assert "  smoke: 321\n" in result.output
     assert "It has not been run here yet." in result.output
     assert not toy.project.generated.exists()
+
+
+def test_parameters_are_listed_although_a_profile_has_a_stale_entry(toy):
+    """The stale entry is named; entries of other profiles are listed."""
+    toy.write("profiles/smoke.yml", "toy: {repeat: 321}\n")
+    toy.write("profiles/full.yml", "toy: {repeats: 321}\n")
+    result = invoke("run", "toy", "--parameters")
+    assert result.exit_code == 0, result.output
+    assert "  full: 321\n" in result.output
+    assert "Warning: profiles/smoke.yml: notebook 'toy' has no parameter 'repeat'. Did you mean" in result.output
+
+
+def test_a_list_on_the_command_line(toy):
+    """Help and documentation explain its form, and the form works."""
+    assert "-p 'lengths=[10, 100]'" in " ".join(invoke("run", "--help").output.replace("│", " ").split())
+    assert "-p 'lengths=[10, 100], [10, 1000]'" in " ".join(invoke("sweep", "--help").output.replace("│", " ").split())
+    assert "-p 'lengths=[10, 1000, 100000]'" in (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    assert parse_assignment("lengths=[10, 100]") == ("lengths", [10, 100])
+    assert parse_values("lengths=[10, 100], [10, 1000]") == ("lengths", [[10, 100], [10, 1000]])
 
 
 def test_run_time_in_each_profile_is_listed(toy):

@@ -94,7 +94,8 @@ class Desk:
         (self.tables / f"{figure}.csv").write_text(UNROUNDED.format(x=x, exact=repr(exact)), encoding="utf-8")
 
     def publish(self) -> list[str]:
-        return publication_policy.publish_figures(self.project, "demo")
+        changes = publication_policy.publish_figures(self.project, "demo")
+        return changes.replaced + changes.removed
 
     def bytes(self, folder: Path, figure: str = "") -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted(folder.glob(f"{figure}*"))}
@@ -237,7 +238,8 @@ def test_a_figure_that_is_no_longer_built_is_removed(desk):
     for suffix in store.SUFFIXES:
         (desk.built / f"two{suffix}").unlink()
     (desk.published / "two.svg").unlink()
-    assert desk.publish() == ["two"]
+    changes = publication_policy.publish_figures(desk.project, "demo")
+    assert changes.sentences("figures/demo") == ["removed from figures/demo: two"]
     assert sorted(desk.bytes(desk.published)) == sorted(f"one{suffix}" for suffix in store.SUFFIXES)
 
 
@@ -464,7 +466,7 @@ def test_publication_waits_for_another(tmp_path, capsys):
     replaced = []
     with atomic.locked(build.locks / "publish-demo", "not expected"):
         waiter = threading.Thread(
-            target=lambda: replaced.extend(publication_policy.publish_figures(project, "demo")), daemon=True
+            target=lambda: replaced.extend(publication_policy.publish_figures(project, "demo").replaced), daemon=True
         )
         waiter.start()
         output = ""

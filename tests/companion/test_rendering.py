@@ -95,3 +95,22 @@ def _elements(element, by_id=None, look=""):
             child, by_id, element.get("style", "") if kind == "g" and "transform" not in element.attrib else ""
         )
     return elements
+
+
+def test_a_drawing_without_return_is_named(table):
+    module = ModuleType("chapter.figures.sines")
+    module.draw = lambda table: draw(table) and None
+    with pytest.raises(TypeError, match=r"`chapter\.figures\.sines\.draw` must return the matplotlib figure.*Got None"):
+        rendering.pictures(module, table)
+
+
+def test_caption_and_alt_are_read_from_the_source_if_the_interpreter_removed_them(tmp_path):
+    """With `PYTHONOPTIMIZE=2` a module has no docstring."""
+    path = tmp_path / "sines.py"
+    path.write_text('r"""Sines.\n\n    Alt: Two\n    curves.\n"""\n', encoding="utf-8")
+    module = ModuleType("sines")
+    module.__file__, module.__doc__ = str(path), None
+    assert rendering.caption_and_alt(module) == ("Sines.", "Two curves.")
+    path.write_text("x = 1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="Got 0 caption paragraphs and 0 alt texts"):
+        rendering.caption_and_alt(module)

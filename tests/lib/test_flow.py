@@ -86,6 +86,18 @@ def test_flow_refuses_no_times():
         gradient_flow(lambda x: x**2, jnp.array(1.0), np.array([]))
 
 
+@pytest.mark.parametrize("transform", [lambda run: run, jax.jit], ids=["plain", "jit"])
+def test_too_few_steps_are_explained(transform):
+    """The message names the argument and another solver, not the internals of diffrax."""
+    curvatures = jnp.array([1.0, 1e4])
+    run = transform(lambda x: gradient_flow(lambda y: curvatures @ y**2, x, np.array([5.0]), max_steps=50).params)
+    with pytest.raises(
+        RuntimeError, match=r"`gradient_flow` does not reach the last time in max_steps=50 steps"
+    ) as caught:
+        jax.block_until_ready(run(jnp.ones(2)))
+    assert "Kvaerno5" in str(caught.value)
+
+
 def noisy(params, key):
     """A quadratic with a noisy minimum, at which gradient descent is linear."""
     return 0.5 * jnp.sum((params["x"] - jr.normal(key, (3,))) ** 2)

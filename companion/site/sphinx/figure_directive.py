@@ -254,10 +254,13 @@ def _origin(project: Project, profile: str, record: FigureRecord) -> str:
     if origin is None:
         return f"Profile `{record.profile}`. Made from {sources}."
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
-    commit: dict[str, Any] = origin["git"] or {"commit": "no git", "modified": False}
+    device = f"{origin['device']} with " if origin["device"] else ""
+    commit: dict[str, Any] | None = origin["git"]
+    state = ", outside a git repository"
+    if commit:
+        state = f", at commit `{commit['commit'][:12]}`{' with local changes' if commit['modified'] else ''}"
     return (
-        f"Profile `{record.profile}`, last computed {origin['started']} in {origin['seconds']:.0f} s on "
-        f"{origin['device']} ({origin['cores']} cores, Python {origin['python']}), at commit "
-        f"`{commit['commit'][:12]}`{' with local changes' if commit['modified'] else ''}.\n\n"
+        f"Profile `{record.profile}`, last computed {origin['started']} in {origin['seconds']:.0f} s on {device}"
+        f"{origin['cores']} {'core' if origin['cores'] == 1 else 'cores'} and Python {origin['python']}{state}.\n\n"
         f"Versions: {versions}.\n\nMade from {sources}."
     )

@@ -1,0 +1,170 @@
+"""Public functions take lists, refuse complex numbers, accept empty arrays, and work with strict settings of JAX."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import jaxtyping
+import numpy as np
+import pytest
+
+import lib
+import lib.icl
+import lib.single_location
+from lib._checks import as_float, public
+from lib.attention import Attention, attend, linear_attend
+from lib.batching import in_batches, map_batched, tabulate
+from lib.finite_prompt import QueryRay, mean_output, participation, rate_exponent, score_statistics
+from lib.heads import compare, linear_prediction
+from lib.icl.tasks import hide_label
+from lib.measures import Empirical, Gaussian, Laplace, covariance_root, empirical, tilted_cov, tilted_mean
+from lib.partition import log_survival
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKENS = [[0.3, -1.0], [1.2, 0.4], [-0.7, 0.2], [0.1, 0.9]]
+QUERY = [0.7, -0.4]
+SCORES = np.cos(np.arange(16.0)).reshape(4, 4).tolist()
+COV = [[1.0, 0.3], [0.3, 0.5]]
+
+
+@pytest.fixture(autouse=True)
+def as_users_call_it(float64, quick_compilation, monkeypatch):
+    """Users have no run-time type checks."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+def gaussian():
+    return Gaussian([0.2, -0.1], COV)
+
+
+def head():
+    return Attention([[0.6, 0.1], [-0.2, 0.4]], [[1.0, 0.5]])
+
+
+# a function of one argument, and that argument as a list
+CASES = {
+    "attend": (lambda x: attend(head(), Empirical(TOKENS), x), QUERY),
+    "linear_attend": (lambda x: linear_attend(head(), gaussian(), x), QUERY),
+    "tilted_mean": (lambda x: tilted_mean(Empirical(TOKENS), x), QUERY),
+    "tilted_cov": (lambda x: tilted_cov(gaussian(), x), QUERY),
+    "log_mgf": (lambda x: gaussian().log_mgf(x), QUERY),
+    "log_mgf of Laplace tokens": (lambda x: Laplace([0.3, 0.2]).log_mgf(x), QUERY),
+    "covariance_root": (covariance_root, COV),
+    "from_kqv": (lambda x: Attention.from_kqv(x, TOKENS, TOKENS).bilinear, TOKENS),
+    "mean_output": (lambda x: mean_output(head(), gaussian(), x, 3.0), QUERY),
+    "participation": (lambda x: participation(x, 3.0), [0.5, 1.0]),
+    "log_survival": (lambda x: log_survival(x, 1.5), [-1.0, 0.5]),
+    "rate_exponent": (rate_exponent, [0.5, 2.0]),
+    "QueryRay.queries": (lambda x: QueryRay.through(head(), gaussian(), QUERY).queries(x), [0.5, 2.0]),
+    "QueryRay.read": (lambda x: QueryRay.through(head(), gaussian(), QUERY).read(x), [[0.5], [2.0]]),
+    "linear_prediction": (lambda x: linear_prediction(x, TOKENS), SCORES),
+    "compare": (lambda x: compare(x, TOKENS), SCORES),
+    "hide_label": (lambda x: hide_label(gaussian(), x), QUERY),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", CASES)
+def test_a_list_gives_the_bytes_of_an_array(name):
+    function, argument = CASES[name]
+    of_list, of_array = (jax.tree.leaves(function(x)) for x in (argument, jnp.asarray(argument)))
+    assert of_list
+    assert [np.asarray(x).tobytes() for x in of_list] == [np.asarray(x).tobytes() for x in of_array]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_complex_argument_is_refused(name):
+    function, argument = CASES[name]
+    with pytest.raises(ValueError, match=r"must be real: the imaginary part would be lost. Got the type complex128\."):
+        function(jnp.asarray(argument) + 1j)
+
+
+def test_complex_numbers_are_refused_everywhere():
+    with pytest.raises(ValueError, match="must be real"):
+        tabulate(jnp.sin, np.ones(2) * 1j)
+    for make in (lambda: Empirical(np.ones((2, 2)) * 1j), lambda: Gaussian([1j, 0], COV), lambda: as_float(1j)):
+        with pytest.raises(ValueError, match="must be real"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [("jax_numpy_dtype_promotion", "strict"), ("jax_numpy_rank_promotion", "raise")],
+    ids="=".join,
+)
+@pytest.mark.parametrize("name", [*CASES, "sample", "empirical"])
+def test_strict_settings_of_the_user_change_no_result(name, setting):
+    cases = CASES | {
+        "sample": (lambda x: Gaussian(x, COV).sample(3, key=jr.key(0)), QUERY),
+        "empirical": (lambda x: empirical(Gaussian(x, COV), 3, key=jr.key(0)).points, QUERY),
+    }
+    function, argument = cases[name]
+    expected = jax.tree.leaves(function(argument))
+    before = getattr(jax.config, setting[0])
+    jax.config.update(*setting)
+    try:
+        strict = jax.tree.leaves(jax.jit(function)(jnp.asarray(argument))) if name == "attend" else None
+        got = jax.tree.leaves(function(argument))
+        assert getattr(jax.config, setting[0]) == setting[1]
+    finally:
+        jax.config.update(setting[0], before)
+    assert [np.asarray(x).tobytes() for x in got] == [np.asarray(x).tobytes() for x in expected]
+    if strict is not None:
+        np.testing.assert_allclose(strict[0], expected[0], rtol=1e-12)
+
+
+def test_functions_of_no_number_return_no_number():
+    assert participation(np.zeros(0), 3.0).shape == (0,)
+    assert score_statistics(np.zeros((2, 0)), 3.0).score_error.shape == (2, 0)
+    assert tabulate(jnp.sin, np.zeros(0)).shape == (0,)
+    assert in_batches(lambda x: np.stack([x, x], 1), np.zeros(0)).shape == (0, 2)
+    assert map_batched(lambda x: x @ x, np.zeros((0, 3)), size=3).shape == (0,)
+
+
+def test_scores_that_overflow_are_not_explained_by_laplace_tokens():
+    with pytest.raises(ValueError, match=r"or the scores ⟨ξ, z⟩ are too large for float64\.") as caught:
+        tilted_mean(Empirical(np.full((2, 2), 1e200)), [1e200, 1e200])
+    assert "Laplace" not in str(caught.value)
+
+
+@pytest.mark.parametrize("package", [lib, lib.icl, lib.single_location], ids=lambda package: package.__name__)
+def test_every_exported_function_has_the_checks(package):
+    unchecked = [
+        name
+        for name, value in vars(package).items()
+        if not name.startswith("_")
+        and inspect.isroutine(value)
+        and not getattr(value, "is_public", False)
+        and inspect.signature(value).parameters
+    ]
+    assert unchecked == []
+
+
+def test_the_checks_keep_name_signature_and_docstring():
+    def double(x: jaxtyping.Float[jaxtyping.Array, "n"], y: float = 2.0):
+        """Return twice x."""
+        return x * y
+
+    checked = public(double)
+    assert (checked.__name__, checked.__doc__) == ("double", "Return twice x.")
+    assert inspect.signature(checked) == inspect.signature(double)
+    assert checked([1.0], y=3.0) == 3.0
+
+
+def test_the_example_of_the_readme_raises_no_warning():
+    """JAX will refuse what it warns about."""
+    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert example is not None
+    finished = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example[1].replace("100_000", "1_000")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
