@@ -248,8 +248,9 @@ def error_curve(lengths: Sequence[int], samples: npt.ArrayLike) -> ErrorCurve:
     rows = np.asarray(samples)
     if rows.ndim != 2 or rows.shape[0] <= rows.shape[1] or len(lengths) != rows.shape[1]:
         raise ValueError(
-            "`error_curve(lengths, samples)` needs one column a length and more rows than columns, because the means' "
-            f"covariance is estimated from the rows. Got {len(lengths)} lengths and samples of shape {rows.shape}."
+            "`error_curve(lengths, samples)` needs one column per length and more rows than columns, because the "
+            f"covariance of the means is estimated from the rows. Got {len(lengths)} lengths and samples of shape "
+            f"{rows.shape}."
         )
     cov = np.atleast_2d(np.cov(rows, rowvar=False)) / len(rows)
     return ErrorCurve(np.asarray(lengths), rows.mean(axis=0), cov)
@@ -334,7 +335,7 @@ def fit_rate(curve: ErrorCurve, *corrections: Correction) -> Rate:
     if len(curve.mean) <= 2 + len(corrections):
         raise ValueError(
             f"`fit_rate` fits {2 + len(corrections)} coefficients and needs more lengths than that, because the "
-            f"residual tells whether the curve fits. Got {len(curve.mean)}."
+            f"residual shows whether the curve fits. Got {len(curve.mean)}."
         )
     length = curve.lengths.astype(float)
     basis = np.stack(

@@ -227,7 +227,7 @@ class Empirical(Measure):
         """Check that there is at least one token and that all are finite."""
         if self.points.ndim < 2:
             raise ValueError(
-                "`Empirical(points=...)` needs one token a row, shape (n, d). "
+                "`Empirical(points=...)` needs one token per row, shape (n, d). "
                 f"Got shape {self.points.shape}; a single token z is `points=z[None, :]`."
             )
         if 0 in self.points.shape:

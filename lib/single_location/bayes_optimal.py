@@ -380,8 +380,8 @@ def require_spiked(owner: str, task: LocationTask) -> None:
     """
     if task.ambient:
         raise ValueError(
-            f"`{owner}(task)` knows the spiked task only: for `{type(task).__name__}` the posterior of the "
-            "hidden token is an integral of its own."
+            f"`{owner}(task)` supports the spiked task only: for `{type(task).__name__}` the posterior of the "
+            "relevant token needs another integral."
         )
 
 

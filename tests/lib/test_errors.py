@@ -108,7 +108,10 @@ BAD_MEASURES = {
         r"`Empirical\(points=\.\.\.\)` needs at least one token.*\(0, 3\)",
     ),
     "tokens of no dimension": (lambda: Empirical(np.zeros((3, 0))), r"`Empirical\(points=\.\.\.\)`.*\(3, 0\)"),
-    "one token, not a row": (lambda: Empirical(ones(3)), r"`Empirical\(points=\.\.\.\)` needs one token a row.*\(3,\)"),
+    "one token, not a row": (
+        lambda: Empirical(ones(3)),
+        r"`Empirical\(points=\.\.\.\)` needs one token per row.*\(3,\)",
+    ),
     "nan token": (
         lambda: Empirical(np.array([[1, nan], [inf, 0]])),
         r"`Empirical\(points=\.\.\.\)` must be finite.*2 NaN or infinite of 4",
