@@ -507,6 +507,7 @@ def best_values(
     return _least(task, omega, log_length, noise, shrinkage)
 
 
+@public
 def best_centred_values(
     task: LinearRegression, omega: Float[Array, " h"] | Float[np.ndarray, " h"], log_length: Scalar
 ) -> tuple[Float[Array, " h"], Float[Array, ""]]:
@@ -1021,6 +1022,7 @@ def kernel_best_values(
 _OPPOSITE_SIZE, _OPPOSITE_RADII = (128, 161), 24
 
 
+@public
 def kernel_curvature(log_kernel: Callable) -> Float[Array, ""]:
     """Return the third derivative over the first, minus the second, of the kernel f/f(0) at 0, called κ.
 
@@ -1048,6 +1050,7 @@ def kernel_curvature(log_kernel: Callable) -> Float[Array, ""]:
     return jax.grad(second)(zero) / first(zero) - second(zero)
 
 
+@public
 def opposite_kernel_values(
     task: LinearRegression, log_kernel: Callable, omega: Scalar, log_length: Scalar
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
