@@ -23,5 +23,10 @@ class Parameters(companion.Parameters):
         float, Field(ge=2.0, le=20.0, description="Signal strength ν at which activations are compared.")
     ]
     prompts: Annotated[
-        int, Field(ge=10**4, le=10**7, description="Number of simulated prompts from which a cosine is measured.")
+        int,
+        Field(
+            ge=10**4,
+            le=10**7,
+            description="Number of simulated prompts from which the angle between weights and posterior is measured.",
+        ),
     ]

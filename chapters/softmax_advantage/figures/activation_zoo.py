@@ -1,10 +1,11 @@
 r"""Of eight activations only softmax attains the Bayes risk, and softplus approaches it as its bias falls.
 
-The horizontal axis shows the lowest excess risk of each activation at one prompt length and one signal strength, with
-the best slope and scale, and the best bias for sigmoid, erf and relu. Dashed: the Bayes risk. Filled markers are
-normalised over the tokens; round markers grow exponentially with the score (hardmax as a limit of softmax). Small
-filled squares: softplus with a bias that falls to the left, at the slope of the posterior. The distance of a risk
-from 1 is $\mathbb{E}|p|^2\cos^2$, with the angle between the weights and the posterior $p$.
+Horizontal axis: the lowest excess risk of each activation on prompts of ten tokens at $\nu=6$ (the default
+parameters). The slope and the scale are the best ones, and so is the bias of sigmoid, erf and relu. Dashed: the Bayes
+risk. Filled markers: normalised activations. Round markers: exponential activations, with hardmax as a limit of
+softmax. Small filled squares: softplus at the slope of the posterior with the biases −2, −4, −8, −16 and −64; the lower
+the bias, the lower the risk. The distance of a risk from 1 is $\mathbb{E}|p|^2\cos^2\theta$, where $\theta$ is the
+angle between the weights and the posterior $p$.
 
 Alt: Two dot charts, one per model, that list softmax, hardmax, softplus, exp, sigmoid, erf, relu and linear. Softmax
 is on the dashed Bayes line, hardmax is next, linear has the largest risk in both. From softplus a row of small squares
@@ -90,8 +91,8 @@ def _activation_claims(activations: Mapping[str, ActivationRisks]) -> tuple[Clai
         Claim(
             id="softmax-advantage-no-other",
             statement=(
-                "None of seven activations other than softmax attains the Bayes risk, softplus being without a bias "
-                "(smallest excess over both models)."
+                "None of seven activations other than softmax attains the Bayes risk; softplus has no bias here "
+                "(smallest difference between a risk and the Bayes risk, over both models)."
             ),
             source="derived here",
             box="risk-is-an-angle",
@@ -104,8 +105,8 @@ def _activation_claims(activations: Mapping[str, ActivationRisks]) -> tuple[Clai
         Claim(
             id="softmax-advantage-softplus-bias",
             statement=(
-                f"With a bias of {lowest:g} and the slope of the posterior, softplus attains the Bayes risk (excess, "
-                "the larger of both models)."
+                f"With a bias of {lowest:g} and the slope of the posterior, softplus attains the Bayes risk (risk "
+                "minus Bayes risk, the larger of both models)."
             ),
             source="derived here",
             box="softplus-far-left",
@@ -248,9 +249,9 @@ def _cosine_claim(cosine: Products) -> Claim:
     return Claim(
         id="softmax-advantage-cosine",
         statement=(
-            "The risk of a head with the best v is 1 - E|p|² cos², with the cosine between its weights and the "
-            f"posterior in L² of all prompts (cos² of erf weights at L = {COSINE_LENGTH} from "
-            f"{len(cosine.together)} simulated prompts)."
+            "The risk of a head with the best v is 1 - E|p|² cos²θ, where θ is the angle between its weights s and the "
+            f"posterior p with the scalar product E s·p over all prompts (cos²θ of erf weights at L = {COSINE_LENGTH} "
+            f"from {len(cosine.together)} simulated prompts)."
         ),
         source="derived here",
         box="risk-is-an-angle",

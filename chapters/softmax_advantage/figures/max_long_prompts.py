@@ -1,10 +1,11 @@
-r"""In the max model every fixed finite signal is lost in a prompt that is long enough.
+r"""In the max model the risk of softmax at a fixed finite signal strength tends to 1 as the prompt gets longer.
 
-The horizontal axis is the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, that of the
-best softmax head, at three fixed signal strengths $\nu$; every curve ends at 1, beyond the dotted mark of its colour at
-$\ln L = \nu^2/2$. Dashed: a strength that grows with the length, $\nu = c\sqrt{2\ln L}$; the risk settles near $1/c$
-(thin dotted line, heuristic). Line at 0: at $\nu=\infty$ the infimum of the risks of softmax is 0 at every length; no
-finite key attains it. Triangles: the risk of linear attention at $\nu=\infty$ tends to 1.
+Horizontal axis: $\ln L$, the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, which is
+that of the best softmax head, at three fixed signal strengths $\nu$. Each curve comes close to 1 beyond the dotted
+mark of its colour, at $\ln L = \nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length,
+$\nu = c\sqrt{2\ln L}$ with $c = 1.5$; its limit is $1/c$ (thin dotted line, heuristic). Thick line at 0: softmax at
+$\nu=\infty$, where risks arbitrarily close to 0 are possible at every length. Triangles: linear attention at
+$\nu=\infty$, whose risk tends to 1.
 
 Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
 A dashed curve levels off just below a thin line at two thirds. Triangles for linear attention climb to one early. A
@@ -121,7 +122,7 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
         Claim(
             id="softmax-advantage-max-every-fixed",
             statement=(
-                "In the max model every fixed finite signal is lost in a prompt that is long enough (smallest Bayes "
+                "In the max model the risk of softmax at any fixed finite ν tends to 1 on long prompts (smallest Bayes "
                 f"risk at ν = {', '.join(f'{strength:g}' for strength in FIXED)} and ln L = {LONGEST:g})."
             ),
             source="derived here",
@@ -179,5 +180,5 @@ def draw(table: pd.DataFrame) -> Figure:
     axes.plot(certain["log_length"], certain["risk"], color="C0", linewidth=3, clip_on=False)
     second = certain.iloc[1]
     label(axes, second["log_length"], second["risk"], r"softmax, $\nu=\infty$", "C0", xytext=(0, 10))
-    headline(figure, "Any fixed finite signal is lost in a prompt that is long enough")
+    headline(figure, "At a fixed signal strength the risk of softmax tends to 1 on long prompts")
     return figure

@@ -1,10 +1,10 @@
 r"""Softmax attains the Bayes risk, and its lead over sigmoid and linear heads grows with the signal strength.
 
-The vertical axes show the excess risk of the best head of each kind, the horizontal axes the signal strength $\nu$;
-both are logarithmic, and all curves are exact. Each column has one prompt length. Solid: softmax, which attains the
-Bayes risk. Dashed: sigmoid weights with the best slope and bias. Dotted: linear weights. In the upper row, the spiked
-model, the relevant token is shifted along $k^\star$; in the lower row, the max model, tokens with a larger score are
-more likely to be relevant.
+Vertical axes: the lowest excess risk of each kind of head. Horizontal axes: the signal strength $\nu$. Both are
+logarithmic, and all curves are exact. The prompt length $L$ grows from left to right. The upper row shows the spiked
+model, in which the relevant token is shifted along $k^\star$; the lower row shows the max model, in which tokens with a
+larger score are more likely to be relevant. Solid: softmax, which attains the Bayes risk. Dashed: sigmoid weights with
+the best slope and bias. Dotted: linear weights with the best coefficients.
 
 Alt: Two rows of log-log panels of risk against signal strength, one column per prompt length. In each panel the solid
 softmax curve is lowest, the dashed sigmoid curve above it and the dotted linear curve highest. In the upper row the
