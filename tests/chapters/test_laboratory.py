@@ -179,7 +179,7 @@ def test_the_table_carries_the_settings_of_the_page():
     assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.DIMENSIONS)}]" in script
     assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.NOISES)}]" in script
     low, high = live_valley.TILTS
-    assert f'u: {{ label: "size of the head, u", low: {low:g}, high: {high:g},' in script
+    assert f'u: {{ label: "factor of the scores, u", low: {low:g}, high: {high:g},' in script
     assert f"low: 0, high: {live_valley.LARGEST_SHARE:g}," in script
     assert f"high: {live_valley.LARGEST_DECADE}," in script
     assert 10 ** float(re.search(r"decades: \{.*?low: ([\d.]+)", script)[1]) >= live_valley.SHORTEST

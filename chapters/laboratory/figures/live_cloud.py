@@ -1,10 +1,11 @@
 r"""A query moves the output towards the tokens in its direction, for a prompt and for the distribution of its tokens.
 
-Left: the tokens of one prompt, with areas in proportion to their softmax weights at the query $z$ (arrow). Square: the
-mean of the distribution. Star: the output of the distribution, $\nabla\Lambda(z)$, which is that of an infinite
-prompt. Cross: the output of the prompt. Right: both outputs along the query, for larger queries in the same direction.
-The output of a prompt never exceeds its outermost token. Dashed: a Gaussian distribution with the same mean and
-covariance.
+Left: the tokens of one prompt. The area of a circle grows with the softmax weight of the token at the query $z$
+(arrow). Square: the mean of the distribution, which is its output at the query 0. Star: the output of the distribution
+at $z$. Cross: the output of the prompt at $z$. Right: the distance of both outputs from the mean, measured along the
+query, against the size of the query. The output of a prompt cannot move further than its outermost token in this
+direction, so its curve levels off. Dashed: the Gaussian distribution with the same mean and covariance, whose output
+grows in proportion to the query.
 
 Alt: Two panels. Left, clusters of points in the plane, with larger circles towards the tip of an arrow, and
 a square, a star and a cross. Right, two curves of the output against the size of the query that level off, below a
@@ -76,8 +77,8 @@ def numbers(clouds: Mapping[str, tuple[Cloud, Trial]]) -> Numbers:
     read = Claim(
         id="live-cloud-read",
         statement=(
-            "The page reads the outputs of both distributions from its table with small errors (largest error of a "
-            f"coordinate at {mixture.settings} random queries with coordinates up to {LARGEST:g})."
+            "The laboratory interpolates the outputs of both distributions in its table with small errors (largest "
+            f"error of a coordinate at {mixture.settings} random queries with coordinates up to {LARGEST:g})."
         ),
         source="measured here",
         measured=max(trial.error("u", "v") for trial in trials.values()),
@@ -148,8 +149,8 @@ def draw(table: pd.DataFrame) -> Figure:
         "Gaussian": "Gaussian distribution",
     }
     for kind, (colour, dashes, rows) in lines.items():
-        growth.plot(rows["x"], rows["u"], dashes, color=colour, linewidth=2.2, label=names[kind])
-    growth.set(xlim=(0, LARGEST), xlabel="size of the query", ylabel="output, along the query")
+        growth.plot(rows["x"], rows["u"] - mean["u"], dashes, color=colour, linewidth=2.2, label=names[kind])
+    growth.set(xlim=(0, LARGEST), xlabel="size of the query", ylabel="output minus mean, along the query")
     growth.legend(loc="upper left")
     headline(figure, "A query moves the output towards the tokens in its direction")
     return figure

@@ -1,9 +1,10 @@
-r"""Softmax finds the relevant token at a signal strength of about $2\ln L$, a linear head at a strength of about $L$.
+r"""The risk of softmax is one half at a signal strength of about $2\ln L$, that of a linear head at one of about $L$.
 
-The vertical axes show the excess risk of the best head of each kind: softmax, which attains the Bayes risk,
-element-wise weights, linear attention, and a head that takes the token with the largest score. Left: against the
-signal strength $\nu$, at one prompt length. Right: against the prompt length $L$, at one signal strength. Dashed in
-both panels: $\nu=2\ln(L-1)$, where the best element-wise weights have the risk one half.
+The vertical axes show the lowest excess risk of four kinds of heads: softmax, element-wise weights, linear attention,
+and hardmax, which gives all weight to the token with the largest score. Left: against the signal strength $\nu$, at the
+chosen prompt length. Right: against the prompt length $L$, at the chosen signal strength; the axis begins at two
+tokens, and the risk of linear attention is one half near its left end, at about $L=\nu$. Dashed in both panels:
+$\nu=2\ln(L-1)$, where the risk of the best element-wise weights is exactly one half and that of softmax slightly lower.
 
 Alt: Two panels of four curves. Left, risks fall from one as the signal strength grows: three fall together around a
 dashed line, and the linear one stays at one. Right, risks rise with the prompt length: the linear one at once, the
@@ -39,7 +40,7 @@ NAMES = {
     "softmax": "softmax (Bayes)",
     "linear": "linear",
     "element_wise": "element-wise",
-    "largest_score": "largest score",
+    "largest_score": "hardmax",
 }
 # The setting of the static picture.
 SHOWN = {"snr": 40.0, "decade": 6.0}
@@ -78,8 +79,9 @@ def numbers(trial: Trial) -> Numbers:
     read = Claim(
         id="live-needle-read",
         statement=(
-            f"The page reads the risks from its table with small errors (largest relative error at {trial.settings} "
-            f"random settings, uniform in ν ≤ {LARGEST_SNR:g} and in ln L from 2 to 10^{LARGEST_DECADE} tokens)."
+            "The laboratory interpolates four risks in its table with small errors (largest relative error at "
+            f"{trial.settings} random settings, uniform in ν ≤ {LARGEST_SNR:g} and in ln L from 2 to "
+            f"10^{LARGEST_DECADE} tokens)."
         ),
         source="measured here",
         measured=trial.error(*RISKS),
@@ -106,12 +108,12 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[1].axvline(middle, color=ink(), linestyle="--", linewidth=1.5)
     panels[0].set(xlim=(0, 80), ylim=(0, 1.04), xlabel=r"signal strength, $\nu$", ylabel="excess risk")
     panels[1].set(xlim=(np.log10(2), 12), xlabel="prompt length $L$")
-    panels[1].set_xticks([2, 4, 6, 8, 10, 12], [f"$10^{{{decade}}}$" for decade in (2, 4, 6, 8, 10, 12)])
+    panels[1].set_xticks([1, 3, 5, 7, 9, 11], [f"$10^{{{decade}}}$" for decade in (1, 3, 5, 7, 9, 11)])
     label(panels[1], middle, 0.75, r"$\nu=2\,\ln(L-1)$", ink(), ha="right", xytext=(-6, 0))
     panels[0].set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
     panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 0.42))
-    headline(figure, "Softmax needs a signal strength of about 2 ln L, a linear head one of about L")
+    headline(figure, "Softmax halves its risk at a signal strength of about 2 ln L, a linear head at about L")
     return figure
 
 

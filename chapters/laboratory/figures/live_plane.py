@@ -1,10 +1,11 @@
-r"""The mean output of a Gaussian prompt falls below that of linear attention near the query size $\sqrt{2\ln L}$.
+r"""At queries of size $\sqrt{2\ln L}$ the mean output of a Gaussian prompt is clearly below that of linear attention.
 
-Left: the plane of query size $\tau$ and prompt length $L$. The shades of blue show the ratio $1-P$ of the mean output
-to the output of linear attention; a darker shade means a larger ratio, with steps at 5, 25, 50, 75 and 95 per cent.
-On the dashed line $\tau=\sqrt{2\ln L}$, where the weights freeze, the ratio is below 95 per cent at every length from
-10 to the largest one shown. Right: the mean output $\tau(1-P)$ at the length of the point. Dotted: the output $\tau$
-of an infinite prompt. Dashed: the same line as on the left.
+Left: each point of the plane is a query of size $\tau$ (the standard deviation of the scores) and a prompt of $L$
+tokens. The shades of blue show the ratio $1-P$ of the mean output to that of linear attention; it is larger where the
+blue is darker, with steps at 5, 25, 50, 75 and 95 per cent. Dashed: $\tau=\sqrt{2\ln L}$, beyond which a few tokens
+have most of the weight (frozen weights). Right: the mean output $\tau(1-P)$ against $\tau$, for the chosen length and
+for tokens that are numbers with variance 1. Dotted: the output $\tau$ of an infinite prompt. Dashed: the value
+$\sqrt{2\ln L}$ of $\tau$ at the chosen length. The point marks the chosen $\tau$ and $L$.
 
 Alt: Two panels. Left, a plane of query size and prompt length, dark blue above a dashed curve and pale below it, with
 a point on it. Right, a curve that first follows a dotted diagonal and then stays below it, around a dashed vertical
@@ -72,7 +73,7 @@ def numbers(trial: Trial) -> Numbers:
     lines = "straight lines between the same nodes"
     read = Claim(
         id="live-plane-read",
-        statement=f"The page reads ln P and ln Q from its table with small errors (largest error {where}).",
+        statement=f"The laboratory interpolates ln P and ln Q in its table with small errors (largest error {where}).",
         source="measured here",
         measured=trial.error(*logs),
         expected=0.0,
@@ -83,7 +84,8 @@ def numbers(trial: Trial) -> Numbers:
     slope = Claim(
         id="live-plane-slope",
         statement=(
-            f"The page reads the local exponent of the error from its table with small errors (largest error {where})."
+            "The laboratory interpolates the exponent of the error in its table with small errors "
+            f"(largest error {where})."
         ),
         source="measured here",
         measured=trial.error("slope"),
@@ -99,7 +101,7 @@ def _line_claim(grid: Grid) -> Claim:
     return Claim(
         id="live-plane-line",
         statement=(
-            "On the dashed line the mean output is smaller than the output of linear attention (largest ratio of the "
+            "At τ = √(2 ln L) the mean output is smaller than the output of linear attention (largest ratio of the "
             f"two at powers of ten from L = 10 to 10^{LARGEST_DECADE})."
         ),
         source="measured here",
@@ -107,7 +109,7 @@ def _line_claim(grid: Grid) -> Claim:
         expected=max(LEVELS),  # the darkest colour begins here
         tolerance=0.0,
         relation="≤",
-        alternative=Alternative("up to the dashed line the mean output is that of linear attention", 1.0),
+        alternative=Alternative("the mean output is that of linear attention", 1.0),
     )
 
 
@@ -137,5 +139,5 @@ def draw(table: pd.DataFrame) -> Figure:
     label(cut, 7.0, 7.0, "infinite prompt", ink(), xytext=(8, -2))
     label(cut, 12.0, mean[-8], f"$L=10^{{{decades[row]:.1f}}}$", "C0", ha="center", va="bottom", xytext=(0, 6))
     cut.set(xlim=(0, taus[-1]), ylim=(0, 8), xlabel=r"size of the query, $\tau$", ylabel="mean output")
-    headline(figure, "Towards the dashed line the output falls below linear attention, first on short prompts")
+    headline(figure, "Near the dashed line the output falls behind linear attention, by more on shorter prompts")
     return figure

@@ -1,9 +1,11 @@
-r"""On finite prompts one head of the valley is the best, and its risk is higher than that of the best linear head.
+r"""On finite prompts even the best softmax head with two parameters has a higher risk than the best linear head.
 
-The task is in-context regression in $d$ dimensions on prompts of $L$ tokens, and a softmax head has $A=uI$ and
-$v=(0,b)$. Left: the excess risk of the head divided by that of the best linear head. A darker blue means a smaller
-ratio, with steps at 4, 10, 30, 100 and 300. Dashed: the valley $bu=1$ of the heads that are exact on infinite
-prompts. Right: the same ratio along the floor of the valley, with the best $b$ for each $u$. The point is a head.
+The task is in-context regression in $d$ dimensions on prompts of $L$ tokens. A softmax head has the parameters $u$, the
+factor of its scores, and $b$, the factor of its output. Left: each point of the plane is a head. The shades of blue
+show its excess risk divided by that of the best linear head; the ratio is smaller where the blue is darker, with steps
+at 4, 10, 30, 100 and 300. Dashed: the valley $bu=1$ of the heads that are exact on infinite prompts. Right: the same
+ratio against $u$, with the best $b$ for each $u$. Dotted: the best linear head, with the ratio 1. The point marks the
+chosen head, whose $b$ need not be the best one.
 
 Alt: Two panels. Left, a plane of two parameters with a blue valley along a dashed horizontal line, and a point in it.
 Right, a curve of the risk along the valley, with a minimum well above a dotted horizontal line.
@@ -71,8 +73,8 @@ def numbers(trial: Trial) -> Numbers:
     read = Claim(
         id="live-valley-read",
         statement=(
-            "The page computes the excess risks of a head and of the best linear head from its table with small errors "
-            f"(largest relative error at {trial.settings} random heads and lengths from {SHORTEST:g} to "
+            "The laboratory computes the excess risks of a head and of the best linear head from its table with small "
+            f"errors (largest relative error at {trial.settings} random heads and lengths from {SHORTEST:g} to "
             f"10^{LARGEST_DECADE})."
         ),
         source="measured here",
@@ -107,7 +109,10 @@ def draw(table: pd.DataFrame) -> Figure:
     plane.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
     plane.plot(SHOWN["tilt"], SHOWN["share"], "o", color="C4", markersize=9)
     plane.set(
-        xlim=TILTS, ylim=(0, LARGEST_SHARE), xlabel="size of the head, $u$", ylabel="slope on an infinite prompt, $bu$"
+        xlim=TILTS,
+        ylim=(0, LARGEST_SHARE),
+        xlabel="factor of the scores, $u$",
+        ylabel="slope on an infinite prompt, $bu$",
     )
     plane.grid(visible=False)
     share = (2 * d - shrink) / (2 * (d - shrink + spread))
@@ -116,10 +121,10 @@ def draw(table: pd.DataFrame) -> Figure:
     label(floor, 0.98, 1.0, "best linear head", "C1", va="bottom", xytext=(0, 6), ha="right")
     at_point = [np.interp(SHOWN["tilt"], tilts, part) for part in (shrink, spread)]
     floor.plot(SHOWN["tilt"], _excess(d, SHOWN["share"], *at_point) / linear[0], "o", color="C4", markersize=9)
-    floor.set(xlim=TILTS, ylim=(0.5, 1000), yscale="log", xlabel="size of the head, $u$")
-    floor.set_ylabel("excess risk, linear attention = 1")
+    floor.set(xlim=TILTS, ylim=(0.5, 1000), yscale="log", xlabel="factor of the scores, $u$")
+    floor.set_ylabel("excess risk, best linear head = 1")
     floor.set_title(f"$d={d:.0f}$,  $L=10^{{{SHOWN['decade']:g}}}$", loc="right")
-    headline(figure, "Even the best head of the valley has a higher risk than linear attention")
+    headline(figure, "On finite prompts the best softmax head with u and b has a higher risk than the best linear head")
     return figure
 
 

@@ -3,7 +3,7 @@ laboratory.view({
   name: "needle",
   figure: "live_needle",
   about: "Risks of four heads, with a signal strength and a prompt length to move",
-  says: "Softmax needs a signal strength of about 2 ln L, a linear head one of about L",
+  says: "Softmax halves its risk at a signal strength of about 2 ln L, a linear head at about L",
   settings: {
     nu: { label: "signal strength, ν", low: 0, high: 80, step: 0.25, start: 40, say: (nu) => nu.toFixed(2) },
     decades: { label: "prompt length, L", low: 0.3, high: 12, step: 0.05, start: 6, say: (decades) => laboratory.say(laboratory.tokens(decades)) },
@@ -12,8 +12,8 @@ laboratory.view({
     softmax: "softmax (Bayes risk)",
     linear: "linear attention",
     element_wise: "best element-wise weights",
-    largest_score: "largest score alone",
-    threshold: "2 ln(L − 1)",
+    largest_score: "hardmax",
+    threshold: "2 ln(L − 1), dashed line",
   },
   build(stage) {
     const kinds = ["softmax", "linear", "element_wise", "largest_score"];
@@ -26,7 +26,7 @@ laboratory.view({
       decades: stage.panel({
         about: "Risks against the length",
         y: { ...risks, scale: risks.scale.copy() },
-        x: { label: "prompt length, L", scale: d3.scaleLinear([0.3, 12], [0, 1]), ticks: [2, 4, 6, 8, 10, 12], say: laboratory.powerOfTen },
+        x: { label: "prompt length, L", scale: d3.scaleLinear([0.3, 12], [0, 1]), ticks: [1, 3, 5, 7, 9, 11], say: laboratory.powerOfTen },
       }),
     };
     const drawn = Object.fromEntries(Object.entries(panels).map(([name, panel]) => {

@@ -3,7 +3,7 @@ laboratory.view({
   name: "plane",
   figure: "live_plane",
   about: "The plane of query size and prompt length, with a point to move",
-  says: "Towards the dashed line the output falls below linear attention, first on short prompts",
+  says: "Near the dashed line the output falls behind linear attention, by more on shorter prompts",
   settings: {
     tau: { label: "size of the query, τ", low: 0, high: 15, step: 0.05, start: 4, say: (tau) => tau.toFixed(2) },
     decades: { label: "prompt length, L", low: 0, high: 40, step: 0.1, start: 6, say: (decades) => laboratory.say(laboratory.tokens(decades)) },
@@ -11,9 +11,9 @@ laboratory.view({
   readings: {
     participation: "participation, P",
     shrinkage: "mean output / linear attention, 1 − P",
-    error: "error of the output, Q",
-    slope: "local exponent of the error",
-    freezing: "dashed line, √(2 ln L)",
+    error: "mean squared error, Q",
+    slope: "exponent of the error",
+    freezing: "√(2 ln L), dashed line",
   },
   build(stage) {
     const { range } = d3;
