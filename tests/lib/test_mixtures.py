@@ -117,6 +117,9 @@ LABELS = {
     "coinciding": ([0, 1], [[1, 2], [1, 2]], LONG),
     "far": ([0, 0.5], [[-5, 0], [5, 1]], ROUND),
     "large log-weights": ([1e6 + 1, 1e6], [[-1, 0], [1, 1]], ROUND),
+    "across the long axis": ([-0.5, 0.2], [[0.3, 2], [0.1, -1]], LONG),
+    "along the long axis": ([0, 7], [[2, 1], [0, 0.1]], LONG),
+    "near": ([0, 0], [[1, 2], [1.01, 2]], ROUND),
 }
 
 
@@ -128,6 +131,30 @@ def test_denoising_risk_agrees_with_a_grid_and_reports_no_smaller_error(name):
     error = abs(float(denoising_bayes_risk(mixture, noise_std)) / grid_denoising_risk(mixture, noise_std) - 1)
     assert error <= reported + GRID_ROUNDING
     assert reported < 1e-8
+
+
+@pytest.mark.parametrize("name", DENOISING)
+def test_linear_risk_agrees_with_a_grid_and_reports_no_smaller_error(name):
+    """The least squares of the denoised on the noisy tokens, with all moments summed over a grid of noisy tokens."""
+    *of, noise_std = DENOISING[name]
+    mixture = make(*of)
+    log_weights, means, cov = parts(mixture)
+    noisy = cov + noise_std**2 * np.eye(len(cov))
+    gain = cov @ np.linalg.inv(noisy)
+    places, area = grid(means, noisy, 1201)
+    logs = log_joint(places, log_weights, means, noisy)
+    posterior = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    denoised = np.einsum("nk,nki->ni", posterior, means + (places[:, None] - means) @ gain.T)
+    root = np.sqrt(area) * np.exp(logsumexp(logs, axis=1) / 2)
+    bayes_risk = grid_denoising_risk(mixture, noise_std)
+    for intercept, inputs in [(False, places), (True, np.column_stack([places, np.ones(len(places))]))]:
+        weighted = root[:, None] * inputs
+        best = np.linalg.solve(weighted.T @ weighted, weighted.T @ (root[:, None] * denoised))
+        desired = bayes_risk + np.sum((root[:, None] * (denoised - inputs @ best)) ** 2)
+        reported = float(mixture_quadrature_error(denoising_linear_risk, mixture, noise_std, intercept=intercept))
+        error = abs(float(denoising_linear_risk(mixture, noise_std, intercept=intercept)) / desired - 1)
+        assert error <= reported + GRID_ROUNDING
+        assert reported < 1e-8
 
 
 @pytest.mark.parametrize("name", LABELS)

@@ -101,9 +101,9 @@ def draw(table: pd.DataFrame) -> Figure:
     """Draw the relative excess of each class of denoisers against the noise."""
     figure, axes = plt.subplots(figsize=SIZE)
     looks = {
-        "linear": ("linear attention", "-", "C0", "s"),
+        "linear": ("linear attention", "-", "C1", "s"),
         "affine": ("linear attention with an intercept", "-", "C2", "^"),
-        "one_head": ("best single softmax head", "", "C1", "o"),
+        "one_head": ("best single softmax head", "", "C0", "o"),
     }
     for name, (text, line, colour, marker) in looks.items():
         shown = table[table[name] > FLOOR]
