@@ -2,7 +2,7 @@ r"""A query moves the output towards the tokens in its direction, for a prompt a
 
 Left: the tokens of one prompt. The area of a circle grows with the softmax weight of the token at the query $z$
 (arrow). Square: the mean of the distribution, which is its output at the query 0. Star: the output of the distribution
-at $z$. Cross: the output of the prompt at $z$. Right: the distance of both outputs from the mean, measured along the
+at $z$. Cross: the output of the prompt at $z$. Right: both outputs minus the mean, in the direction of the
 query, against the size of the query. The output of a prompt cannot move further than its outermost token in this
 direction, so its curve levels off. Dashed: the Gaussian distribution with the same mean and covariance, whose output
 grows in proportion to the query.
