@@ -41,6 +41,8 @@ document.addEventListener("DOMContentLoaded", () => {
       dialog.append(close, frame);
       document.body.append(dialog);
       close.addEventListener("click", () => dialog.close());
+      // a script of Sphinx would prevent the dialog from closing
+      dialog.addEventListener("keydown", (event) => { if (event.key === "Escape") event.stopPropagation(); });
       frame.addEventListener("click", (event) => {
         if (event.target === frame) dialog.close();
         else frame.classList.toggle("companion-whole");
@@ -79,6 +81,14 @@ document.addEventListener("DOMContentLoaded", () => {
       [formula, ...formula.children].forEach((part) => widths.observe(part));
     });
   });
+
+  // At the top of a page no section is current; the theme keeps the last one marked.
+  addEventListener("scroll", () => {
+    if (scrollY > 0) return;
+    setTimeout(() => {
+      if (scrollY === 0) document.querySelectorAll(".bd-toc-nav .active").forEach((link) => link.classList.remove("active"));
+    }, 50);
+  }, { passive: true });
 
   // Open the folds around the element that the address names, and add a button that leads back to the link.
   let origin = null;
