@@ -70,8 +70,9 @@ def _shrink(picture: Figure) -> None:
     _remove_text(panel)
     picture.set_layout_engine("none")
     picture.set_size_inches(WIDTH, HEIGHT)
-    if panel.get_aspect() != "auto":  # a panel with equal scales keeps them, and shows a larger range
-        panel.set_aspect("equal", adjustable="datalim")
+    if panel.get_aspect() != "auto":  # a panel with equal scales keeps them, and shows a larger range where it can
+        shared = panel in panel.get_shared_x_axes() and panel in panel.get_shared_y_axes()
+        panel.set_aspect("equal", adjustable="box" if shared else "datalim")
     panel.set_position((0.03, 0.05, 0.94, 0.9))
 
 
