@@ -82,14 +82,6 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   });
 
-  // At the top of a page no section is current; the theme keeps the last one marked.
-  addEventListener("scroll", () => {
-    if (scrollY > 0) return;
-    setTimeout(() => {
-      if (scrollY === 0) document.querySelectorAll(".bd-toc-nav .active").forEach((link) => link.classList.remove("active"));
-    }, 50);
-  }, { passive: true });
-
   // Open the folds around the element that the address names, and add a button that leads back to the link.
   let origin = null;
   const reveal = () => {
