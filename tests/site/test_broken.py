@@ -129,6 +129,15 @@ def test_claim_without_source_fails(book: Project):
     assert "needs a source" in finished.stderr
 
 
+def test_heading_without_content_fails(book: Project):
+    """A heading above another heading of a lower level has content."""
+    add_to_front_page(book, "## Above\n\n### Below\n\nWords.\n\n## Nothing follows\n\n## After\n\nWords.")
+    finished = companion(book, "site")
+    assert finished.returncode == 2
+    assert "The heading 'Nothing follows' has no content" in finished.stderr
+    assert "Above" not in finished.stderr
+
+
 STATEMENTS = """\
 origins:
   P: {name: the printed paper}

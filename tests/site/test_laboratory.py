@@ -164,6 +164,26 @@ def test_a_point_can_be_dragged(lab: Page, figure: str):
 
 
 @pytest.mark.parametrize("figure", FIGURES)
+def test_a_point_can_be_dragged_with_a_finger(browser: Browser, address: str, figure: str):
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{address}/{PAGE}", wait_until="domcontentloaded")
+    page.wait_for_selector(f"#fig-{figure}.lab-live")
+    dot = page.locator(f"#fig-{figure} .lab-knob .lab-dot").first
+    dot.scroll_into_view_if_needed()
+    before, box = readings(page, figure), dot.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = context.new_cdp_session(page)
+    for kind, moved in [("touchStart", 0), ("touchMove", 10), ("touchMove", 25), ("touchEnd", 25)]:
+        points = [] if kind == "touchEnd" else [{"x": x - moved, "y": y - moved}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert readings(page, figure) != before
+    after = dot.bounding_box()
+    assert abs(after["x"] - box["x"] + 25) < 8
+    context.close()
+
+
+@pytest.mark.parametrize("figure", FIGURES)
 def test_arrow_keys_move_every_control(lab: Page, figure: str):
     """Sliders and points can be focused, have a value for screen readers, and show their focus."""
     for control in lab.locator(f"#fig-{figure} :is(input[type=range], .lab-knob)").all():
@@ -180,6 +200,10 @@ def test_arrow_keys_move_every_control(lab: Page, figure: str):
     knob.focus()
     lab.keyboard.press("ArrowRight")
     assert knob.locator(".lab-reach").evaluate("node => getComputedStyle(node).strokeWidth") == "3px"
+    lab.keyboard.press("End")
+    right = knob.bounding_box()["x"]
+    lab.keyboard.press("Home")
+    assert knob.bounding_box()["x"] < right
 
 
 def test_a_setting_has_an_address(browser: Browser, address: str, lab: Page):

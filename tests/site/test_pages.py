@@ -282,6 +282,26 @@ def test_theme_button_works(browser: Browser, address: str, project: Project):
     page.close()
 
 
+def test_an_unknown_address_leads_to_the_front_page(browser: Browser, address: str, site: Path, project: Project):
+    """A host shows the page at any address."""
+    page, missing = browser.new_page(), f"{address}/{project.book.name}/old/page.html"
+    text = (site / "404.html").read_text(encoding="utf-8")
+    page.route(missing, lambda route: route.fulfill(status=404, content_type="text/html", body=text))
+    page.goto(missing)
+    front = f"{address}/{project.book.name}/index.html"
+    page.wait_for_function("front => document.querySelector('a').href === front", arg=front)
+    page.click("a")
+    page.wait_for_url(front)
+    page.close()
+
+
+def test_only_the_search_page_loads_the_index(site: Path):
+    loading = {
+        path.relative_to(site).as_posix() for path in site.rglob("*.html") if "searchindex.js" in path.read_text()
+    }
+    assert loading == {"search.html"}
+
+
 def test_search_finds_tilted(browser: Browser, address: str):
     """A search for a word of the first chapter leads to a page of the book."""
     page = browser.new_page(viewport=DESKTOP)

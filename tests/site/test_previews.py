@@ -108,9 +108,32 @@ def test_a_theorem_of_another_page_is_shown_typeset(browser: Browser, address: s
     page.close()
 
 
-def test_links_to_headings_and_figures_have_no_card(chapter: Page):
-    """Only short content is shown in a card."""
-    chapter.locator("article a[href^='#fig-']:not(.headerlink)").first.hover()
+def test_a_link_to_a_figure_shows_its_picture_and_headline(browser: Browser, address: str, chapter: Page):
+    """This holds for figures of the same page and of others."""
+    other = browser.new_page(viewport=DESKTOP)
+    other.goto(f"{address}/book/what_holds.html")
+    for page in (chapter, other):
+        link, card = page.locator("article a[href*='#fig-']:not(.headerlink)").first, page.locator(CARD)
+        link.hover()
+        expect(card.locator("img:visible")).to_have_count(1)
+        page.wait_for_function("document.querySelector('#companion-preview img').naturalWidth > 0")
+        assert words(link.inner_text()) in words(card.inner_text())
+        box = card.bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= DESKTOP["height"]
+    other.close()
+
+
+def test_links_to_headings_have_no_card(chapter: Page):
+    """A section can be long."""
+    heading = chapter.locator("article section[id] > h2").nth(1)
+    heading.evaluate("""node => {
+        const link = document.createElement('a');
+        link.href = `#${node.parentElement.id}`;
+        link.textContent = link.id = 'to-a-heading';
+        document.querySelector('article p').append(link);
+    }""")
+    chapter.locator("#to-a-heading").hover()
     chapter.wait_for_timeout(800)
     assert chapter.locator(f"{CARD}:visible").count() == 0
 

@@ -15,6 +15,7 @@ from companion.project.paths import Project
 from companion.project.repository import public_address
 from companion.site.sphinx.downloads import FIGURES
 
+SITE_NAME = "Softmax attention, computed"
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 MEGABYTE = 1_000_000
 CODE = ".cell details.hide"
@@ -129,7 +130,61 @@ def test_a_picture_can_be_enlarged(browser: Browser, address: str, project: Proj
     page.keyboard.press("Escape")
     assert not large.is_visible()
     assert link.evaluate("link => link === document.activeElement")
+    page.keyboard.press("Enter")
+    large.click()  # the picture has the focus now
+    page.keyboard.press("Escape")
+    assert not large.is_visible()
     page.close()
+
+
+def test_no_line_begins_with_the_punctuation_after_a_formula(chapter: Page):
+    separate = """() => [...document.querySelectorAll('article p span.math')].filter(node => !node.closest('.companion-unbroken'))
+        .map(node => node.nextSibling)
+        .filter(next => next?.nodeType === Node.TEXT_NODE && /^[.,;:!?)]/.test(next.textContent)).length"""
+    assert chapter.evaluate(separate) == 0
+    kept = chapter.locator("article p .companion-unbroken")
+    assert kept.count() > 10
+    assert set(kept.evaluate_all("all => all.map(node => getComputedStyle(node).whiteSpace)")) == {"nowrap"}
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_code_is_not_cut(browser: Browser, address: str, project: Project, width: int):
+    """Also in folds; names in tables are not broken."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    for name in (*project.notebooks()[:2], "lib_attention"):
+        page.goto(f"{address}/book/{name}.html")
+        page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true })")
+        cut = "all => all.filter(node => node.scrollWidth > node.clientWidth + 1).map(node => node.textContent)"
+        assert page.eval_on_selector_all("article pre", cut) == []
+    page.close()
+
+
+def test_a_page_is_printed_without_controls(browser: Browser, address: str, project: Project):
+    page = browser.new_page(viewport=DESKTOP)
+    for name, controls in (
+        (project.notebooks()[0], ".companion-code-button"),
+        ("claims", ".companion-filter"),
+    ):
+        page.goto(f"{address}/book/{name}.html")
+        assert page.locator(controls).first.is_visible()
+        page.emulate_media(media="print")
+        assert page.locator(controls).filter(visible=True).count() == 0
+        page.emulate_media(media="screen")
+    page.pdf()  # opens the chapters of the ledger
+    assert page.locator("details.companion-chapter:not([open])").count() == 0
+    page.close()
+
+
+def test_boxes_have_no_bell_and_a_search_shows_its_first_letter(chapter: Page):
+    """The theme draws an icon after the title of an admonition, and one over its search field."""
+    title = chapter.locator("div.proof > .admonition-title").first
+    assert title.evaluate("node => getComputedStyle(node, '::after').content") == "none"
+    chapter.keyboard.press("Control+k")
+    field = chapter.locator(".bd-search input:visible")
+    icon = chapter.locator(".bd-search:visible :is(i, svg)").first.bounding_box()
+    inset = field.evaluate("node => parseFloat(getComputedStyle(node).paddingLeft)")
+    assert field.bounding_box()["x"] + inset >= icon["x"] + icon["width"]
+    chapter.keyboard.press("Escape")
 
 
 def test_a_number_links_to_its_claim_and_back(chapter: Page):
@@ -252,6 +307,7 @@ def test_every_page_has_a_description(site: Path, project: Project):
         assert description, path.name
         assert 20 < len(description[1]) < 300, path.name
         assert "\\" not in description[1], path.name
+        assert f'property="og:site_name" content="{SITE_NAME}"' in head, path.name
         assert ("og:url" in head) == (public_address(project) is not None)
     assert (site / "sitemap.xml").is_file() == (public_address(project) is not None)
 

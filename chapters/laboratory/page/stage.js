@@ -134,19 +134,18 @@
       const knob = panel.layer.append("g").attr("class", "lab-knob").attr("tabindex", 0).attr("role", "slider").attr("aria-label", label);
       knob.append("circle").attr("r", 22).attr("class", "lab-reach");
       knob.append("circle").attr("r", 8).attr("class", "lab-dot");
-      const follow = (event) => {
-        const [across, up] = d3.pointer(event.sourceEvent ?? event, panel.svg.node());
-        move(panel.x.invert(across), panel.y.invert(up));
-      };
-      knob.call(d3.drag().container(panel.svg.node()).on("drag", follow));
-      if (anywhere) panel.svg.on("click", (event) => { if (!event.defaultPrevented) follow(event); });
+      const follow = (across, up) => move(panel.x.invert(across), panel.y.invert(up));
+      // the events of a drag have coordinates in the panel, for a mouse as for a finger
+      knob.call(d3.drag().container(panel.svg.node()).on("drag", (event) => follow(event.x, event.y)));
+      if (anywhere) panel.svg.on("click", (event) => { if (!event.defaultPrevented) follow(...d3.pointer(event, panel.svg.node())); });
       knob.on("keydown", (event) => {
-        const change = keys[event.key];
+        const end = { Home: "low", End: "high" }[event.key]; // of the horizontal setting
+        const change = end ? keys.ArrowRight : keys[event.key];
         if (!change) return;
         event.preventDefault();
         const [name, direction] = change;
-        const { step } = this.view.settings[name];
-        this.set({ [name]: this.state[name] + direction * step * (event.shiftKey ? 10 : 1) });
+        const { step, [end]: limit } = this.view.settings[name];
+        this.set({ [name]: limit ?? this.state[name] + direction * step * (event.shiftKey ? 10 : 1) });
       });
       return (across, up, now, words) => knob.attr("transform", `translate(${panel.x(across)},${panel.y(up)})`).attr("aria-valuenow", now).attr("aria-valuetext", words);
     }

@@ -7,6 +7,7 @@ import glob
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -52,6 +53,7 @@ TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 logger = logging.getLogger(__name__)
 # Anchors that sphinx-proof gives to the inside of every box and to every proof; nothing links to them.
 REPEATED = {"proof", "proof-content"}
+PUNCTUATION = re.compile(r"[.,;:!?)\]’”]+")
 MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
@@ -96,6 +98,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", list_cited)
     app.connect("doctree-read", number_boxes)
     app.connect("doctree-read", make_anchors_unique)
+    app.connect("doctree-read", warn_of_empty_sections)
+    app.connect("doctree-read", keep_punctuation)
     app.connect("env-check-consistency", warn_of_faults)
     app.connect("env-check-consistency", warn_of_wrong_entries)
     app.connect("env-check-consistency", warn_of_undocumented_modules)
@@ -167,6 +171,29 @@ def make_anchors_unique(app: Sphinx, doctree: nodes.document) -> None:
                 anchor, location=element,
             )  # fmt: skip
         seen.update(element["ids"])
+
+
+def warn_of_empty_sections(app: Sphinx, doctree: nodes.document) -> None:
+    """Warn of each heading that has neither content nor headings below it."""
+    for section in doctree.findall(nodes.section):
+        if all(isinstance(child, (nodes.title, nodes.comment, nodes.target)) for child in section.children):
+            logger.warning(
+                "The heading %r has no content. Remove it, or move the text and figures that belong to it below it.",
+                section.astext(), location=section,
+            )  # fmt: skip
+
+
+def keep_punctuation(app: Sphinx, doctree: nodes.document) -> None:
+    """Put each formula and the punctuation after it into one element, so that no line begins with punctuation."""
+    for formula in list(doctree.findall(nodes.math)):
+        after = formula.next_node(descend=False, siblings=True)
+        mark = PUNCTUATION.match(after) if isinstance(after, nodes.Text) else None
+        if mark is None or isinstance(formula.parent, nodes.title):
+            continue
+        formula.parent.replace(after, nodes.Text(after[mark.end() :]))
+        together = nodes.inline(classes=["companion-unbroken"])
+        formula.replace_self(together)
+        together += [formula, nodes.Text(mark[0])]
 
 
 def _read_executed_copy(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -248,6 +275,5 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
 
 def _not_found(project: Project) -> str:
     """Return the page for unknown addresses, which needs no other file because it is served at any address."""
-    address = site_address(project)
-    front = f'<a href="{address}">the front page</a>' if address else "the front page"
+    front = site_address(project) or f"{project.book.name}/index.html"
     return Template((TEMPLATES / "404.html.txt").read_text(encoding="utf-8")).substitute(front=front)

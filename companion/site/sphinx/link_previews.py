@@ -29,7 +29,7 @@ def add_metadata(
     """Add title, description and, if the address of the site is known, address and picture to the head of a page."""
     if doctree is None:
         return
-    metadata = {"og:type": "article", "og:site_name": app.config.project, "og:title": _plain(context["title"])}
+    metadata = {"og:type": "article", "og:site_name": app.config.html_title, "og:title": _plain(context["title"])}
     if description := summary_of(doctree):
         metadata |= {"description": description, "og:description": description}
     if address := site_address(app.config.companion_project):

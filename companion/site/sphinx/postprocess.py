@@ -12,6 +12,11 @@ from pathlib import Path
 
 # The theme loads its icons twice, as a script and as fonts; its style sheet needs only the fonts.
 ICON_SCRIPT = re.compile(r'\s*<script[^>]*\bsrc="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>')
+# The theme loads the index of the search on every page, and only the page of results uses it.
+SEARCH_SCRIPT = re.compile(
+    r'\s*<script[^>]*\bsrc="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"[^>]*></script>'
+)
+SEARCH_PAGE = "search.html"
 ICON_CLASS = re.compile(r"\bfa-[a-z0-9-]+")
 ICON_RULE = re.compile(r"((?:\.fa-[a-z0-9-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}")
 # Icons are characters of the private use area, U+E000 to U+F8FF; style sheets contain them or their escapes.
@@ -55,7 +60,8 @@ def slim(out: Path) -> None:
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
     looks = _looks(_read(out / "_static" / "pygments.css"))
     for page, text in texts.items():
-        slimmer = BLOCK.sub(lambda block: _marked(looks, block[0]), ICON_SCRIPT.sub("", text))
+        slimmer = text if page.name == SEARCH_PAGE else SEARCH_SCRIPT.sub("", text)
+        slimmer = BLOCK.sub(lambda block: _marked(looks, block[0]), ICON_SCRIPT.sub("", slimmer))
         slimmer = CODE.sub('<code class="literal notranslate">', WORDS.sub(r"\1", slimmer))
         slimmer = CELL.sub(r"\1", slimmer.replace("<pre><span></span>", "<pre>"))
         slimmer = LINK.sub(lambda link: "<a" if link[0].startswith("<") else "", slimmer)

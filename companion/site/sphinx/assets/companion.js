@@ -41,6 +41,8 @@ document.addEventListener("DOMContentLoaded", () => {
       dialog.append(close, frame);
       document.body.append(dialog);
       close.addEventListener("click", () => dialog.close());
+      // a script of Sphinx would prevent the dialog from closing
+      dialog.addEventListener("keydown", (event) => { if (event.key === "Escape") event.stopPropagation(); });
       frame.addEventListener("click", (event) => {
         if (event.target === frame) dialog.close();
         else frame.classList.toggle("companion-whole");

@@ -44,5 +44,6 @@ document.addEventListener("DOMContentLoaded", () => {
   opener.addEventListener("click", () => openAll(opener.getAttribute("aria-pressed") !== "true"));
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", () => { update(); remember(); });
+  addEventListener("beforeprint", () => openAll(true));
   update();
 });

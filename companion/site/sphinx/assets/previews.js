@@ -1,7 +1,7 @@
-// Show a preview of a theorem, a claim or a cited work when the user hovers over a link to it, focuses the link by
+// Show a preview of a theorem, a figure, a claim or a cited work when the user hovers over a link to it, focuses the link by
 // keyboard, or long-presses it. A click or a tap follows the link.
 document.addEventListener("DOMContentLoaded", () => {
-  const TARGETS = ".proof, .companion-statement-of, .companion-statement, .companion-entry, .citation";
+  const TARGETS = ".proof, figure.companion-figure, .companion-statement-of, .companion-statement, .companion-entry, .citation";
   const LEFT_OUT = ".headerlink, .companion-back, button, script, mjx-assistive-mml";
   const WAIT = 350, HOLD = 500, LINGER = 250;
   const article = document.querySelector("article.bd-article");
@@ -38,6 +38,12 @@ document.addEventListener("DOMContentLoaded", () => {
     content.querySelectorAll("[tabindex]").forEach((element) => element.removeAttribute("tabindex"));
     content.querySelectorAll("a[href]").forEach((link) => { link.href = new URL(link.getAttribute("href"), base).href; });
     content.querySelectorAll("a").forEach((link) => { link.tabIndex = -1; });
+    // of a figure, the picture and the headline
+    content.querySelectorAll(".legend").forEach((element) => element.remove());
+    content.querySelectorAll("img").forEach((image) => {
+      image.src = new URL(image.getAttribute("src"), base).href;
+      image.addEventListener("load", place);
+    });
     return content;
   };
   // Typeset formulas from other pages; a page without formulas loads MathJax first.
