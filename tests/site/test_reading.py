@@ -138,8 +138,8 @@ def test_a_picture_can_be_enlarged(browser: Browser, address: str, project: Proj
 
 
 def test_no_line_begins_with_the_punctuation_after_a_formula(chapter: Page):
-    separate = """() => [...document.querySelectorAll('article p span.math')].filter(node => !node.closest('.companion-unbroken'))
-        .map(node => node.nextSibling)
+    separate = """() => [...document.querySelectorAll('article p span.math')]
+        .filter(node => !node.closest('.companion-unbroken')).map(node => node.nextSibling)
         .filter(next => next?.nodeType === Node.TEXT_NODE && /^[.,;:!?)]/.test(next.textContent)).length"""
     assert chapter.evaluate(separate) == 0
     kept = chapter.locator("article p .companion-unbroken")
