@@ -3,7 +3,7 @@ r"""Among heads with the same infinite prompt, the best on finite prompts is sma
 The head with the values $V/c$ and the scores $cU$ has the same infinite prompt for every $c$. The vertical axis is the
 exact error of finite prompts, averaged over queries and divided by the error of linear attention. Solid curves are
 exact, one per prompt length up to $\ln L=20$, with markers at their minima. The dashed curve is the limit of long
-prompts; it ends at $c^2=\frac12$. The balanced optimum is at $c^2=1$.
+prompts; it goes to infinity at $c^2=\frac12$. The balanced optimum is at $c^2=1$.
 
 Details: Tokens and queries are standard normal, and the target is the query itself. Linear attention has the error
 $d(d+1)/L$ at every prompt length. The minimum of the dashed curve is the price of one head.
