@@ -45,12 +45,14 @@ def gradient_flow(
     atol: float = 1e-11,
     solver: diffrax.AbstractSolver | None = None,
     max_steps: int = 1_000_000,
+    precondition: Callable[[Any], Any] | None = None,
 ) -> Trajectory:
-    """Return the solution of `dθ/dt = -∇risk(θ)`, θ(0) = params, at the given times.
+    """Return the solution of `dθ/dt = -G∇risk(θ)`, θ(0) = params, at the given times; G = I by default.
 
     Adaptive steps keep the local error below `atol + rtol · |θ|`; the global error is that times a constant that
     depends on the flow. The default solver, Tsitouras' 5(4), is explicit, so that its step is at most about 3 over the
     largest curvature of the risk: where curvatures differ by 10⁴ and times are long, pass `solver=diffrax.Kvaerno5()`.
+    A preconditioner can make the curvatures more equal.
 
     Args:
       risk: maps the parameters to a number.
@@ -60,6 +62,9 @@ def gradient_flow(
       atol: absolute tolerance of a step.
       solver: a diffrax solver; `diffrax.Tsit5()` by default.
       max_steps: largest number of steps.
+      precondition: G, a function of the gradient that returns a pytree of the same structure. Leaves that stay fixed
+        are None in the gradient. The risk falls along the flow if G is linear, symmetric and positive definite; this is
+        not checked.
 
     Returns:
       The trajectory, whose leaves have a leading axis n.
@@ -77,7 +82,8 @@ def gradient_flow(
     moving, fixed = eqx.partition(jax.tree.map(_as_float64, params), eqx.is_inexact_array)
 
     def velocity(time, moving, args):
-        return jax.tree.map(jnp.negative, jax.grad(lambda moving: risk(eqx.combine(moving, fixed)))(moving))
+        slope = jax.grad(lambda moving: risk(eqx.combine(moving, fixed)))(moving)
+        return jax.tree.map(jnp.negative, slope if precondition is None else precondition(slope))
 
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(velocity),

@@ -415,6 +415,45 @@ def training_reaches_one_head_per_task_and_leaves_it(table):
     assert end["loss"].mean() < level - SIGMAS * error
 
 
+# --- preconditioned_training
+
+
+def halving_times_grow_with_the_square_and_the_square_root(table):
+    for flow, power in (("plain", 2.0), ("preconditioned", 0.5), ("blocks", 0.0)):
+        times = {}
+        for condition, curve in groups(table[table["flow"] == flow], "condition", by="time"):
+            assert (np.diff(curve["error"]) <= 0).all()
+            times[condition] = np.interp(-0.5, -curve["error"], curve["time"])
+        for condition, time in times.items():
+            assert time / times[1] == pytest.approx(condition**power, rel=LITTLE)
+
+
+def only_blocks_lose_the_condition_number(table):
+    ends = {}
+    for flow, curve in groups(table, "flow", by="condition"):
+        ends[flow] = curve["ratio"].iloc[-1]
+        if flow == "blocks, Σ⁻²∇Σ⁻¹":
+            assert np.ptp(curve["ratio"]) < LITTLE
+        else:
+            assert rises(curve["ratio"])
+    assert ends["head, preconditioned"] < ends["head, plain"] / FAR
+    assert ends["head, preconditioned"] > FAR
+
+
+def balanced_slopes_stay_near_the_golden_ratio_and_rescaled_ones_reach_one(table):
+    for _, curve in groups(table, "condition", by="log_length"):
+        assert curve["balanced"].max() < 0.7
+        assert curve["balanced"].iloc[-1] == pytest.approx(0.618, abs=0.01)
+        assert curve["rescaled"].iloc[-1] == pytest.approx(1, abs=1e-6)
+
+
+def the_best_factor_is_below_the_balanced_one(table):
+    for _, curve in groups(table, "log_length", by="factor"):
+        assert curve["factor"].iloc[-1] == pytest.approx(1)
+        assert (curve["best"] < 0.5).all()
+        assert curve["least"].iloc[0] < curve["ratio"].iloc[-1] / NEAR
+
+
 # --- opposite_heads
 
 
@@ -1011,6 +1050,25 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "worth_of_heads/staircase_of_heads": (
         "worth-of-heads-staircase",
         every_softmax_head_but_the_first_counts_as_a_linear_head,
+    ),
+    "preconditioned_training/flow_by_condition": (
+        "preconditioned-training-plain-power",
+        "preconditioned-training-preconditioned-power",
+        halving_times_grow_with_the_square_and_the_square_root,
+    ),
+    "preconditioned_training/rates_by_condition": (
+        "preconditioned-training-head-rates",
+        "preconditioned-training-block-rates",
+        only_blocks_lose_the_condition_number,
+    ),
+    "preconditioned_training/exponent_at_the_optimum": (
+        "preconditioned-training-golden",
+        "preconditioned-training-rescaled",
+        balanced_slopes_stay_near_the_golden_ratio_and_rescaled_ones_reach_one,
+    ),
+    "preconditioned_training/error_of_rescaled_heads": (
+        "preconditioned-training-best-factor",
+        the_best_factor_is_below_the_balanced_one,
     ),
     "opposite_heads/best_opposite_keys": (
         "opposite-heads-best-key",

@@ -70,6 +70,28 @@ def test_theorem_5_1_infinite_flow_ends_at_its_limit(name):
     np.testing.assert_allclose(limit.gain * limit.matrix, inverse)
 
 
+def test_a_preconditioned_flow_is_the_plain_flow_in_other_coordinates():
+    """With θ = R φ the plain flow of φ is the flow of θ with G = R Rᵀ; leaves that do not move are None in G."""
+    root = jnp.array([[2.0, 0.0], [0.7, 0.4]])
+    hessian = jnp.array([[1.0, 0.2], [0.2, 3.0]])
+    times = np.array([0.5, 2.0])
+
+    def risk(params):
+        return 0.5 * params["x"] @ hessian @ params["x"] + 0.25 * jnp.sum(params["x"] ** 4) * params["power"] / 4
+
+    def precondition(slope):
+        assert slope["power"] is None
+        return {"x": root @ root.T @ slope["x"], "power": None}
+
+    start = {"x": jnp.array([1.0, -0.5]), "power": 4}
+    path = gradient_flow(risk, start, times, precondition=precondition).params["x"]
+    plain = gradient_flow(
+        lambda phi: risk({"x": root @ phi, "power": 4}), jnp.linalg.solve(root, start["x"]), times
+    ).params
+    np.testing.assert_allclose(path, plain @ root.T, rtol=1e-7, atol=1e-9)
+    assert jnp.abs(path - gradient_flow(risk, start, times).params["x"]).max() > 0.01
+
+
 def test_flow_of_a_batch():
     """Several starts under `vmap`."""
     ends = jax.vmap(lambda start: gradient_flow(lambda x: 0.5 * x**2, start, jnp.array([1.0])).params)(jnp.arange(3.0))

@@ -1,0 +1,1 @@
+"""Preconditioned training of a softmax head, and the size of the head at which it ends."""

@@ -1,0 +1,1 @@
+"""Figures of the chapter preconditioned_training: one module per figure."""

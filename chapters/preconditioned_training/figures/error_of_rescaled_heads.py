@@ -1,0 +1,114 @@
+r"""Among heads with the same infinite prompt, the best on finite prompts is smaller than the balanced one.
+
+The head with the values $V/c$ and the scores $cU$ has the same infinite prompt for every $c$. The vertical axis is the
+exact error of finite prompts, averaged over queries and divided by the error of linear attention. Solid curves are
+exact, one per prompt length up to $\ln L=20$, with markers at their minima. The dashed curve is the limit of long
+prompts; it goes to infinity at $c^2=\frac12$. The balanced optimum is at $c^2=1$.
+
+Details: Tokens and queries are standard normal, and the target is the query itself. Linear attention has the error
+$d(d+1)/L$ at every prompt length. The minimum of the dashed curve is the price of one head.
+
+Alt: Chart with two logarithmic axes. Solid curves fall to a common minimum at the left and rise to the right, the
+higher the longer the prompts. The dashed curve goes to infinity at one half.
+"""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.preconditioned_training.finite_errors import RescaledErrors
+from chapters.preconditioned_training.style import SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, ink, label, legend_line, legend_with, sequence
+from lib.icl import price_of_one_head
+
+# A search knows a minimum to the square root of the accuracy of the error, 10⁻¹¹; with a reserve.
+SEARCH_ERROR = 1e-5
+HIGHEST = 60.0
+# Longer prompts, by ln L, are drawn as their limit.
+LONGEST_CURVE = 20.0
+
+
+def numbers(errors: RescaledErrors) -> Numbers:
+    """Return the ratios by length and factor, with the claims on the best factor and on its error."""
+    groups = [
+        {
+            "log_length": log_length,
+            "factor": errors.factors,
+            "ratio": errors.ratios[:, place],
+            "limit": errors.limits,
+            "best": errors.best[place],
+            "least": errors.least[place],
+        }
+        for place, log_length in enumerate(errors.log_lengths)
+    ]
+    columns = {
+        "log_length": Column("ln L"),
+        "factor": Column("c²: values V/c, scores cU"),
+        "ratio": Column("Exact error over that of linear attention, averaged over queries"),
+        "limit": Column("The limit of long prompts; empty from c² = ½ on, where it is infinite"),
+        "best": Column("The best c² at this length", absolute=SEARCH_ERROR),
+        "least": Column("The ratio at the best c²"),
+    }
+    return Numbers(Table.of(groups, columns), (_factor_claim(errors), _price_claim(errors)))
+
+
+def _factor_claim(errors: RescaledErrors) -> Claim:
+    """Claim that the best factor of the longest prompts is that of the valley."""
+    return Claim.equal(
+        "preconditioned-training-best-factor",
+        f"In {errors.dimension} dimensions and at ln L = {errors.log_lengths[-1]:g}, the best factor c² is that of the "
+        "limit of long prompts (measured: the best c²).",
+        errors.best[-1],
+        errors.best_of_limit,
+        within=SEARCH_ERROR,
+        because="a search knows a minimum to the root of the accuracy 10⁻¹¹ of the error, with a reserve of three",
+        source="derived here",
+        box="rescaled-heads",
+        alternative=Alternative("the best factor is 1/d, as in high dimension", 1 / errors.dimension),
+    )
+
+
+def _price_claim(errors: RescaledErrors) -> Claim:
+    """Claim that the best rescaled head costs the price of one head against linear attention."""
+    return Claim.equal(
+        "preconditioned-training-price",
+        f"In {errors.dimension} dimensions and at ln L = {errors.log_lengths[-1]:g}, the best rescaled head has the "
+        "error of linear attention times the price of one head (measured: the ratio).",
+        errors.least[-1],
+        price_of_one_head(errors.dimension),
+        within=1e-9,
+        because="the relative accuracy of P and Q, with a reserve for the length",
+        source="derived here",
+        box="rescaled-heads",
+        alternative=Alternative("rescaling makes the head as good as linear attention", 1.0),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw one curve per length with its minimum, the limit and the balanced optimum."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    lengths = [length for length in sorted(table["log_length"].unique()) if length < LONGEST_CURVE]
+    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
+        rows = table[table["log_length"] == log_length]
+        axes.plot(rows["factor"], rows["ratio"], color=colour, linewidth=2)
+        axes.plot(rows["best"].iloc[0], rows["least"].iloc[0], "o", color=colour, markersize=7)
+        low = rows[rows["ratio"] < 0.45 * HIGHEST].iloc[-1]
+        where = {"xytext": (8, 0)} if low["factor"] == rows["factor"].max() else {"xytext": (5, -6)}
+        label(axes, low["factor"], low["ratio"], f"{log_length:g}", colour, **where)
+    limit = table.drop_duplicates("factor")
+    axes.plot(limit["factor"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
+    axes.axvline(0.5, color=ink(), linestyle=":", linewidth=1)
+    axes.axvline(1.0, color=ink(), linestyle="-", linewidth=1)
+    label(axes, 1.0, 2.3, "balanced\noptimum", ink(), xytext=(8, 0))
+    axes.set(xscale="log", yscale="log", xlabel=r"$c^2$", ylabel="error over that of linear attention")
+    axes.set(ylim=(2, HIGHEST), xlim=(table["factor"].min(), 1.0))
+    ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1]
+    axes.set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    ticks = [2, 3, 5, 10, 20, 50]
+    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    lines = {"limit of long prompts": legend_line("--", 1.5)}
+    legend_with(axes, lines, loc="upper left", title=r"labels: $\ln L$", alignment="left")
+    headline(figure, "On finite prompts the best head is smaller than the balanced optimum")
+    return figure

@@ -1,0 +1,120 @@
+r"""At the balanced optimum the error of finite prompts falls like $L^{-0.618}$, and after rescaling like $1/L$.
+
+The vertical axis is the local slope $-\,d\ln(\text{error})/d\ln L$ of the exact mean square error, averaged over
+queries. Solid curves: the balanced optimum, whose size is $H=1$, for several condition numbers of $\Sigma$. Dashed
+curves: the same head with smaller scores and larger values, which has the same infinite prompt. Horizontal lines are
+the limits.
+
+Details: Tokens and queries are $\mathcal N(0,\Sigma)$ in the plane, $\Sigma$ has the largest eigenvalue 1, and the
+target is the query itself. The error is the distance from the output of the infinite prompt, which is the target. The
+limit of the solid curves is $\beta(1)$, the inverse golden ratio, by a heuristic; that of the dashed curves is a
+theorem.
+
+Alt: Chart of slopes against the logarithm of the prompt length. Three dashed curves rise quickly to one and stay there.
+Three solid curves stay near 0.6, dip slightly, and approach a horizontal line at 0.618 from below.
+"""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.preconditioned_training.finite_errors import READ_AT, Optimum
+from chapters.preconditioned_training.style import SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, ink, label, legend_line, legend_with, sequence
+from lib.finite_prompt import rate_exponent
+
+
+def numbers(optima: Sequence[Optimum]) -> Numbers:
+    """Return both slopes by condition number and length, with the claims on the balanced and the rescaled head."""
+    golden = float(rate_exponent(1.0))
+    groups = [
+        {
+            "condition": each.condition,
+            "factor": each.factor,
+            "log_length": each.log_lengths,
+            "balanced": each.balanced_slope,
+            "rescaled": each.rescaled_slope,
+            "exponent": golden,
+        }
+        for each in optima
+    ]
+    columns = {
+        "condition": Column("Condition number of Σ, whose largest eigenvalue is 1"),
+        "factor": Column("c², by which the dashed heads are rescaled: values V/c, scores cU"),
+        "log_length": Column("ln L"),
+        "balanced": Column("Exact -d ln error / d ln L at the balanced optimum, averaged over queries"),
+        "rescaled": Column("The same for the rescaled head"),
+        "exponent": Column("β(1), the limit of the slope at the balanced optimum [heuristic]"),
+    }
+    return Numbers(Table.of(groups, columns), (_balanced_claim(optima, golden), _rescaled_claim(optima)))
+
+
+def _balanced_claim(optima: Sequence[Optimum], golden: float) -> Claim:
+    """Claim that the slope at the balanced optimum is β(1) at every condition number."""
+    slopes = [float(each.balanced_slope[each.log_lengths == READ_AT][0]) for each in optima]
+
+    def worst(exponent: float) -> float:
+        return max(abs(slope - exponent) for slope in slopes)
+
+    return Claim.equal(
+        "preconditioned-training-golden",
+        f"At {len(optima)} condition numbers the error of the balanced optimum falls like L to the power minus the "
+        f"inverse golden ratio (measured: the largest distance of the local slope at ln L = {READ_AT:g}).",
+        worst(golden),
+        0.0,
+        within=2 * max(each.multiplicity for each in optima) / (2 * READ_AT),
+        because="twice the next term of the heuristic, m/(2 ln L) for an m-fold largest singular value",
+        source="heuristic",
+        box="average-exponent",
+        comparisons=len(optima),
+        alternative=Alternative("the exponent is 1, as at every fixed query", worst(1.0)),
+    )
+
+
+def _rescaled_claim(optima: Sequence[Optimum]) -> Claim:
+    """Claim that L times the error of the rescaled head has the limit of the formula."""
+    scaled = [float(each.rescaled_scaled[each.log_lengths == READ_AT][0]) for each in optima]
+    return Claim.equal(
+        "preconditioned-training-rescaled",
+        f"At {len(optima)} condition numbers, with c² = {optima[0].factor:g}, L times the error tends to the mean of "
+        f"the fluctuation (measured: the largest relative difference at ln L = {READ_AT:g}).",
+        max(abs(value - 1) for value in scaled),
+        0.0,
+        within=1e-9,
+        because="the relative accuracy of P and Q; large queries add only L to the power -(√(1 + 4/H²) - 3)/2, which "
+        "is below e⁻⁴⁰",
+        source="derived here",
+        box="rescaled-heads",
+        comparisons=len(optima),
+        alternative=Alternative(
+            "tokens of large weight have the mean of the infinite prompt",
+            max(abs(value - each.unshifted) for value, each in zip(scaled, optima, strict=True)),
+        ),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw both slopes against ln L, one colour per condition number, with their limits."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    conditions = sorted(table["condition"].unique())
+    first, last = table["log_length"].min(), table["log_length"].max()
+    for condition, colour in zip(conditions, sequence(len(conditions)), strict=True):
+        rows = table[table["condition"] == condition]
+        name = f"condition number {condition:g}"
+        axes.plot(rows["log_length"], rows["balanced"], "o-", color=colour, markersize=4.5, linewidth=2, label=name)
+        axes.plot(rows["log_length"], rows["rescaled"], "o--", color=colour, markersize=4.5, linewidth=2)
+    for level, text in ((table["exponent"].iloc[0], r"$\beta(1)=0.618$"), (1.0, "1, a theorem")):
+        axes.plot([first, last], [level, level], color=ink(), linestyle=":", linewidth=1.2)
+        label(axes, last, level, text, ink(), xytext=(8, 0))
+    legend_with(
+        axes, {"balanced optimum": legend_line("-"), "rescaled": legend_line("--")}, loc="center right", ncols=2
+    )
+    axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="local slope of the error", ylim=(0.5, 1.05))
+    ticks = [5, 10, 20, 50, 100, 200, 330]
+    axes.set_xticks(ticks, labels=map(str, ticks))
+    axes.minorticks_off()
+    headline(figure, "The balanced optimum has the exponent 0.618, and a rescaled head the exponent 1")
+    return figure
