@@ -121,7 +121,7 @@ def test_the_width_approaches_its_limit_like_the_predicted_correction(temperatur
 
 
 def test_the_risk_is_that_of_simulated_tokens():
-    """Tokens in five dimensions, key and value vectors of our own, and a value that is not the hidden one."""
+    """Tokens in five dimensions, given key and value vectors, and a value that is not the hidden one."""
     rng = np.random.default_rng(8)
     prompts, length, dimension, tau, amplitude, variance = 200_000, 7, 5, 1.6, 2.2, 0.3
     tokens = rng.normal(size=(prompts, length, dimension))
