@@ -317,6 +317,20 @@ MUTATIONS = (
         ("tests/chapters/test_which_kernel.py::test_the_error_with_one_plus_x_is_a_double_integral",),
     ),
     Mutation(
+        "other-tokens-without-their-values",
+        "chapters/threshold_in_temperature/below_threshold.py",
+        "+ averages.others_square / variance",
+        "+ averages.others_square",
+        ("tests/chapters/test_threshold_in_temperature.py::test_the_risk_is_that_of_simulated_tokens",),
+    ),
+    Mutation(
+        "relevant-score-as-wide-as-the-others",
+        "lib/single_location/softmax_weights.py",
+        "log_tilted(1, y + shift, relevant_spread)",
+        "log_tilted(1, y + shift, spread)",
+        ("tests/lib/test_softmax_weights.py::test_six_tokens_are_those_of_simulated_scores",),
+    ),
+    Mutation(
         "price-of-a-centred-head",
         "chapters/which_kernel/centred.py",
         "(length - 2) * (d + 2 + ratio) - 8",

@@ -53,6 +53,7 @@ def test_a_sentence_of_the_dialect_is_found(sentence):
         "Theory and simulation agree (largest deviation 2.3 standard errors, 61 comparisons).",
         "It happens at 6 of 12 starts.",
         "The in-context learner stands out.",
+        "The threshold is steep in the mean-field limit.",
         "Users who install the wheel see the tracked figures.",
         "An error is raised if the matrix is not invertible.",
     ],

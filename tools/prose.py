@@ -75,7 +75,7 @@ PATTERNS = [
     Pattern(r"\bbeside\b", "next to, compared with, besides"),
     Pattern(r"\bas far as\b", "where, if, until", error=False),
     Pattern(r"\b(?:nobody|anybody|whoever|whosoever)\b", "no user, users who, no predictor"),
-    Pattern(r"\bin the mean\b(?! (?:square|field))", "on average"),
+    Pattern(r"\bin the mean\b(?![ -](?:square|field))", "on average"),
     Pattern(r"\bin the end\b", "eventually, finally", error=False),
     Pattern(r"\bto the (?:number|letter)\b(?! of)", "exactly"),
     Pattern(r"\bregular (?:matrix|matrices|covariance|covariances|Σ)\b|\bis regular\b", "invertible"),

@@ -1,4 +1,4 @@
-"""One head and two opposite heads on the same simulated prompts, and the theoretical errors of both."""
+"""One head and two opposite heads: their exact errors, the limit for long prompts, and simulated prompts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,13 @@ from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from lib.attention import attend
 from lib.batching import tabulate
 from lib.icl import LinearRegression, best_gain, block_attention, radial_average, score_table
+from lib.icl.many_heads import best_values
 from lib.measures import Empirical
 
 # Number of values (prompts times tokens) in one batch.
 BATCH_VALUES = 2**20
+# Number of u on the theoretical curves, besides the simulated ones.
+GRID = 36
 
 
 class Keys(NamedTuple):
@@ -56,10 +59,11 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Theory:
-    """2R·L at the best gain against u: one head (exact), two opposite heads (from the limit), the best linear head."""
+    """2R·L at the best gain against u: one and two opposite heads, exact; the limit of two; the best linear head."""
 
     tilts: Float[np.ndarray, " tilts"]
     one_exact: Float[np.ndarray, " tilts"]
+    two_exact: Float[np.ndarray, " tilts"]
     two_limit: Float[np.ndarray, " tilts"]
     linear: float
 
@@ -101,10 +105,14 @@ def predict_errors(length: int, tilts: Sequence[float]) -> Theory:
     def least(tilt):
         return best_gain(task, tilt * jnp.eye(DIMENSION), scores, queries, near=1 / tilt)[1]
 
-    grid = np.unique([*tilts, *np.geomspace(min(tilts), max(tilts), 40)])
+    def least_of_pair(tilt):
+        return float(best_values(task, np.array([tilt, -tilt]), float(np.log(length)))[1])
+
+    grid = np.unique([*tilts, *np.geomspace(min(tilts), max(tilts), GRID)])
     return Theory(
         tilts=grid,
         one_exact=2 * length * tabulate(jax.vmap(least), grid),
+        two_exact=2 * length * np.array([least_of_pair(tilt) for tilt in grid]),
         two_limit=np.asarray(at_best_gain(opposite_limit(grid**2, DIMENSION), length)),
         linear=2 * length * float(task.linear_attention_risk(length)),
     )

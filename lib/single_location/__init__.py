@@ -79,6 +79,8 @@ from lib.single_location.population_descent import descend_population as descend
 from lib.single_location.replica import Replica as Replica
 from lib.single_location.replica import replica as replica
 from lib.single_location.score_mixture import ScoreMixture as ScoreMixture
+from lib.single_location.softmax_weights import WeightAverages as WeightAverages
+from lib.single_location.softmax_weights import softmax_weight_averages as softmax_weight_averages
 from lib.single_location.sphere_descent import OverlapRisk as OverlapRisk
 from lib.single_location.sphere_descent import OverlapTrajectory as OverlapTrajectory
 from lib.single_location.sphere_descent import SphereTask as SphereTask

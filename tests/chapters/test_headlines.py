@@ -381,6 +381,48 @@ def the_relevant_token_is_found_where_other_weights_freeze(table):
     assert long[long.index > NEAR].min() > 4 * LITTLE
 
 
+# --- threshold_in_temperature
+
+
+def the_threshold_is_flat_below_freezing_and_rises_above(table):
+    longest = table[table["decade"] == table["decade"].max()].sort_values("temperature")
+    cold, hot = longest[longest["temperature"] <= 1], longest[longest["temperature"] >= 1]
+    assert cold["ratio"].max() / cold["ratio"].min() < 1 + 2 * LITTLE
+    assert rises(hot["ratio"])
+    assert hot["ratio"].iloc[-1] > NEAR * cold["ratio"].max()
+    for _, curve in groups(table, "decade", by="temperature"):
+        assert (curve["ratio"] < curve["limit"] * (1 + LITTLE)).all()
+
+
+def exact_widths_stay_at_the_limit_and_those_of_the_formula_vanish(table):
+    for _, curve in groups(table, "temperature", by="decade"):
+        assert falls(curve["width"])
+        assert falls(curve["mean_field"])
+        assert 1 < curve["width"].iloc[-1] / curve["limit"].iloc[-1] < 1 + 2 * LITTLE
+        assert curve["mean_field"].iloc[-1] < curve["limit"].iloc[-1] / 2
+
+
+def cold_heads_are_above_the_output_zero(table):
+    for _, curve in groups(table, "decade", by="temperature"):
+        assert (np.diff(curve["risk"]) <= 0).all()
+        assert (curve["risk"] > curve["limit"] - LITTLE).all()
+        assert curve.loc[curve["temperature"] <= 1, "risk"].min() > 1 + LITTLE
+    longest = table[table["decade"] == table["decade"].max()]
+    assert longest.loc[longest["temperature"] > NEAR, "risk"].max() < 1 + LITTLE
+
+
+def exact_curves_are_more_gradual_than_the_limit(table):
+    """By the overlaps over which the weight rises from 0.2 to 0.8, and the risk falls by as much of its range."""
+    curve = table[table["simulated_risk"].isna()].sort_values("overlap")
+    for name, sign in (("weight", 1), ("risk", -1)):
+        spans = {}
+        for column in (name, f"limit_{name}"):
+            values = sign * curve[column].to_numpy()
+            levels = values[0] + np.array([0.2, 0.8]) * np.ptp(values)
+            spans[column] = float(np.ptp(np.interp(levels, values, curve["overlap"])))
+        assert spans[name] > 2 * spans[f"limit_{name}"]
+
+
 # --- worth_of_heads
 
 
@@ -1032,6 +1074,24 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     ),
     "real_heads/slopes_of_heads": ("real-heads-shortfall", most_heads_are_shrunk_more),
     "real_heads/where_the_share_goes": ("real-heads-law", "real-heads-first-place"),
+    "threshold_in_temperature/mean_field_at_finite_size": (
+        "threshold-in-temperature-gap",
+        exact_curves_are_more_gradual_than_the_limit,
+    ),
+    "threshold_in_temperature/phases_in_temperature": (
+        "threshold-in-temperature-cold",
+        "threshold-in-temperature-hot",
+        the_threshold_is_flat_below_freezing_and_rises_above,
+    ),
+    "threshold_in_temperature/risk_without_overlap": (
+        "threshold-in-temperature-others",
+        cold_heads_are_above_the_output_zero,
+    ),
+    "threshold_in_temperature/width_of_the_transition": (
+        "threshold-in-temperature-width-cold",
+        "threshold-in-temperature-width-hot",
+        exact_widths_stay_at_the_limit_and_those_of_the_formula_vanish,
+    ),
     "worth_of_heads/excess_over_linear_attention": (
         "worth-of-heads-slope",
         "worth-of-heads-bound",

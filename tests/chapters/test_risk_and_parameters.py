@@ -19,6 +19,7 @@ from lib.icl import (
     price_of_one_head,
     valley_limit,
 )
+from lib.icl.many_heads import heads_risk
 
 NAME = "risk_and_parameters"
 
@@ -131,6 +132,25 @@ def test_one_head_is_compared_at_its_best_gain():
     errors = Outputs(length, np.array(tilts), outputs, outputs, targets).best_gain_errors(outputs)
     least = [np.linalg.lstsq(one[:, None], targets)[1].item() / 40 for one in outputs]
     np.testing.assert_allclose(errors.mean(axis=1), least, rtol=1e-12)
+
+
+def test_two_heads_are_compared_at_their_best_gain():
+    """Opposite gains found by a search have the same risk, and small keys that of debiased gradient descent."""
+    length, tilts = 30, [0.03, 0.4]
+    with jax.enable_x64(True):
+        theory, task = predict_errors(length, tilts), LinearRegression(np.eye(DIMENSION))
+
+        def risk(gain):
+            return float(heads_risk(task, np.array([0.4, -0.4]), gain / 2 * np.array([1.0, -1.0]), np.log(length)))
+
+        found = minimize_scalar(risk, bracket=(0.1, 2.0), options={"xtol": 1e-6})
+    assert abs(found.x * 0.4 - 1) > 0.05
+    np.testing.assert_allclose(theory.two_exact[theory.tilts == 0.4], 2 * length * found.fun, rtol=1e-7)
+    # the error of debiased gradient descent is quadratic in small keys, with the coefficient of opposite_heads
+    descent = DIMENSION * (1 - (length - 1) / (length + DIMENSION))
+    quadratic = 4 * DIMENSION * (DIMENSION + 2) * (length - 1) / (length * (length + DIMENSION) ** 2) * 0.03**2
+    assert theory.two_exact[0] == pytest.approx(length * (descent - quadratic), rel=2e-5)
+    assert abs(quadratic / descent) > 1e-4
 
 
 def test_the_lowest_head_is_drawn():

@@ -61,6 +61,7 @@ from lib.single_location import (
     softmax_quadrature_risk,
     softmax_risk,
     softmax_risk_error,
+    softmax_weight_averages,
     spiked_log_ratio,
     state_evolution,
     stochastic_trainer,
@@ -256,6 +257,10 @@ FOLDER = {
     "search.minimise_scalar": lambda: (
         lambda x: search.minimise_scalar(lambda y: (y - x) ** 2, -1.0, 2.0, lattice=9, rounds=40),
         0.37,
+    ),
+    "softmax_weights.softmax_weight_averages": lambda: (
+        lambda x: softmax_weight_averages(3.0, x[0], x[1], x[2]),
+        np.asarray([1.5, 1.2, 0.7]),
     ),
     "sphere_descent.erf_risk": lambda: (lambda x: erf_risk(SPHERE, Overlaps(**UNIT), x), 1.1),
     "sphere_descent.softmax_risk": lambda: (lambda x: softmax_risk(SPHERE, Overlaps(**UNIT), x, prompts=64), 0.4),

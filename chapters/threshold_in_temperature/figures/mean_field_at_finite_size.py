@@ -1,0 +1,120 @@
+r"""At finite size, weight and risk change much more gradually than in the mean-field limit.
+
+The horizontal axis is the overlap $m_k$ of the key with the hidden direction; the value is $v=v^\star$. Left: the mean
+weight of the relevant token. Right: the excess risk, in units of that of the output 0. Solid: exact at this dimension
+and length. Points: simulated prompts, with two standard errors, which are smaller than most points. Dashed: the
+mean-field limit of {cite:t}`Do25` at the same parameters.
+
+Alt: Two panels. Left, a solid curve rises gradually from zero to one, with points on it; a dashed curve rises steeply
+to the right of its middle. Right, a solid curve falls gradually from far above one to near zero, with points on it; a
+dashed curve stays at one and then falls steeply.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.threshold_in_temperature.published_size import Curves, Simulation, Size
+from chapters.threshold_in_temperature.style import WIDE
+from companion import Alternative, Claim, Column, Estimate, Numbers, Table
+from companion.figures.style import error_bars, headline, ink, legend_line, legend_point, legend_with
+
+
+def numbers(size: Size, curves: Curves, simulation: Simulation) -> Numbers:
+    """Return weights and risks by overlap; claim that exact and simulated ones agree."""
+    at = simulation.curves
+    shared = {"dimension": size.dimension, "length": size.length}
+
+    def exact(values: Curves):
+        return {
+            "overlap": values.overlaps,
+            "weight": values.weight,
+            "risk": values.risk,
+            "limit_weight": values.limit_weight,
+            "limit_risk": values.limit_risk,
+        }
+
+    simulated = {
+        "simulated_weight": simulation.weight,
+        "simulated_weight_std_error": simulation.weight_std_error,
+        "simulated_risk": simulation.risk,
+        "simulated_risk_std_error": simulation.risk_std_error,
+    }
+    columns = {
+        "dimension": Column("Dimension d of the tokens"),
+        "length": Column("Tokens in the prompt, L", "tokens"),
+        "overlap": Column("Overlap m_k of the key with the hidden direction"),
+        "weight": Column("Mean weight of the relevant token, exact"),
+        "risk": Column("Excess risk over γ², exact", absolute=1e-9),
+        "limit_weight": Column("Weight of the relevant token in the mean-field limit"),
+        "limit_risk": Column("Excess risk over γ² in the mean-field limit", absolute=1e-9),
+        "simulated_weight": Estimate("Mean weight of the relevant token on simulated prompts"),
+        "simulated_risk": Estimate("Excess risk over γ² on simulated prompts"),
+    }
+    table = Table.of([shared | exact(curves), shared | exact(at) | simulated], columns)
+    return Numbers(table, (_simulation_claim(simulation), _gap_claim(size, curves)))
+
+
+def _simulation_claim(simulation: Simulation) -> Claim:
+    """Claim that exact weights and risks are those of simulated prompts."""
+
+    def worst(weight: np.ndarray, risk: np.ndarray) -> float:
+        deviations = (
+            np.abs(simulation.weight - weight) / simulation.weight_std_error,
+            np.abs(simulation.risk - risk) / simulation.risk_std_error,
+        )
+        return float(np.max(deviations))
+
+    at = simulation.curves
+    return Claim.consistent(
+        "threshold-in-temperature-simulated",
+        f"Exact and simulated weights and risks agree at {at.overlaps.size} overlaps (measured: the largest deviation "
+        "in standard errors).",
+        worst(at.weight, at.risk),
+        comparisons=2 * at.overlaps.size,
+        source="derived here",
+        box="weights-in-temperature",
+        alternative=Alternative(
+            "the mean-field limit, at the same dimension and length", worst(at.limit_weight, at.limit_risk)
+        ),
+    )
+
+
+def _gap_claim(size: Size, curves: Curves) -> Claim:
+    """Claim how far the exact weight is from the mean-field limit at this size."""
+    gap = np.abs(curves.weight - curves.limit_weight)
+    return Claim.at_least(
+        "threshold-in-temperature-gap",
+        f"At d = {size.dimension} and L = {size.length} the exact mean weight of the relevant token differs from the "
+        "mean-field limit by more than a quarter at some overlap (measured: the largest difference).",
+        float(gap.max()),
+        0.25,
+        because="a quarter of the whole range is what the text calls far",
+        source="measured here",
+        comparisons=curves.overlaps.size,
+        alternative=Alternative("the mean-field limit holds at this size", 0.0),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw weight and risk in two panels: exact, simulated, and in the limit."""
+    figure, panels = plt.subplots(1, 2, figsize=WIDE, sharex=True)
+    curve, points = table[table["simulated_risk"].isna()], table[table["simulated_risk"].notna()]
+    for axes, name in zip(panels, ("weight", "risk"), strict=True):
+        axes.plot(curve["overlap"], curve[name], color="C0", linewidth=2)
+        axes.plot(curve["overlap"], curve[f"limit_{name}"], color=ink(), linestyle="--", linewidth=1.5)
+        simulated = points[f"simulated_{name}"], points[f"simulated_{name}_std_error"]
+        error_bars(axes, points["overlap"], *simulated, color="C0", marker="o")
+        axes.set(xlabel="overlap of the key, $m_k$", xlim=(0, table["overlap"].max()))
+        axes.set_ylim(0, 1.05 * max(curve[name].max(), 1.0))
+    panels[0].set_ylabel("mean weight of the relevant token")
+    panels[1].set_ylabel("excess risk (output 0: 1)")
+    lines = {
+        "exact": legend_line("-"),
+        "simulated": legend_point(),
+        "mean-field limit": legend_line("--", 1.5),
+    }
+    legend_with(panels[1], lines, loc="upper right")
+    headline(figure, "At this size the transition is gradual, in the mean-field limit it is steep")
+    return figure

@@ -1,0 +1,76 @@
+r"""A cold head that has not found the relevant token has a higher risk than the output 0.
+
+The head has the best value, but its key is orthogonal to the hidden direction, so that the relevant token has no
+advantage. The vertical axis is the excess risk, in units of that of the output 0, against the temperature. Each colour
+is a prompt length $L$, and all curves are exact. Dashed: the limit $L\to\infty$. Dotted: the mean-field risk, which has
+no term for the other tokens.
+
+Alt: Chart of excess risk against temperature. At low temperatures coloured curves are well above one. They fall
+towards one as the temperature rises, and approach a dashed line that reaches one at temperature one. A dotted line is
+flat at one.
+"""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.threshold_in_temperature.below_threshold import OtherTokens, RiskWithoutOverlap
+from chapters.threshold_in_temperature.style import SIZE
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, ink, legend_line, legend_with, sequence
+
+
+def numbers(risks: Sequence[RiskWithoutOverlap], others: OtherTokens) -> Numbers:
+    """Return the risks by length and temperature; claim the participation of the other tokens below freezing."""
+    groups = [
+        {"decade": curve.decade, "temperature": curve.temperatures, "risk": curve.risk, "limit": curve.limit}
+        for curve in risks
+    ]
+    columns = {
+        "decade": Column("Decimal logarithm of the prompt length L"),
+        "temperature": Column("Temperature √(2 ln L)/τ, 1 at freezing"),
+        "risk": Column("Excess risk over γ² of a head whose key is orthogonal to the hidden direction, v = v*"),
+        "limit": Column("The same in the limit of long prompts"),
+    }
+    return Numbers(Table.of(groups, columns), (_claim(others),))
+
+
+def _claim(others: OtherTokens) -> Claim:
+    """Claim that the other tokens' participation tends to that of the random-energy model."""
+    shorter, longer = others.participation
+    shrinks = np.sqrt(others.log_lengths[1] / others.log_lengths[0]) - 1.0
+    return Claim.equal(
+        "threshold-in-temperature-others",
+        "Below freezing the other tokens add their participation to the risk of a head that has not found the relevant "
+        f"token (E Σp² over the other tokens at {others.temperature:.3g} times the freezing temperature and ln L = "
+        f"{others.log_lengths[1]:g}).",
+        float(longer),
+        others.limit,
+        within=float(abs(longer - shorter) / shrinks),
+        because="corrections fall at least like 1/√(ln L), so that the error at the longer length is at most this",
+        source="heuristic",
+        box="risk-in-temperature",
+        alternative=Alternative("the mean-field formula of the risk, without a term for the other tokens", 0.0),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw the exact risks, their limit, and the mean-field risk."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    decades = sorted(table["decade"].unique().tolist())
+    for decade, colour in zip(decades, sequence(len(decades)), strict=True):
+        curve = table[table["decade"] == decade]
+        axes.plot(curve["temperature"], curve["risk"], color=colour, linewidth=2, label=f"$L=10^{{{decade}}}$")
+    corner = pd.DataFrame({"temperature": [1.0], "limit": [1.0]})
+    limit = pd.concat([table[table["decade"] == decades[0]], corner]).sort_values("temperature")
+    axes.plot(limit["temperature"], limit["limit"], color=ink(), linestyle="--", linewidth=1.5)
+    axes.axhline(1, color=ink(), linestyle=":", linewidth=1.8)
+    axes.set(xlabel=r"temperature $\sqrt{2\ln L}/\tau$", ylabel="excess risk (output 0: 1)")
+    axes.set(xlim=(table["temperature"].min(), table["temperature"].max()), ylim=(0.9, 1.05 * table["risk"].max()))
+    lines = {r"limit $L\to\infty$": legend_line("--", 1.5), "mean-field risk": legend_line(":", 1.8)}
+    legend_with(axes, lines, loc="upper right")
+    headline(figure, "A cold head that has not found the token does worse than the output 0")
+    return figure

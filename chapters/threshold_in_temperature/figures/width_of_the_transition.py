@@ -1,0 +1,91 @@
+r"""On long prompts the transition is as wide as the fluctuations of the relevant token's own score.
+
+The vertical axis is the width of the transition: the distance between the amplitudes $\sqrt\nu$ at which the relevant
+token has the mean weights $\frac15$ and $\frac45$. Solid curves are exact, at half the freezing temperature and at
+twice this temperature. Dashed: the same width in the mean-field formula, which leaves out the fluctuations of the
+relevant score. Dotted: the width of the distribution of this score, which does not depend on length or temperature.
+
+Alt: Chart of the width against prompt length on a logarithmic axis. Two solid curves fall towards a dotted horizontal
+line. Two dashed curves in the same colours keep falling, far below it.
+"""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
+
+from chapters.threshold_in_temperature.phases import COLD
+from chapters.threshold_in_temperature.style import COLD_COLOUR, HOT_COLOUR, SIZE, power_of_ten
+from chapters.threshold_in_temperature.widths import HIGH, LOW, Widths, relative_correction
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import few_decades, headline, ink, label, legend_line, legend_with
+
+
+def numbers(widths: Sequence[Widths], variance: float) -> Numbers:
+    """Return the widths by temperature and length; claim their limit at both temperatures."""
+    groups = [
+        {
+            "temperature": curve.temperature,
+            "decade": curve.decades,
+            "width": curve.exact,
+            "mean_field": curve.mean_field,
+            "limit": curve.limit,
+        }
+        for curve in widths
+    ]
+    columns = {
+        "temperature": Column("Temperature √(2 ln L)/τ, 1 at freezing"),
+        "decade": Column("Decimal logarithm of the prompt length L"),
+        "width": Column(f"Distance between the amplitudes √ν with the mean weights {LOW:g} and {HIGH:g}, exact"),
+        "mean_field": Column("The same in the mean-field formula"),
+        "limit": Column("The same for the score of the relevant token alone"),
+    }
+    return Numbers(Table.of(groups, columns), tuple(_claim(curve, variance) for curve in widths))
+
+
+def _claim(curve: Widths, variance: float) -> Claim:
+    """Claim that the width on the longest prompt is that of the relevant token's score."""
+    decade = int(curve.decades[-1])
+    name = "cold" if curve.temperature == COLD else "hot"
+    return Claim.equal(
+        f"threshold-in-temperature-width-{name}",
+        f"At {curve.temperature:g} times the freezing temperature the transition is as wide as the distribution of the "
+        f"relevant token's score (distance between the amplitudes √ν with the mean weights {LOW:g} and {HIGH:g}, "
+        f"L = {power_of_ten(decade)}).",
+        float(curve.exact[-1]),
+        curve.limit,
+        within=curve.limit * relative_correction(decade, curve.temperature, variance),
+        because="the first-order effect of the other fluctuations, which add to the variance and fall like 1/ln L",
+        source="derived here",
+        box="step-in-temperature",
+        alternative=Alternative("the width of the mean-field formula", float(curve.mean_field[-1])),
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw exact widths, those of the mean-field formula, and the limit."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    for temperature, curve in table.groupby("temperature"):
+        colour, name = (COLD_COLOUR, "cold") if curve["temperature"].iloc[0] < 1 else (HOT_COLOUR, "hot")
+        lengths = 10.0 ** curve["decade"]
+        axes.plot(lengths, curve["width"], color=colour, linewidth=2, marker="o", markersize=5)
+        axes.plot(lengths, curve["mean_field"], color=colour, linewidth=1.8, linestyle="--")
+        text = rf"{name}, $\tau={1 / temperature:g}\,\sqrt{{2\ln L}}$"
+        places = {"cold": (curve["mean_field"], (0, 8)), "hot": (curve["width"], (0, 12))}
+        values, shift = places[name]
+        label(axes, lengths.iloc[-1], values.iloc[-1], text, colour, xytext=shift, ha="right", va="bottom")
+    axes.axhline(table["limit"].iloc[0], color=ink(), linestyle=":", linewidth=1.8)
+    axes.set(xscale="log", xlabel="prompt length $L$", ylabel=r"width of the transition in $\sqrt{\nu}$")
+    few_decades(axes)
+    axes.yaxis.set_major_locator(MultipleLocator(0.5))
+    axes.set_ylim(0, 1.1 * table["width"].max())
+    lines = {
+        "exact": legend_line("-"),
+        "mean-field formula": legend_line("--", 1.8),
+        "relevant score alone": legend_line(":", 1.8),
+    }
+    legend_with(axes, lines, loc="upper right")
+    headline(figure, "The transition keeps the width of the relevant token's own score")
+    return figure
