@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from chapters.opposite_heads.exact_risks import regression
 from lib.icl import LinearRegression
 from lib.icl.many_heads import heads_risk
 
 DATA = Path(__file__).parent / "data"
 # Published parameters: keys and values of the trained pair and of the trained single head, and the length of training.
 PAIR, TRAINED_HEAD, TRAINED_LENGTH = (0.13, 3.45), (0.5177, 1.5523), 40
+PUBLISHED_DIMENSION, PUBLISHED_NOISE = 5, 0.1
 # Variance that the code behind the published figure adds to a mean square error that contains the noise already.
 ADDED = 0.1
 # Bounds of the claims, set before exact and printed losses were compared here: on the relative deviations, on the slope
@@ -65,7 +67,10 @@ def descent_error(task: LinearRegression, step: float, length: float, *, debiase
 def approximate_error(
     task: LinearRegression, omega: Float[np.ndarray, " h"], mu: Float[np.ndarray, " h"], length: float
 ) -> float:
-    """Return the approximate loss of the published code, `1 + s² - 2μ·ω + μᵀ(ωωᵀ + (1 + s²) e^{dωωᵀ}/L)μ` at d τ_w² = 1."""
+    """Return the approximate loss of the published code, for noiseless labels of variance 1.
+
+    It is `1 + s² - 2μ·ω + μᵀ(ωωᵀ + (1 + s²) e^{dωωᵀ}/L)μ`.
+    """
     power = float(task.task_scale) ** 2 * task.dimension
     labels, products = power + float(task.noise_std) ** 2, np.outer(omega, omega)
     matrix = power * products + labels * np.exp(task.dimension * products) / length
@@ -96,8 +101,9 @@ def _errors(task: LinearRegression, predictor: str, heads: int, length: float) -
     return exact, approximate_error(task, omega, mu, length)
 
 
-def solve_published_losses(task: LinearRegression) -> PublishedLosses:
+def solve_published_losses() -> PublishedLosses:
     """Return the printed losses with exact ones at the same lengths, and exact curves of the pair and of one head."""
+    task = regression(PUBLISHED_DIMENSION, PUBLISHED_NOISE)
     printed = pd.read_csv(DATA / "published_losses.csv")
     found: dict[tuple, tuple[float, float]] = {}
     for predictor, heads, length in zip(printed["predictor"], printed["heads"], printed["length"], strict=True):

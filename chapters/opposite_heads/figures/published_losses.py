@@ -3,8 +3,8 @@ r"""Losses printed by [He25] lie on the exact curves, and the curves of their fi
 Solid curves: the exact mean square error of a pair with the published keys $\pm0.13$ and values $\pm3.45$, and of one
 head with the published formula for key and value. Nothing is fitted. Filled markers: losses that the published code
 prints, means over 50,000 prompts. Open markers: losses of trained models with 2, 4 and 8 heads, as their figure shows
-them. Dashed curve: the exact error of the pair plus the variance of the noise, which the code behind that figure adds to
-an error that contains it already.
+them. Dashed curve: the exact error of the pair plus the variance of the noise, which the code behind that figure adds
+to an error that contains it already.
 
 Alt: Chart of loss against prompt length. Two solid curves fall, and filled markers are on them. Open markers of three
 shapes are on a dashed curve, which runs above the lower solid curve at a constant distance.
@@ -128,7 +128,7 @@ def _slope_claim(printed: pd.DataFrame) -> Claim:
 
 
 def _noise_claim(losses: PublishedLosses) -> Claim:
-    """Claim that the trained losses of the published figure exceed the exact error of the pair by the noise variance."""
+    """Claim that the losses of the published figure exceed the exact error of the pair by the noise variance."""
     rows = losses.printed[(losses.printed["predictor"] == "trained") & (losses.printed["heads"] > 1)]
     offset = (rows["loss"] - rows["exact"]).to_numpy()
     return Claim.equal(
