@@ -1,6 +1,5 @@
 """The losses that the code of [He25] prints, next to exact mean square errors at the published parameters."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,11 +43,14 @@ def _opposite(pair: tuple[float, float]) -> tuple[Float[np.ndarray, " 2"], Float
     return np.array([key, -key]), np.array([value, -value])
 
 
-def head_of_length(task: LinearRegression, length: float) -> tuple[Float[np.ndarray, " 1"], Float[np.ndarray, " 1"]]:
-    """Return the published formula for one head: key 1/√d, and the value that is best for long prompts."""
+def published_head(task: LinearRegression) -> tuple[Float[np.ndarray, " 1"], Float[np.ndarray, " 1"]]:
+    """Return key and value of one head: key 1/√d, and the value that is best for long prompts, at L of the training.
+
+    The published formula contains `L`, which is 40 in the code that prints the losses, at every length of the prompts.
+    """
     d = task.dimension
     labels = float(task.task_scale) ** 2 * d + float(task.noise_std) ** 2
-    return np.array([d**-0.5]), np.array([d**0.5 / (1 + labels * d / length * np.e)])
+    return np.array([d**-0.5]), np.array([d**0.5 / (1 + labels * d / TRAINED_LENGTH * np.e)])
 
 
 def descent_error(task: LinearRegression, step: float, length: float, *, debiased: bool) -> float:
@@ -82,13 +84,13 @@ def _heads_error(task, omega, mu, log_length):
     return 2 * heads_risk(task, omega, mu, log_length)
 
 
-def _heads(predictor: str, heads: int) -> Callable[[LinearRegression, float], tuple[np.ndarray, np.ndarray]]:
-    """Return keys and values of the softmax heads by length; trained models with several heads are one pair."""
+def _heads(task: LinearRegression, predictor: str, heads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return keys and values of the softmax heads; trained models with several heads are one pair."""
     if predictor == "head":
-        return head_of_length
+        return published_head(task)
     if heads == 1:
-        return lambda task, length: (np.array(TRAINED_HEAD[:1]), np.array(TRAINED_HEAD[1:]))
-    return lambda task, length: _opposite(PAIR)
+        return np.array(TRAINED_HEAD[:1]), np.array(TRAINED_HEAD[1:])
+    return _opposite(PAIR)
 
 
 def _errors(task: LinearRegression, predictor: str, heads: int, length: float) -> tuple[float, float]:
@@ -96,7 +98,7 @@ def _errors(task: LinearRegression, predictor: str, heads: int, length: float) -
     if heads == 0:
         step = 2 * PAIR[0] * PAIR[1]
         return descent_error(task, step, length, debiased=predictor == "debiased"), np.nan
-    omega, mu = _heads(predictor, heads)(task, length)
+    omega, mu = _heads(task, predictor, heads)
     exact = float(_heads_error(task, jnp.asarray(omega), jnp.asarray(mu), jnp.log(float(length))))
     return exact, approximate_error(task, omega, mu, length)
 

@@ -2,11 +2,12 @@ r"""The key of a trained pair rests above the best key, lower with a smaller ste
 
 Two heads trained by the published protocol (Adam, 256 fresh prompts of 40 tokens per step), with two seeds per line
 style. Solid curves: from the default start. Dashed curves: from the exact optimum, which is the dotted line. At the
-vertical line the step of the solid runs changes: it is halved, or decreases to zero along a cosine. Dashed curves in the
-colour of half of the step have this step from the beginning. The key is half of the difference of the two heads' keys.
+vertical line the step of the solid runs changes: it is halved, or decreases to zero along a cosine. Dashed curves in
+the colour of half of the step have this step from the beginning. The key is half of the difference of the two heads'
+keys.
 
-Alt: Chart of key against training steps. Curves from above and from below meet at a level far above a dotted line. After
-a vertical line, curves with a smaller step fall below this level and stay above the dotted line.
+Alt: Chart of key against training steps. Curves from above and from below meet at a level far above a dotted line.
+After a vertical line, curves with a smaller step fall below this level and stay above the dotted line.
 """
 
 import matplotlib.pyplot as plt
@@ -107,8 +108,8 @@ def _decay_claim(trained: TrainedPairs) -> Claim:
     last = last.groupby("seed")["key"].last()
     return Claim.at_most(
         "opposite-heads-decaying-step",
-        "A step that decreases to zero ends at a key nearer to the optimum (measured: the ratio of the mean final key of "
-        "two seeds to their mean key at rest).",
+        "A step that decreases to zero ends at a key nearer to the optimum (measured: the ratio of the mean final key "
+        "of two seeds to their mean key at rest).",
         float(last.mean() / trained.keys("own", "published").mean()),
         LOWER,
         because=SET_BEFORE,

@@ -1,7 +1,7 @@
 r"""Losses printed by [He25] lie on the exact curves, and the curves of their figure lie higher by the noise variance.
 
 Solid curves: the exact mean square error of a pair with the published keys $\pm0.13$ and values $\pm3.45$, and of one
-head with the published formula for key and value. Nothing is fitted. Filled markers: losses that the published code
+head with the published key and value for 40 tokens. Nothing is fitted. Filled markers: losses that the published code
 prints, means over 50,000 prompts. Open markers: losses of trained models with 2, 4 and 8 heads, as their figure shows
 them. Dashed curve: the exact error of the pair plus the variance of the noise, which the code behind that figure adds
 to an error that contains it already.
