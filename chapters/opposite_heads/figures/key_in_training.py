@@ -126,11 +126,11 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(run["total_step"] / 1000, run["key"], color=STEP_COLOURS[step], linestyle=dashed, linewidth=1.4)
     best, last = table["best_key"].iloc[0], table["total_step"].max() / 1000
     axes.axhline(best, color=ink(), linestyle=":", linewidth=1.5)
-    label(axes, last, best, "best key", ink(), xytext=(8, -4))
+    label(axes, 0, best, "best key", ink(), xytext=(6, -14))
     change = table.loc[table["start"] == "own", "total_step"].max() / 1000
     axes.axvline(change, color=ink(), linewidth=0.8)
-    axes.set(xlabel="training steps, in thousands", ylabel=r"key of the pair, $\omega$", xlim=(0, 1.13 * last))
-    axes.set_ylim(0, 2.4 * table.loc[table["start"] == "own", "key"].iloc[-1])
+    axes.set(xlabel="training steps, in thousands", ylabel=r"key of the pair, $\omega$", xlim=(0, 1.02 * last))
+    axes.set_ylim(0, 1.9 * table.loc[table["start"] == "own", "key"].iloc[-1])
     lines = {WORDS[step]: legend_line("-", 1.4) for step in STEP_COLOURS}
     for line, colour in zip(lines.values(), STEP_COLOURS.values(), strict=True):
         line.set_color(colour)

@@ -155,10 +155,10 @@ def draw(table: pd.DataFrame) -> Figure:
         curve, rows = curves[curves["predictor"] == predictor], _of(table[table["kind"] == "printed"], predictor)
         axes.plot(curve["length"], curve["exact"], color=colour, linewidth=2)
         axes.plot(rows["length"], rows["loss"], color=colour, linestyle="", marker="o", markersize=5)
-        label(axes, curve["length"].iloc[-1], curve["exact"].iloc[-1], words, colour, xytext=(8, 0))
+        label(axes, curve["length"].iloc[-1], curve["exact"].iloc[-1], words, colour, xytext=(8, 2))
     pair = curves[curves["predictor"] == "pair"]
     axes.plot(pair["length"], pair["exact"] + ADDED, color="C3", linewidth=1.5, linestyle="--")
-    label(axes, pair["length"].iloc[-1], pair["exact"].iloc[-1] + ADDED, "pair + noise", "C3", xytext=(8, -4))
+    label(axes, pair["length"].iloc[-1], pair["exact"].iloc[-1] + ADDED, "pair + noise", "C3", xytext=(8, -10))
     trained = table[(table["predictor"] == "trained") & (table["heads"] > 1)]
     points = {}
     for (heads, rows), marker in zip(trained.groupby("heads"), ("s", "^", "D"), strict=True):
