@@ -17,8 +17,6 @@ DATA = Path(__file__).parent / "data"
 # Published parameters: keys and values of the trained pair and of the trained single head, and the length of training.
 PAIR, TRAINED_HEAD, TRAINED_LENGTH = (0.13, 3.45), (0.5177, 1.5523), 40
 PUBLISHED_DIMENSION, PUBLISHED_NOISE = 5, 0.1
-# Variance that the code behind the published figure adds to a mean square error that contains the noise already.
-ADDED = 0.1
 # Bounds of the claims, set before exact and printed losses were compared here: on the relative deviations, on the slope
 # of the deviation in the logarithm of the length in standard errors, and on the mean offset of the published figure.
 LARGEST_DEVIATION, SLOPE_ERRORS, OFFSET_ERROR = 0.01, 2.0, 0.003

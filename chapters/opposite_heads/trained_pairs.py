@@ -8,11 +8,11 @@ import pandas as pd
 
 from chapters.opposite_heads.exact_risks import regression
 from chapters.opposite_heads.published_losses import PUBLISHED_DIMENSION, PUBLISHED_NOISE
+from chapters.opposite_heads.style import RUN
 from chapters.opposite_heads.training import LAST_PART, LENGTH
 from lib.icl.many_heads import best_pair
 
 DATA = Path(__file__).parent / "data"
-RUN = ["start", "step_size", "seed"]
 
 
 @dataclass(frozen=True)

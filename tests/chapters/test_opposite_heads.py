@@ -23,6 +23,7 @@ from chapters.opposite_heads.published_losses import (
     descent_error,
     published_head,
 )
+from chapters.opposite_heads.style import RUN
 from lib.icl.many_heads import best_values, debiased_descent, heads_risk, long_prompt_covariance
 
 LENGTH, DIMENSION, NOISE = 6, 2, 0.5
@@ -289,7 +290,7 @@ def trained(published=0.13, half=0.115, decaying=0.11, optimum=0.128):
         for number in range(1, 11)
     ]
     frame = pd.DataFrame(rows)
-    ends = frame[frame["step"] > 8].groupby(trained_pairs.RUN)[["key", "value"]].mean()
+    ends = frame[frame["step"] > 8].groupby(RUN)[["key", "value"]].mean()
     return trained_pairs.TrainedPairs(frame, ends, 0.0712, 6.2)
 
 
@@ -311,7 +312,7 @@ def test_claims_on_trained_keys_fail_for_other_trainings(change, failing):
 
 def test_the_runs_are_those_of_the_table():
     rows = pd.read_csv(trained_pairs.DATA / "trainings.csv")
-    made = {(start, step, seed): group["step"].max() for (start, step, seed), group in rows.groupby(trained_pairs.RUN)}
+    made = {(start, step, seed): group["step"].max() for (start, step, seed), group in rows.groupby(RUN)}
     assert made == {(run.start, run.step, run.seed): run.steps for run in training.RUNS}
 
 

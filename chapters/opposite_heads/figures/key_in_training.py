@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.opposite_heads.style import SIZE
-from chapters.opposite_heads.trained_pairs import RUN, TrainedPairs
+from chapters.opposite_heads.style import RUN, SIZE
+from chapters.opposite_heads.trained_pairs import TrainedPairs
 from chapters.opposite_heads.training import HIGHER, LOWER, REST
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, legend_line, legend_with
@@ -49,11 +49,11 @@ def _rest_claims(trained: TrainedPairs) -> list[Claim]:
     """Claim that all runs with the published step end between two bounds, which exclude the optimum."""
     ends = pd.concat([trained.keys(start, "published") for start in ("own", "optimum")])
     about = {"because": SET_BEFORE, "source": "measured here", "comparisons": len(ends)}
-    statement = "{} key at rest over {} trainings with the published step, from the default start and from the optimum."
+    of_runs = f"key at rest over {len(ends)} trainings with the published step, from the default start and the optimum."
     return [
         Claim.at_least(
             "opposite-heads-rest-low",
-            "The smallest " + statement.format("", len(ends)).strip(),
+            f"The smallest {of_runs}",
             float(ends.min()),
             REST[0],
             alternative=Alternative("training ends at the exact optimum", trained.best_key),
@@ -61,7 +61,7 @@ def _rest_claims(trained: TrainedPairs) -> list[Claim]:
         ),
         Claim.at_most(
             "opposite-heads-rest-high",
-            "The largest " + statement.format("", len(ends)).strip(),
+            f"The largest {of_runs}",
             float(ends.max()),
             REST[1],
             alternative=Alternative(
