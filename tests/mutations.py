@@ -303,6 +303,23 @@ MUTATIONS = (
         ("tests/chapters/test_opposite_heads.py::test_the_limit_curve_has_its_minimum_at_the_limit_of_the_best_key",),
     ),
     Mutation(
+        "moments-of-a-descent-step",
+        "chapters/opposite_heads/published_losses.py",
+        "power * (n + d + 1) + noise",
+        "power * (n + d) + noise",
+        (
+            "tests/chapters/test_opposite_heads.py::test_the_best_step_of_debiased_descent_has_the_error_of_the_library",
+            "tests/chapters/test_opposite_heads.py::test_the_error_of_a_descent_step_is_that_of_simulated_prompts",
+        ),
+    ),
+    Mutation(
+        "gradient-of-scores-without-the-output",
+        "chapters/opposite_heads/training.py",
+        "barrier(factor * (answer - output[:, None]))",
+        "barrier(factor * answer)",
+        ("tests/chapters/test_opposite_heads.py::test_the_gradient_by_hand_is_that_of_automatic_differentiation",),
+    ),
+    Mutation(
         "odd-part-for-the-even-part",
         "chapters/opposite_heads/prices.py",
         "jax.nn.softmax(scores) + jax.nn.softmax(-scores)",

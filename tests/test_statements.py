@@ -12,7 +12,7 @@ from companion.project.theorem_blocks import boxes, prose
 
 PROJECT = Project(Path(__file__).parents[1])
 # The number of items of each paper, counted when the list was written.
-ITEMS = {"BB26": 32, "D26": 25, "Do25": 5, "Ch24": 6, "GBB26": 26, "Go26": 5}
+ITEMS = {"BB26": 32, "D26": 25, "Do25": 5, "Ch24": 6, "GBB26": 26, "Go26": 5, "He25": 14}
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,19 @@ def test_the_items_of_a_paper_are_complete(statements, paper):
 
 
 def test_only_sources_by_third_parties_are_second_hand(statements):
-    """Poster, abstract, code and text are by the authors; audit, reviews and notes are not."""
+    """Poster, abstract, code, blog post and text are by the authors; audit, reviews and notes are not."""
     second_hand = {letter: origin.second_hand for letter, origin in statements.index.origins.items()}
-    assert second_hand == {"S": False, "B": False, "C": False, "T": False, "P": False, "A": True, "R": True, "N": True}
+    assert second_hand == {
+        "S": False,
+        "B": False,
+        "C": False,
+        "W": False,
+        "T": False,
+        "P": False,
+        "A": True,
+        "R": True,
+        "N": True,
+    }
 
 
 def test_the_papers_theorems_are_checked(statements):

@@ -517,6 +517,29 @@ def curves_are_lowest_at_small_keys_that_are_not_zero(table):
     assert falls(best)
 
 
+def printed_losses_are_on_the_curves_and_the_figure_above_them(table):
+    """Every printed loss is near its exact error, and every open marker is near the dashed curve."""
+    printed = table[table["kind"] == "printed"]
+    formulas, trained = printed[printed["predictor"] != "trained"], printed[printed["heads"] > 1]
+    trained = trained[trained["predictor"] == "trained"]
+    assert (np.abs(formulas["loss"] / formulas["exact"] - 1) < LITTLE).all()
+    assert (trained["loss"] > trained["exact"] + 0.05).all()
+    assert (np.abs(trained["loss"] - trained["exact"] - 0.1) < 0.05).all()
+
+
+def keys_rest_above_the_best_key_and_lower_with_a_smaller_step(table):
+    """The second half of each run is above the best key; smaller steps end below the published step, seed by seed."""
+    ends = {}
+    for (start, step, seed), run in groups(table, "start", "step_size", "seed", by="total_step"):
+        last = run.iloc[-len(run) // 5 :]
+        assert (run.iloc[len(run) // 2 :]["key"] > run["best_key"].iloc[0]).all()
+        ends[start, step, seed] = last["key"].mean()
+    for seed in (0, 1):
+        assert ends["rest", "half", seed] < ends["own", "published", seed]
+        assert ends["rest", "decaying", seed] < ends["own", "published", seed]
+        assert ends["optimum", "half", seed] < ends["optimum", "published", seed]
+
+
 # --- published_experiment
 
 
@@ -1135,7 +1158,19 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         "opposite-heads-positive-keys",
         best_keys_shrink_like_one_over_the_root_of_the_length,
     ),
+    "opposite_heads/key_in_training": (
+        "opposite-heads-rest-low",
+        "opposite-heads-half-step",
+        "opposite-heads-leaves-optimum",
+        keys_rest_above_the_best_key_and_lower_with_a_smaller_step,
+    ),
     "opposite_heads/price_of_the_even_part": ("opposite-heads-price",),
+    "opposite_heads/published_losses": (
+        "opposite-heads-published-pair",
+        "opposite-heads-published-head",
+        "opposite-heads-published-noise",
+        printed_losses_are_on_the_curves_and_the_figure_above_them,
+    ),
     "opposite_heads/risk_along_opposite_keys": (
         "opposite-heads-curvature",
         curves_are_lowest_at_small_keys_that_are_not_zero,
