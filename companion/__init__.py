@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from companion.figures.schema import Estimate as Estimate
     from companion.figures.schema import Numbers as Numbers
     from companion.figures.schema import Table as Table
+    from companion.figures.schema import WithheldClaim as WithheldClaim
     from companion.io.errors import UserError as UserError
     from companion.project.parameters import Parameters as Parameters
     from companion.project.parameters import Seed as Seed
@@ -30,6 +31,7 @@ _MODULES = {
     "Seed": "project.parameters",
     "Table": "figures.schema",
     "UserError": "io.errors",
+    "WithheldClaim": "figures.schema",
     "begin": "authoring.publish",
     "gather": "authoring.tasks",
     "rerun": "runs.rerun",

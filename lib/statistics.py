@@ -84,6 +84,23 @@ def worst_deviation(samples: np.ndarray) -> float:
     return float(np.max(np.abs(samples.mean(axis=0)) / standard_error(samples)))
 
 
+def tells_apart(differences: np.ndarray, std_errors: np.ndarray, bound: float) -> bool:
+    """Return whether some |difference| of two theories is more than twice `bound` standard errors of a simulation.
+
+    A simulation that is within `bound` standard errors of the first theory is then more than `bound` away from the
+    second. Otherwise it may agree with both, and its agreement with the first says nothing about the second.
+
+    Args:
+      differences: values of one theory minus those of the other, any shape.
+      std_errors: standard errors of the simulated values, of the same shape.
+      bound: the tolerance of the comparison, in standard errors.
+
+    Returns:
+      Whether the simulation can decide between the theories.
+    """
+    return bool(np.any(np.abs(differences) > 2 * bound * np.asarray(std_errors)))
+
+
 def extrapolate_to_infinite_size(size: np.ndarray, values: np.ndarray) -> tuple[float, float]:
     """Extrapolate single runs to infinite size by a straight line in 1/size; return the limit and its standard error.
 

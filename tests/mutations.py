@@ -383,6 +383,29 @@ MUTATIONS = (
         ("tests/chapters/test_worth_of_heads.py::test_the_error_of_a_head_is_that_of_the_library",),
     ),
     Mutation(
+        "queries-without-the-weight-of-their-scores",
+        "chapters/icl_finite/figures/trajectory_gap.py",
+        "log_length, dimension + 2)",
+        "log_length, dimension)",
+        ("tests/chapters/test_icl_finite.py::test_the_queries_beyond_the_law_of_long_prompts_are_counted",),
+    ),
+    Mutation(
+        "theories-told-apart-by-one-bound",
+        "lib/statistics.py",
+        "> 2 * bound *",
+        "> bound *",
+        (
+            "tests/lib/test_statistics.py::test_a_simulation_that_tells_theories_apart_rejects_one_if_it_agrees_with_the_other",
+        ),
+    ),
+    Mutation(
+        "withheld-claims-in-every-record",
+        "companion/figures/record.py",
+        "return content if record.withheld else {",
+        "return content if True else {",
+        ("tests/companion/test_withheld.py::test_a_record_without_withheld_claims_is_written_as_before",),
+    ),
+    Mutation(
         "every-head-shared",
         "chapters/worth_of_heads/separation.py",
         "        if shared:\n",

@@ -19,6 +19,7 @@ TITLES = {
     "ColumnRecord": "A column",
     "ClaimRecord": "A claim",
     "AlternativeRecord": "An alternative",
+    "WithheldRecord": "A withheld claim",
 }
 
 

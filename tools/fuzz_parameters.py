@@ -169,15 +169,19 @@ def run(project: Project, spec: RunSpec, limit: float, gibibytes: float) -> Resu
 
 
 def _judged(project: Project, run: CheckedRun) -> Result:
-    """Return the result of a complete run: the claims that fail, if there are any."""
+    """Return the result of a complete run: the claims that fail, if there are any, else those that are withheld."""
     folder = run.build(project).figures / run.spec.notebook
-    claims = [claim for figure in store.names_in(folder) for claim in store.read_record(folder, figure).claims]
+    records = [store.read_record(folder, figure) for figure in store.names_in(folder)]
+    claims = [claim for record in records for claim in record.claims]
+    withheld = [claim.id for record in records for claim in record.withheld]
     broken = [
         f"{claim.id}: {claim.measured:.4g} {claim.relation} {claim.expected:.4g} ± {claim.tolerance:.2g}"
         for claim in claims
         if claim.is_broken
     ]
-    return Result(run.spec, "claims", "; ".join(broken)) if broken else Result(run.spec, "ok")
+    if broken:
+        return Result(run.spec, "claims", "; ".join(broken))
+    return Result(run.spec, "ok", f"not claimed: {', '.join(withheld)}" if withheld else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -124,10 +124,14 @@ class Flow:
 
 @dataclass(frozen=True)
 class Flows:
-    """Flows from one start at the same times, for finite prompts (the shortest first) and for the infinite prompt."""
+    """Flows from one start at the same times, for finite prompts (the shortest first) and for the infinite prompt.
+
+    `dimension` is that of the covariates.
+    """
 
     finite: list[Flow]
     infinite: Flow
+    dimension: int
 
 
 def solve_flows(problem: IsotropicProblem, log_lengths: list[float], times: Float[np.ndarray, " times"]) -> Flows:
@@ -138,7 +142,7 @@ def solve_flows(problem: IsotropicProblem, log_lengths: list[float], times: Floa
         path, risks = solve(problem.start, times, score_table(log_length))
         return Flow(log_length, times, np.asarray(path.size), np.asarray(path.gain), risks)
 
-    return Flows([at(log_length) for log_length in log_lengths], at(INFINITE))
+    return Flows([at(log_length) for log_length in log_lengths], at(INFINITE), problem.task.dimension)
 
 
 def prompt_name(log_length: float) -> str:

@@ -25,12 +25,14 @@ class InfiniteOutput:
       variance: the limit of L · Var.
       untilted: the mean without the tilt.
       counted: the limit of L · Var if `L / e^{Λ(2ξ) - 2Λ(ξ)}` tokens were averaged, each with the tilted covariance.
+      correction: c in `L E(error)² = variance (1 + c/L + O(1/L²))`.
     """
 
     limit: float
     variance: float
     untilted: float
     counted: float
+    correction: float
 
     def spread(self, length):
         """Return the predicted standard deviation between long prompts of this length."""
@@ -38,7 +40,12 @@ class InfiniteOutput:
 
 
 def predict_output(params: Attention, distribution: GaussianMixture, query: Float[np.ndarray, " d"]) -> InfiniteOutput:
-    """Return the limit and the fluctuation of the first output, from the distribution of the tokens."""
+    """Return the limit and the fluctuation of the first output, from the distribution of the tokens.
+
+    The output minus its limit f is A/(1 + B), with the means A of `w (y - f)` and B of `w - 1` over tokens, where y is
+    the output of one token and w = e^{s - Λ(ξ)} its weight. The mean square of A (1 - B + B²) to order 1/L² gives
+    `c · variance = 3 (variance Var w + 2 Cov(w (y - f), w)²) - 2 E w² (w - 1) (y - f)²`.
+    """
 
     @jax.jit
     def compute(params, distribution, query):
@@ -47,7 +54,17 @@ def predict_output(params: Attention, distribution: GaussianMixture, query: Floa
         weight = jnp.exp(distribution.log_mgf(2 * tilt) - 2 * distribution.log_mgf(tilt))
         counted = weight * first @ tilted_cov(distribution, tilt) @ first
         variance = fluctuation(params, distribution, query)[0, 0]
-        return attend(params, distribution, query)[0], variance, untilted[0], counted
+        limit = attend(params, distribution, query)[0]
+
+        def moments(power):
+            """Return E w^p, E w^p (y - f) and E w^p (y - f)² for the power p."""
+            mass = jnp.exp(distribution.log_mgf(power * tilt) - power * distribution.log_mgf(tilt))
+            mean = first @ tilted_mean(distribution, power * tilt) - limit
+            return mass, mass * mean, mass * (first @ tilted_cov(distribution, power * tilt) @ first + mean**2)
+
+        (two, covariance, _), (_, _, cubed) = moments(2), moments(3)
+        correction = (3 * (variance * (two - 1) + 2 * covariance**2) - 2 * (cubed - variance)) / variance
+        return limit, variance, untilted[0], counted, correction
 
     return InfiniteOutput(*map(float, compute(params, distribution, query)))
 

@@ -2,9 +2,17 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 import companion
+
+# Largest products of step size and dimension for which training is stable: the curvature of the risk along the key
+# grows in proportion to the dimension.
+STABLE = {"erf_step": 0.6, "softmax_step": 1.2}
+# Largest erf_step (L - 1)(L - 2)/γ² for which it is stable. Erf weights do not sum to 1, so that the outputs of other
+# tokens add up if k and v are not orthogonal: the risk contains b² (L - 1)(L - 2)/γ², b = 0.63 ⟨k, v⟩ at λ = 0.9. Its
+# curvature in ⟨k, v⟩, 0.79 (L - 1)(L - 2)/γ², acts on both vectors, and a step must be below 2 divided by twice that.
+STABLE_SUM = 1.2
 
 
 class Parameters(companion.Parameters):
@@ -25,3 +33,18 @@ class Parameters(companion.Parameters):
     test_prompts: Annotated[
         int, Field(ge=1000, le=10**5, description="Number of simulated prompts that check the closed form.")
     ]
+
+    @model_validator(mode="after")
+    def training_is_stable(self) -> "Parameters":
+        """Check that the steps are not too long for the dimension."""
+        limits = {name: most / self.dimension for name, most in STABLE.items()}
+        if self.length > 2:
+            pairs = (self.length - 1) * (self.length - 2)
+            limits["erf_step"] = min(limits["erf_step"], STABLE_SUM * self.variance / pairs)
+        for name, most in limits.items():
+            if getattr(self, name) > most * (1 + 1e-9):
+                raise ValueError(
+                    f"`{name}` must be at most {most:.3g} for these values of `dimension`, `length` and `variance`, "
+                    f"because training with longer steps is unstable. Got {getattr(self, name):g}"
+                )
+        return self

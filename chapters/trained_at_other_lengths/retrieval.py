@@ -108,7 +108,7 @@ def exact_risks(trained: int, snr: float, used: list[int]) -> Risks:
 class Trial:
     """Risks of a head trained at one length and used at another: `drawn` by simulation, and `exact`.
 
-    `at_training` is its exact risk at the length of training.
+    `at_training` is its exact risk at the length of training, and `prompts` the number of simulated prompts.
     """
 
     head: str
@@ -118,6 +118,7 @@ class Trial:
     std_error: float
     exact: float
     at_training: float
+    prompts: int
 
 
 def simulate_risks(snr: float, prompts: int, *, key: PRNGKeyArray) -> list[Trial]:
@@ -128,7 +129,8 @@ def simulate_risks(snr: float, prompts: int, *, key: PRNGKeyArray) -> list[Trial
         drawn = squared_errors(list(heads.values()), used, snr, prompts, key=jr.fold_in(key, index))
         for (kind, head), errors in zip(heads.items(), drawn, strict=True):
             mean, error = float(errors.mean()), float(standard_error(errors))
-            trials.append(Trial(kind, trained, used, mean, error, risk(head, used, snr), risk(head, trained, snr)))
+            exact = (risk(head, length, snr) for length in (used, trained))
+            trials.append(Trial(kind, trained, used, mean, error, *exact, prompts))
     return trials
 
 

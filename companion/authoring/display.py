@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from companion.figures.plain_math import WITHHELD, withheld_because
 from companion.figures.record import ClaimRecord, FigureRecord
 from companion.project.paths import MIME
 
@@ -38,6 +39,11 @@ class Published:
             f"{claim.expected} ± {claim.tolerance}</li>"
             for claim in self.record.claims
         )
+        rows += "".join(
+            f"<li>{WITHHELD} <code>{html.escape(claim.id)}</code> {html.escape(claim.statement)} "
+            f"<i>{html.escape(claim.source)}</i>: {html.escape(withheld_because(claim))}.</li>"
+            for claim in self.record.withheld
+        )
         return (
             f'<img width="760" alt="{html.escape(self.record.alt)}" '
             f'src="data:image/webp;base64,{base64.b64encode(picture).decode()}">'
@@ -46,6 +52,7 @@ class Published:
 
     def _text(self) -> str:
         claims = [f"{_verdict(claim)} {claim.id}: {claim.measured}" for claim in self.record.claims]
+        claims += [f"{WITHHELD} {claim.id}: {withheld_because(claim)}" for claim in self.record.withheld]
         return "\n".join([f"{self.record.notebook}/{self.record.figure}", *claims])
 
 

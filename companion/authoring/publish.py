@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from companion.analysis import dependencies
 from companion.authoring.display import Published
 from companion.figures import mathtext_cache, rendering, store, table_io
-from companion.figures.record import SCHEMA_VERSION, ClaimRecord, ColumnRecord, RunRecord
+from companion.figures.record import SCHEMA_VERSION, ClaimRecord, ColumnRecord, RunRecord, WithheldRecord
 from companion.figures.schema import Numbers
 from companion.io import atomic
 from companion.project import slicing
@@ -98,7 +98,8 @@ class Publisher:
             parameters=values,
             seed=values.get("seed"),
             columns={key: ColumnRecord.of(column, kinds[key]) for key, column in numbers.table.columns.items()},
-            claims=tuple(ClaimRecord.of(claim) for claim in numbers.claims),
+            claims=tuple(ClaimRecord.of(claim) for claim in numbers.made),
+            withheld=tuple(WithheldRecord.of(claim) for claim in numbers.withheld),
             steps=tuple(steps.lines),
             functions=tuple(library.shown(figure.__name__, steps.functions)),
             sources=tuple(library.files([figure.__name__, *steps.functions])),

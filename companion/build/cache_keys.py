@@ -123,8 +123,14 @@ def _resolved(project: Project, name: str, profile: str) -> dict[str, Any]:
 
 
 def plain_cells(notebook: Notebook) -> list[str]:
-    """Return the code cells of a notebook without comments, docstrings and magics."""
-    return [dependencies.plain_code(slicing.without_magics(cell)) for cell in notebook.code]
+    """Return the code cells of a notebook without comments, docstrings and magics.
+
+    A cell of another language (`%%bash`) is returned as it is, because its comments cannot be recognised.
+    """
+    return [
+        cell if slicing.in_other_language(cell) else dependencies.plain_code(slicing.without_magics(cell))
+        for cell in notebook.code
+    ]
 
 
 def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
@@ -263,7 +269,8 @@ def _library(project: Project) -> dependencies.Library:
 def _material(project: Project, name: str) -> Content:
     """Return what every computation of a notebook depends on: tracked data, versions of packages, the context.
 
-    Files of `data/` that only describe or make the data (.md, .py) do not count. Files that `[tool.companion]` lists
+    Files of `data/` that only describe or make the data (.md, .py) do not count, nor do backups that editors leave
+    there (`table.csv~`). Files that `[tool.companion]` lists
     under `inputs` count as data.
     """
     context = project.settings.context
@@ -293,9 +300,10 @@ def _inputs(project: Project) -> dict[str, str]:
 def may_be_read(project: Project, name: str, file: str) -> bool:
     """Return whether a kernel of notebook `name` may read `file`, a path relative to the root.
 
-    It may read what the numbers key contains: its data, the listed inputs, and sources of the science packages, of
-    which the key has those that the notebook can reach. It may also read what decides no number beyond the key:
-    generated files, and the configuration and profiles from which the publishing tool takes the parameters.
+    It may read what the numbers key contains: its data (not backups of editors), the listed inputs, and sources of the
+    science packages, of which the key has those that the notebook can reach. It may also read what decides no number
+    beyond the key: generated files, and the configuration and profiles from which the publishing tool takes the
+    parameters.
     """
     path = project.root / file
     packages = [project.root / package for package in (*project.settings.science, dependencies.MACHINE.name)]
@@ -305,7 +313,7 @@ def may_be_read(project: Project, name: str, file: str) -> bool:
         or path == project.notebook(name)
         or path.is_relative_to(project.generated)
         or path.is_relative_to(project.profiles)
-        or path.is_relative_to(project.data(name))
+        or (path.is_relative_to(project.data(name)) and not _is_backup(path))
         or (path.suffix == ".py" and any(path.is_relative_to(package) for package in packages))
         or any(path.is_relative_to(project.root / entry) for entry in project.settings.inputs)
     )
@@ -371,5 +379,12 @@ def _files(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.rglob("*")
-        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
+        if path.is_file()
+        and not any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
+        and not _is_backup(path)
     )
+
+
+def _is_backup(path: Path) -> bool:
+    """Return whether an editor leaves a file of this name next to the file that it edits."""
+    return path.name.endswith(("~", ".bak")) or (path.name.startswith("#") and path.name.endswith("#"))

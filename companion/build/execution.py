@@ -19,13 +19,15 @@ from companion.analysis import dependencies, import_recorder
 from companion.build import cache_keys, fork_server, publication_policy, run_warnings, task_cache
 from companion.build.run_spec import CheckedRun, RunSpec, Target, targets_of
 from companion.figures import store
-from companion.figures.record import ClaimRecord
+from companion.figures.plain_math import withheld_because
+from companion.figures.record import ClaimRecord, WithheldRecord
 from companion.io import atomic, processes, signals, startup
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
 from companion.project.paths import CACHE, DEFAULT_PROFILE, OUT, PROFILE, Build, Project, relative
+from companion.project.theorem_blocks import pages_quoting
 
 # The prefix of the folders of sockets among the temporary files.
 SOCKETS = "lpa-"
@@ -48,6 +50,7 @@ class RunResult:
     seconds: float
     figures: list[str]
     claims: list[ClaimRecord]
+    withheld: list[WithheldRecord]
     published: publication_policy.Changes
     edited: bool
     warnings: list[str]
@@ -67,7 +70,8 @@ def run(project: Project, spec: RunSpec) -> RunResult:
 
     Raises:
       UserError: if a parameter is refused, or the notebook cannot be run.
-      ClaimsFailed: if a claim fails and this is no custom run; nothing has changed then.
+      ClaimsFailed: if a claim fails and this is no custom run, or if the published figures would withhold a claim that
+        a page quotes; nothing has changed then.
     """
     start = time.monotonic()
     _remove_unfinished(project, project.build(spec.profile))
@@ -83,7 +87,8 @@ def run(project: Project, spec: RunSpec) -> RunResult:
         published = publication_policy.publish_figures(project, spec.notebook)
     figures = [spec.figure] if spec.figure else Notebook.named(project, spec.notebook).figures
     warnings = run_warnings.of_run(build, spec.notebook, figures)
-    return RunResult(spec, build, time.monotonic() - start, figures, claims, published, edited, warnings)
+    withheld = _withheld(build.figures / spec.notebook)
+    return RunResult(spec, build, time.monotonic() - start, figures, claims, withheld, published, edited, warnings)
 
 
 @contextmanager
@@ -127,6 +132,8 @@ def _run_for_the_profile(project: Project, run: CheckedRun, build: Build) -> tup
         if broken := broken_claims(claims):
             executed = _keep(staging / f"{name}.ipynb", build.failed / f"{name}.ipynb")
             raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *map(explain, broken), f"See {executed}"]))
+        if profile == DEFAULT_PROFILE:
+            _require_unquoted(project, name, _withheld(staging / "figures" / name))
         _accept(staging, build, name, list(before))
         unchanged = []
         if cache_keys.data_file_states(project, name) == data:
@@ -423,6 +430,22 @@ def _require_complete(notebook: Notebook, folder: Path) -> None:
 
 def _claims(folder: Path) -> list[ClaimRecord]:
     return [claim for figure in store.names_in(folder) for claim in store.read_record(folder, figure).claims]
+
+
+def _withheld(folder: Path) -> list[WithheldRecord]:
+    return [claim for figure in store.names_in(folder) for claim in store.read_record(folder, figure).withheld]
+
+
+def _require_unquoted(project: Project, name: str, withheld: Iterable[WithheldRecord]) -> None:
+    """Raise `ClaimsFailed` if a page quotes a claim that the published figures would withhold."""
+    faults = [
+        f"{page} quotes the claim {claim.id!r} by a role, but it is {withheld_because(claim)}. Remove the quotation, "
+        "or choose parameters at which it can be claimed."
+        for claim in withheld
+        for page in pages_quoting(project, claim.id)
+    ]
+    if faults:
+        raise ClaimsFailed("\n".join([f"{name}: nothing is published.", *faults]))
 
 
 def broken_claims(claims: Iterable[ClaimRecord]) -> list[ClaimRecord]:

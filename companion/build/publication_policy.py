@@ -3,12 +3,13 @@
 import math
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from companion.analysis import dependencies
 from companion.figures import store
-from companion.figures.record import ClaimRecord, PublishedClaim
+from companion.figures.record import ClaimRecord, FigureRecord, PublishedClaim, PublishedWithheld
 from companion.io.atomic import locked, replace_folder, staging_folder
 from companion.project import slicing
 from companion.project.notebooks import Notebook
@@ -177,10 +178,17 @@ def departures(project: Project, name: str, figure: str) -> list[str]:
 
 def published_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[PublishedClaim]:
     """Return the claims of all figures on the site of `profile`, in the order of its pages."""
-    claims: list[PublishedClaim] = []
+    return [claim for record in _records_shown(project, profile) for claim in PublishedClaim.all_of(record)]
+
+
+def withheld_claims(project: Project, profile: str = DEFAULT_PROFILE) -> list[PublishedWithheld]:
+    """Return the claims that the figures on the site of `profile` withhold, in the order of its pages."""
+    return [claim for record in _records_shown(project, profile) for claim in PublishedWithheld.all_of(record)]
+
+
+def _records_shown(project: Project, profile: str) -> Iterator[FigureRecord]:
     for name in project.notebooks():
         folder, shown = project.shown_figures(profile) / name, Notebook.named(project, name).figures
         existing = {path.name.removesuffix(store.RECORD) for path in visible(folder, f"*{store.RECORD}")}
         for figure in [*filter(existing.__contains__, shown), *sorted(existing - set(shown))]:
-            claims += PublishedClaim.all_of(store.read_record(folder, figure))
-    return claims
+            yield store.read_record(folder, figure)

@@ -18,6 +18,7 @@ from companion.cli.terminal import (
     open_page,
     report_errors,
 )
+from companion.figures.plain_math import WITHHELD, withheld_because
 from companion.io.errors import UserError
 from companion.project import parameters, provenance
 from companion.project.notebooks import Notebook
@@ -93,6 +94,8 @@ def run(
         f"{escaped(result.folder)}",
         soft_wrap=True,
     )
+    for claim in result.withheld:
+        console.print(f"  {WITHHELD} {claim.id}: {escaped(withheld_because(claim))}.", soft_wrap=True)
     if result.edited:
         console.print(f"  {notebook} was edited while it ran: it is stale and was not published. Run it again.")
     if spec.is_custom:

@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from companion.figures.record import ClaimRecord
+from companion.figures.record import ClaimRecord, WithheldRecord
 
 Kind = Literal["text", "variable", "superscript", "subscript"]
 
+# The mark of a withheld claim, where others have their verdict.
+WITHHELD = "–"
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
 _LETTER = "A-Za-zα-ωΑ-Ω"
@@ -62,6 +64,11 @@ def bound(claim: ClaimRecord) -> str:
             if expected:
                 return f"{fails} more than {number(tolerance)} away from {number(expected)}"
             return f"{fails} beyond ±{number(tolerance)}"
+
+
+def withheld_because(claim: WithheldRecord) -> str:
+    """Return why a statement is not claimed, without a full stop."""
+    return f"not claimed here: {claim.reason.rstrip('.')}"
 
 
 def split_formulas(text: str) -> Iterator[tuple[Kind, str]]:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer, WithJsonSchema
 
 if TYPE_CHECKING:  # `schema` imports pandas, which takes a second
-    from companion.figures.schema import Claim, Column
+    from companion.figures.schema import Claim, Column, WithheldClaim
 
 SIGNIFICANT_DIGITS = 6
 SCHEMA_VERSION = 1
 Relation = Literal["=", "≤", "≥"]
 Kind = Literal["flag", "integer", "number", "text"]
+# The field that the JSON of a record has only if it is not empty.
+OPTIONAL = "withheld"
 NOT_FINITE = ("inf", "-inf", "nan")
 
 
@@ -179,6 +181,33 @@ class PublishedClaim(ClaimRecord):
         return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.claims]
 
 
+class WithheldRecord(_Part):
+    """A statement that is not claimed at the parameters of the run."""
+
+    id: str = Field(description="Identifier, unique in the book.")
+    statement: str = Field(description="The statement, as plain text.")
+    source: str = Field(description="A citation such as `[BB26, Lemma 2.1]`, or `derived here`.")
+    reason: str = Field(description="Why the statement is not claimed here.")
+    box: str | None = Field(None, description="Label of the theorem box that states or derives the claim.")
+
+    @classmethod
+    def of(cls, claim: "WithheldClaim") -> "WithheldRecord":
+        """Return the record of `claim`."""
+        return cls(id=claim.id, statement=claim.statement, source=claim.source, reason=claim.reason, box=claim.box)
+
+
+class PublishedWithheld(WithheldRecord):
+    """A withheld claim together with the notebook and the figure that would publish it."""
+
+    notebook: str
+    figure: str
+
+    @classmethod
+    def all_of(cls, record: "FigureRecord") -> "list[PublishedWithheld]":
+        """Return the withheld claims of a figure."""
+        return [cls(**dict(claim), notebook=record.notebook, figure=record.figure) for claim in record.withheld]
+
+
 class ColumnRecord(_Part):
     """The description of one column of the table."""
 
@@ -213,6 +242,9 @@ class RunRecord(_Part):
     seed: int | None = Field(None, description="The value of the parameter `seed`, if there is one.")
     columns: dict[str, ColumnRecord] = Field(description="The columns of the CSV, in order, by name.")
     claims: tuple[ClaimRecord, ...] = Field(description="The claims of the figure.")
+    withheld: tuple[WithheldRecord, ...] = Field(
+        (), description="The statements that are not claimed at these parameters; absent if there are none."
+    )
     steps: tuple[str, ...] = Field(description="The statements of the notebook that lead to the figure, in order.")
     functions: tuple[str, ...] = Field(description="The chapter's functions and classes that these statements use.")
     sources: tuple[str, ...] = Field(description="The source files that decide the numbers, below the repository.")
@@ -255,7 +287,8 @@ def parse(text: str, kind: type[Record]) -> Record:
 
 def dump(record: RunRecord) -> dict[str, JsonValue]:
     """Return a record as the content of its JSON file."""
-    return _json(record)
+    content = _json(record)
+    return content if record.withheld else {name: value for name, value in content.items() if name != OPTIONAL}
 
 
 def is_current(text: str) -> bool:
@@ -266,7 +299,9 @@ def is_current(text: str) -> bool:
 def json_schema() -> dict[str, JsonValue]:
     """Return the JSON schema of `FigureRecord`."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": dialect, **FigureRecord.model_json_schema(mode="serialization")}
+    schema = FigureRecord.model_json_schema(mode="serialization")
+    required = [name for name in schema["required"] if name != OPTIONAL]
+    return {"$schema": dialect, **schema, "required": required}
 
 
 def _json(part: BaseModel) -> Any:

@@ -322,6 +322,34 @@ class Claim:
         """Return whether `measured` would satisfy the claim."""
         return accepts(self.relation, self.expected, self.tolerance, measured)
 
+    def withheld(self, because: str) -> "WithheldClaim":
+        """Return the claim as one that is not claimed at the parameters of this run, with the reason.
+
+        The condition must follow from the parameters or from the precision of the computation, never from the verdict.
+        """
+        return WithheldClaim(self.id, self.statement, self.source, because, self.box)
+
+
+@dataclass(frozen=True)
+class WithheldClaim:
+    """A statement that is not claimed at the parameters of the run, and the `reason`.
+
+    The site, the notebook and the page of a custom run show it as "not claimed here: REASON". It counts neither as held
+    nor as failed. In the default profile a page must not quote it by a role. `Claim.withheld` makes one from a claim;
+    use the class itself where the number of the claim cannot be computed.
+    """
+
+    id: str
+    statement: str
+    source: str
+    reason: str
+    box: str | None = None
+
+    def __post_init__(self):
+        for name in ("id", "statement", "source", "reason"):
+            if not getattr(self, name).strip():
+                raise ValueError(f"`WithheldClaim({name}=...)` must not be empty, because the site shows it. {self!r}.")
+
 
 def comparison_quantile(comparisons: int, confidence: float = 0.999) -> float:
     """Return the quantile of the largest of `comparisons` independent |standard normal| deviations."""
@@ -344,10 +372,20 @@ def _tolerance(constructor: str, within: float) -> float:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The table that a figure draws, and its claims."""
+    """The table that a figure draws, and its claims, of which some may be withheld."""
 
     table: Table
-    claims: Sequence[Claim] = ()
+    claims: Sequence[Claim | WithheldClaim] = ()
+
+    @property
+    def made(self) -> list[Claim]:
+        """The claims that are not withheld."""
+        return [claim for claim in self.claims if isinstance(claim, Claim)]
+
+    @property
+    def withheld(self) -> list[WithheldClaim]:
+        """The claims that are withheld."""
+        return [claim for claim in self.claims if isinstance(claim, WithheldClaim)]
 
     def __post_init__(self):
         ids = [claim.id for claim in self.claims]

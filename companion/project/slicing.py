@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 PUBLISH = "publish"
+# Cell magics whose cell is Python; the cell of every other one (`%%bash`, `%%writefile`) is not.
+PYTHON_MAGICS = ("%%capture", "%%prun", "%%time", "%%timeit")
 
 
 @dataclass(frozen=True)
@@ -15,8 +17,16 @@ class Steps:
     functions: list[str]
 
 
+def in_other_language(source: str) -> bool:
+    """Return whether a cell begins with a cell magic after which there is no Python, such as `%%bash`."""
+    first = next((line.split()[0] for line in source.splitlines() if line.strip()), "")
+    return first.startswith("%%") and first not in PYTHON_MAGICS
+
+
 def without_magics(source: str) -> str:
-    """Return a cell without IPython magics, so that it parses as Python."""
+    """Return a cell without IPython magics, so that it parses as Python; nothing is left of another language."""
+    if in_other_language(source):
+        return ""
     return "\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines())
 
 
@@ -63,7 +73,8 @@ def reduced_cells(cells: Sequence[str], figure: str) -> list[str]:
     """Return the cells reduced to the code that `figure` needs; a cell without such code becomes an empty string.
 
     The function removes assignments that do not lead to the last `publish(figure, …)`, statements that publish other
-    figures, and all later statements. It keeps imports and calls for their effect, with everything they need.
+    figures, and all later statements. It keeps imports and calls for their effect, with everything they need, and
+    earlier cells of another language (`%%bash`), whose effect is unknown.
     """
     statements = [(cell, node) for cell, source in enumerate(cells) for node in parse(source).body]
     last = max(i for i, (_, node) in enumerate(statements) if figure in map(_figure, ast.walk(node)))
@@ -79,9 +90,14 @@ def reduced_cells(cells: Sequence[str], figure: str) -> list[str]:
     lines: list[dict[bool, set[int]]] = [{True: set(), False: set()} for _ in cells]
     for i, (cell, node) in enumerate(statements):
         lines[cell][i in kept] |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    last_cell = statements[last][0]
     return [
-        _without_lines(source, of_cell[False] - of_cell[True]) if of_cell[True] else ""
-        for source, of_cell in zip(cells, lines, strict=True)
+        source
+        if cell < last_cell and in_other_language(source)
+        else _without_lines(source, of_cell[False] - of_cell[True])
+        if of_cell[True]
+        else ""
+        for cell, (source, of_cell) in enumerate(zip(cells, lines, strict=True))
     ]
 
 

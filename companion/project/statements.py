@@ -123,16 +123,24 @@ AnyClaim = TypeVar("AnyClaim", bound=Claim)
 
 
 class Statements(Generic[AnyClaim]):
-    """The index joined with the boxes on the pages and the claims of the figures."""
+    """The index joined with the boxes on the pages and the claims of the figures.
 
-    def __init__(self, index: Index, theorem_boxes: Sequence[Box], claims: Sequence[AnyClaim]):
+    Rows may also name `withheld` claims, which check nothing.
+    """
+
+    def __init__(
+        self, index: Index, theorem_boxes: Sequence[Box], claims: Sequence[AnyClaim], withheld: Iterable[str] = ()
+    ):
+        self.withheld = set(withheld)
         self.index, self.boxes, self.claims = index, {box.label: box for box in theorem_boxes}, list(claims)
 
     @classmethod
-    def of(cls, project: Project, claims: Sequence[AnyClaim]) -> "Statements[AnyClaim] | None":
+    def of(
+        cls, project: Project, claims: Sequence[AnyClaim], withheld: Iterable[str] = ()
+    ) -> "Statements[AnyClaim] | None":
         """Return the statements of a book joined with `claims`, or None if the book has no index."""
         path = project.settings.statements
-        return cls(read_index(project.root / path), boxes(project), claims) if path else None
+        return cls(read_index(project.root / path), boxes(project), claims, withheld) if path else None
 
     def rows_of_box(self, label: str) -> list[Statement]:
         """Return the rows of a box: those that name it, or else the first with each number that it cites."""
@@ -210,7 +218,7 @@ class Statements(Generic[AnyClaim]):
         figures = {figure for name in project.notebooks() for figure in Notebook.named(project, name).figures}
         pages = {path.stem for path in visible(project.book, "*.*")}
         known = {"boxes": set(self.boxes), "figures": figures, "pages": pages}
-        known["claims"] = {claim.id for claim in self.claims}
+        known["claims"] = {claim.id for claim in self.claims} | self.withheld
         sentences = []
         for row in self.index.statements:
             statement = f"Statement {row.item} of {row.paper} ({row.called})"

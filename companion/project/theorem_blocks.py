@@ -28,8 +28,17 @@ class Box:
 
 def boxes(project: Project) -> list[Box]:
     """Return the boxes with a label, those of notebooks first, in the order of the book."""
-    pages = [*(project.notebook(name) for name in project.notebooks()), *visible(project.book, "*.md")]
-    return [box for page in pages for box in _boxes_in(page.stem, prose(page))]
+    return [box for page in _pages(project) for box in _boxes_in(page.stem, prose(page))]
+
+
+def pages_quoting(project: Project, claim: str) -> list[str]:
+    """Return the pages whose text quotes a claim by a role, such as `` {claim}`ID` ``, in the order of the book."""
+    role = re.compile(rf"\{{claim[\w-]*\}}`{re.escape(claim)}`")
+    return [page.name for page in _pages(project) if role.search(prose(page))]
+
+
+def _pages(project: Project) -> list[Path]:
+    return [*(project.notebook(name) for name in project.notebooks()), *visible(project.book, "*.md")]
 
 
 def _boxes_in(page: str, text: str) -> list[Box]:

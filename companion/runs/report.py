@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from companion.figures import store
-from companion.figures.plain_math import as_html, bound, caption_as_html, number
-from companion.figures.record import ClaimRecord, ColumnRecord
+from companion.figures.plain_math import WITHHELD, as_html, bound, caption_as_html, number, withheld_because
+from companion.figures.record import ClaimRecord, ColumnRecord, WithheldRecord
 from companion.figures.tolerances import ColumnMovement, Movement, movement
 from companion.io import atomic
 from companion.runs.custom_runs import Run
@@ -124,7 +124,7 @@ def _figure(run: Run, figure: str) -> str:
         custom=_panel("this run", base, record.alt),
         published=published_panel,
         moved=_moved(_movement(run, figure), record.columns),
-        claims=_claims(record.claims, published.claims if published else ()),
+        claims=_claims(record.claims, record.withheld, published.claims if published else ()),
         csv=_text(f"{base}{store.DATA}"),
         unrounded=_text(f"tables/{run.notebook}/{figure}{store.DATA}"),
         png=_text(f"{base}.png"),
@@ -164,7 +164,9 @@ def _row(column: ColumnMovement, columns: Mapping[str, ColumnRecord]) -> tuple[s
     return _code(column.name), together, *place, _text(declared.meaning)
 
 
-def _claims(claims: Iterable[ClaimRecord], published_claims: Iterable[ClaimRecord]) -> str:
+def _claims(
+    claims: Iterable[ClaimRecord], withheld: Iterable[WithheldRecord], published_claims: Iterable[ClaimRecord]
+) -> str:
     published = {claim.id: claim for claim in published_claims}
     items = []
     for claim in claims:
@@ -179,6 +181,11 @@ def _claims(claims: Iterable[ClaimRecord], published_claims: Iterable[ClaimRecor
             f"<small>Measured <b>{number(claim.measured)}</b>, {comparison}; {bound(claim)}.{warning}</small>"
             "</li>"
         )
+    items += [
+        f"<li>{WITHHELD} {as_html(claim.statement)} <cite>{_text(claim.source)}</cite><br>"
+        f"<small>{as_html(withheld_because(claim))}.</small></li>"
+        for claim in withheld
+    ]
     return f'<ul class="claims">{"".join(items)}</ul>' if items else "<p>This figure has no claim.</p>"
 
 

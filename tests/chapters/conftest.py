@@ -26,10 +26,14 @@ PROJECT = Project(Path(__file__).resolve().parents[2])
 
 @dataclass
 class Run:
-    """What the cells of one notebook left: tables by figure, claims by id; its parameters, and names they defined."""
+    """What the cells of one notebook left: tables by figure, claims by id; its parameters, and names they defined.
+
+    `withheld` are the reasons of withheld claims, by id.
+    """
 
     tables: dict[str, Table] = field(default_factory=dict)
     claims: dict[str, ClaimRecord] = field(default_factory=dict)
+    withheld: dict[str, str] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -42,9 +46,10 @@ class Run:
         ]
 
     def assert_sound(self) -> None:
-        """All claims hold and could fail, and every cell of every table is filled, with a finite number if any."""
+        """All claims are made, hold and could fail; every cell of every table is filled, with finite numbers."""
         assert self.claims
         assert self.broken == []
+        assert not self.withheld
         for table in self.tables.values():
             assert not table.frame.isna().to_numpy().any()
             assert np.isfinite(table.frame.select_dtypes("number").to_numpy()).all()
@@ -58,7 +63,8 @@ def _run_cells(name: str, *, only: str | None = None, **overrides: Any) -> Run:
     def keep(self, figure, *outputs, **named):
         made, name = self._numbers(figure, outputs, named), figure.__name__.rpartition(".")[2]
         run.tables[name] = Table(table_io.plain(made.table.frame, name)[0], made.table.columns)
-        run.claims |= {claim.id: ClaimRecord.of(claim) for claim in made.claims}
+        run.claims |= {claim.id: ClaimRecord.of(claim) for claim in made.made}
+        run.withheld |= {claim.id: claim.reason for claim in made.withheld}
 
     with (
         patch.object(Publisher, "__call__", keep),
@@ -87,6 +93,7 @@ def _built(name: str) -> Run:
         table = table_io.read_csv(build.tables / name / f"{figure}{store.DATA}", record.columns)
         run.tables[figure] = Table(table, meanings)
         run.claims |= {claim.id: claim for claim in record.claims}
+        run.withheld |= {claim.id: claim.reason for claim in record.withheld}
     return run
 
 

@@ -189,12 +189,12 @@ def test_every_length_takes_the_runs_that_there_are():
     numbers = every_length.numbers(best, {}, {"ends": read()["ends"]})
     assert set(numbers.table.frame["length"]) == {10}
     assert numbers.table.frame["risk"].notna().sum() == len(frame)
-    counts = [claim for claim in numbers.claims if "not all end swapped (" in claim.statement]
+    counts = [claim for claim in numbers.made if "not all end swapped (" in claim.statement]
     assert [" at 10 tokens;" in claim.statement for claim in counts] == [True] * 4
     for claim in counts:
         assert (claim.successes, claim.trials) == (claim.measured, len(frame) / 4)
         assert f"({claim.successes} of {claim.trials} at 10" in claim.statement
-    groups = {claim.id: claim for claim in numbers.claims if "-runs-" in claim.id}
+    groups = {claim.id: claim for claim in numbers.made if "-runs-" in claim.id}
     assert sum(claim.successes for claim in groups.values()) == len(frame)
     assert {claim.trials for claim in groups.values()} == {len(frame)}
 

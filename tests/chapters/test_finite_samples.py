@@ -13,7 +13,7 @@ from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion.authoring.datasets import faults
 from lib.single_location.activations import affine_fit
 from lib.single_location.erm import GRADIENT_TOLERANCE
-from lib.statistics import comparison_quantile
+from lib.statistics import comparison_quantile, student_quantile
 
 NAME = "finite_samples"
 
@@ -218,3 +218,19 @@ def test_a_tracked_descent_can_be_made_anew(float64):
         row["method"], row["head"], alpha=row["alpha"], ridge=ridge, seeds=[int(row["seed"])]
     )
     np.testing.assert_allclose(again.risk[0], row["risk"], atol=1e-4)
+
+
+def test_the_bound_on_the_key_allows_the_error_of_the_quasi_random_average():
+    """A key beyond the bound by half the tolerance holds, by twice the tolerance it fails, and so does an exact one."""
+
+    def claim(excess, std_error):
+        keys = {("linear", 1.0): (1.0, 0.0), ("linear", 2.0): (theory.least_squares_key() + excess, std_error)}
+        keys[("softmax", 1.0)] = (9.0, 0.0)
+        curves = {setting: {"q_k": theory.Measured(*key)} for setting, key in keys.items()}
+        return overlaps_against_samples._key_claim(curves)
+
+    tolerance = claim(0.0, 0.01).tolerance
+    assert tolerance == pytest.approx(student_quantile(2, 8) * 0.01)
+    assert claim(tolerance / 2, 0.01).holds
+    assert not claim(2 * tolerance, 0.01).holds
+    assert not claim(1e-9, 0.0).holds

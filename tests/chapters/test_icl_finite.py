@@ -4,10 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import chi
 
-from chapters.icl_finite import ball_search
+from chapters.icl_finite import ball_search, descents
 from chapters.icl_finite.exact_flows import INFINITE, Flow, Isotropic, IsotropicProblem
+from chapters.icl_finite.figures import trajectory_gap
 from lib.icl import LinearRegression, block_head, line_average, line_head, score_table
+from lib.statistics import student_quantile, worst_deviation
 
 NAME = "icl_finite"
 
@@ -76,3 +80,42 @@ def test_one_long_prompt_costs_what_the_closed_form_says(run):
     for d, log_length, risk in zip(longest["dimension"], longest["log_length"], longest["risk"], strict=True):
         expected = np.min(d * (1 - 2 * s) ** (-d / 2) * (1 / (1 - 2 * s) + 1 / s))
         assert 2 * risk * np.exp(log_length) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("size", "dimension", "log_length"), [(0.5, 1, 8.0), (0.9, 3, 10.0), (1.4, 10, 17.0)])
+def test_the_queries_beyond_the_law_of_long_prompts_are_counted(size, dimension, log_length):
+    """The fraction of E τ² e^{τ²} beyond τ² = ½ ln L, by integration over the length of the query."""
+
+    def part(low):
+        log_density, share = chi(dimension).logpdf, size**2 / dimension
+        return quad(lambda r: share * r**2 * np.exp(share * r**2 + log_density(r)), low, 40, limit=400)[0]
+
+    edge = np.sqrt(log_length / 2 * dimension) / size
+    assert trajectory_gap.beyond(size, dimension, log_length) == pytest.approx(part(edge) / part(0.0), rel=1e-6)
+
+
+def test_no_law_of_long_prompts_where_its_mean_is_infinite():
+    assert trajectory_gap.beyond(1.0, 1, 20.0) == 1.0
+
+
+@pytest.mark.parametrize(("dimension", "withheld"), [(1, True), (5, False)])
+def test_the_slope_of_the_gap_is_claimed_only_where_queries_are_short(run_cells, dimension, withheld):
+    """In one dimension the slope at time 0.5 is not yet -1: -0.92 at these lengths."""
+    run = run_cells(NAME, only="trajectory_gap", dimension=dimension)
+    assert ("icl-finite-gap" in run.withheld) is withheld
+    assert run.broken == []
+
+
+def test_noise_moves_the_mean_of_descents_by_no_more_than_its_bound(float64):
+    """48 seeds with eight prompts per step: the bias is visible, and within the bound."""
+    plan = descents.Plan(0.015, 200, 20, 48, 8 * 64 * 48)
+    problem = IsotropicProblem.of_dimension(5, 0.5)
+    (run,) = descents.train_descents(problem, [("collapsed", 64)], plan, key=jax.random.key(1234))
+    deviation, quantile = worst_deviation(run.gain - run.exact.gain), student_quantile(run.exact.gain.size, 48)
+    assert quantile < deviation < quantile + descents.noise_bias(plan, 64, 5)
+
+
+def test_descents_that_have_hardly_begun_decide_nothing(run_cells):
+    """From a tiny start all descents are still near zero at the end, with prompts of any length."""
+    run = run_cells(NAME, only="finite_training", alpha=0.0035)
+    assert set(run.withheld) == {"icl-finite-training", "icl-finite-gain"}

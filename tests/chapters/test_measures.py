@@ -7,13 +7,22 @@ import pandas as pd
 import pytest
 
 from chapters.measures import example_head
-from chapters.measures.growing_prompts import prefix_outputs
+from chapters.measures.figures import one_prompt_converges, single_token
+from chapters.measures.growing_prompts import (
+    InfiniteOutput,
+    PrefixOutputs,
+    predict_output,
+    prefix_outputs,
+    simulate_growing_prompts,
+)
 from chapters.measures.parameters import Parameters
+from chapters.measures.short_prompt_errors import exact_errors, simulate_short_prompts
 from chapters.measures.token_distributions import log_tilted_density, token_distributions
 from lib.attention import attend
 from lib.concentration import fit_bound
 from lib.finite_prompt import score_error
 from lib.measures import Empirical
+from lib.statistics import comparison_quantile, standard_error
 
 NAME = "measures"
 
@@ -76,3 +85,36 @@ def test_the_bound_drawn_bounds_from_two_tokens_on(float64):
     assert (bound[1:] >= errors[1:] * (1 - 1e-12)).all()
     assert np.isclose(bound[1:] / errors[1:], 1).any()
     assert bound[0] == 0
+
+
+def test_the_correction_of_the_fluctuation_is_that_of_simulated_prompts(float64):
+    """At 100 tokens it is seven standard errors, and the next order, about ten times (c/L)², less than two."""
+    first, mixture = example_head.first_output(example_head.head()), token_distributions()["mixture"]
+    theory = predict_output(first, mixture, example_head.query())
+    many = simulate_growing_prompts(first, mixture, example_head.query(), [100], 150_000, key=jr.key(11))
+    ratios = 100 * (many.at_longest - theory.limit) ** 2 / theory.variance
+    away = ratios.mean() - 1 - theory.correction / 100
+    assert abs(away) < comparison_quantile(1) * standard_error(ratios) + 10 * (theory.correction / 100) ** 2
+    assert theory.correction / 100 > 5 * standard_error(ratios)
+
+
+@pytest.mark.parametrize(("correction", "withheld"), [(2.9, False), (-2.9, False), (3.1, True), (-3.1, True)])
+def test_the_limit_of_the_fluctuation_is_withheld_at_short_prompts(correction, withheld):
+    """From a correction of a tenth on, here at 30 tokens; below, twice the correction is part of the tolerance."""
+    theory = InfiniteOutput(0.0, 1.0, 1.0, 2.0, correction)
+    outputs = np.random.default_rng(2).normal(scale=30**-0.5, size=(20_000, 1))
+    many = PrefixOutputs(np.asarray([30]), outputs)
+    numbers = one_prompt_converges.numbers(theory, many, many)
+    assert [claim.id for claim in numbers.withheld] == (["measures-fluctuation"] if withheld else [])
+    if not withheld:
+        claim = next(claim for claim in numbers.made if claim.id == "measures-fluctuation")
+        assert claim.tolerance == pytest.approx(comparison_quantile(1) * claim.std_error + 2 * 2.9 / 30)
+
+
+@pytest.mark.parametrize(("taus", "withheld"), [([0.06], True), ([0.06, 1.0], False)])
+def test_short_prompts_are_not_claimed_where_they_have_the_error_of_long_ones(float64, taus, withheld):
+    lengths = [1, 2, 4]
+    simulated = simulate_short_prompts(taus, lengths, 4000, key=jr.key(3))
+    numbers = single_token.numbers(simulated, exact_errors(taus, lengths))
+    assert [claim.id for claim in numbers.withheld] == (["measures-short-prompts"] if withheld else [])
+    assert all(claim.holds and claim.catches_alternative for claim in numbers.made)

@@ -1,5 +1,7 @@
 """The chapter on message passing: tracked runs end where theory says, can be made anew, and the hard phase is one."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -196,3 +198,33 @@ def test_a_tracked_descent_can_be_made_anew(float64):
     how = {"alpha": row["alpha"], "ridge": (row["ridge_k"], row["ridge_v"]), "dimension": int(row["dimension"])}
     again = descents.descend(descents.EASY, row["start"], **how, seeds=[int(row["seed"])])
     np.testing.assert_allclose(again.risk[0], row["risk"], atol=1e-3)
+
+
+def test_the_moves_ahead_of_a_run_are_bounded_by_a_geometric_series():
+    """The bound is above what the run still moves, also if it oscillates; moves that do not shrink have no bound."""
+    rest, times = np.zeros(21), np.arange(21.0)
+
+    def ahead(path):
+        return risk_along_iterations.ahead([np.stack([rest + 3, path - 3])])
+
+    for rate in (0.7, -0.7, 0.9, -0.9):
+        scale = np.std([3.0, rate**20 - 3], ddof=1)
+        assert abs(rate) ** 20 / scale < ahead(rate**times) < 30 * abs(rate) ** 20 / scale
+    assert ahead(rest) == 0.0
+    assert ahead(1.1**times) == np.inf
+    assert ahead((-1.0) ** times) == np.inf
+
+
+def test_one_end_is_claimed_only_for_runs_at_rest():
+    """Both starts end at the same risk or not; the claim fails only if they are at rest at different ones."""
+    sets = np.asarray([[0.0], [1.0]])
+
+    def start(end, rate):
+        return SimpleNamespace(risk=sets + end + rate ** np.arange(30.0))
+
+    def claim(first, second):
+        return risk_along_iterations._start_claim(runs.Shown({"uninformed": first, "informed": second}, {}))
+
+    assert claim(start(0.0, 0.3), start(0.0, 0.4)).holds
+    assert not claim(start(0.0, 0.3), start(0.5, 0.3)).holds
+    assert "not all runs are at rest" in claim(start(0.0, 0.3), start(0.0, 0.95)).reason

@@ -7,10 +7,24 @@ import numpy as np
 import pytest
 
 from chapters.single_location_training import published_settings
-from chapters.single_location_training.descents import LEARNED, SOFT, Descents, draw_starts, keys, train_softmax
+from chapters.single_location_training.descents import (
+    FLAT,
+    LEARNED,
+    SOFT,
+    STEEP,
+    STILL_FAR,
+    Descents,
+    described,
+    draw_starts,
+    keys,
+    train_erf,
+    train_softmax,
+)
 from chapters.single_location_training.figures import published_descents
 from chapters.single_location_training.figures.seven_overlaps import numbers, simulate, start_off, start_on
+from chapters.single_location_training.parameters import Parameters
 from chapters.single_location_training.simulated_risks import simulate_errors, simulate_random_heads, solve_angle_risks
+from companion import Claim
 from companion.authoring.datasets import faults
 from lib.single_location import Overlaps, Spiked, softmax
 from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of
@@ -60,7 +74,7 @@ def test_a_head_learns_both_directions_or_exchanges_them():
         np.array(column)[:, None]
         for column in ([high, -high, low, high], [high, -high, 0, low], [0, 0, -high, low], [0, 0, high, 0])
     )
-    run = Descents(np.array([0]), none, Overlaps(m_k, ones, m_v, ones, m_kv, m_vk, none))
+    run = Descents(np.array([0]), none, Overlaps(m_k, ones, m_v, ones, m_kv, m_vk, none), 10.0, 400)
     np.testing.assert_array_equal(run.learned, [True, True, False, False])
     np.testing.assert_array_equal(run.exchanged, [False, False, True, False])
 
@@ -83,7 +97,7 @@ def test_angles_are_those_of_the_median_start():
     """Up to a common sign."""
     m_k, m_v = np.array([[0.5], [-0.5], [1.0]]), np.array([[1.0], [-1.0], [0.0]])
     none = np.zeros((3, 1))
-    run = Descents(np.array([0]), none, Overlaps(m_k, none + 1, m_v, none + 1, none, none, none))
+    run = Descents(np.array([0]), none, Overlaps(m_k, none + 1, m_v, none + 1, none, none, none), 10.0, 400)
     assert run.angles == pytest.approx((60.0, 0.0))
 
 
@@ -192,3 +206,51 @@ def test_drawn_tokens_have_the_law_of_the_task(float64):
     tokens = np.asarray(draw_tokens(task, 20_000, key=jr.key(14)), float)
     np.testing.assert_allclose(tokens.mean(axis=0)[:, 0], [task.signal, 0, 0], atol=0.05)
     np.testing.assert_allclose(tokens.var(axis=0)[:, 1], [0.5, 1, 1], rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("time", "dimension", "turning", "withheld"),
+    [
+        (6.0, 100, np.inf, False),
+        (5.9, 100, np.inf, True),
+        (80.0, 100, np.inf, False),
+        (81.0, 100, np.inf, True),
+        (20.0, 400, STILL_FAR, False),
+        (21.0, 400, STILL_FAR, True),
+        (6.0, 100, STILL_FAR, True),
+    ],
+)
+def test_the_ends_of_short_and_long_descents_are_not_described(time, dimension, turning, withheld):
+    """The reason names the time of the run. The key of a flat erf turns faster in fewer dimensions."""
+    claim = Claim.at_least("end", "It ends there.", 1.0, 0.5, because="a bound", source="measured here")
+    none = np.zeros(1)
+    runs = {(FLAT, "anywhere"): Descents(none, none, Overlaps(*[none] * 7), time, dimension)}
+    found = described(claim, runs, FLAT, per_dimension=turning)
+    assert (found != claim) is withheld
+    if withheld:
+        assert f"this training takes {time:g}" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("changed", "most"),
+    [
+        ({"dimension": 5000}, {"erf_step": 1.2e-4, "softmax_step": 2.4e-4}),
+        ({"length": 50}, {"erf_step": 2.55e-4}),
+        ({"length": 40, "variance": 1.0}, {"erf_step": 8.0e-4}),
+    ],
+)
+def test_steps_that_are_too_long_are_refused(smoke_parameters, changed, most):
+    """The steps of the default are unstable in 5,000 dimensions, and the erf's also for long prompts."""
+    values = smoke_parameters(NAME) | changed
+    with pytest.raises(ValueError, match=r"`erf_step` must be at most 0\.000"):
+        Parameters(**values)
+    Parameters(**values | most)
+
+
+@pytest.mark.parametrize(("factor", "stable"), [(0.9, True), (1.8, False)])
+def test_long_prompts_need_short_steps_of_the_erf(float64, factor, stable):
+    """From off the manifold, the risk of the sharp erf falls, or grows beyond what it was at first."""
+    task = SphereTask(100, 40, 1.0)
+    starts, step = draw_starts(100, 4, key=jr.key(3)), factor * 1.2 / (39 * 38)
+    run = train_erf(task, starts, 400, step)[STEEP, "anywhere"]
+    assert bool(run.risk[:, 20:].max() < 1.2 * run.risk[:, 0].max()) is stable

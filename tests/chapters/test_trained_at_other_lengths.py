@@ -6,6 +6,7 @@ import pytest
 
 from chapters.temperature_and_length import simulated_prompts
 from chapters.trained_at_other_lengths import prompt_keys, regression, retrieval
+from chapters.trained_at_other_lengths.figures import retrieval_elsewhere
 from lib import single_location as sl
 from lib.icl import LinearRegression, block_head
 
@@ -75,3 +76,18 @@ def test_the_risk_without_a_factor_levels_off_at_the_shrinkage(float64):
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         run_cells(NAME, **wrong)
+
+
+def test_risks_are_compared_only_where_errors_are_not_too_rare():
+    """At strong signals most prompts have no error, and the standard error of the rest says little."""
+
+    def claim(*exact):
+        trials = [retrieval.Trial(retrieval.LINEAR, 10, 100, 0.5, 0.01, 0.5, 0.9, 1000)]
+        trials += [retrieval.Trial(retrieval.SOFTMAX, 10, 100, 0.0, 0.0, risk, 0.9, 1000) for risk in exact]
+        return retrieval_elsewhere._drawn_claim(trials)
+
+    assert claim(0.09).holds
+    assert claim(0.09).comparisons == 1
+    assert "left out are 1 risks too small for 1000 prompts" in claim(0.09).statement
+    assert claim().comparisons == 1
+    assert "left out" not in claim().statement

@@ -252,6 +252,10 @@ ADDED = {
     "clone/toy/data/make.py": SITE,
     "clone/toy/spare.py": SITE,
     "book/added.md": SITE,
+    "clone/toy/data/long.csv~": set(),
+    "clone/toy/data/#long.csv#": set(),
+    "clone/toy/data/long.csv.bak": set(),
+    "book/index.md~": set(),
     "book/.ipynb_checkpoints/toy.ipynb": set(),
     "clone/toy/__pycache__/toy_error.pyc": set(),
     "tests/test_x.py": set(),
@@ -265,6 +269,29 @@ def test_a_new_file_changes_the_keys_of_what_depends_on_it(split_clone, path, ex
     before = keys(split_clone.project)
     split_clone.write(path, "x = 1\n")
     assert changed(split_clone.project, before) == expected
+
+
+def test_a_kernel_may_read_data_but_no_backup_of_them(split_clone):
+    """A backup is in no key, so that a change of it would go unnoticed."""
+    read = {
+        name: cache_keys.may_be_read(split_clone.project, "toy", f"clone/toy/data/{name}")
+        for name in ("a.csv", "a.csv~")
+    }
+    assert read == {"a.csv": True, "a.csv~": False}
+
+
+def test_a_cell_of_another_language_counts_as_it_is(split_clone):
+    """`%%bash` is not Python; its code decides numbers, and its comments cannot be told from its code."""
+    cells = split_clone.root / NOTEBOOK
+    content = json.loads(cells.read_text(encoding="utf-8"))
+    code = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "id": "other"}
+    content["cells"].insert(3, {**code, "source": ["%%bash\n", "for i in 1 2; do echo $i; done"]})
+    before = keys(split_clone.project)
+    cells.write_text(json.dumps(content), encoding="utf-8")
+    assert changed(split_clone.project, before) == NUMBERS
+    before = keys(split_clone.project)
+    split_clone.replace(NOTEBOOK, "echo $i", "echo $i$i")
+    assert changed(split_clone.project, before) == NUMBERS
 
 
 def test_only_imported_modules_of_a_package_count(split_clone):

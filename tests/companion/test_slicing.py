@@ -30,6 +30,21 @@ def test_imports_are_listed_by_their_dotted_names():
     assert slicing.modules(CELLS) == ["book.one.line", "book.one.runs", "companion.begin", "lib.lung"]
 
 
+@pytest.mark.parametrize("cell", ["%%bash\nfor i in 1 2; do echo $i; done", "\n%%writefile a.txt\npublish(line): no"])
+def test_a_cell_of_another_language_has_no_python(cell):
+    """It has no figures, imports and steps; before a figure it stays, because its effect is unknown."""
+    cells = [cell, "import b\npublish(line, b.x)", cell]
+    assert slicing.published_figures(cells) == ["line"]
+    assert slicing.modules(cells) == ["b"]
+    assert slicing.steps_of(cells, "line", []).lines == ["import b", "publish(line, b.x)"][1:]
+    assert slicing.reduced_cells(cells, "line") == [cell, cells[1], ""]
+
+
+@pytest.mark.parametrize("magic", ["%%time", "%%timeit -n 3", "%%capture output"])
+def test_a_cell_magic_before_python_is_ignored(magic):
+    assert slicing.modules([f"{magic}\nimport b"]) == ["b"]
+
+
 def test_steps_of_a_figure_are_those_it_depends_on():
     """Steps and functions are in order; comments, other steps, and functions outside of the book are left out."""
     steps = slicing.steps_of(CELLS, "line", ["book"])

@@ -147,3 +147,11 @@ def test_abbreviated_numbers_are_recognised():
 def test_a_missing_list_is_reported_by_its_file_name(tmp_path):
     with pytest.raises(UserError, match=r"list\.yml"):
         read_index(tmp_path / "list.yml")
+
+
+def test_a_row_may_name_a_withheld_claim(project):
+    """Otherwise the row would seem to name a claim that does not exist."""
+    made = [claim for claim in CLAIMS if claim.id != "second-half"]
+    missing = [fault for fault in joined(project, made).faults(project) if "'second-half'" in fault]
+    assert len(missing) == 1
+    assert not [fault for fault in Statements.of(project, made, ["second-half"]).faults(project) if fault in missing]

@@ -9,6 +9,7 @@ from lib.statistics import (
     extrapolate_to_infinite_size,
     standard_error,
     student_quantile,
+    tells_apart,
     weighted_slope,
     worst_deviation,
 )
@@ -32,6 +33,14 @@ def test_few_samples_ask_for_a_wider_interval():
     assert student_quantile(40, 8) > student_quantile(40, 100) > normal
     assert student_quantile(40, 10**6) == pytest.approx(normal, rel=1e-3)
     assert student_quantile(1, 8) == pytest.approx(stats.t.ppf(0.9995, 7))
+
+
+def test_a_simulation_that_tells_theories_apart_rejects_one_if_it_agrees_with_the_other():
+    """One comparison suffices; within the bound of both theories, the simulation decides nothing."""
+    bound, std_errors = 3.0, np.asarray([1.0, 0.5])
+    assert tells_apart(np.asarray([0.0, 3.1]), std_errors, bound)
+    assert tells_apart(np.asarray([-6.1, 0.0]), std_errors, bound)
+    assert not tells_apart(np.asarray([5.9, -2.9]), std_errors, bound)
 
 
 def test_standard_error_is_the_spread_of_the_mean():

@@ -16,11 +16,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.figure import Figure
+from scipy.stats import chi2
 
 from chapters.icl_finite.exact_flows import Flow, Flows, prompt_name
 from chapters.icl_finite.parameters import LONGEST_GAP, WAITED
 from chapters.icl_finite.style import SIZE
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import headline, ink, label, sequence
 
 # Times between which the growth of the gap is measured; at the first the infinite flow has arrived.
@@ -34,7 +35,7 @@ def numbers(flows: Flows, gap_times: list[float]) -> Numbers:
     compared = [flow for flow in flows.finite if flow.log_length <= LONGEST_GAP]
     table = _table(flows, compared, gap_times)
     stopped = [flow for flow in compared if WAITED * np.exp(flow.log_length) <= flow.times[-1]]
-    claims = (_gap_claim(table.frame), _growth_claim(flows, compared[-1]), _stop_claim(flows, stopped))
+    claims = (_gap_claim(table.frame, flows), _growth_claim(flows, compared[-1]), _stop_claim(flows, stopped))
     return Numbers(table, claims)
 
 
@@ -59,12 +60,25 @@ def _gap(finite: Flow, infinite: Flow) -> Float[np.ndarray, " times"]:
     return np.hypot(finite.size - infinite.size, finite.gain - infinite.gain)
 
 
-def _gap_claim(frame: pd.DataFrame) -> Claim:
+def beyond(size: float, dimension: int, log_length: float) -> float:
+    """Return the fraction of E τ² e^{τ²} over queries z ~ N(0, I) that comes from τ² > ½ ln L, τ = size · ‖z‖/√d.
+
+    The variance of an output is (1 + τ²) e^{τ²}/L only for τ² < ½ ln L; beyond, a few tokens carry the weight and it
+    falls more slowly. So the gradients of finite and infinite prompts differ by a multiple of 1/L up to this fraction.
+    With κ = 2 size²/d, E τ² e^{τ²} is finite for κ < 1, and the fraction is P(χ²_{d+2} > (1/κ - 1) ln L).
+    """
+    spread = 2 * size**2 / dimension
+    return float(chi2.sf((1 / spread - 1) * log_length, dimension + 2)) if spread < 1 else 1.0
+
+
+def _gap_claim(frame: pd.DataFrame, flows: Flows) -> Claim | WithheldClaim:
     """Claim that the local slope at the longest prompts and the earliest time is -1."""
     at = frame[frame["shown"] == "at"]
     early = at[at["time"] == at["time"].min()].tail(2)
     slope = float(np.diff(np.log(early["gap"]))[0] / np.diff(early["log_length"])[0])
-    return Claim(
+    largest = float(flows.infinite.size[flows.infinite.times <= at["time"].min()].max())
+    fraction = beyond(largest, flows.dimension, float(early["log_length"].iloc[0]))
+    claim = Claim(
         id="icl-finite-gap",
         statement=(
             "At a fixed time the trajectories of finite and infinite prompts differ by a multiple of 1/L (measured: "
@@ -77,6 +91,13 @@ def _gap_claim(frame: pd.DataFrame) -> Claim:
         tolerance=EXPONENT_TOLERANCE,
         reason="corrections to the asymptotic slope at the longest prompts",
         alternative=Alternative("the gap falls like the fluctuations of the output of one prompt, 1/√L", -0.5),
+    )
+    if fraction <= EXPONENT_TOLERANCE:
+        return claim
+    return claim.withheld(
+        f"by the time {at['time'].min():g} the head is so large that queries with τ² > ½ ln L, whose outputs do not "
+        f"have an error of order 1/L, contribute the fraction {fraction:.2g} of the gradient; at most "
+        f"{EXPONENT_TOLERANCE:g} is allowed"
     )
 
 

@@ -21,9 +21,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from chapters.measures.growing_prompts import InfiniteOutput, PrefixOutputs
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import headline, ink, legend_line, sequence
 from lib.statistics import comparison_quantile, standard_error
+
+# Largest correction of order 1/L, relative to the limit, at which the limit is claimed.
+LARGEST_CORRECTION = 0.1
 
 
 def numbers(theory: InfiniteOutput, grown: PrefixOutputs, many: PrefixOutputs) -> Numbers:
@@ -88,11 +91,16 @@ def _path_claim(theory: InfiniteOutput, grown: PrefixOutputs) -> Claim:
     )
 
 
-def _fluctuation_claim(theory: InfiniteOutput, many: PrefixOutputs) -> Claim:
-    """Claim that L · mean squared error, in units of `fluctuation`, is 1 at the largest length."""
+def _fluctuation_claim(theory: InfiniteOutput, many: PrefixOutputs) -> Claim | WithheldClaim:
+    """Claim that L · mean squared error, in units of `fluctuation`, is 1 at the largest length.
+
+    The ratio is 1 + c/L + O(1/L²). From 1/L corrections of a tenth on, the next order may be as large, so that the
+    limit is not claimed there. Below, twice the first correction bounds both orders.
+    """
     ratios = many.longest * (many.at_longest - theory.limit) ** 2 / theory.variance
     ratio, error = float(ratios.mean()), float(standard_error(ratios))
-    return Claim(
+    correction = abs(theory.correction) / many.longest
+    claim = Claim(
         id="measures-fluctuation",
         statement=(
             f"Over {len(ratios)} prompts of {many.longest} tokens, L times the mean squared error of the output is the "
@@ -102,13 +110,19 @@ def _fluctuation_claim(theory: InfiniteOutput, many: PrefixOutputs) -> Claim:
         box="prop-fluctuation",
         measured=ratio,
         expected=1.0,
-        tolerance=comparison_quantile(1) * error,
+        tolerance=comparison_quantile(1) * error + 2 * correction,
         std_error=error,
-        reason="99.9 % quantile of a normal deviation, times the standard error",
+        reason="99.9 % quantile of a normal deviation, times the standard error, and twice the correction of order 1/L",
         alternative=Alternative(
             "the variance is the tilted covariance divided by the effective number of tokens",
             ratio * theory.variance / theory.counted,
         ),
+    )
+    if correction <= LARGEST_CORRECTION:
+        return claim
+    return claim.withheld(
+        f"prompts of {many.longest} tokens are too short for the limit: its correction of order 1/L is "
+        f"{correction:.0%}, more than {LARGEST_CORRECTION:.0%}"
     )
 
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from chapters.measures.short_prompt_errors import ShortPrompts
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import (
     error_bars,
     headline,
@@ -33,7 +33,7 @@ from companion.figures.style import (
     sequence,
 )
 from lib.concentration import fit_bound
-from lib.statistics import comparison_quantile, standard_error
+from lib.statistics import comparison_quantile, standard_error, tells_apart
 
 
 def numbers(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Numbers:
@@ -91,8 +91,8 @@ def _single_token_claim(simulated: ShortPrompts) -> Claim:
     )
 
 
-def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Claim:
-    """Claim that simulated errors and quadrature agree at all L ≥ 2."""
+def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "lengths taus"]) -> Claim | WithheldClaim:
+    """Claim that simulated errors and quadrature agree at all L ≥ 2, where they differ from those of long prompts."""
     taus, lengths, errors = simulated.taus, simulated.lengths, simulated.squares
     squares = np.asarray(taus) ** 2
     asymptotic = (1 + squares) * np.exp(squares) / np.asarray(lengths)[:, None]
@@ -100,7 +100,9 @@ def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "leng
         (np.abs(errors.mean(axis=0) - theory) / standard_error(errors))[simulated.longer].ravel()
         for theory in (exact, asymptotic)
     )
-    return Claim(
+    tolerance = comparison_quantile(len(right))
+    decides = tells_apart((exact - asymptotic)[simulated.longer], standard_error(errors)[simulated.longer], tolerance)
+    claim = Claim(
         id="measures-short-prompts",
         statement=(
             f"At {len(right)} pairs of a query size and a length L ≥ 2, the simulated mean squared error agrees with "
@@ -110,11 +112,18 @@ def _short_prompts_claim(simulated: ShortPrompts, exact: Float[np.ndarray, "leng
         box="short-prompt-error",
         measured=float(max(right)),
         expected=0.0,
-        tolerance=comparison_quantile(len(right)),
+        tolerance=tolerance,
         relation="≤",
         comparisons=len(right),
         reason=f"99.9 % quantile of the largest of {len(right)} standard normal deviations",
         alternative=Alternative("short prompts have the error of long ones, (1 + τ²)e^{τ²}/L", float(max(wrong))),
+    )
+    if decides:
+        return claim
+    return claim.withheld(
+        f"at these lengths and at τ ≤ {max(taus):g} the exact error and that of long prompts, (1 + τ²)e^{{τ²}}/L, "
+        f"differ by less than {2 * tolerance:.2g} standard errors of {len(errors)} prompts, so that the simulation "
+        "cannot tell them apart"
     )
 
 

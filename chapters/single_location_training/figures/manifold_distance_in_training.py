@@ -18,9 +18,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band
+from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band, described
 from chapters.single_location_training.style import colours, draw_band
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import headline, ink
 from lib.single_location import manifold_distance
 
@@ -74,10 +74,10 @@ def _invariance_claim(runs: Runs) -> Claim:
     )
 
 
-def _exchange_claim(runs: Runs) -> Claim:
+def _exchange_claim(runs: Runs) -> Claim | WithheldClaim:
     """Return the claim on the fraction of erf runs from anywhere that end with the roles of k and v exchanged."""
     exchanged = runs[FLAT, "anywhere"].exchanged
-    return Claim(
+    claim = Claim(
         id="single-location-training-exchange",
         statement=(
             f"From random starts anywhere, more than a tenth of the runs of erf attention ({FLAT}) end with the roles "
@@ -95,6 +95,7 @@ def _exchange_claim(runs: Runs) -> Claim:
             "erf attention exchanges roles as rarely as softmax", runs[SOFT, "anywhere"].exchanged.mean()
         ),
     )
+    return described(claim, runs, FLAT, SOFT)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -6,8 +6,8 @@ The claims are read once per build. When a claim changes, only the pages that sh
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from companion.build.publication_policy import published_claims
-from companion.figures.record import PublishedClaim
+from companion.build.publication_policy import published_claims, withheld_claims
+from companion.figures.record import PublishedClaim, PublishedWithheld
 from companion.project.paths import Project
 
 # By identifier: the box of a claim, and its content.
@@ -22,6 +22,14 @@ def all_claims(app: Sphinx) -> list[PublishedClaim]:
         project: Project = app.config.companion_project
         app.companion_claims = published_claims(project, app.config.companion_profile)  # pyright: ignore
     return app.companion_claims  # pyright: ignore
+
+
+def all_withheld(app: Sphinx) -> list[PublishedWithheld]:
+    """Return every claim that the figures on the site withhold."""
+    if not hasattr(app, "companion_withheld"):
+        project: Project = app.config.companion_project
+        app.companion_withheld = withheld_claims(project, app.config.companion_profile)  # pyright: ignore
+    return app.companion_withheld  # pyright: ignore
 
 
 def note_shown(env: BuildEnvironment, shown: str) -> None:
@@ -42,7 +50,8 @@ def pages_out_of_date(
     statements = (
         (project.root / project.settings.statements).read_text(encoding="utf-8") if project.settings.statements else ""
     )
-    claims: Known = {claim.id: (claim.box, claim.model_dump_json()) for claim in all_claims(app)}
+    every_claim = [*all_claims(app), *all_withheld(app)]
+    claims: Known = {claim.id: (claim.box, claim.model_dump_json()) for claim in every_claim}
     last_build: tuple[Known, str | None] = getattr(env, "companion_known_claims", ({}, None))
     last_claims, last_statements = last_build
     env.companion_known_claims = (claims, statements)  # pyright: ignore

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
-from companion.figures.plain_math import number
-from companion.figures.record import ClaimRecord
+from companion.figures.plain_math import number, withheld_because
+from companion.figures.record import ClaimRecord, PublishedClaim, PublishedWithheld
 from companion.io.errors import did_you_mean
-from companion.site.sphinx.claim_index import all_claims, note_shown
+from companion.project.paths import DEFAULT_PROFILE
+from companion.site.sphinx.claim_index import all_claims, all_withheld, note_shown
 from companion.site.sphinx.inline_text import claim_anchor, mark
 
 
@@ -65,6 +66,9 @@ class ClaimRole(SphinxRole):
         """Return the link, or an error that fails a strict build."""
         note_shown(self.env, self.text)
         claims = {claim.id: claim for claim in all_claims(self.env.app)}
+        withheld = {claim.id: claim for claim in all_withheld(self.env.app)}
+        if self.text in withheld:
+            return self._withheld(withheld[self.text])
         if self.text not in claims:
             return self._error(f"There is no claim {self.text!r}. {did_you_mean(self.text, claims)}")
         claim = claims[self.text]
@@ -72,9 +76,21 @@ class ClaimRole(SphinxRole):
             label = f"{self.form(claim)} {mark(claim)}".lstrip()
         except ValueError as error:
             return self._error(f"The role `{self.name}` of {self.text!r} {error}.")
+        return [self._link(label, claim)], []
+
+    def _withheld(self, claim: PublishedWithheld) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return a link that says so; on the published site, whose sentences need their numbers, an error."""
+        if self.config.companion_profile == DEFAULT_PROFILE:
+            return self._error(
+                f"The role `{self.name}` quotes the claim {claim.id!r}, which is {withheld_because(claim)}. Remove the "
+                "quotation, or choose parameters at which it can be claimed."
+            )
+        return [self._link("(not claimed here)", claim)], []
+
+    def _link(self, label: str, claim: PublishedClaim | PublishedWithheld) -> nodes.Node:
         target = self.config.companion_project.book.name + "/" + claim.notebook
         uri = f"{self._relative_uri(target)}#{claim_anchor(claim.id)}"
-        return [nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])], []
+        return nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])
 
     def _error(self, sentence: str) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         message = self.inliner.reporter.error(sentence)

@@ -13,8 +13,8 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from companion.figures import store
-from companion.figures.plain_math import number
-from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord
+from companion.figures.plain_math import WITHHELD, number, withheld_because
+from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord, WithheldRecord
 from companion.project import provenance
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
@@ -102,7 +102,7 @@ class FigureDirective(SphinxDirective):
         held = sum(claim.holds for claim in record.claims)
         files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
         text = DETAILS.format(
-            verdict=_verdict(held, len(record.claims)),
+            verdict=_verdict(held, len(record.claims), len(record.withheld)),
             figure=f"{folder.name}/{figure}",
             code=_code(project, record),
             files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
@@ -116,10 +116,11 @@ class FigureDirective(SphinxDirective):
         return self.parse_text_to_nodes(text)
 
 
-def _verdict(held: int, claims: int) -> str:
+def _verdict(held: int, claims: int, withheld: int) -> str:
+    rest = f", {withheld} not claimed here" if withheld else ""
     if not claims:
-        return "No claim"
-    return f"{'✓' if held == claims else '✗'} {held} of {claims} claims hold"
+        return f"No claim{rest}"
+    return f"{'✓' if held == claims else '✗'} {held} of {claims} claims hold{rest}"
 
 
 DETAILS = """
@@ -174,9 +175,16 @@ class FigureClaims(SphinxDirective):
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
         record = store.read_record(project.shown_figures(self.config.companion_profile) / notebook, figure)
-        if not record.claims:
+        if not record.claims and not record.withheld:
             return [nodes.paragraph("", "This picture makes no claim.")]
-        return [self._claim(claim) for claim in record.claims]
+        return [*map(self._claim, record.claims), *map(self._withheld, record.withheld)]
+
+    def _withheld(self, claim: WithheldRecord) -> nodes.Node:
+        container = nodes.container(classes=["companion-statement-of"])
+        container += nodes.paragraph("", f"{WITHHELD} ", nodes.strong("", "", *typeset(claim.statement)))
+        source = nodes.Text(f". Source: {claim.source}.")
+        container += nodes.paragraph("", "", *typeset(withheld_because(claim)), source)
+        return with_anchor(self, container, claim_anchor(claim.id))
 
     def _claim(self, claim: ClaimRecord) -> nodes.Node:
         ledger = self.env.app.builder.get_relative_uri(

@@ -10,12 +10,13 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from companion.figures.record import PublishedClaim
+from companion.figures.plain_math import WITHHELD, withheld_because
+from companion.figures.record import PublishedClaim, PublishedWithheld
 from companion.io.errors import did_you_mean
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.project.theorem_blocks import boxes
-from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
+from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, note_shown
 from companion.site.sphinx.figure_numbers import figure_link
 from companion.site.sphinx.inline_text import (
     claim_anchor,
@@ -37,13 +38,13 @@ FILTER = """
 <label class="companion-words">Words <input type="search" name="words" autocomplete="off"></label>
 <label>Source <select name="source"><option value="">all</option>{sources}</select></label>
 <label>Verdict <select name="verdict"><option value="">all</option><option value="holds">holds</option>\
-<option value="fails">does not hold</option></select></label>
+<option value="fails">does not hold</option>{withheld}</select></label>
 {read}<button type="button" class="companion-open" aria-pressed="false">Open all</button>
 <output aria-live="polite"></output>
 </form>
 """
 
-
+NOT_CLAIMED = '<option value="withheld">not claimed</option>'
 READ = """<label>Read <select name="read"><option value="">anywhere</option>\
 <option value="first-hand">in the authors’ words</option>\
 <option value="second-hand">second-hand</option></select></label>
@@ -62,27 +63,49 @@ class LedgerDirective(SphinxDirective):
             if claim.box and claim.box not in known:
                 guess = did_you_mean(claim.box, known)
                 logger.warning("Claim %r names a theorem box %r that no page has. %s", claim.id, claim.box, guess)
-        sources = sorted({_origin(claim) for claim in claims})
+        sources = sorted({_origin(claim) for claim in (*claims, *all_withheld(self.env.app))})
         options = "".join(f'<option value="{_slug(source)}">{html.escape(source)}</option>' for source in sources)
         read = READ if statements_of(self.env.app) else ""
         ledger = nodes.container(classes=["companion-ledger"])
-        for name, claims_of_chapter in groupby(claims, key=lambda claim: claim.notebook):
-            ledger += self._chapter(name, list(claims_of_chapter), known)
-        return [nodes.raw("", FILTER.format(sources=options, read=read), format="html"), ledger]
+        withheld = all_withheld(self.env.app)
+        for name in dict.fromkeys(claim.notebook for claim in (*claims, *withheld)):
+            claims_of_chapter = [claim for claim in claims if claim.notebook == name]
+            withheld_of_chapter = [claim for claim in withheld if claim.notebook == name]
+            ledger += self._chapter(name, claims_of_chapter, withheld_of_chapter, known)
+        form = FILTER.format(sources=options, read=read, withheld=NOT_CLAIMED if withheld else "")
+        return [nodes.raw("", form, format="html"), ledger]
 
-    def _chapter(self, name: str, claims: list[PublishedClaim], known: set[str]) -> nodes.Node:
+    def _chapter(
+        self, name: str, claims: list[PublishedClaim], withheld: list[PublishedWithheld], known: set[str]
+    ) -> nodes.Node:
         held = sum(claim.holds for claim in claims)
         title = Notebook.named(self.config.companion_project, name).title
         chapter = details(classes=["companion-chapter"])
         heading, _ = self.parse_inline(title)
-        count = f"{held} of {len(claims)} hold"
+        count = f"{held} of {len(claims)} hold" + (f", {len(withheld)} not claimed here" if withheld else "")
         chapter += summary("", "", *heading, nodes.inline("", count, classes=["companion-count"]))
         for figure, claims_of_figure in groupby(claims, key=lambda claim: claim.figure):
             link = nodes.paragraph(classes=["companion-shown-in"])
             link += figure_link(self.env, figure)
             chapter += link
             chapter += [self._entry(claim, known) for claim in claims_of_figure]
+        chapter += [self._withheld(claim, known) for claim in withheld]
         return chapter
+
+    def _withheld(self, claim: PublishedWithheld, known: set[str]) -> nodes.Node:
+        entry = details(classes=["companion-entry", "verdict-withheld", f"source-{_slug(_origin(claim))}"])
+        entry += summary(
+            "",
+            f"{WITHHELD} ",
+            nodes.inline("", "", *typeset(claim.statement), classes=["companion-says"]),
+            nodes.Text(" "),
+            nodes.inline("", "", *typeset(withheld_because(claim)), classes=["companion-verdict"]),
+        )
+        text = nodes.paragraph("", "Source: ")
+        text += [self._source(claim, known), nodes.Text(". Belongs to "), figure_link(self.env, claim.figure)]
+        text += nodes.Text(".")
+        entry += text
+        return with_anchor(self, entry, ledger_anchor(claim.id))
 
     def _entry(self, claim: PublishedClaim, known: set[str]) -> nodes.Node:
         classes = [f"verdict-{'holds' if claim.holds else 'fails'}", f"source-{_slug(_origin(claim))}"]
@@ -107,7 +130,7 @@ class LedgerDirective(SphinxDirective):
         entry += text
         return with_anchor(self, entry, ledger_anchor(claim.id))
 
-    def _source(self, claim: PublishedClaim, known: set[str]) -> nodes.Node:
+    def _source(self, claim: PublishedClaim | PublishedWithheld, known: set[str]) -> nodes.Node:
         """Return the citation of the claim, linked to the box that states it if there is one."""
         if claim.box not in known:
             return nodes.Text(claim.source)
@@ -117,7 +140,7 @@ class LedgerDirective(SphinxDirective):
         return link
 
 
-def _origin(claim: PublishedClaim) -> str:
+def _origin(claim: PublishedClaim | PublishedWithheld) -> str:
     match = re.match(r"\[(\w+)", claim.source)
     return match[1] if match else claim.source
 

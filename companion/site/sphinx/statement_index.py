@@ -12,7 +12,7 @@ from companion.figures.record import PublishedClaim
 from companion.io.errors import UserError, did_you_mean
 from companion.project.paths import Project
 from companion.project.statements import Statement, Statements
-from companion.site.sphinx.claim_index import ALL, all_claims, note_shown
+from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, note_shown
 from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, table
 from companion.site.sphinx.nodes import stated
 
@@ -27,7 +27,8 @@ def statements_of(app: Sphinx) -> Statements[PublishedClaim] | None:
     if not hasattr(app, "companion_statements"):
         project: Project = app.config.companion_project
         try:
-            app.companion_statements = Statements.of(project, all_claims(app))  # pyright: ignore
+            withheld = [claim.id for claim in all_withheld(app)]
+            app.companion_statements = Statements.of(project, all_claims(app), withheld)  # pyright: ignore
         except UserError as mistake:
             logger.warning("%s", mistake)
             app.companion_statements = None  # pyright: ignore

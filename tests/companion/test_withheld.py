@@ -1,0 +1,144 @@
+"""A claim can be withheld with a reason: every list of claims shows it, and it is neither held nor failed."""
+
+import json
+import re
+
+import jsonschema
+import pandas as pd
+import pytest
+
+from companion import Alternative, Claim, Numbers, Table, WithheldClaim
+from companion.build import publication_policy
+from companion.figures import record as records
+from companion.figures import store
+from companion.figures.record import WithheldRecord
+from companion.figures.schema import Column
+from companion.project.theorem_blocks import pages_quoting
+
+FIGURE, CODE = "toy_error", "clone/toy/figures/toy_error.py"
+REASON = "1/L needs L^2 repeats."
+SHOWN = "not claimed here: 1/L needs L2 repeats"  # without markup
+CLAIM = Claim.at_most(
+    "rate", "It falls.", 2.0, 1.0, because="the lemma", source="[A, Lemma 1]", box="b", alternative=Alternative("c", 3)
+)
+
+
+def table():
+    return Table(pd.DataFrame({"x": [1]}), {"x": Column("abscissa")})
+
+
+def withhold(clone):
+    """Withhold the claim of toy unless `seed` is 1: the measured value of the claim plays no part."""
+    clone.replace(CODE, "-> Claim:", "-> object:")
+    clone.replace(CODE, "    return Claim.equal(", "    claim = Claim.equal(")
+    clone.replace(CODE, "\n\n\ndef draw(", f"\n    return claim.withheld({REASON!r})\n\n\ndef draw(")
+
+
+def unquoted(clone):
+    """Remove the sentence of toy that quotes the claim."""
+    clone.replace("book/toy.ipynb", "{claim}`toy-rate`", "one")
+
+
+def rewritten(folder, withheld):
+    """Give the record in `folder` these withheld claims."""
+    record = store.read_record(folder, FIGURE)
+    store.write_record(folder, record.model_copy(update={"withheld": withheld}))
+
+
+def text_of(page):
+    """Return the text of an HTML page without markup."""
+    return " ".join(re.sub(r"<[^>]*>", "", page.read_text(encoding="utf-8")).split())
+
+
+def test_a_withheld_claim_has_the_statement_of_the_claim_and_a_reason():
+    withheld = CLAIM.withheld("the run is short")
+    assert withheld == WithheldClaim("rate", "It falls.", "[A, Lemma 1]", "the run is short", "b")
+    with pytest.raises(ValueError, match="reason"):
+        CLAIM.withheld(" ")
+
+
+def test_numbers_tell_claims_and_withheld_claims_apart():
+    other = WithheldClaim("other", "It rises.", "derived here", "no reason is known")
+    numbers = Numbers(table(), (other, CLAIM))
+    assert (numbers.made, numbers.withheld) == ([CLAIM], [other])
+    with pytest.raises(ValueError, match="rate"):
+        Numbers(table(), (CLAIM, CLAIM.withheld("twice")))
+
+
+def test_a_record_without_withheld_claims_is_written_as_before(ran_clone):
+    """The field is in the JSON only if it is not empty, so that no published file changes."""
+    folder = ran_clone.project.published / "toy"
+    before = (folder / f"{FIGURE}.json").read_bytes()
+    assert "withheld" not in json.loads(before)
+    jsonschema.validate(json.loads(before), records.json_schema())
+    rewritten(folder, ())
+    assert (folder / f"{FIGURE}.json").read_bytes() == before
+    claim = WithheldRecord.of(CLAIM.withheld("short"))
+    rewritten(folder, (claim,))
+    jsonschema.validate(json.loads((folder / f"{FIGURE}.json").read_text()), records.json_schema())
+    assert store.read_record(folder, FIGURE).withheld == (claim,)
+
+
+def test_another_reason_is_published(ran_clone):
+    """A figure whose withheld claims differ is replaced."""
+    folder = ran_clone.project.published / "toy"
+    assert publication_policy.differing(ran_clone.project, "toy") == ([], [])
+    rewritten(folder, (WithheldRecord.of(CLAIM.withheld("short")),))
+    assert publication_policy.differing(ran_clone.project, "toy") == ([FIGURE], [])
+
+
+def test_the_default_profile_refuses_to_withhold_a_claim_that_a_page_quotes(clone):
+    withhold(clone)
+    finished = clone.companion("run", "toy")
+    assert finished.returncode == 3
+    said = " ".join(finished.stderr.split())
+    assert "toy.ipynb quotes the claim 'toy-rate' by a role, but it is not claimed here: 1/L needs L^2 repeats." in said
+    assert not (clone.project.published / "toy").exists()
+
+
+def test_a_custom_run_shows_the_reason(clone):
+    """On its page, in the terminal and in the notebook; the run succeeds, and no claim is counted."""
+    withhold(clone)
+    finished = clone.companion("run", "toy", "-p", "seed=1")
+    assert finished.returncode == 0, finished.stderr
+    assert "1 figure, 0 claims hold" in finished.stdout
+    assert "– toy-rate: not claimed here: 1/L needs L^2 repeats." in finished.stdout
+    (folder,) = clone.project.runs.iterdir()
+    page = text_of(folder / "index.html")
+    assert SHOWN in page
+    assert "This figure has no claim" not in page
+    assert "not claimed here: 1/L needs L^2 repeats" in (folder / "executed/toy.ipynb").read_text(encoding="utf-8")
+
+
+def test_the_site_shows_the_reason_and_refuses_a_quotation(clone):
+    """The reason is below the figure and in the ledger; a page that quotes the claim stops the build."""
+    withhold(clone)
+    unquoted(clone)
+    finished = clone.companion("build")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    pages = clone.project.site("laptop") / "book"
+    for page in ("toy", "claims"):
+        assert SHOWN in text_of(pages / f"{page}.html"), page
+    assert "No claim, 1 not claimed here" in text_of(pages / "toy.html")
+    assert "0 of 0 hold, 1 not claimed here" in text_of(pages / "claims.html")
+    clone.write("book/index.md", (clone.root / "book/index.md").read_text() + "\n\nIt is {claim}`toy-rate`.\n")
+    finished = clone.companion("build")
+    assert finished.returncode != 0
+    said = " ".join((finished.stdout + finished.stderr).split())
+    assert "quotes the claim 'toy-rate', which is not claimed here: 1/L needs L^2 repeats" in said
+
+
+def test_other_profiles_show_that_a_quoted_claim_is_withheld(clone):
+    withhold(clone)
+    finished = clone.companion("build", "--profile", "smoke")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "their ratio is (not claimed here)" in text_of(clone.project.site("smoke") / "book/toy.html")
+
+
+@pytest.mark.parametrize("role", ["claim", "claim-count", "claim-quiet"])
+def test_a_page_that_quotes_a_claim_is_found(clone, role):
+    """A longer identifier is another claim."""
+    unquoted(clone)
+    clone.write("book/more.md", f"# More\n\nIt is {{{role}}}`rate`, not {{{role}}}`rate-2`.\n")
+    assert pages_quoting(clone.project, "rate") == ["more.md"]
+    assert pages_quoting(clone.project, "rat") == []
