@@ -296,6 +296,13 @@ MUTATIONS = (
         equal="the risk is quadratic in the gain, so that its computed minimum does not depend on the starting point",
     ),
     Mutation(
+        "pairs-of-the-laboratory-cross-term",
+        "chapters/laboratory/key_pairs.py",
+        "alone + others * pairs",
+        "alone + (others + 1) * pairs",
+        ("tests/chapters/test_laboratory.py::test_risks_of_pairs_are_those_of_the_library",),
+    ),
+    Mutation(
         "quartic-term-of-opposite-keys",
         "chapters/opposite_heads/exact_risks.py",
         "quadratic * (d + 4) * (d + 3 + ratio) / 24",

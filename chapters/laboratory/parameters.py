@@ -27,4 +27,6 @@ class Parameters(companion.Parameters):
     tested_lengths: Annotated[
         int, Field(ge=2, le=50, description="Random lengths at which the table of in-context regression is tested.")
     ]
-    heads: Annotated[int, Field(ge=20, le=1000, description="Random heads at each of these lengths.")]
+    heads: Annotated[
+        int, Field(ge=20, le=1000, description="Random heads at each of these lengths, and random pairs of heads.")
+    ]

@@ -340,6 +340,15 @@ def best_place_of_the_valley_costs_more_than_linear(table):
             assert 0 < floor.argmin() < len(floor) - 1
 
 
+def no_pair_beats_the_best_opposite_pair(table):
+    """The last node in size has the largest keys; the first one is debiased gradient descent for every product."""
+    for _, pairs in groups(table, "log_length"):
+        opposite = pairs[pairs["product"] == -1.0]["log_ratio"].min()
+        assert opposite <= 1e-6  # one digit of the table
+        assert pairs["log_ratio"].min() >= opposite - 1e-6
+        assert pairs["log_ratio"].max() > math.log(1.4)
+
+
 # --- message_passing
 
 
@@ -1022,6 +1031,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "icl_infinite/token_scales": ("icl-infinite-task-scale",),
     "laboratory/live_cloud": (a_query_moves_the_output_in_its_direction,),
     "laboratory/live_needle": (softmax_needs_two_log_lengths_and_a_linear_head_the_length,),
+    "laboratory/live_pair": ("live-pair-best", no_pair_beats_the_best_opposite_pair),
     "laboratory/live_plane": (the_output_falls_below_linear_attention_near_the_line,),
     "laboratory/live_valley": (best_place_of_the_valley_costs_more_than_linear,),
     "measures/one_prompt_converges": ("measures-one-prompt", "measures-fluctuation"),

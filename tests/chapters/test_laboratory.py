@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from chapters.laboratory import key_pairs
 from chapters.laboratory.clouds import draw_clouds, outputs
-from chapters.laboratory.figures import live_cloud, live_needle, live_plane, live_valley
+from chapters.laboratory.figures import live_cloud, live_needle, live_pair, live_plane, live_valley
 from chapters.laboratory.grids import Axis, Grid, rounded
 from chapters.laboratory.marks import share_left
 from chapters.laboratory.trials import Trial
@@ -17,7 +18,7 @@ from companion.analysis.dependencies import digest
 from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
-from lib.icl import LinearRegression, block_attention
+from lib.icl import LinearRegression, best_pair, best_values, block_attention
 from lib.icl.valley import price_of_one_head
 
 NAME = "laboratory"
@@ -74,7 +75,7 @@ def test_towards_the_dashed_line_the_answer_is_lost_and_short_prompts_lose_it_fi
     assert (left[0, 2:] > 0.99).all()  # well left of the line linear attention's answer is there, from 1000 tokens on
 
 
-@pytest.mark.parametrize("view", ["cloud", "needle", "plane", "valley"])
+@pytest.mark.parametrize("view", ["cloud", "needle", "pair", "plane", "valley"])
 def test_a_picture_that_moves_has_the_headline_of_the_one_that_does_not(view):
     script = (PROJECT.page_folder(NAME) / "views" / f"{view}.js").read_text(encoding="utf-8")
     says = re.search(r'^  says: "(.+)",$', script, re.MULTILINE)
@@ -144,6 +145,65 @@ def test_linear_attention_is_never_dearer_than_one_head():
     assert (live_valley._excess(d, (2 * d - shrink) / (2 * (d - shrink + spread)), shrink, spread) > linear).all()
 
 
+PAIR = ("log_length", "size", "product")
+# Pairs of keys: any, opposite, small and nearly equal, large and nearly equal, and one key at zero.
+PAIRS = ((0.35, -0.1), (-0.5, 0.5), (0.05, 0.051), (-0.58, -0.579), (0.0, 0.45))
+
+
+def log_ratio(first: float, second: float, log_length: float) -> float:
+    """Return the logarithm of the least excess risk over that of debiased gradient descent, by the library."""
+    task = key_pairs.task()
+    excess = best_values(task, np.asarray([first, second]), log_length)[1] - key_pairs.NOISE / 2
+    return float(np.log(2 * excess / key_pairs.descent_excess(log_length)))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_published_pairs_are_the_library(float64, pair):
+    grid = published("live_pair", *PAIR)
+    size, product = key_pairs.coordinates(*pair)
+    for log_length in np.log([10.0, 700.0]):
+        found = grid.read("log_ratio", log_length, size, product)
+        np.testing.assert_allclose(found, log_ratio(*pair, log_length), atol=live_pair.INTERPOLATION)
+
+
+def test_risks_of_pairs_are_those_of_the_library(float64):
+    """At all lengths from one quadrature, to more digits than the table has; also for keys that nearly coincide."""
+    log_lengths = np.log([10.0, 150.0, 1e4])
+    for first, second in PAIRS:
+        size, product = key_pairs.coordinates(first, second)
+        found = key_pairs.log_ratios(size[None], float(product), log_lengths)[0]
+        np.testing.assert_allclose(found, [log_ratio(first, second, one) for one in log_lengths], atol=2e-6)
+
+
+def test_the_best_pair_of_ten_tokens_is_the_best_opposite_pair(float64):
+    """The least risk of the plane is that of `best_pair`, which the library finds among opposite pairs alone."""
+    log_length = np.log(10.0)
+    _, _, risk = best_pair(key_pairs.task(), log_length)
+    grid, keys = published("live_pair", *PAIR), np.linspace(-0.6, 0.6, 121)
+    size, product = key_pairs.coordinates(keys[:, None], keys)
+    least = np.exp(grid.read("log_ratio", log_length, size, product).min())
+    expected = (2 * float(risk) - key_pairs.NOISE) / key_pairs.descent_excess(log_length)
+    np.testing.assert_allclose(least, expected, rtol=live_pair.INTERPOLATION)
+    assert expected < 1 - 10 * live_pair.INTERPOLATION
+
+
+def test_coordinates_of_pairs_have_their_symmetries():
+    rng = np.random.default_rng(15)
+    first, second = rng.uniform(-key_pairs.LARGEST_KEY, key_pairs.LARGEST_KEY, (2, SETTINGS))
+    size, product = key_pairs.coordinates(first, second)
+    assert (size <= 1).all()
+    mean, gap = key_pairs.keys_at(size, product)
+    np.testing.assert_allclose(mean, np.abs(first + second) / 2, atol=1e-12)
+    np.testing.assert_allclose(gap, np.abs(first - second) / 2, atol=1e-12)
+
+
+def test_the_corners_of_the_square_are_the_largest_sizes():
+    sizes, _ = key_pairs.coordinates(np.asarray([0.6, 0.6, 0.6, 0.0]), np.asarray([0.6, -0.6, 0.0, 0.0]))
+    np.testing.assert_allclose(sizes, [1, 1, 1, 0], atol=1e-12)
+    products = np.linspace(-1, 1, 201)
+    assert max(np.sum(key_pairs.keys_at(1.0, one)) for one in products) < key_pairs.STEEPEST
+
+
 def test_the_published_cloud_is_the_library(float64):
     frame, rng = pd.read_csv(PROJECT.published / NAME / "live_cloud.csv"), np.random.default_rng(14)
     queries = rng.uniform(-3, 3, (SETTINGS, 2))
@@ -175,6 +235,10 @@ def test_the_table_carries_the_settings_of_the_page():
     script = (PROJECT.page_folder(NAME) / "views" / "needle.js").read_text(encoding="utf-8")
     assert float(re.search(r"nu: \{.*?high: (\d+)", script)[1]) <= live_needle.LARGEST_SNR
     assert f"high: {live_needle.LARGEST_DECADE}," in script
+    script = (PROJECT.page_folder(NAME) / "views" / "pair.js").read_text(encoding="utf-8")
+    assert script.count(f"low: {-key_pairs.LARGEST_KEY:g}, high: {key_pairs.LARGEST_KEY:g},") == 2
+    assert f"const largest = {key_pairs.LARGEST_KEY:g};" in script
+    assert f"low: {key_pairs.SHORTEST / np.log(10):g}, high: {key_pairs.LONGEST / np.log(10):g}," in script
     script = (PROJECT.page_folder(NAME) / "views" / "valley.js").read_text(encoding="utf-8")
     assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.DIMENSIONS)}]" in script
     assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.NOISES)}]" in script

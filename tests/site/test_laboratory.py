@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page
 
-from chapters.laboratory import regression_heads
+from chapters.laboratory import key_pairs, regression_heads
 from chapters.laboratory.clouds import draw_clouds, outputs, prompt_outputs
 from companion.project.paths import Project
 from lib import single_location as sl
 from lib.finite_prompt import participation, score_error
+from lib.icl import best_values
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 812}
 PAGE = "book/laboratory.html"
@@ -29,7 +30,7 @@ MOVE = """([figure, values]) => values.forEach((value, place) => {
     slider.dispatchEvent(new Event('input', { bubbles: true }));
 })"""
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-FIGURES = ("live-plane", "live-needle", "live-valley", "live-cloud")
+FIGURES = ("live-plane", "live-needle", "live-valley", "live-cloud", "live-pair")
 
 
 def number(text: str) -> float:
@@ -120,6 +121,32 @@ def test_the_valley_agrees_with_the_library(float64, lab: Page):
         np.testing.assert_allclose(shown["excess"][selected], excess, rtol=SHOWN + OFF)
         np.testing.assert_allclose(shown["linear"][selected], linear, rtol=SHOWN + OFF)
         np.testing.assert_allclose(shown["ratio"][selected], excess / linear, rtol=SHOWN + 2 * OFF)
+
+
+def test_the_pair_agrees_with_the_library(float64, lab: Page):
+    """Also with both keys at zero, where the pair is debiased gradient descent, and for the opposite pair."""
+    rng = random.Random(5)
+    settings = [
+        (rng.randrange(-60, 61) / 100, rng.randrange(-60, 61) / 100, round(rng.uniform(1, 4) * 20) / 20)
+        for _ in range(12)
+    ]
+    settings = [pair for pair in settings if pair[0] != pair[1]]
+    shown = shown_at(lab, "live-pair", [*settings, (0.0, 0.0, 2.0)])
+    task = key_pairs.task()
+
+    def excess(first: float, second: float, log_length: float) -> float:
+        risk = best_values(task, np.asarray([first, second]), log_length)[1]
+        return float(risk) - key_pairs.NOISE / 2
+
+    for place, (first, second, decades) in enumerate(settings):
+        log_length = np.log(np.round(10.0**decades))
+        descent, gap = float(key_pairs.descent_excess(log_length)) / 2, abs(first - second) / 2
+        np.testing.assert_allclose(shown["descent"][place], descent, rtol=SHOWN)
+        np.testing.assert_allclose(shown["excess"][place], excess(first, second, log_length), rtol=SHOWN + OFF)
+        np.testing.assert_allclose(shown["ratio"][place], excess(first, second, log_length) / descent, rtol=SHOWN + OFF)
+        np.testing.assert_allclose(shown["opposite"][place], excess(gap, -gap, log_length) / descent, rtol=SHOWN + OFF)
+        assert shown["best"][place] <= 1
+    assert shown["ratio"][-1] == shown["opposite"][-1] == 1
 
 
 def test_the_cloud_agrees_with_the_library(float64, lab: Page, site):

@@ -1,0 +1,146 @@
+r"""No pair of softmax heads has a lower risk than the best pair with opposite keys.
+
+The task is in-context regression in 5 dimensions with a label noise of variance 0.1, on prompts of $L$ tokens. Two
+heads with the keys $\omega_1$ and $\omega_2$ have their best values. Left: the excess risk of the pair, divided by that
+of debiased gradient descent, the limit of keys going to zero. A darker blue means a smaller ratio, with steps at 1.05,
+1.2, 1.5, 2 and 4. Dashed: the pairs with opposite keys. Right: the ratio along these pairs. The point is a pair; on
+the right it is at half the difference of its keys.
+
+Alt: Two panels. Left, a square of two keys, dark blue along a dashed falling diagonal through the centre and pale near
+the two axes, with a point. Right, a rising curve of the ratio along the opposite pairs, and the point above it.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from chapters.laboratory import key_pairs
+from chapters.laboratory.grids import Axis, Grid, Values
+from chapters.laboratory.key_pairs import LARGEST_KEY, LONGEST, SHORTEST
+from chapters.laboratory.marks import between
+from chapters.laboratory.trials import Trial
+from companion import Alternative, Claim, Column, Numbers, Table
+from companion.figures.style import headline, label
+
+# Nodes of the table. Every axis has an odd number of nodes, so that every second node gives a table of half as many.
+LENGTHS, SIZES, PRODUCTS = 11, 17, 21
+# The last node in `product`; equal keys, at 1, are read from the same polynomial.
+NEARLY_EQUAL = 1 - 1e-3
+# The largest Chebyshev coefficients that a table of 17 x 29 x 32 nodes has beyond these nodes add up to 1e-4. An
+# interpolating polynomial can double this error, and the interpolation along the other axes again.
+INTERPOLATION = 5e-4
+# Ratios at which the colour changes.
+LEVELS = (1.05, 1.2, 1.5, 2.0, 4.0)
+# Keys in a cut through the plane, of which every second is a pair that the claim on the best pair compares.
+CUT = 121
+# The setting of the static picture.
+SHOWN = {"first": 0.4, "second": -0.1, "decade": 3.0}
+
+
+def simulate(settings: int, *, seed: int) -> Trial:
+    """Return the least risks at the nodes, and at random keys, uniform in the square, and uniform ln L."""
+    axes = (
+        Axis.between("log_length", SHORTEST, LONGEST, LENGTHS),
+        Axis.between("size", 0.0, 1.0, SIZES),
+        Axis.between("product", -1.0, NEARLY_EQUAL, PRODUCTS),
+    )
+    log_lengths, sizes, products = (axis.nodes for axis in axes)
+    columns = [key_pairs.log_ratios(sizes, product, log_lengths) for product in products]
+    grid = Grid.of(axes, lambda *_: {"log_ratio": np.stack(columns, axis=-1).transpose(1, 0, 2)})
+    rng = np.random.default_rng(seed)
+    first, second = rng.uniform(-LARGEST_KEY, LARGEST_KEY, (2, settings))
+    log_length = rng.uniform(SHORTEST, LONGEST, settings)
+    size, product = key_pairs.coordinates(first, second)
+    exact = [
+        key_pairs.log_ratios(one[:1], one[1], one[2:])[0, 0] for one in np.stack([size, product, log_length], axis=-1)
+    ]
+    return Trial(grid, (log_length, size, product), {"log_ratio": np.asarray(exact)})
+
+
+def numbers(trial: Trial) -> Numbers:
+    """Return the table, and claims on its interpolation error and on the best pair."""
+    columns = {
+        "log_length": Column("ln L, the logarithm of the prompt length"),
+        "size": Column("(ω₁² + ω₂²)/(0.36 (1 + q²)), q = product"),
+        "product": Column("q = 2ω₁ω₂/(ω₁² + ω₂²), -1 for opposite keys and 1 for equal keys"),
+        "log_ratio": Column(
+            "ln of the excess risk of the pair with its best values, in units of debiased gradient descent",
+            absolute=1e-6,
+        ),
+    }
+    every_second = tuple(Axis(axis.name, axis.nodes[::2]) for axis in trial.grid.axes)
+    coarse = Grid(every_second, {"log_ratio": trial.grid.columns["log_ratio"][::2, ::2, ::2]})
+    half = Trial(coarse, trial.places, trial.exact)
+    read = Claim(
+        id="live-pair-read",
+        statement=(
+            "The page reads the logarithm of the least risk of a pair from its table with small errors (largest error "
+            f"at {trial.settings} random pairs of keys up to {LARGEST_KEY:g} and lengths from 10 to 10⁴)."
+        ),
+        source="measured here",
+        measured=trial.error("log_ratio"),
+        expected=0.0,
+        tolerance=INTERPOLATION,
+        relation="≤",
+        alternative=Alternative("every second node of each axis", half.error("log_ratio")),
+    )
+    opposite, plane = _least_ratios(trial.grid)
+    best = Claim(
+        id="live-pair-best",
+        statement=(
+            "The pair of least risk has opposite keys (largest amount by which the best opposite pair exceeds the best "
+            "pair of the plane, relative to it, at the lengths of the table)."
+        ),
+        source="measured here",
+        measured=float(np.max(opposite / plane - 1)),
+        expected=0.0,
+        tolerance=INTERPOLATION,
+        relation="≤",
+        alternative=Alternative("keys of zero, debiased gradient descent, are best", float(np.max(1 / plane - 1))),
+    )
+    return Numbers(Table(trial.grid.frame, columns), (read, best))
+
+
+def _least_ratios(grid: Grid) -> tuple[Values, Values]:
+    """Return the least ratio of the opposite pairs, and that of all pairs, at each length of the table."""
+    keys = np.linspace(-LARGEST_KEY, LARGEST_KEY, CUT)
+    size, product = key_pairs.coordinates(keys[:, None], keys)
+    ratios = [np.exp(grid.read("log_ratio", length, size, product)) for length in grid.axes[0].nodes]
+    opposite = [np.fliplr(ratio).diagonal().min() for ratio in ratios]
+    return np.asarray(opposite), np.asarray([ratio.min() for ratio in ratios])
+
+
+def ratio(table: pd.DataFrame, log_length: float, first: Values, second: Values) -> Values:
+    """Return the excess risks of pairs in units of debiased gradient descent, read from the table."""
+    size, product = key_pairs.coordinates(first, second)
+    return np.exp(between(table, "log_ratio", log_length=log_length, size=size, product=product))
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw the plane of keys at one length and the ratio along the opposite pairs."""
+    log_length, shown = SHOWN["decade"] * np.log(10.0), (SHOWN["first"], SHOWN["second"])
+    figure, (plane, cut) = plt.subplots(1, 2, figsize=(8.5, 4.2))
+    keys = np.linspace(-LARGEST_KEY, LARGEST_KEY, CUT)
+    values = ratio(table, log_length, keys, keys[:, None])
+    for level in LEVELS:
+        plane.contourf(keys, keys, values, [0, level], colors=["C0"], alpha=0.17)
+    plane.plot(keys, -keys, color="C0", linestyle="--", linewidth=1.5)
+    label(plane, -0.32, 0.32, "opposite keys", "C0", xytext=(6, 6))
+    plane.plot(*shown, "o", color="C4", markersize=9)
+    ends = (-LARGEST_KEY, LARGEST_KEY)
+    plane.set(xlim=ends, ylim=ends, xlabel=r"first key, $\omega_1$", ylabel=r"second key, $\omega_2$")
+    plane.grid(visible=False)
+    gaps = np.linspace(0, LARGEST_KEY, CUT)
+    cut.plot(gaps, ratio(table, log_length, gaps, -gaps), color="C0", linewidth=2.5)
+    label(cut, 0.5, ratio(table, log_length, 0.5, -0.5).item(), "opposite keys", "C0", ha="right", xytext=(-8, 4))
+    cut.axhline(1, color="C1", linestyle=":", linewidth=2)
+    label(cut, 0.59, 1.0, "debiased gradient descent", "C1", ha="right", va="top", xytext=(0, -6))
+    cut.plot((shown[0] - shown[1]) / 2, ratio(table, log_length, *shown).item(), "o", color="C4", markersize=9)
+    cut.set(xlim=(0, LARGEST_KEY), ylim=(0.8, 10), yscale="log")
+    cut.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
+    cut.minorticks_off()
+    cut.set(xlabel=r"half the difference, $(\omega_1-\omega_2)/2$", ylabel="excess risk, debiased descent = 1")
+    cut.set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
+    headline(figure, "No pair of keys has a lower risk than the best opposite pair")
+    return figure
