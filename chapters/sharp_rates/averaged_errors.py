@@ -106,7 +106,9 @@ def _limit_claim(averages: AveragedErrors) -> Claim:
         measured=worst(shifted=True),
         expected=0.0,
         tolerance=1e-9,
-        reason="the relative accuracy of P and Q; large queries add only L to the power −(√(1 + 4/H²) − 3)/2, at most e⁻⁴⁷",
+        reason=(
+            "the relative accuracy of P and Q; large queries add only L to the power −(√(1 + 4/H²) − 3)/2, at most e⁻⁴⁷"
+        ),
         relation="≤",
         alternative=Alternative(
             "tokens of large weight have the mean of the infinite prompt: E e^{τ²} d", worst(shifted=False)
