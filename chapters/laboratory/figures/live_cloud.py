@@ -4,8 +4,8 @@ Left: the tokens of one prompt. The area of a circle grows with the softmax weig
 (arrow). Square: the mean of the distribution, which is its output at the query 0. Star: the output of the distribution
 at $z$. Cross: the output of the prompt at $z$. Right: both outputs minus the mean, in the direction of the
 query, against the size of the query. The output of a prompt cannot move further than its outermost token in this
-direction, so its curve levels off. Dashed: the Gaussian distribution with the same mean and covariance, whose output
-grows in proportion to the query.
+direction, so its curve levels off. Dashed: the Gaussian distribution with the same mean and covariance. Its output
+minus the mean is proportional to the size of the query.
 
 Alt: Two panels. Left, clusters of points in the plane, with larger circles towards the tip of an arrow, and
 a square, a star and a cross. Right, two curves of the output against the size of the query that level off, below a

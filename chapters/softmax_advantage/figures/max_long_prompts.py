@@ -3,7 +3,7 @@ r"""In the max model the risk of softmax at a fixed finite signal strength tends
 Horizontal axis: $\ln L$, the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, which is
 that of the best softmax head, at three fixed signal strengths $\nu$. Each curve comes close to 1 beyond the dotted
 mark of its colour, at $\ln L = \nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length,
-$\nu = c\sqrt{2\ln L}$ with $c = 1.5$; its limit is $1/c$ (thin dotted line, heuristic). Thick line at 0: softmax at
+$\nu = 1.5\sqrt{2\ln L}$; its limit is $1/1.5$ (thin dotted line, heuristic). Thick line at 0: softmax at
 $\nu=\infty$, where risks arbitrarily close to 0 are possible at every length. Triangles: linear attention at
 $\nu=\infty$, whose risk tends to 1.
 
@@ -109,13 +109,13 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
             id="softmax-advantage-max-fixed",
             statement=(
                 "Unlike Corollary 4.3 as it is quoted, in the max model the risk of softmax at a fixed ν tends to 1 on "
-                f"long prompts (Bayes risk at ν = {snr:g}, ln L = {MIDDLE:g}, about e^(ν²)/L below 1)."
+                f"long prompts (Bayes risk at ν = {snr:g}, ln L = {MIDDLE:g})."
             ),
             source="derived here",
             box="cor-4-3-as-quoted",
             measured=float(prompts.fixed[snr][middle]),
             expected=1.0,
-            # twice the leading term
+            # twice the leading term for L → ∞, which is larger than the distance from 1 at this length
             tolerance=2 * np.exp(snr**2 - MIDDLE),
             alternative=Alternative("the risk tends to 0, the infimum at ν = ∞", certain),
         ),
