@@ -282,7 +282,7 @@ def test_pictures_fit_a_phone_in_both_themes(browser: Browser, address: str, sch
 
 
 def test_scripts_are_loaded_only_here_and_from_this_host(browser: Browser, address: str, project: Project):
-    """The page contains its tables, and page and scripts have less than a megabyte in total."""
+    """The page contains its tables; page and scripts have less than a quarter of a megabyte per figure."""
     page, responses = browser.new_page(viewport=DESKTOP), {}
     page.on("response", lambda response: responses.update({response.url: response}))
     page.goto(f"{address}/book/{project.notebooks()[0]}.html")
@@ -296,7 +296,7 @@ def test_scripts_are_loaded_only_here_and_from_this_host(browser: Browser, addre
     assert {urlsplit(url).netloc for url in responses} == {urlsplit(address).netloc}
     loaded = {url: response for url, response in responses.items() if "/chapters/" in url or url.endswith(PAGE)}
     assert [url for url in loaded if url.endswith((".csv", ".json"))] == []
-    assert sum(len(response.body()) for response in loaded.values()) < 1_000_000
+    assert sum(len(response.body()) for response in loaded.values()) < 250_000 * len(FIGURES)
     page.close()
 
 
