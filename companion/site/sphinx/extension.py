@@ -186,11 +186,13 @@ def warn_of_empty_sections(app: Sphinx, doctree: nodes.document) -> None:
 def keep_punctuation(app: Sphinx, doctree: nodes.document) -> None:
     """Put each formula and the punctuation after it into one element, so that no line begins with punctuation."""
     for formula in list(doctree.findall(nodes.math)):
-        after = formula.next_node(descend=False, siblings=True)
-        mark = PUNCTUATION.match(after) if isinstance(after, nodes.Text) else None
-        if mark is None or isinstance(formula.parent, nodes.title):
+        parent = formula.parent
+        following = parent.children[parent.index(formula) + 1 :]
+        after = following[0].astext() if following and isinstance(following[0], nodes.Text) else ""
+        mark = PUNCTUATION.match(after)
+        if mark is None or isinstance(parent, nodes.title):
             continue
-        formula.parent.replace(after, nodes.Text(after[mark.end() :]))
+        parent.replace(following[0], nodes.Text(after[mark.end() :]))
         together = nodes.inline(classes=["companion-unbroken"])
         formula.replace_self(together)
         together += [formula, nodes.Text(mark[0])]
