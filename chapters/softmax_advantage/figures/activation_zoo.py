@@ -1,7 +1,7 @@
 r"""Of eight activations only softmax attains the Bayes risk, and softplus approaches it as its bias falls.
 
 Left: the spiked model. Right: the max model. Horizontal axis: the lowest excess risk of each activation on prompts of
-ten tokens at $\nu=6$ (the default parameters). The slope and the scale are the best ones, and so is the bias of
+ten tokens at $\nu=6$. The slope and the scale are the best ones, and so is the bias of
 sigmoid, erf and relu. Dashed: the Bayes risk. Filled markers: normalised activations. Round markers: exponential
 activations, with hardmax as a limit of softmax. Small filled squares: softplus at the slope of the posterior with the
 biases −2, −4, −8, −16 and −64; the lower the bias, the lower the risk. The distance of a risk from 1 is

@@ -4,7 +4,7 @@ Vertical axes: the lowest excess risk of each kind of head. Horizontal axes: the
 logarithmic, and all curves are exact. The prompt length $L$ grows from left to right. The upper row shows the spiked
 model, in which the relevant token is shifted along $k^\star$; the lower row shows the max model, in which tokens with a
 larger score are more likely to be relevant. Solid: softmax, which attains the Bayes risk. Dashed: sigmoid weights with
-the best slope and bias. Dotted: linear weights with the best coefficients.
+the best slope, bias and scale. Dotted: linear weights with the best coefficients.
 
 Alt: Two rows of log-log panels of risk against signal strength, one column per prompt length. In each panel the solid
 softmax curve is lowest, the dashed sigmoid curve above it and the dotted linear curve highest. In the upper row the
