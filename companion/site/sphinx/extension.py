@@ -187,12 +187,13 @@ def keep_punctuation(app: Sphinx, doctree: nodes.document) -> None:
     """Put each formula and the punctuation after it into one element, so that no line begins with punctuation."""
     for formula in list(doctree.findall(nodes.math)):
         parent = formula.parent
-        following = parent.children[parent.index(formula) + 1 :]
-        after = following[0].astext() if following and isinstance(following[0], nodes.Text) else ""
-        mark = PUNCTUATION.match(after)
+        position = parent.index(formula) + 1
+        after = parent[position] if position < len(parent) else None
+        mark = PUNCTUATION.match(after.astext()) if isinstance(after, nodes.Text) else None
         if mark is None or isinstance(parent, nodes.title):
             continue
-        parent.replace(following[0], nodes.Text(after[mark.end() :]))
+        # by position: texts are equal if their words are, and the same punctuation can follow several formulas
+        parent[position] = nodes.Text(mark.string[mark.end() :])
         together = nodes.inline(classes=["companion-unbroken"])
         formula.replace_self(together)
         together += [formula, nodes.Text(mark[0])]
