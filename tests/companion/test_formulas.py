@@ -20,8 +20,9 @@ def formula(text: str) -> nodes.math:
 
 @pytest.mark.parametrize("between", [", ", "; and ", ") ", ".", " or "])
 def test_the_text_of_a_page_stays_the_same(between):
-    """Also if the same words follow several formulas."""
-    document = page("Let ", formula("a"), between, formula("b"), between, formula("c"), between, "end.")
+    """Also if the same words follow something else than a formula before."""
+    link = nodes.emphasis("", "link")
+    document = page("See ", link, between, formula("a"), between, formula("b"), between, formula("c"), between, "end.")
     before = document.astext()
     keep_punctuation(None, document)
     assert document.astext() == before
