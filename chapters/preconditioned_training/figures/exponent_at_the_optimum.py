@@ -5,7 +5,7 @@ queries. Solid curves: the balanced optimum, whose size is $H=1$, for several co
 curves: the same head with smaller scores and larger values, which has the same infinite prompt. Horizontal lines are
 the limits.
 
-Details: Tokens and queries are $\mathcal N(0,\Sigma)$ in the plane, $\Sigma$ has the largest eigenvalue 1, and the
+Tokens and queries are $\mathcal N(0,\Sigma)$ in the plane, $\Sigma$ has the largest eigenvalue 1, and the
 target is the query itself. The error is the distance from the output of the infinite prompt, which is the target. The
 limit of the solid curves is $\beta(1)$, the inverse golden ratio, by a heuristic; that of the dashed curves is a
 theorem.

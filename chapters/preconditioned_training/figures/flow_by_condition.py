@@ -4,7 +4,7 @@ A softmax head learns a regression from infinite prompts. The vertical axis is t
 $\lVert V\Sigma U-I\rVert_{\mathrm{op}}$, the horizontal axis the time in units of one over the fastest rate. Curves are
 closed forms, one colour per condition number of $\Sigma$; points are flows of full matrices, integrated numerically.
 
-Details: All flows start at a balanced head that has learnt the same small share of the target matrix. A unit of time is
+All flows start at a balanced head that has learnt the same small share of the target matrix. A unit of time is
 one over the largest rate at the optimum, because the largest rate limits the step of gradient descent. Blocks are the
 heads $(A,b)$ of in-context regression with the gradient $\Sigma^{-2}\nabla_A\Sigma^{-1}$; their curve is that of
 condition number 1 at every condition number.

@@ -5,7 +5,7 @@ that gradient descent needs grows with this ratio. Points come from the Hessian 
 regression onto a fixed matrix; the lines are the square and the square root of the condition number of $\Sigma$.
 Dashed: blocks $(A,b)$ on in-context regression, with three preconditioners.
 
-Details: $\Sigma$ has the largest eigenvalue 1 and eigenvalues in geometric progression. Directions in which the output
+$\Sigma$ has the largest eigenvalue 1 and eigenvalues in geometric progression. Directions in which the output
 does not change have the rate zero and are left out. The ratio of the plain blocks is about half the third power of the
 condition number.
 

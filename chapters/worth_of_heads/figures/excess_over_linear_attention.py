@@ -5,7 +5,7 @@ linear attention, minus 1. The horizontal axis is the largest value $|\mu_h|$ of
 heads have keys in fixed proportions, which shrink from left to right, and the best values at these keys. A single head
 stops at its price.
 
-Details: Relative keys are $(1,-1)$ for two heads, $(1,\frac12,-\frac13)$ for three and $(\pm1,\pm\frac12)$ for four.
+Relative keys are $(1,-1)$ for two heads, $(1,\frac12,-\frac13)$ for three and $(\pm1,\pm\frac12)$ for four.
 They are chosen so that the lowest orders of the noise vanish; other keys are possible. All curves are exact up to
 rounding. Linear attention would be at zero, which a logarithmic axis does not show.
 

@@ -5,7 +5,7 @@ standard errors. Solid curve: the gradient flow of the error of long prompts fro
 flow, if the two factors of each value differ by one percent at the start. Horizontal line: the exact least error of
 one head for each task.
 
-Details: The start is diagonal, with a twice larger value of head $h$ for task $h$. The flow has no noise of the steps,
+The start is diagonal, with a twice larger value of head $h$ for task $h$. The flow has no noise of the steps,
 and its error is of first order in $1/L$, which is why its level lies above the exact line. From a start with equal
 factors no value of the flow can become negative.
 

@@ -5,7 +5,7 @@ divided by that of one head for each task. The solid line is exact at the length
 the dashed line is the limit of long prompts. The band: the error of one head for each task, divided by the least error
 of as many heads, is between its edges for long prompts.
 
-Details: All heads have their best keys and values for their length. Error bars are two standard errors of the ratio.
+All heads have their best keys and values for their length. Error bars are two standard errors of the ratio.
 The dotted line is $e$. The upper edge of the band is the price of one head in the dimension of a task, which tends to
 $e$ in large dimensions.
 

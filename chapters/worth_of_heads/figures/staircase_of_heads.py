@@ -5,7 +5,7 @@ square error for long prompts. Steps: what $H$ softmax heads reach (proved). Poi
 keys found (numerical). Dashed: a proved lower bound, the error of $H$ linear heads. The cross is one softmax head for
 each task.
 
-Details: The tasks have no label noise, and the coordinates of their vectors have variance 1. For $H=1$ and for
+The tasks have no label noise, and the coordinates of their vectors have variance 1. For $H=1$ and for
 $H=I+1$ the step is the least error, which is proved; for the numbers between, it is the least error found from random
 starts.
 
