@@ -113,7 +113,7 @@ def draw(table: pd.DataFrame) -> Figure:
     panels[0].set_title(f"$L=10^{{{SHOWN['decade']:g}}}$", loc="right")
     panels[1].set_title(rf"$\nu={SHOWN['snr']:g}$", loc="right")
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 0.42))
-    headline(figure, "Softmax halves its risk at a signal strength of about 2 ln L, a linear head at about L")
+    headline(figure, "Softmax has the excess risk ½ at a signal strength of about 2 ln L, a linear head at about L")
     return figure
 
 
