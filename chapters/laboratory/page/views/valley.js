@@ -15,7 +15,7 @@ laboratory.view({
     excess: "excess risk of this head",
     linear: "excess risk of the best linear head",
     ratio: "ratio of the two",
-    best: "smallest ratio for all u and b",
+    best: "smallest ratio over all u and b",
     gain: "factor of the output, b",
     noise: "noise in the label of the query, ½s²",
   },
