@@ -12,13 +12,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from chapters.laboratory.grids import Values
+from chapters.laboratory.key_plane import LONGEST, keys_at
 from lib.icl import LinearRegression, debiased_descent
 from lib.icl.averages import few_radii
 
 DIMENSION, TASK_VARIANCE, NOISE = 5, 0.2, 0.1
 LABEL = TASK_VARIANCE * (DIMENSION - 1) + NOISE  # the variance of a label, without its component along the query
-LARGEST_KEY = 0.6
-SHORTEST, LONGEST = np.log(10.0), np.log(1e4)
 # Nodes and weights in the length of the query; 32 nodes change no risk by more than 2e-6 of itself. The outer nodes are
 # left out, because moments are below 10 there and the least excess risk is above 1e-4.
 RADIUS, WEIGHT = (rule[few_radii(DIMENSION, 16)[1] > 1e-12] for rule in few_radii(DIMENSION, 16))
@@ -32,25 +31,6 @@ LEVEL_STEP, SCORE_STEP, DROP, REACH = 0.45, 0.18, 30.0, 7.5
 def task() -> LinearRegression:
     """Return the regression of this figure."""
     return LinearRegression(np.eye(DIMENSION), task_scale=TASK_VARIANCE**0.5, noise_std=NOISE**0.5)
-
-
-def keys_at(size: Values, product: Values) -> tuple[Values, Values]:
-    """Return half the sum and half the difference of two keys, both nonnegative, at coordinates of the table.
-
-    `product` is q = 2ω₁ω₂/(ω₁² + ω₂²), from -1 for opposite keys to 1 for equal keys, and `size` is
-    (ω₁² + ω₂²)/(0.36 (1 + q²)). Sizes up to 1 contain all keys up to 0.6. A risk does not change if the keys are
-    exchanged or if both change their signs, so it is a smooth function of ω₁² + ω₂² and ω₁ω₂, also at equal keys.
-    """
-    squares = size * LARGEST_KEY**2 * (1 + product**2)
-    return np.sqrt(squares * (1 + product)) / 2, np.sqrt(squares * (1 - product)) / 2
-
-
-def coordinates(first: Values, second: Values) -> tuple[Values, Values]:
-    """Return `size` and `product` of two keys; `product` is 0 where both keys are 0."""
-    first, second = np.broadcast_arrays(np.asarray(first, float), np.asarray(second, float))
-    squares = first**2 + second**2
-    product = np.divide(2 * first * second, squares, out=np.zeros_like(squares), where=squares > 0)
-    return squares / (LARGEST_KEY**2 * (1 + product**2)), product
 
 
 def log_ratios(size: Values, product: float, log_lengths: Values) -> Float[np.ndarray, "sizes lengths"]:

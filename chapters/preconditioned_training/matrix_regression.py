@@ -15,6 +15,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from chapters.preconditioned_training.flows import BLOCKS, PLAIN, PRECONDITIONED
 from lib.attention import Attention
 from lib.flow import gradient_flow
 from lib.icl import Blocks, LinearRegression, block_head
@@ -23,7 +24,6 @@ from lib.icl import Blocks, LinearRegression, block_head
 STEP_TOLERANCE = 1e-9
 # The part of the curves that is integrated, in logits of the learnt fraction beyond that of the start.
 LARGEST_LOGIT = 7.0
-PLAIN, PRECONDITIONED, BLOCKS = "plain", "preconditioned", "blocks"
 
 
 class Spectrum(NamedTuple):

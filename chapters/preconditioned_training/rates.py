@@ -8,14 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from chapters.preconditioned_training.flows import BLOCK_POWERS, HEAD_POWERS
 from chapters.preconditioned_training.matrix_regression import Spectrum, aligned_start, population_loss
 from lib.attention import Attention
 from lib.icl import Blocks, LinearRegression, block_head
 
 LARGEST_CONDITION = 1000.0
-# Powers (p, q) of the gradient Σ^-p ∇_A Σ^-q of blocks.
-BLOCK_POWERS = {"blocks, plain": (0.0, 0.0), "blocks, Σ⁻¹∇Σ⁻¹": (1.0, 1.0), "blocks, Σ⁻²∇Σ⁻¹": (2.0, 1.0)}
-HEAD_POWERS = {"head, plain": 0.0, "head, preconditioned": 1.0}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from chapters.laboratory import key_pairs
+from chapters.laboratory import key_pairs, key_plane
 from chapters.laboratory.clouds import draw_clouds, outputs
 from chapters.laboratory.figures import live_cloud, live_needle, live_pair, live_plane, live_valley
 from chapters.laboratory.grids import Axis, Grid, rounded
@@ -160,7 +160,7 @@ def log_ratio(first: float, second: float, log_length: float) -> float:
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_published_pairs_are_the_library(float64, pair):
     grid = published("live_pair", *PAIR)
-    size, product = key_pairs.coordinates(*pair)
+    size, product = key_plane.coordinates(*pair)
     for log_length in np.log([10.0, 700.0]):
         found = grid.read("log_ratio", log_length, size, product)
         np.testing.assert_allclose(found, log_ratio(*pair, log_length), atol=live_pair.INTERPOLATION)
@@ -170,7 +170,7 @@ def test_risks_of_pairs_are_those_of_the_library(float64):
     """At all lengths from one quadrature, to more digits than the table has; also for keys that nearly coincide."""
     log_lengths = np.log([10.0, 150.0, 1e4])
     for first, second in PAIRS:
-        size, product = key_pairs.coordinates(first, second)
+        size, product = key_plane.coordinates(first, second)
         found = key_pairs.log_ratios(size[None], float(product), log_lengths)[0]
         np.testing.assert_allclose(found, [log_ratio(first, second, one) for one in log_lengths], atol=2e-6)
 
@@ -180,7 +180,7 @@ def test_the_best_pair_of_ten_tokens_is_the_best_opposite_pair(float64):
     log_length = np.log(10.0)
     _, _, risk = best_pair(key_pairs.task(), log_length)
     grid, keys = published("live_pair", *PAIR), np.linspace(-0.6, 0.6, 121)
-    size, product = key_pairs.coordinates(keys[:, None], keys)
+    size, product = key_plane.coordinates(keys[:, None], keys)
     least = np.exp(grid.read("log_ratio", log_length, size, product).min())
     expected = (2 * float(risk) - key_pairs.NOISE) / key_pairs.descent_excess(log_length)
     np.testing.assert_allclose(least, expected, rtol=live_pair.INTERPOLATION)
@@ -189,19 +189,19 @@ def test_the_best_pair_of_ten_tokens_is_the_best_opposite_pair(float64):
 
 def test_coordinates_of_pairs_have_their_symmetries():
     rng = np.random.default_rng(15)
-    first, second = rng.uniform(-key_pairs.LARGEST_KEY, key_pairs.LARGEST_KEY, (2, SETTINGS))
-    size, product = key_pairs.coordinates(first, second)
+    first, second = rng.uniform(-key_plane.LARGEST_KEY, key_plane.LARGEST_KEY, (2, SETTINGS))
+    size, product = key_plane.coordinates(first, second)
     assert (size <= 1).all()
-    mean, gap = key_pairs.keys_at(size, product)
+    mean, gap = key_plane.keys_at(size, product)
     np.testing.assert_allclose(mean, np.abs(first + second) / 2, atol=1e-12)
     np.testing.assert_allclose(gap, np.abs(first - second) / 2, atol=1e-12)
 
 
 def test_the_corners_of_the_square_are_the_largest_sizes():
-    sizes, _ = key_pairs.coordinates(np.asarray([0.6, 0.6, 0.6, 0.0]), np.asarray([0.6, -0.6, 0.0, 0.0]))
+    sizes, _ = key_plane.coordinates(np.asarray([0.6, 0.6, 0.6, 0.0]), np.asarray([0.6, -0.6, 0.0, 0.0]))
     np.testing.assert_allclose(sizes, [1, 1, 1, 0], atol=1e-12)
     products = np.linspace(-1, 1, 201)
-    assert max(np.sum(key_pairs.keys_at(1.0, one)) for one in products) < key_pairs.STEEPEST
+    assert max(np.sum(key_plane.keys_at(1.0, one)) for one in products) < key_pairs.STEEPEST
 
 
 def test_the_published_cloud_is_the_library(float64):
@@ -236,9 +236,9 @@ def test_the_table_carries_the_settings_of_the_page():
     assert float(re.search(r"nu: \{.*?high: (\d+)", script)[1]) <= live_needle.LARGEST_SNR
     assert f"high: {live_needle.LARGEST_DECADE}," in script
     script = (PROJECT.page_folder(NAME) / "views" / "pair.js").read_text(encoding="utf-8")
-    assert script.count(f"low: {-key_pairs.LARGEST_KEY:g}, high: {key_pairs.LARGEST_KEY:g},") == 2
-    assert f"const largest = {key_pairs.LARGEST_KEY:g};" in script
-    assert f"low: {key_pairs.SHORTEST / np.log(10):g}, high: {key_pairs.LONGEST / np.log(10):g}," in script
+    assert script.count(f"low: {-key_plane.LARGEST_KEY:g}, high: {key_plane.LARGEST_KEY:g},") == 2
+    assert f"const largest = {key_plane.LARGEST_KEY:g};" in script
+    assert f"low: {key_plane.SHORTEST / np.log(10):g}, high: {key_plane.LONGEST / np.log(10):g}," in script
     script = (PROJECT.page_folder(NAME) / "views" / "valley.js").read_text(encoding="utf-8")
     assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.DIMENSIONS)}]" in script
     assert f"stops: [{', '.join(f'{one:g}' for one in live_valley.NOISES)}]" in script

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from chapters.laboratory import key_pairs
 from chapters.laboratory.grids import Axis, Grid, Values
-from chapters.laboratory.key_pairs import LARGEST_KEY, LONGEST, SHORTEST
+from chapters.laboratory.key_plane import LARGEST_KEY, LONGEST, SHORTEST, coordinates
 from chapters.laboratory.marks import between
 from chapters.laboratory.trials import Trial
 from companion import Alternative, Claim, Column, Numbers, Table
@@ -51,7 +51,7 @@ def simulate(settings: int, *, seed: int) -> Trial:
     rng = np.random.default_rng(seed)
     first, second = rng.uniform(-LARGEST_KEY, LARGEST_KEY, (2, settings))
     log_length = rng.uniform(SHORTEST, LONGEST, settings)
-    size, product = key_pairs.coordinates(first, second)
+    size, product = coordinates(first, second)
     exact = [
         key_pairs.log_ratios(one[:1], one[1], one[2:])[0, 0] for one in np.stack([size, product, log_length], axis=-1)
     ]
@@ -105,7 +105,7 @@ def numbers(trial: Trial) -> Numbers:
 def _least_ratios(grid: Grid) -> tuple[Values, Values]:
     """Return the least ratio of the opposite pairs, and that of all pairs, at each length of the table."""
     keys = np.linspace(-LARGEST_KEY, LARGEST_KEY, CUT)
-    size, product = key_pairs.coordinates(keys[:, None], keys)
+    size, product = coordinates(keys[:, None], keys)
     ratios = [np.exp(grid.read("log_ratio", length, size, product)) for length in grid.axes[0].nodes]
     opposite = [np.fliplr(ratio).diagonal().min() for ratio in ratios]
     return np.asarray(opposite), np.asarray([ratio.min() for ratio in ratios])
@@ -113,7 +113,7 @@ def _least_ratios(grid: Grid) -> tuple[Values, Values]:
 
 def ratio(table: pd.DataFrame, log_length: float, first: Values, second: Values) -> Values:
     """Return the excess risks of pairs in units of debiased gradient descent, read from the table."""
-    size, product = key_pairs.coordinates(first, second)
+    size, product = coordinates(first, second)
     return np.exp(between(table, "log_ratio", log_length=log_length, size=size, product=product))
 
 

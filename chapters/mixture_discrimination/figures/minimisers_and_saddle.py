@@ -114,7 +114,7 @@ def _saddle_claim(saddle: CriticalPoint, changed: CriticalPoint) -> Claim:
         "the gradient).",
         saddle.gradient,
         SEARCH,
-        because="the search ends where changes of the risk are rounding errors, at gradients of about 1e-8",
+        because="the search ends where changes of the risk are rounding errors, at gradients of about 10⁻⁸",
         source="derived here",
         box="explicit-saddle",
         alternative=Alternative("U₁₁ = 0 would do as well", changed.gradient),

@@ -20,7 +20,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.preconditioned_training.matrix_regression import BLOCKS, PLAIN, PRECONDITIONED, STEP_TOLERANCE, Learning
+from chapters.preconditioned_training.flows import BLOCKS, PLAIN, PRECONDITIONED
+from chapters.preconditioned_training.matrix_regression import STEP_TOLERANCE, Learning
 from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, legend_line, legend_point, legend_with, sequence

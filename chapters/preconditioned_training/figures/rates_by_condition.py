@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from chapters.preconditioned_training.rates import BLOCK_POWERS, HEAD_POWERS, Rates
+from chapters.preconditioned_training.flows import BLOCK_POWERS, HEAD_POWERS
+from chapters.preconditioned_training.rates import Rates
 from chapters.preconditioned_training.style import SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import few_decades, headline, label

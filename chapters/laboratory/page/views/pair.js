@@ -20,7 +20,7 @@ laboratory.view({
     const { range } = d3;
     const largest = 0.6;
     const read = laboratory.grid("live_pair", ["log_length", "size", "product"], ["log_ratio"]);
-    // the coordinates of key_pairs.py, in which the risk is smooth
+    // the coordinates of key_plane.py, in which the risk is smooth
     const ratio = (first, second, length) => {
       const squares = first ** 2 + second ** 2;
       const product = squares > 0 ? 2 * first * second / squares : 0;
