@@ -3,7 +3,9 @@
 A head with the output f(q) at the query q has the output f(-q) if all scores are negated. The even part is
 e = (f(q) + f(-q))/2 and the odd part is (f(q) - f(-q))/2; the sum of their squares is the mean of |f(q)|² and |f(-q)|².
 Outputs are taken minus a constant, the mean value of the head on the other prompts, because a bias of the next layer
-can add any constant.
+can add any constant. For small scores the even part is, with the plain averages s̄ and v̄ over the prompt,
+
+    e = v̄ + e₂ + ...,   e₂ = 1/(2L) Σ (s_l - s̄)² (v_l - v̄).
 
 For Gaussian tokens of a given distribution both parts are exact. With p = softmax(τg), r = softmax(-τg), and the mean
 scores ĝ₊ = Σ p g and ĝ₋ = Σ r g, the mean square of the even part is
@@ -44,8 +46,9 @@ class EvenParts(PromptStatistics):
     `tau` is the standard deviation of the scores. `even` and `odd` are the squares of the two parts of the output minus
     the mean value on the other prompts. `average` is the square of the plain average of the prompt's values, minus the
     same constant. `centred` is the square of the even part minus the plain average of the prompt, and `other` minus
-    that of the next prompt. `gaussian_...` are the exact expectations for independent Gaussian tokens with the mean and
-    covariance of the keys and values of all prompts, at the same queries.
+    that of the next prompt. `second` is the square of the term e₂ of the expansion, and `product` is its product with
+    the even part minus the plain average. `gaussian_...` are the exact expectations for independent Gaussian tokens
+    with the mean and covariance of the keys and values of all prompts, at the same queries.
     """
 
     even: ByPrompt
@@ -53,6 +56,8 @@ class EvenParts(PromptStatistics):
     average: ByPrompt
     centred: ByPrompt
     other: ByPrompt
+    second: ByPrompt
+    product: ByPrompt
     gaussian_tau: ByPrompt
     gaussian_even: ByPrompt
     gaussian_odd: ByPrompt
@@ -82,6 +87,11 @@ class EvenParts(PromptStatistics):
     def gain_of_other(self) -> Heads:
         """The same part if the plain average of the next prompt is subtracted."""
         return 1 - self.mean("other") / self.mean("even")
+
+    @property
+    def second_share(self) -> Heads:
+        """The part of the mean square of e - v̄ that the best multiple of e₂ explains."""
+        return self.mean("product") ** 2 / (self.mean("centred") * self.mean("second"))
 
     @property
     def gaussian_gain(self) -> Heads:
@@ -131,6 +141,8 @@ def even_squares(
     weights, opposite = jax.nn.softmax(scores, axis=1), jax.nn.softmax(-scores, axis=1)
     even, odd = (weights + opposite) / 2 @ values, (weights - opposite) / 2 @ values
     average = values.mean(axis=0)
+    centred_scores = scores - scores.mean(axis=1, keepdims=True)
+    second = centred_scores**2 @ (values - average) / (2 * len(values))
 
     def square(outputs):
         return jnp.mean(jnp.sum(outputs**2, axis=1))
@@ -142,6 +154,8 @@ def even_squares(
         "average": jnp.sum(average**2),
         "centred": square(even - average),
         "other": square(even - (other - constant)),
+        "second": square(second),
+        "product": jnp.mean(jnp.sum((even - average) * second, axis=1)),
     }
 
 

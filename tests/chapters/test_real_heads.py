@@ -236,7 +236,7 @@ def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):
 
 def plain_even_squares(queries, keys, values, constant, other):
     """The means of `even_squares` from a loop over queries, with exponentials of the scores."""
-    sums = dict.fromkeys(("tau", "even", "odd", "average", "centred", "other"), 0.0)
+    sums = dict.fromkeys(("tau", "even", "odd", "average", "centred", "other", "second", "product"), 0.0)
     average = sum(values) / len(values)
     for query in queries:
         scores = np.array([float(np.dot(query, key)) for key in keys])
@@ -247,12 +247,16 @@ def plain_even_squares(queries, keys, values, constant, other):
         )
         even, odd = (at_query + at_negative) / 2, (at_query - at_negative) / 2
         sums["tau"] += np.std(scores)
+        weights = (scores - scores.mean()) ** 2 / (2 * len(keys))
+        second = sum(weight * (value - average) for weight, value in zip(weights, values, strict=True))
+        sums["product"] += float(np.dot(even - average, second))
         for name, vector in (
             ("even", even - constant),
             ("odd", odd),
             ("average", average - constant),
             ("centred", even - average),
             ("other", even - other),
+            ("second", second),
         ):
             sums[name] += float(np.sum(vector**2))
     return {name: total / len(queries) for name, total in sums.items()}
@@ -269,6 +273,19 @@ def test_even_squares_are_those_of_a_plain_loop():
         np.testing.assert_allclose(found[name], number, rtol=1e-10, err_msg=name)
 
 
+def test_the_even_part_of_small_scores_is_the_plain_average_and_the_second_order_term():
+    """The rest is of fourth order: at half of the scores, it is a quarter as large relative to this term."""
+    rng = np.random.default_rng(6)
+    queries, keys, values = (rng.normal(size=(40, 4)) for _ in range(3))
+    rest = []
+    for scale in (0.1, 0.05):
+        found = even_parts.even_squares(encoder.HeadInputs(scale * queries, keys, values), np.zeros(4), np.zeros(4))
+        distance = found["centred"] - 2 * found["product"] + found["second"]
+        rest.append(float(distance / found["second"]))
+    assert rest[0] < 1e-2
+    np.testing.assert_allclose(rest[0] / rest[1], 16.0, rtol=0.1)
+
+
 @needs_weights
 def test_even_parts_are_those_of_the_transcript(trained):
     """Three short prompts, one head; the constant is the mean value on the other two prompts."""
@@ -283,7 +300,9 @@ def test_even_parts_are_those_of_the_transcript(trained):
         other = averages[(prompt + 1) % 3]
         expected = plain_even_squares(query / np.sqrt(32.0), key, value, constant, other)
         for name, number in expected.items():
-            np.testing.assert_allclose(found.arrays[name][prompt, layer, head], number, rtol=2e-4, err_msg=name)
+            np.testing.assert_allclose(
+                found.arrays[name][prompt, layer, head], number, rtol=2e-4, atol=1e-6, err_msg=name
+            )
     keys, values = (np.concatenate([part[which] for part in parts]) for which in (1, 2))
     covariance = np.cov(keys.T, bias=True)
     tau = np.sqrt(np.einsum("qi,ij,qj->q", parts[1][0], covariance, parts[1][0]) / 32)

@@ -67,6 +67,8 @@ EVEN = {
     "average": Column("|v̄ - m|²: v̄ plain average of the values of the prompt"),
     "centred": Column("Mean over queries of |e - v̄|²"),
     "other": Column("The same with the plain average of the next prompt"),
+    "second": Column("Mean over queries of |e₂|²: e₂ = 1/(2L) Σ (s - s̄)² (v - v̄), the next term for small scores"),
+    "product": Column("Mean over queries of ⟨e - v̄, e₂⟩"),
     "gaussian_tau": Column("Standard deviation of the scores for Gaussian tokens with the moments of all prompts"),
     "gaussian_even": Column("Exact expectation of `even` for these Gaussian tokens, mean over queries"),
     "gaussian_odd": Column("Exact expectation of `odd` for these Gaussian tokens, mean over queries"),

@@ -29,16 +29,21 @@ from chapters.real_heads.tracked_tables import names_of_heads
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import error_bars, headline
 
+# Largest spread of scores τ̂ at which an expansion in the scores is compared with the even part.
+SMALL = 1.0
+
 
 @dataclass(frozen=True)
 class EvenComparison:
-    """Standard errors by name for all heads, and four numbers on the even parts.
+    """Standard errors by name for all heads, and five numbers on the even parts.
 
     `gain` is the mean gain from centring over heads of the linear regime; its alternative subtracts the plain average
     of the next prompt. `share` is the mean share of the even part over these heads, relative to the Gaussian tokens;
     its alternative is that over frozen heads. `variation` is the mean square of their plain averages, relative to
     independent tokens; its alternative is the expectation for independent tokens. `ranks` is the rank correlation of
-    gain and spread; its alternative is that of gain and number of the layer.
+    gain and spread; its alternative is that of gain and number of the layer. `second` is the mean share of the
+    second-order term in the rest of the even part over heads with a spread below `SMALL`; its alternative is that over
+    frozen heads.
     """
 
     errors: dict[str, Heads]
@@ -46,11 +51,12 @@ class EvenComparison:
     share: Measured
     variation: Measured
     ranks: Measured
+    second: Measured
 
 
 def compare_even_parts(parts: EvenParts, *, key: PRNGKeyArray) -> EvenComparison:
     """Compare the even parts on the text with those on Gaussian tokens."""
-    linear, frozen = parts.ratio < LINEAR, parts.ratio >= FROZEN
+    linear, frozen, small = parts.ratio < LINEAR, parts.ratio >= FROZEN, parts.mean("tau") < SMALL
     layers = np.repeat(np.arange(LAYERS), HEADS)
 
     def gain(sample: EvenParts) -> float:
@@ -65,26 +71,32 @@ def compare_even_parts(parts: EvenParts, *, key: PRNGKeyArray) -> EvenComparison
     def ranks(sample: EvenParts) -> float:
         return float(spearmanr(sample.ratio.ravel(), sample.gain.ravel()).statistic)
 
+    def second(sample: EvenParts, heads=small) -> float:
+        return float(np.mean(sample.second_share[heads]))
+
     def measured(function, alternative: float) -> Measured:
         return Measured(function(parts), float(bootstrap(function, parts, key=key)), alternative)
 
     return EvenComparison(
         errors={
             name: bootstrap(lambda sample, name=name: getattr(sample, name), parts, key=key)
-            for name in ("share", "gain", "variation")
+            for name in ("share", "gain", "variation", "second_share")
         },
         gain=measured(gain, float(np.mean(parts.gain_of_other[linear]))),
         share=measured(share, share(parts, frozen)),
         # the constant, a mean over the other prompts, adds its own variance to that of the plain average
         variation=measured(variation, parts.prompts / (parts.prompts - 1)),
         ranks=measured(ranks, float(spearmanr(layers, parts.gain.ravel()).statistic)),
+        second=measured(second, second(parts, frozen)),
     )
 
 
 def numbers(parts: EvenParts, comparison: EvenComparison) -> Numbers:
     """Return the even parts of all heads, and the claims on their size and on their plain averages."""
     claims = (_gain_claim(comparison.gain), _share_claim(comparison.share), _variation_claim(comparison.variation))
-    return Numbers(_table(parts, comparison), (*claims, _rank_claim(comparison.ranks)))
+    return Numbers(
+        _table(parts, comparison), (*claims, _rank_claim(comparison.ranks), _second_claim(comparison.second))
+    )
 
 
 def _table(parts: EvenParts, comparison: EvenComparison) -> Table:
@@ -96,6 +108,7 @@ def _table(parts: EvenParts, comparison: EvenComparison) -> Table:
             "share": parts.share.ravel(),
             "gain": parts.gain.ravel(),
             "variation": parts.variation.ravel(),
+            "second_share": parts.second_share.ravel(),
             "gaussian_ratio": parts.gaussian_ratio.ravel(),
             "gaussian_share": parts.gaussian_share.ravel(),
             "gaussian_gain": parts.gaussian_gain.ravel(),
@@ -117,6 +130,11 @@ def _table(parts: EvenParts, comparison: EvenComparison) -> Table:
             "Mean square of the plain average, relative to independent tokens", std_error="variation_se"
         ),
         "variation_se": Column("Standard error of `variation`, over prompts", moves_with="variation"),
+        "second_share": Column(
+            "Part of the mean square of e - v̄ that the best multiple of the second-order term explains",
+            std_error="second_share_se",
+        ),
+        "second_share_se": Column("Standard error of `second_share`, over prompts", moves_with="second_share"),
         "gaussian_ratio": Column("τ/√(2 ln L) for Gaussian tokens with the same mean and covariance"),
         "gaussian_share": Column("The share for these Gaussian tokens, exact"),
         "gaussian_gain": Column("The gain for these Gaussian tokens, exact"),
@@ -191,6 +209,24 @@ def _rank_claim(ranks: Measured) -> Claim:
         source="measured here",
         std_error=ranks.std_error,
         alternative=Alternative("the number of the layer in place of the spread", ranks.alternative),
+    )
+
+
+def _second_claim(second: Measured) -> Claim:
+    """Claim that the rest of the even part is the second-order term where scores are small."""
+    return Claim.at_least(
+        "real-heads-even-second",
+        (
+            "In heads whose scores spread by less than 1, most of the even part minus the plain average is the "
+            "second-order term of the expansion in the scores (measured: the part of its mean square that the best "
+            "multiple of this term explains, mean over heads)."
+        ),
+        second.value,
+        0.5,
+        because="half of the mean square; in frozen heads, terms of all orders count",
+        source="measured here",
+        std_error=second.std_error,
+        alternative=Alternative("the same part over the frozen heads", second.alternative),
     )
 
 
