@@ -1,14 +1,14 @@
 r"""In most heads of the linear regime, the even part of the output is mostly the plain average of the prompt's values.
 
-The even part is the mean of the outputs at a query and at its negative, for which all scores are negated. Left: its
-share in the mean square of both outputs, minus the mean value on other prompts. Right: how much of its mean square
-disappears if the plain average of the prompt's values is subtracted. Points: the heads on the text at the longest
-prompts, with two standard errors over prompts, against the spread of their scores in units of freezing. Crosses: exact
-for independent Gaussian tokens with the moments of each head's keys and values.
+The even part is the mean of the outputs at a query and at its negative, for which all scores are negated; outputs are
+taken minus the mean value on the other prompts. Left: the share of the even part in the mean square of both outputs.
+Right: how much of its mean square centring removes, which subtracts the plain average of the prompt's values. Points:
+the heads on the text, with two standard errors over prompts, against the spread of their scores in units of freezing.
+Crosses: exact for independent Gaussian tokens with the mean and covariance of each head's keys and values.
 
 Alt: Two panels of points and crosses against the spread. Left, crosses rise from about a tenth to nearly one half, and
-points are near four tenths everywhere. Right, crosses fall from nearly one to zero along a curve; points are below the
-crosses at the smallest spreads, then above them, and fall to zero too.
+most points are between three and five tenths. Right, crosses fall from nine tenths to zero along a curve; points fall
+to zero too, most of them later, but some points at small spreads are below the crosses.
 """
 
 from dataclasses import dataclass
@@ -155,7 +155,6 @@ def _gain_claim(gain: Measured) -> Claim:
         0.5,
         because="half of the mean square; a vector that has nothing to do with the even part adds to it",
         source="measured here",
-        box="query-even-part",
         std_error=gain.std_error,
         alternative=Alternative("the plain average of another prompt is subtracted", gain.alternative),
     )
@@ -248,7 +247,7 @@ def draw(table: pd.DataFrame) -> Figure:
                 regime, (border, 1.0), xycoords=("data", "axes fraction"), textcoords="offset points", **place
             )
     panels[0].set(ylim=(0, 1), ylabel="share of the even part in the output")
-    panels[1].set(ylim=(0, 1), ylabel="part of it in the plain average")
+    panels[1].set(ylim=(0, 1), ylabel="part of it that centring removes")
     panels[0].legend(loc="upper right")
     headline(figure, "In most heads of the linear regime, the even part is mostly a plain average")
     return figure
