@@ -334,6 +334,20 @@ MUTATIONS = (
         ("tests/chapters/test_opposite_heads.py::test_the_even_part_is_half_the_sum_of_the_outputs_at_both_queries",),
     ),
     Mutation(
+        "even-part-of-heads-not-centred",
+        "chapters/real_heads/even_parts.py",
+        '"centred": square(even - average)',
+        '"centred": square(even)',
+        ("tests/chapters/test_real_heads.py::test_even_squares_are_those_of_a_plain_loop",),
+    ),
+    Mutation(
+        "even-part-of-gaussian-tokens-for-one-query",
+        "chapters/real_heads/even_parts.py",
+        "weights[inside] += np.asarray(pair.participation) / 2",
+        "weights[inside] *= 1.0",
+        ("tests/chapters/test_real_heads.py::test_gaussian_tokens_have_the_exact_even_part",),
+    ),
+    Mutation(
         "shrinkage-of-the-pair-with-one-plus-x",
         "chapters/which_kernel/linear_kernel.py",
         "weighted * (power - slope / change + square / change**2)",

@@ -5,6 +5,7 @@ Prompts are independent repetitions, so standard errors come from resampling pro
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import jax.random as jr
 import numpy as np
@@ -20,33 +21,14 @@ RESAMPLES = 200
 
 
 @dataclass(frozen=True)
-class HeadStatistics:
+class PromptStatistics:
     """Means over the queries of a prompt, for every prompt, layer and head; `length` is the prompt length L.
 
-    `tau` is the standard deviation of the scores, `participation` is Σp², and `gaussian` is the mean of Σp² for
-    Gaussian scores of the same standard deviations. `output`, `linear` and `product` are squares and product of the
-    output and of the linear prediction, both minus the mean value; `shrunk` is (1 - P)·`linear` with the P of each
-    query. `first` is the weight on the first position; `skewness` and `tails` (the excess kurtosis) describe the
-    scores. `rest_…` are the same squares without the token at the first position, `gap_…` without the middle one.
+    `tau` is the standard deviation of the scores.
     """
 
     length: int
     tau: ByPrompt
-    participation: ByPrompt
-    gaussian: ByPrompt
-    output: ByPrompt
-    linear: ByPrompt
-    product: ByPrompt
-    shrunk: ByPrompt
-    first: ByPrompt
-    skewness: ByPrompt
-    tails: ByPrompt
-    rest_output: ByPrompt
-    rest_linear: ByPrompt
-    rest_product: ByPrompt
-    gap_output: ByPrompt
-    gap_linear: ByPrompt
-    gap_product: ByPrompt
 
     @property
     def arrays(self) -> dict[str, ByPrompt]:
@@ -66,6 +48,38 @@ class HeadStatistics:
     def ratio(self) -> Heads:
         """τ̂/√(2 ln L), the spread of the scores of each head in units of freezing."""
         return self.mean("tau") / freezing(self.length)
+
+    def resampled(self, prompts: Int[np.ndarray, " n"]) -> Self:
+        """Return the statistics of these prompts, with repetitions."""
+        return replace(self, **{name: array[prompts] for name, array in self.arrays.items()})
+
+
+@dataclass(frozen=True)
+class HeadStatistics(PromptStatistics):
+    """Means over the queries of a prompt, for every prompt, layer and head; `length` is the prompt length L.
+
+    `tau` is the standard deviation of the scores, `participation` is Σp², and `gaussian` is the mean of Σp² for
+    Gaussian scores of the same standard deviations. `output`, `linear` and `product` are squares and product of the
+    output and of the linear prediction, both minus the mean value; `shrunk` is (1 - P)·`linear` with the P of each
+    query. `first` is the weight on the first position; `skewness` and `tails` (the excess kurtosis) describe the
+    scores. `rest_…` are the same squares without the token at the first position, `gap_…` without the middle one.
+    """
+
+    participation: ByPrompt
+    gaussian: ByPrompt
+    output: ByPrompt
+    linear: ByPrompt
+    product: ByPrompt
+    shrunk: ByPrompt
+    first: ByPrompt
+    skewness: ByPrompt
+    tails: ByPrompt
+    rest_output: ByPrompt
+    rest_linear: ByPrompt
+    rest_product: ByPrompt
+    gap_output: ByPrompt
+    gap_linear: ByPrompt
+    gap_product: ByPrompt
 
     @property
     def share(self) -> Heads:
@@ -95,10 +109,6 @@ class HeadStatistics:
     def _comparison(self, which: str) -> Comparison:
         squares = {part: self.arrays[which + part] for part in ("output", "linear", "product")}
         return Comparison(tau=self.tau, participation=self.participation, **squares)
-
-    def resampled(self, prompts: Int[np.ndarray, " n"]) -> "HeadStatistics":
-        """Return the statistics of these prompts, with repetitions."""
-        return replace(self, **{name: array[prompts] for name, array in self.arrays.items()})
 
 
 @dataclass(frozen=True)
@@ -146,7 +156,7 @@ def freezing(length: int) -> float:
     return float(np.sqrt(2.0 * np.log(length)))
 
 
-def bootstrap(function: Callable, *statistics: HeadStatistics, key: PRNGKeyArray) -> Float[np.ndarray, "..."]:
+def bootstrap(function: Callable, *statistics: PromptStatistics, key: PRNGKeyArray) -> Float[np.ndarray, "..."]:
     """Return the bootstrap standard error of `function` of statistics of the same prompts."""
     n = statistics[0].prompts
     samples = np.asarray(jr.randint(key, (RESAMPLES, n), 0, n))
@@ -154,7 +164,7 @@ def bootstrap(function: Callable, *statistics: HeadStatistics, key: PRNGKeyArray
     return np.std(values, axis=0, ddof=1)
 
 
-def columns_of(statistics: HeadStatistics) -> dict[str, np.ndarray]:
+def columns_of(statistics: PromptStatistics) -> dict[str, np.ndarray]:
     """Return the columns of a table with one row per prompt, layer and head."""
     prompts, layers, heads = statistics.tau.shape
     indices = np.meshgrid(np.arange(prompts), np.arange(layers), np.arange(heads), indexing="ij")

@@ -627,6 +627,20 @@ def most_heads_are_shrunk_more(table):
     assert ((table["gaussian"] - table["gaussian_expected"]).abs() < SIGMAS * table["gaussian_se"]).all()
 
 
+def the_even_part_is_mostly_the_plain_average(table):
+    linear, frozen = table[table["ratio"] < 0.5], table[table["ratio"] >= 1]
+    assert (linear["gain"] > 0.5).mean() > 0.5
+    assert (frozen["gain"] < 0.5).all()
+    assert (linear["gain"] > linear["gaussian_gain"]).mean() > 0.5
+    assert (linear["share"] > linear["gaussian_share"]).all()
+    # heads of the smallest spread, as the page describes them
+    first = table["layer"] == 0
+    assert table[first]["variation"].mean() < table[~first]["variation"].mean() / NEAR
+    small = table[table["ratio"] * np.sqrt(2 * np.log(512)) < 1]
+    assert (small["layer"] == 0).mean() > 0.5
+    assert (small["gain"] < small["gaussian_gain"]).mean() > 0.5
+
+
 # --- risk_and_parameters
 
 
@@ -1091,6 +1105,11 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
     "published_experiment/two_data_laws": (
         "published-experiment-flaw",
         the_flaw_raises_every_risk_and_keeps_the_order,
+    ),
+    "real_heads/even_part_of_heads": (
+        "real-heads-even-average",
+        "real-heads-even-share",
+        the_even_part_is_mostly_the_plain_average,
     ),
     "real_heads/heads_in_full": (least_spread_is_linear_and_most_is_frozen,),
     "real_heads/heads_in_the_plane": (fewer_than_half_of_the_heads_are_near_the_curve,),

@@ -14,6 +14,7 @@ from scipy.special import erf, softmax
 from chapters.real_heads import (
     controls,
     encoder,
+    even_parts,
     example_heads,
     head_measurements,
     head_replacement,
@@ -25,8 +26,9 @@ from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.statistics import HeadStatistics, bootstrap, columns_of
 from companion.authoring.datasets import faults
 from companion.figures import store
-from lib.finite_prompt import participation
+from lib.finite_prompt import participation, score_statistics
 from lib.heads import linear_prediction
+from lib.icl.many_heads import pair_statistics
 
 NAME = "real_heads"
 ROOT = Path(__file__).resolve().parents[2]
@@ -230,6 +232,140 @@ def test_gaussian_tokens_have_the_exact_participation_and_slope(float64):
     for name in ("participation", "slope"):
         deviation = (found[name] - found[f"expected_{name}"]) / found[f"{name}_se"]
         assert np.abs(deviation[0]) < 4.0, name
+
+
+def plain_even_squares(queries, keys, values, constant, other):
+    """The means of `even_squares` from a loop over queries, with exponentials of the scores."""
+    sums = dict.fromkeys(("tau", "even", "odd", "average", "centred", "other", "second", "product"), 0.0)
+    average = sum(values) / len(values)
+    for query in queries:
+        scores = np.array([float(np.dot(query, key)) for key in keys])
+        at_query, at_negative = (
+            sum(np.exp(sign * score) * value for score, value in zip(scores, values, strict=True))
+            / np.sum(np.exp(sign * scores))
+            for sign in (1, -1)
+        )
+        even, odd = (at_query + at_negative) / 2, (at_query - at_negative) / 2
+        sums["tau"] += np.std(scores)
+        weights = (scores - scores.mean()) ** 2 / (2 * len(keys))
+        second = sum(weight * (value - average) for weight, value in zip(weights, values, strict=True))
+        sums["product"] += float(np.dot(even - average, second))
+        for name, vector in (
+            ("even", even - constant),
+            ("odd", odd),
+            ("average", average - constant),
+            ("centred", even - average),
+            ("other", even - other),
+            ("second", second),
+        ):
+            sums[name] += float(np.sum(vector**2))
+    return {name: total / len(queries) for name, total in sums.items()}
+
+
+def test_even_squares_are_those_of_a_plain_loop():
+    rng = np.random.default_rng(5)
+    queries, keys, values = (rng.normal(size=(9, 4)) for _ in range(3))
+    constant, other = rng.normal(size=4), rng.normal(size=4)
+    found = even_parts.even_squares(encoder.HeadInputs(queries, keys, values), constant, other)
+    expected = plain_even_squares(queries, keys, values, constant, other)
+    assert set(found) == set(expected)
+    for name, number in expected.items():
+        np.testing.assert_allclose(found[name], number, rtol=1e-10, err_msg=name)
+
+
+def test_the_even_part_of_small_scores_is_the_plain_average_and_the_second_order_term():
+    """The rest is of fourth order: at half of the scores, it is a quarter as large relative to this term."""
+    rng = np.random.default_rng(6)
+    queries, keys, values = (rng.normal(size=(40, 4)) for _ in range(3))
+    rest = []
+    for scale in (0.1, 0.05):
+        found = even_parts.even_squares(encoder.HeadInputs(scale * queries, keys, values), np.zeros(4), np.zeros(4))
+        distance = found["centred"] - 2 * found["product"] + found["second"]
+        rest.append(float(distance / found["second"]))
+    assert rest[0] < 1e-2
+    np.testing.assert_allclose(rest[0] / rest[1], 16.0, rtol=0.1)
+
+
+@needs_weights
+def test_even_parts_are_those_of_the_transcript(trained):
+    """Three short prompts, one head; the constant is the mean value on the other two prompts."""
+    found = even_parts.measure_even_parts(trained, 24, 3)
+    layer, head = 2, 7
+    parts = []
+    for tokens in trained.prompts(24, 3):
+        parts.append([part[:, 32 * head : 32 * head + 32] for part in transcript(arrays(), tokens)[1][layer]])
+    averages = [value.mean(axis=0) for _, _, value in parts]
+    for prompt, (query, key, value) in enumerate(parts):
+        constant = (averages[prompt - 1] + averages[prompt - 2]) / 2
+        other = averages[(prompt + 1) % 3]
+        expected = plain_even_squares(query / np.sqrt(32.0), key, value, constant, other)
+        for name, number in expected.items():
+            np.testing.assert_allclose(
+                found.arrays[name][prompt, layer, head], number, rtol=2e-4, atol=1e-6, err_msg=name
+            )
+    keys, values = (np.concatenate([part[which] for part in parts]) for which in (1, 2))
+    covariance = np.cov(keys.T, bias=True)
+    tau = np.sqrt(np.einsum("qi,ij,qj->q", parts[1][0], covariance, parts[1][0]) / 32)
+    np.testing.assert_allclose(found.gaussian_tau[1, layer, head], tau.mean(), rtol=2e-4)
+    np.testing.assert_allclose(found.gaussian_average[1, layer, head], values.var(axis=0).sum() / 24, rtol=2e-4)
+
+
+def test_gaussian_tokens_have_the_exact_even_part():
+    """Simulated prompts of a random head, with queries from small to beyond the freezing of their scores."""
+    rng, length, prompts = np.random.default_rng(12), 64, 4000
+    mixing = rng.normal(size=(8, 8)) / 3
+    covariance = mixing @ mixing.T
+    queries = rng.normal(size=(5, 4)) * np.array([0.3, 0.7, 1.0, 2.0, 6.0])[:, None]
+    expected = even_parts.expected_squares(queries, covariance, length)
+    assert expected["tau"].min() < 1 < np.sqrt(2 * np.log(length)) < expected["tau"].max()
+    tokens = rng.normal(size=(prompts, length, 8)) @ mixing.T
+    scores = np.einsum("qi,nli->nql", queries, tokens[..., :4])
+    weights, opposite = softmax(scores, axis=2), softmax(-scores, axis=2)
+    even, odd = ((weights + sign * opposite) / 2 @ tokens[..., 4:] for sign in (1, -1))
+    average = tokens[:, None, :, 4:].mean(axis=2)
+    squares = {
+        "even": np.sum(even**2, axis=2),
+        "odd": np.sum(odd**2, axis=2),
+        "average": np.sum(average**2, axis=2) * np.ones((1, 5)),
+        "centred": np.sum((even - average) ** 2, axis=2),
+    }
+    expected["centred"] = expected["even"] - expected["average"]
+    for name, samples in squares.items():
+        deviation = (samples.mean(axis=0) - expected[name]) / (samples.std(axis=0) / np.sqrt(prompts))
+        assert np.abs(deviation).max() < 4.0, name
+
+
+def test_tabulated_even_parts_are_exact_between_the_nodes(assert_exact):
+    taus = np.asarray([0.06, 0.61, 1.874, 3.3, 7.7])
+    table, single = even_parts.tabulate_even_parts(64), score_statistics(taus**2, np.log(64))
+    pair = pair_statistics(taus, -taus, np.log(64))
+    weights = (np.asarray(single.participation) + np.asarray(pair.participation)) / 2
+    scores = (np.asarray(single.score_error) + np.asarray(pair.score_error)) / 2
+    for column, exact in ((table.even_weights, weights), (table.even_scores, scores)):
+        assert_exact(head_measurements.interpolate(jnp.asarray(taus), jnp.asarray(column)), exact, 1e-4)
+
+
+def test_extremes_are_nearly_independent_at_the_largest_exact_spread():
+    """The table continues without a step, here at the length of the tracked numbers."""
+    table = even_parts.tabulate_even_parts(LONGEST)
+    last = round(even_parts.LARGEST_EXACT / head_measurements.GRID[1])
+    node = round(even_parts.NODES[1] / head_measurements.GRID[1])
+    for column in (table.even_weights, table.even_scores):
+        before, at, after = np.log(column[[last - node, last, last + node]])
+        assert abs(after - 2 * at + before) < 2e-3
+    np.testing.assert_allclose(table.even_weights[last:], table.weights[last:] / 2, rtol=1e-6)
+
+
+def test_tracked_even_parts_belong_to_the_tracked_heads():
+    """The same prompts have the same spreads; f - v̄ is e - v̄ plus the odd part, so three squares form a triangle."""
+    found, heads = even_parts.read_even_parts(), tracked_tables.head_statistics("text", LONGEST)
+    np.testing.assert_allclose(found.tau, heads.tau, rtol=1e-4)
+    whole, centred, odd = (np.sqrt(array) for array in (heads.output, found.centred, found.odd))
+    assert (whole < (centred + odd) * 1.001).all()
+    assert (whole > np.abs(centred - odd) * 0.999).all()
+    even, average = np.sqrt(found.even), np.sqrt(found.average)
+    assert (even < (centred + average) * 1.001).all()
+    assert (even > np.abs(centred - average) * 0.999).all()
 
 
 def statistics(seed, prompts=6):

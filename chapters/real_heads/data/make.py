@@ -1,4 +1,4 @@
-"""Make the tables that replace the network where its weights are not installed, and those of replaced heads.
+"""Make the tables that replace the network where its weights are not installed, and those of long computations.
 
     python -m chapters.real_heads.data.make [TABLE]...
 
@@ -8,7 +8,7 @@ About five minutes on two cores; it needs the weights (requirements-weights.lock
 import numpy as np
 import pandas as pd
 
-from chapters.real_heads import controls, example_heads, head_measurements, head_replacement, network
+from chapters.real_heads import controls, even_parts, example_heads, head_measurements, head_replacement, network
 from chapters.real_heads.encoder import HEADS, LAYERS
 from chapters.real_heads.parameters import LONGEST
 from chapters.real_heads.regimes import LINEAR
@@ -57,6 +57,22 @@ ALONE = {
     "own": Column("1 - mean cosine of stretches if the Gaussian prediction for the prompt replaces this head alone"),
     "fitted": Column("The same for the affine map fitted on other stretches"),
     "mean": Column("The same for the mean value"),
+}
+EVEN = {
+    "prompt": Column("Which prompt", "name"),
+    **HEAD,
+    "tau": Column("Standard deviation of the scores, mean over queries"),
+    "even": Column("Mean over queries of |e - m|²: e even part of the output, m mean value on the other prompts"),
+    "odd": Column("Mean over queries of the square of the odd part"),
+    "average": Column("|v̄ - m|²: v̄ plain average of the values of the prompt"),
+    "centred": Column("Mean over queries of |e - v̄|²"),
+    "other": Column("The same with the plain average of the next prompt"),
+    "second": Column("Mean over queries of |e₂|²: e₂ = 1/(2L) Σ (s - s̄)² (v - v̄), the next term for small scores"),
+    "product": Column("Mean over queries of ⟨e - v̄, e₂⟩"),
+    "gaussian_tau": Column("Standard deviation of the scores for Gaussian tokens with the moments of all prompts"),
+    "gaussian_even": Column("Exact expectation of `even` for these Gaussian tokens, mean over queries"),
+    "gaussian_odd": Column("Exact expectation of `odd` for these Gaussian tokens, mean over queries"),
+    "gaussian_average": Column("Exact expectation of `average` for these Gaussian tokens"),
 }
 
 
@@ -155,6 +171,14 @@ def alone() -> Result:
     return Result(Table(frame, ALONE), SETTING | parameters("prompts"), digits=DIGITS)
 
 
+def even() -> Result:
+    """Return the even part of the output of every head on every prompt, at the longest prompts."""
+    p = parameters("prompts")
+    found = even_parts.measure_even_parts(opened(), LONGEST, p["prompts"])
+    frame = pd.DataFrame(columns_of(found))
+    return Result(Table(frame[list(EVEN)], EVEN), {"length": LONGEST} | p, digits=DIGITS)
+
+
 def _replacement_inputs():
     """Return the network, the fitted maps, the texts, and the spread of every head."""
     trained = opened()
@@ -170,7 +194,7 @@ def opened() -> network.Network:
     return found
 
 
-TABLES = {"heads": heads, "controls": drawn, "examples": shown, "replaced": replaced, "alone": alone}
+TABLES = {"heads": heads, "controls": drawn, "examples": shown, "replaced": replaced, "alone": alone, "even": even}
 
 if __name__ == "__main__":
     make(__file__, __doc__, TABLES)
