@@ -155,7 +155,7 @@ def _plateau_claim(paths: pd.DataFrame) -> Claim:
 
     return Claim.at_most(
         "mixture-discrimination-plateau",
-        "From the published distance 1e-6 to a minimiser with s = 0, the distance is constant from time 1e3 to 1e9 "
+        "From the published distance 10⁻⁶ to a minimiser with s = 0, the distance is constant from time 10³ to 10⁹ "
         "(relative decrease).",
         change(CONSTANT),
         ONE_PER_CENT,
