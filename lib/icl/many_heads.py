@@ -19,7 +19,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Real
 
 from lib._checks import as_float, is_concrete, public, require_float64
 from lib.batching import in_batches
@@ -669,7 +669,7 @@ def long_prompt_coefficient(
 
 @public
 def several_tasks_law(
-    dimensions: Float[Array, " i"] | Float[np.ndarray, " i"] | tuple[int, ...],
+    dimensions: Real[Array, " i"] | Real[np.ndarray, " i"] | tuple[int, ...],
     omega: Float[Array, "h i"] | Float[np.ndarray, "h i"],
     mu: Float[Array, "h i"] | Float[np.ndarray, "h i"],
     *,
