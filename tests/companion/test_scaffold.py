@@ -55,7 +55,7 @@ def test_new_book_is_complete(tmp_path, omissions):
 
 
 def test_book_is_named_after_its_folder(tmp_path):
-    """Its package, distribution and title are; no placeholder of the template is left."""
+    """Its package, distribution and title have the name of the folder, and no placeholder of the template is left."""
     folder = tmp_path / "Random walks"
     scaffold.create_book(folder)
     assert Project(folder).settings == Settings(

@@ -7,6 +7,7 @@ While you edit pages, `SITE_PROFILE=laptop pytest tests/site/test_pages.py` open
 import functools
 import http.server
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from companion.site.jupyter_book import is_built
 
 SMOKE = "smoke"
 ROOT = Path(__file__).resolve().parents[2]
+REDIRECTION = re.compile(r'http-equiv="refresh" content="0; *url=([^"#]+)', re.IGNORECASE)
 PACKAGES = ("chromium", "fonts-dejavu")
 INSTALL = f"apt-get install -y --no-install-recommends {' '.join(PACKAGES)}"
 FLAGS = [
@@ -58,6 +60,13 @@ def site(project: Project, profile: str, tmp_path_factory: pytest.TempPathFactor
             built.touch()
     assert is_built(project, profile)
     return project.site(profile)
+
+
+@pytest.fixture(scope="session")
+def redirections(site: Path) -> dict[str, Path]:
+    """The pages that only open another page, by file name, each with the file of that page."""
+    matches = {path: REDIRECTION.search(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    return {path.relative_to(site).as_posix(): path.parent / match[1] for path, match in matches.items() if match}
 
 
 class _QuietHandler(http.server.SimpleHTTPRequestHandler):

@@ -23,7 +23,6 @@ from companion.project.repository import public_address
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 FIGURE = "figure.companion-figure"
 LINK_TO_A_FIGURE = re.compile(r'href="[^"]*#(fig-[^"]+)"[^>]*>(Fig\. \d+)<')
-REDIRECTION = re.compile(r'http-equiv="refresh" content="0; *url=([^"#]+)', re.IGNORECASE)
 TYPESET = "document.querySelectorAll('mjx-container').length >= document.querySelectorAll('.math').length"
 DECODE_IMAGES = """async () => {
     const images = [...document.images];
@@ -159,21 +158,13 @@ def use_theme(page: Page, scheme: str) -> None:
     page.wait_for_function(IN_THEME, arg=scheme)
 
 
-def pages_of(site: Path) -> set[str]:
-    """Return the file names of all pages of the site."""
-    return {path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts}
-
-
-def redirections(site: Path) -> dict[str, Path]:
-    """Return the file names of the pages that open another page at once, each with the file of that page."""
-    addresses = {name: REDIRECTION.search((site / name).read_text(encoding="utf-8")) for name in pages_of(site)}
-    return {name: site / Path(name).parent / match[1] for name, match in addresses.items() if match}
-
-
 @pytest.fixture(scope="module")
-def visits(browser: Browser, address: str, site: Path, project: Project) -> dict[str, Visit]:
+def visits(
+    browser: Browser, address: str, site: Path, redirections: dict[str, Path], project: Project
+) -> dict[str, Visit]:
     """The observations on every page of the site that stays open, by file name."""
-    pages = pages_of(site) - redirections(site).keys()
+    pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts}
+    pages -= redirections.keys()
     ours = f"{project.book.name}/"
     assert any(name.startswith(ours) for name in pages)
     page = browser.new_page()
@@ -190,12 +181,12 @@ def test_every_page_loads_completely(visits: dict[str, Visit]):
     assert [f"{name}: {fault}" for name, visit in visits.items() for fault in visit.faults] == []
 
 
-def test_every_redirection_leads_to_a_page(site: Path, project: Project):
-    """The pages of removed notebooks and the root are not in `visits`: a browser leaves them before they are loaded."""
-    targets = redirections(site)
+def test_every_redirection_leads_to_a_page(redirections: dict[str, Path], project: Project):
+    """The root and the pages of removed notebooks are not in `visits`: a browser leaves them before they are loaded."""
     removed = {old.partition("/")[0] for old in project.settings.moved} - set(project.notebooks())
-    assert {"index.html", *(f"{project.book.name}/{name}.html" for name in removed)} <= targets.keys()
-    assert [name for name, target in targets.items() if not target.is_file() or target.resolve() == site / name] == []
+    assert redirections.keys() == {"index.html", *(f"{project.book.name}/{name}.html" for name in removed)}
+    assert [name for name, target in redirections.items() if not target.is_file()] == []
+    assert {target.name for target in redirections.values()}.isdisjoint(f"{name}.html" for name in removed)
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "light"), (DESKTOP, "dark"), (PHONE, "dark")])
