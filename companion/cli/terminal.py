@@ -3,6 +3,7 @@
 import errno
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -86,7 +87,21 @@ def main(
     ] = False,
 ) -> None:
     """Build, rerun and verify a book whose figures are computed by notebooks."""
+    prepare_environment()
     report_other_checkout()
+
+
+def prepare_environment() -> None:
+    """Replace or refuse variables of the user that stop the packages with which a command computes and draws."""
+    os.environ["MPLBACKEND"] = "agg"  # a terminal in Jupyter names a backend that may not be installed here
+    date = os.environ.get("SOURCE_DATE_EPOCH")
+    if date is not None and not date.isdecimal():
+        errors.print(
+            "[bold red]Error:[/] SOURCE_DATE_EPOCH must be a number of seconds, because IPython, Sphinx and Matplotlib "
+            f"read it. Got {escaped(repr(date))}. Correct it, or unset it.",
+            soft_wrap=True,
+        )
+        raise typer.Exit(2)
 
 
 def report_other_checkout() -> None:

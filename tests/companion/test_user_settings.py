@@ -37,7 +37,12 @@ def long_temporary_folder(clone, folder):
     clone.environment["TMPDIR"] = str(temporary)
 
 
-@pytest.mark.parametrize("settings", [matplotlibrc, kernel_of_another_python, long_temporary_folder])
+def safe_path(clone, _folder):
+    """Leave the working folder out of Python's search path."""
+    clone.environment["PYTHONSAFEPATH"] = "1"
+
+
+@pytest.mark.parametrize("settings", [matplotlibrc, kernel_of_another_python, long_temporary_folder, safe_path])
 def test_a_run_gives_the_same_bytes(ran, tmp_path, settings):
     """Numbers and pictures are computed again, because nothing of the first run is there."""
     clone = ran.copy_to(tmp_path / "clone")
@@ -85,3 +90,20 @@ def test_a_build_without_a_result_is_an_error(clone):
     finished = clone.companion("build")
     assert finished.returncode == 2
     assert "without a result" in finished.stderr
+
+
+def test_a_backend_that_is_not_installed_stops_no_drawing(ran_clone):
+    """A terminal in Jupyter has such a variable."""
+    ran_clone.environment["MPLBACKEND"] = "module://backend_of_another_environment"
+    finished = ran_clone.companion("redraw", "toy_error")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize("date", ["", "yesterday"])
+def test_a_date_that_is_no_number_is_refused(ran_clone, date):
+    """The kernel would not start, and Jupyter waits a minute for it."""
+    ran_clone.environment["SOURCE_DATE_EPOCH"] = date
+    finished = ran_clone.companion("run", "toy", "--isolated")
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("Error: SOURCE_DATE_EPOCH must be a number of seconds")
+    assert f"Got {date!r}." in finished.stderr
