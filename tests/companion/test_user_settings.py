@@ -71,6 +71,59 @@ def test_the_commit_of_a_repository_above_is_not_that_of_the_book(ran, tmp_path)
     assert provenance["git"] is None
 
 
+def repository(folder, environment, *paths):
+    """Make `folder` a git repository with one commit of `paths`, and return the commit."""
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    commands = (["init", "-q"], ["add", *paths], [*who, "commit", "-q", "--allow-empty", "-m", "Start"])
+    for arguments in commands if paths else (commands[0], commands[2]):
+        subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True)
+    shown = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, env=environment, check=True, capture_output=True)
+    return shown.stdout.decode().strip()
+
+
+@pytest.fixture
+def versioned(ran_clone, tmp_path):
+    """Return a clone with a commit, `clone.commit`, and git settings in a file of its own, `clone.settings`."""
+    ran_clone.settings = tmp_path / "gitconfig"
+    ran_clone.settings.write_text("", encoding="utf-8")
+    ran_clone.environment |= {"GIT_CONFIG_GLOBAL": str(ran_clone.settings), "GIT_CONFIG_SYSTEM": os.devnull}
+    ran_clone.commit = repository(ran_clone.root, ran_clone.environment, ".")
+    return ran_clone
+
+
+def recorded_commit(clone):
+    """Run the notebook; return what its provenance says about git, and the output of the run."""
+    finished = clone.companion("run", "toy", "--isolated")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    (record,) = clone.project.runs.glob("*/provenance/toy.json")
+    return json.loads(record.read_text(encoding="utf-8"))["git"], finished.stdout
+
+
+def test_variables_of_a_hook_name_no_other_repository(versioned, tmp_path):
+    """Git sets them for hooks, also for one of another repository that runs a command in the book."""
+    (tmp_path / "other").mkdir()
+    other = repository(tmp_path / "other", versioned.environment)
+    versioned.environment["GIT_DIR"] = str(tmp_path / "other/.git")
+    git, output = recorded_commit(versioned)
+    assert git == {"commit": versioned.commit, "modified": False}
+    assert versioned.commit != other
+    assert "Warning" not in output
+
+
+def test_new_files_count_as_changes_whatever_git_shows(versioned):
+    versioned.settings.write_text("[status]\n\tshowUntrackedFiles = no\n", encoding="utf-8")
+    versioned.write("book/new.md", "# New\n")
+    assert recorded_commit(versioned)[0] == {"commit": versioned.commit, "modified": True}
+
+
+def test_a_repository_that_git_refuses_is_reported(versioned):
+    """For example that of another user, as in a container. No commit is recorded then."""
+    versioned.environment["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
+    git, output = recorded_commit(versioned)
+    assert git is None
+    assert "Warning: Git does not read this repository, so no commit is recorded: fatal: detected dubious" in output
+
+
 def test_a_profile_of_snakemake_does_not_govern_a_build(ran, tmp_path):
     """A user who works with a cluster has one; this one runs nothing."""
     clone = ran.copy_to(tmp_path / "clone")
