@@ -3,7 +3,6 @@
 import errno
 import functools
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from companion.analysis.dependencies import MACHINE
+from companion.cli import environment
 from companion.io import signals
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
@@ -89,21 +89,12 @@ def main(
     ] = False,
 ) -> None:
     """Build, rerun and verify a book whose figures are computed by notebooks."""
-    prepare_environment()
+    try:
+        environment.prepare()
+    except UserError as error:
+        errors.print(f"[bold red]Error:[/] {escaped(str(error))}", soft_wrap=True)
+        raise typer.Exit(2) from None
     report_other_checkout()
-
-
-def prepare_environment() -> None:
-    """Replace or refuse variables of the user that stop the packages with which a command computes and draws."""
-    os.environ["MPLBACKEND"] = "agg"  # a terminal in Jupyter names a backend that may not be installed here
-    date = os.environ.get("SOURCE_DATE_EPOCH")
-    if date is not None and not date.isdecimal():
-        errors.print(
-            "[bold red]Error:[/] SOURCE_DATE_EPOCH must be a number of seconds, because IPython, Sphinx and Matplotlib "
-            f"read it. Got {escaped(repr(date))}. Correct it, or unset it.",
-            soft_wrap=True,
-        )
-        raise typer.Exit(2)
 
 
 def report_other_checkout() -> None:

@@ -1,11 +1,16 @@
 """Settings and folders of a user change neither numbers nor pictures, and do not stop a run."""
 
+import getpass
 import json
 import os
+import pwd
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
+
+from companion.cli import environment
 
 RC = """\
 text.usetex: True
@@ -37,12 +42,21 @@ def long_temporary_folder(clone, folder):
     clone.environment["TMPDIR"] = str(temporary)
 
 
+def unwritable_home(clone, folder):
+    """Matplotlib finds no folder for its cache there, and says so on standard error."""
+    (folder / "home").write_text("", encoding="utf-8")
+    clone.environment["HOME"] = str(folder / "home")
+
+
 def safe_path(clone, _folder):
     """Leave the working folder out of Python's search path."""
     clone.environment["PYTHONSAFEPATH"] = "1"
 
 
-@pytest.mark.parametrize("settings", [matplotlibrc, kernel_of_another_python, long_temporary_folder, safe_path])
+SETTINGS = [matplotlibrc, kernel_of_another_python, long_temporary_folder, unwritable_home, safe_path]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
 def test_a_run_gives_the_same_bytes(ran, tmp_path, settings):
     """Numbers and pictures are computed again, because nothing of the first run is there."""
     clone = ran.copy_to(tmp_path / "clone")
@@ -52,6 +66,7 @@ def test_a_run_gives_the_same_bytes(ran, tmp_path, settings):
     settings(clone, tmp_path / "user")
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "Warning" not in finished.stdout
     before, after = (folder / "toy" for folder in (ran.project.published, clone.project.published))
     assert {path.name: path.read_bytes() for path in after.iterdir()} == {
         path.name: path.read_bytes() for path in before.iterdir()
@@ -160,3 +175,18 @@ def test_a_date_that_is_no_number_is_refused(ran_clone, date):
     assert finished.returncode == 2
     assert finished.stderr.startswith("Error: SOURCE_DATE_EPOCH must be a number of seconds")
     assert f"Got {date!r}." in finished.stderr
+
+
+def test_a_user_without_a_home_folder_can_run_notebooks(clone, monkeypatch):
+    """For example a user of a container that has no name: neither HOME nor the list of users names a folder."""
+    monkeypatch.chdir(clone.root)
+    for name in ("HOME", "MPLCONFIGDIR", "LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "")  # so that the variable is as before when the test ends
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: {}[f"uid not found: {number}"])
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    environment.prepare()
+    assert Path(os.environ["HOME"]) == clone.project.cache / "home"
+    assert Path.home().is_dir()
+    assert getpass.getuser() == f"user-{os.getuid()}"
+    assert "MPLCONFIGDIR" not in os.environ
