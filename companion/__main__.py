@@ -3,11 +3,12 @@
 import sys
 
 from companion import missing_library
-from companion.io import signals
+from companion.io import signals, streams
 
 
 def main() -> None:
     """Run the command line; after Ctrl-C or SIGTERM, or if a library is missing, print a message and exit."""
+    streams.prepare()
     try:
         signals.listen()
         try:

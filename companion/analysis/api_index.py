@@ -15,6 +15,7 @@ from typing import Literal
 
 from companion.analysis import dependencies
 from companion.io.errors import UserError
+from companion.io.sources import read_source
 from companion.project import slicing
 from companion.project.notebooks import Notebook
 from companion.project.paths import Project, visible
@@ -239,7 +240,7 @@ def read_module(project: Project, name: str, is_public_value: Callable[[str], bo
       is_public_value: decides from the full name of a value, which is not a type alias, whether it is public.
     """
     path = module_file(project, name)
-    tree, text = dependencies.tree(path), path.read_text(encoding="utf-8")
+    tree, text = dependencies.tree(path), read_source(path)
     scope = {**dependencies.imported_names(tree), **{own: f"{name}.{own}" for own in dependencies.own_names(tree)}}
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     reader = _Reader(name, text.split("\n"), scope, classes)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from companion.io.errors import UserError
+from companion.io.sources import read_source
 
 Part = Literal["numbers", "picture", "whole"]
 
@@ -304,7 +305,7 @@ def _part_digest(tree: ast.Module, path: Path, part: Part) -> str:
 
 @cache
 def _cleaned_file(tree: ast.Module, path: Path) -> list[str | None]:
-    return _cleaned(path.read_text(encoding="utf-8"), tree)
+    return _cleaned(read_source(path), tree)
 
 
 @cache
@@ -488,6 +489,6 @@ def _tree(path: Path) -> ast.Module:
 @cache
 def _parsed(path: Path, _modified: int) -> ast.Module:
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
+        return ast.parse(read_source(path))
     except SyntaxError as error:
         raise UserError(f"{path} is not Python: {error}.") from error

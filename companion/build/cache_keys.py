@@ -33,6 +33,7 @@ from companion.analysis.locked_versions import locked_versions
 from companion.build.run_spec import CheckedRun, Target
 from companion.io.atomic import dump_json, write_text
 from companion.io.errors import UserError
+from companion.io.sources import read_source
 from companion.project import parameters, slicing
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
@@ -342,7 +343,7 @@ def _locked(project: Project, roots: Iterable[str]) -> dict[str, str]:
 
 
 def _keywords(path: Path, function: str) -> list[str]:
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in ast.parse(read_source(path)).body:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             return [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
     return []

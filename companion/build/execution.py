@@ -86,7 +86,7 @@ def run(project: Project, spec: RunSpec) -> RunResult:
     if not spec.is_custom and not edited and spec.profile == DEFAULT_PROFILE:
         published = publication_policy.publish_figures(project, spec.notebook)
     figures = [spec.figure] if spec.figure else Notebook.named(project, spec.notebook).figures
-    warnings = run_warnings.of_run(build, spec.notebook, figures)
+    warnings = [*run_warnings.of_run(build, spec.notebook, figures), *provenance.git_fault(project.root)]
     withheld = _withheld(build.figures / spec.notebook)
     return RunResult(spec, build, time.monotonic() - start, figures, claims, withheld, published, edited, warnings)
 
@@ -230,7 +230,9 @@ def _execute(
     executed, hours = staging / f"{notebook.name}.ipynb", project.settings.hours_a_step
     log, kernels = staging / "kernel.log", []
     try:
-        visible = {**environment, "PYTHONPATH": str(project.root), "MPLBACKEND": "agg"}
+        # with PYTHONSAFEPATH, the launcher of kernels would take the first folder of PYTHONPATH for the working folder
+        # and remove it
+        visible = {**environment, "PYTHONPATH": str(project.root), "PYTHONSAFEPATH": "", "MPLBACKEND": "agg"}
         with _environment(visible), _kernel_manager(log, kernels) as kernel_manager_class:
             papermill.execute_notebook(
                 _literally(notebook.path),
@@ -256,10 +258,13 @@ def _execute(
             f"{error.ename}: {error.evalue}"
         ) from error
     except RuntimeError as error:
-        if not str(error).startswith("Kernel died"):  # in a cell, or before the first one
+        ended = "its kernel died"  # in a cell, or before the first one
+        if str(error).startswith("Kernel didn't respond"):
+            ended = "its kernel did not start in time. If the machine is busy, run the same command again"
+        elif not str(error).startswith("Kernel died"):
             raise
         cause, place = _cause_of_death(kernels, log), _where_partly_executed(executed, failed)
-        raise UserError(f"{notebook.name}: its kernel died. {cause}{place}") from error
+        raise UserError(f"{notebook.name}: {ended}. {cause}{place}") from error
     except CellTimeoutError as error:
         raise UserError(
             f"{notebook.name}: a step took longer than {hours:g} hours and was stopped. If it does not hang, allow "

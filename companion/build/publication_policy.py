@@ -10,6 +10,7 @@ from pathlib import Path
 from companion.analysis import dependencies
 from companion.figures import store
 from companion.figures.record import ClaimRecord, FigureRecord, PublishedClaim, PublishedWithheld
+from companion.io import git
 from companion.io.atomic import locked, replace_folder, staging_folder
 from companion.project import slicing
 from companion.project.notebooks import Notebook
@@ -78,12 +79,11 @@ def _committed(project: Project, published: Path, figure: str, folder: Path) -> 
     """Copy the files of a published figure from git's last commit into `folder`, where they exist, and return it."""
     folder.mkdir(exist_ok=True)
     for path in store.files(published, figure):
-        command = ["git", "show", f"HEAD:./{relative(path, project.root)}"]
         try:
-            shown = subprocess.run(command, cwd=project.root, check=True, capture_output=True)
+            content = git.output_of(project.root, "show", f"HEAD:./{relative(path, project.root)}")
         except (OSError, subprocess.CalledProcessError):  # no git, no commit, a new figure
             break
-        (folder / path.name).write_bytes(shown.stdout)
+        (folder / path.name).write_bytes(content)
     return folder
 
 

@@ -15,6 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from companion.analysis.dependencies import MACHINE
+from companion.cli import environment
 from companion.io import signals
 from companion.io.errors import ClaimsFailed, UserError
 from companion.project import provenance
@@ -38,6 +39,8 @@ errors = Console(stderr=True, highlight=False)
 
 # The errors of a full disk and of an exhausted quota.
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+# The errors of a folder that cannot be written: no permission, a read-only file system, a file or a link in its place.
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
 
 
 def completer(names_in: Callable[[Project], list[str]]) -> Callable[[str], list[str]]:
@@ -86,6 +89,11 @@ def main(
     ] = False,
 ) -> None:
     """Build, rerun and verify a book whose figures are computed by notebooks."""
+    try:
+        environment.prepare()
+    except UserError as error:
+        errors.print(f"[bold red]Error:[/] {escaped(str(error))}", soft_wrap=True)
+        raise typer.Exit(2) from None
     report_other_checkout()
 
 
@@ -106,7 +114,8 @@ def report_other_checkout() -> None:
 def report_errors(command: Callable[..., None]) -> Callable[..., None]:
     """Print errors of `command` as sentences and exit with a code.
 
-    The code is 2 for a user error or a full disk, 3 for a failed claim, 128 plus the number of a signal.
+    The code is 2 for a user error, a full disk or a folder that cannot be written, 3 for a failed claim, 128 plus the
+    number of a signal.
     """
 
     @functools.wraps(command)
@@ -120,14 +129,20 @@ def report_errors(command: Callable[..., None]) -> Callable[..., None]:
             errors.print(f"[bold red]A claim does not hold.[/] {escaped(str(failure))}", soft_wrap=True)
             raise typer.Exit(3) from None
         except OSError as error:
-            if error.errno not in NO_SPACE:
+            if error.errno in NO_SPACE:
+                place = f" ({escaped(error.filename)})" if error.filename else ""
+                sentence = (
+                    f"No space is left on the disk{place}. No file is incomplete: free some space and run the same "
+                    "command to continue."
+                )
+            elif error.errno in REFUSED and error.filename:
+                sentence = (
+                    f"{escaped(error.filename)} cannot be used: {error.strerror}. Commands write to `_build` in the "
+                    "book, which may be a link to a writable folder, and some of them change tracked files."
+                )
+            else:
                 raise
-            place = f" ({escaped(error.filename)})" if error.filename else ""
-            errors.print(
-                f"[bold red]Error:[/] No space is left on the disk{place}. No file is incomplete: free some space and "
-                "run the same command to continue.",
-                soft_wrap=True,
-            )
+            errors.print(f"[bold red]Error:[/] {sentence}", soft_wrap=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt as stop:
             errors.print(signals.SENTENCE)

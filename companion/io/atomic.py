@@ -5,6 +5,7 @@ import errno
 import glob
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -33,11 +34,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     If an exception leaves the block, the hidden file is removed and `path` stays as it was.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    hidden = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    # the permissions are those of any new file, which the umask decides; `tempfile` would let only its owner read it
+    descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
-        os.chmod(hidden, 0o644)
         os.replace(hidden, path)
     except BaseException:
         os.unlink(hidden)

@@ -18,7 +18,7 @@ GRACE = 5.0
 @contextmanager
 def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
     """Start `command` in a new process group; terminate the group on exit if it still runs."""
-    process = subprocess.Popen(command, start_new_session=True, text=True, **options)
+    process = subprocess.Popen(command, start_new_session=True, text=True, errors="replace", **options)
     try:
         yield process
     finally:
@@ -96,6 +96,7 @@ def run_all(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                errors="replace",
                 start_new_session=True,
             )
             running.append(process)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM stop a command at once: first its child processes, then the command, with a message."""
+"""Ctrl-C, SIGTERM and the end of a terminal stop a command at once: first its child processes, then the command."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ _actions: list[Callable[[], Any]] = []
 
 
 class Stopped(KeyboardInterrupt):
-    """The process received SIGINT or SIGTERM."""
+    """The process received SIGINT, SIGTERM or SIGHUP."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -24,8 +24,12 @@ class Stopped(KeyboardInterrupt):
 
 
 def listen() -> None:
-    """Let SIGINT and SIGTERM raise `Stopped` once; a second signal ends the process."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    """Let SIGINT, SIGTERM and SIGHUP raise `Stopped` once; a second signal ends the process.
+
+    A terminal that is closed sends SIGHUP to this process, and not to its children, which have process groups of their
+    own. SIGHUP stays ignored under `nohup`.
+    """
+    for number in _stopping():
         signal.signal(number, _stop)
 
 
@@ -44,11 +48,19 @@ def at_once(action: Callable[[], Any]) -> Iterator[None]:
         _actions.remove(action)
 
 
+def _stopping() -> list[signal.Signals]:
+    """Return the signals that stop a command."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # Windows has no such signal
+        numbers.append(signal.SIGHUP)
+    return numbers
+
+
 def _stop(number: int, _frame: FrameType | None) -> None:
     def end(*_: Any) -> None:
         os._exit(128 + number)
 
-    for signal_number in (signal.SIGINT, signal.SIGTERM):
+    for signal_number in _stopping():
         signal.signal(signal_number, end)
     deadline = threading.Timer(PATIENCE, end)
     deadline.daemon = True

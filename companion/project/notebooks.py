@@ -14,6 +14,7 @@ from companion.project.paths import Project
 PARAMETERS_TAG = "parameters"
 BOOTSTRAP_TAG = "bootstrap"
 INJECTED_TAG = "injected-parameters"  # papermill's
+NBFORMAT = 4  # the newest format of notebooks that Jupyter reads
 TECHNICAL_TAG = "technical"  # on a cell whose figures the site folds
 
 
@@ -38,24 +39,49 @@ class Notebook:
     def cells(self) -> list[dict[str, Any]]:
         """The cells, each with its source as one string."""
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
+            text = self.path.read_text(encoding="utf-8")
+            if text.startswith("\ufeff"):
+                raise UserError(f"{self.path} begins with a byte-order mark. Save it as UTF-8 without one.")
+            content = json.loads(text)
+            if (version := content.get("nbformat", NBFORMAT)) > NBFORMAT:
+                raise UserError(
+                    f"{self.path} has format {version} of notebooks, and this version of Jupyter reads format "
+                    f"{NBFORMAT}. Save it in that format."
+                )
             if "worksheets" in content:
                 raise UserError(
                     f"{self.path} has the format of notebooks before 2015 (nbformat {content.get('nbformat')}). Open "
                     "it in JupyterLab and save it, which converts it."
                 )
-            parts = ("cell_type", "metadata")
-            return [
-                {**cell, **{part: cell[part] for part in parts}, "source": "".join(cell["source"])}
-                for cell in content["cells"]
-            ]
-        except (ValueError, KeyError, TypeError) as error:
+            return [self._read_cell(number, cell) for number, cell in enumerate(content["cells"], start=1)]
+        except (AttributeError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.path} is not a notebook: {error!r}. Restore it.") from error
+
+    def _read_cell(self, number: int, cell: dict[str, Any]) -> dict[str, Any]:
+        """Return a cell with its source as one string.
+
+        Raises:
+          UserError: if its metadata or its tags have another form than Jupyter and papermill expect.
+          KeyError, TypeError, ValueError: if a part is missing, or the source is no text that UTF-8 can hold.
+        """
+        source, metadata = "".join(cell["source"]), cell["metadata"]
+        source.encode()
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("tags", []), list):
+            raise UserError(
+                f"The metadata of cell {number} of {self.path} must be a mapping, and its `tags` a list. Got "
+                f"{json.dumps(metadata)}."
+            )
+        return {**cell, "cell_type": cell["cell_type"], "source": source}
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
         """The values in the parameters cell, which is the only place for defaults; none without such a cell."""
         tagged = self._tagged
+        if any(INJECTED_TAG in cell["metadata"].get("tags", []) for cell in self.cells):
+            raise UserError(
+                f"{self.path.name} has a cell tagged `{INJECTED_TAG}`, whose values would replace its parameters "
+                "unnoticed: papermill writes such a cell into its output. Remove the cell, or restore the notebook."
+            )
         if not tagged:
             return {}
         if len(tagged) > 1:

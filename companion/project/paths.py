@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -195,6 +196,12 @@ class Project:
     def why_ignored(self, name: str) -> str:
         """Return why a notebook of `unlisted_notebooks` is ignored, and the correction."""
         place = f"{self.book.name}/{name}"
+        composed = unicodedata.normalize("NFC", name)
+        if self._positions([composed]):
+            return (
+                f"The name of {place}.ipynb has other Unicode characters than its row in {CONTENTS}, which look the "
+                f"same (a letter and a separate accent, as macOS writes them). Rename it to {composed!a}."
+            )
         return (
             f"{place}.ipynb is not in the table of contents and is ignored. Add `- file: {place}` to {CONTENTS}, or "
             "remove the notebook."

@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from companion.io import git
 from companion.io.atomic import dump_json, write_text
 from companion.project.configuration import FILE
 from companion.project.paths import Project
@@ -71,13 +72,29 @@ def read(path: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and set(content) >= RECORDED else None
 
 
+def git_fault(root: Path) -> list[str]:
+    """Return a sentence if `root` is a git repository that git refuses to read, so that no commit can be recorded."""
+    if not (root / ".git").exists():
+        return []
+    try:
+        git.output_of(root, "rev-parse", "--show-toplevel")
+    except OSError:  # git is not installed
+        return []
+    except subprocess.CalledProcessError as error:
+        first, *_ = error.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        return [f"Git does not read this repository, so no commit is recorded: {first}"]
+    return []
+
+
 def _git(root: Path) -> dict[str, Any] | None:
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+    def line(*arguments: str) -> str:
+        return os.fsdecode(git.output_of(root, *arguments).strip())
 
     try:
-        if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
+        if Path(line("rev-parse", "--show-toplevel")).resolve() != root.resolve():
             return None  # the book is below another repository
-        return {"commit": git("rev-parse", "HEAD"), "modified": bool(git("status", "--porcelain"))}
+        commit = line("rev-parse", "HEAD")
+        # a user may have configured git to show no new files
+        return {"commit": commit, "modified": bool(line("status", "--porcelain", "--untracked-files=normal"))}
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -169,7 +169,7 @@ def _copies(project: Project) -> list[tuple[Path, Callable[[str], str]]]:
 
     def in_notebook(text: str) -> str:
         notebook = json.loads(text)
-        cells = [cell for cell in notebook["cells"] if BOOTSTRAP_TAG not in cell["metadata"].get("tags", [])]
+        cells = [cell for cell in notebook["cells"] if BOOTSTRAP_TAG not in (cell["metadata"].get("tags") or [])]
         bootstrap = bootstrap_cell(project)
         if (notebook.get("nbformat"), notebook.get("nbformat_minor", 0)) < (4, 5):  # cells have no ids there
             del bootstrap["id"]

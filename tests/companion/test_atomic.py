@@ -10,12 +10,17 @@ import pytest
 from companion.io import atomic
 
 
-def test_file_is_replaced_and_readable_by_all(tmp_path):
-    """Missing folders are created, the file is world-readable, and no hidden file remains."""
-    for text in ("old", "new"):
-        atomic.write_text(tmp_path / "a/b.txt", text)
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_file_is_replaced_and_has_the_permissions_of_new_files(tmp_path, umask, mode):
+    """The umask decides them. Missing folders are created, and no hidden file remains."""
+    before = os.umask(umask)
+    try:
+        for text in ("old", "new"):
+            atomic.write_text(tmp_path / "a/b.txt", text)
+    finally:
+        os.umask(before)
     assert (tmp_path / "a/b.txt").read_text() == "new"
-    assert (tmp_path / "a/b.txt").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "a/b.txt").stat().st_mode & 0o777 == mode
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.txt"]
 
 

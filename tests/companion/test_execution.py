@@ -260,6 +260,18 @@ def test_a_kernel_that_dies_before_the_first_cell_is_reported(ran_clone):
     assert "Traceback" not in finished.stdout + finished.stderr
 
 
+def test_a_kernel_that_does_not_start_in_time_is_reported(ran_clone, monkeypatch):
+    """Jupyter raises this error after a minute."""
+    import papermill
+
+    def hang(*_, **__):
+        raise RuntimeError("Kernel didn't respond in 60 seconds")
+
+    monkeypatch.setattr(papermill, "execute_notebook", hang)
+    with pytest.raises(UserError, match=r"^toy: its kernel did not start in time\. .* run the same command again"):
+        execution.run(ran_clone.project, RunSpec("toy", isolated=True))
+
+
 def test_a_killed_run_of_a_sweep_is_an_error(ran_clone):
     """A process that is killed writes no message."""
     ran_clone.write("sitecustomize.py", "import os, sys\nif 'run' in sys.orig_argv:\n    os.kill(os.getpid(), 9)\n")

@@ -195,6 +195,16 @@ def test_an_undone_change_restores_the_committed_bytes(committed, change):
     assert committed.bytes(committed.published) == before
 
 
+def test_an_undone_change_restores_them_where_a_hook_names_another_repository(committed, tmp_path, monkeypatch):
+    before = committed.bytes(committed.published)
+    committed.build("one", parameters={"seed": 1})
+    committed.publish()
+    committed.build("one", **ELSEWHERE)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
+    committed.publish()
+    assert committed.bytes(committed.published) == before
+
+
 def test_an_undone_change_needs_no_git(desk):
     """Without git, the built files are published."""
     desk.build("one", parameters={"seed": 1})

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGKILL end a command with its child processes; only finished results remain.
+"""Ctrl-C, SIGTERM, SIGHUP and SIGKILL end a command with its child processes; only finished results remain.
 
 The computation that the tests stop would take ten minutes.
 """
@@ -77,7 +77,7 @@ def is_gone(pid: int) -> bool:
     return status.is_file() and status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_ends_with_its_kernel(endless, number):
     """With a message and the exit code that a shell gives to the signal; its temporary folders are removed."""
     process = begin(endless, "run", "toy")
@@ -141,20 +141,34 @@ def test_ctrl_c_in_the_first_seconds_ends_a_run_at_once(endless, moment):
     assert list(endless.temporary.iterdir()) == []
 
 
-def test_a_build_ends_with_all_its_processes(endless):
-    """Snakemake, the run that it started, and the kernel."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_build_ends_with_all_its_processes(endless, number):
+    """Snakemake, the run that it started, and the kernel. A terminal that is closed sends SIGHUP."""
     process = begin(endless, "build", "--target", "figures")
     kernel = kernel_of(endless, process)
     pids = [*descendants(process.pid), kernel]
     assert len(pids) > 3
-    process.terminate()
+    process.send_signal(number)
     output, errors = process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.returncode == 128 + number
     assert signals.SENTENCE in errors
     assert "Traceback" not in output + errors
     wait_for(lambda: all(map(is_gone, pids)))
     assert list(endless.temporary.glob(f"{execution.SOCKETS}*")) == []
     assert list(endless.project.build("laptop").staging.iterdir()) == []
+
+
+def test_a_run_that_ignores_the_end_of_its_terminal_goes_on():
+    """Under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stopping = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        signals.listen()
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) not in (signal.SIG_IGN, signal.SIG_DFL)
+    finally:
+        for number, handler in {**stopping, signal.SIGHUP: before}.items():
+            signal.signal(number, handler)
 
 
 def descendants(pid: int) -> list[int]:

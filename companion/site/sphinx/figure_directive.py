@@ -15,6 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 from companion.figures import store
 from companion.figures.plain_math import WITHHELD, number, withheld_because
 from companion.figures.record import ClaimRecord, ColumnRecord, FigureRecord, WithheldRecord
+from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
@@ -230,7 +231,7 @@ def _function(path: str) -> str:
 def _file(project: Project, module: str) -> str:
     """Return a figure module in MyST, without its docstring, which is the caption."""
     file = module.replace(".", "/") + ".py"
-    first = ast.parse((project.root / file).read_text(encoding="utf-8")).body[1].lineno
+    first = ast.parse(read_source(project.root / file)).body[1].lineno
     return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
 
 
