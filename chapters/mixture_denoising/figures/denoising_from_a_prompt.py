@@ -79,6 +79,7 @@ def _limit_claim(errors: dict[str, pd.DataFrame]) -> Claim:
         within=comparison_quantile(1) * std_error,
         because="99.9 % quantile of one standard normal deviation; the correction of order 1/L is far smaller",
         source="derived here",
+        box="prop-fluctuation",
         std_error=std_error,
         alternative=Alternative(
             "the limit is the variance without a tilt", float((scaled - errors["untilted"][0]).mean())

@@ -92,7 +92,7 @@ def _intercept_claim(intercept: float, opposite: float) -> Claim:
         intercept,
         NINE_TENTHS,
         because="nine tenths, as stated",
-        source="derived here",
+        source="measured here",
         alternative=Alternative("the means are opposite, where an intercept changes nothing", opposite),
     )
 

@@ -70,6 +70,7 @@ def _rate_claim(convergence: pd.DataFrame) -> Claim:
         within=NEXT_TERM,
         because=f"the next term of the expansion is of relative order ln(n)/n, here at n = {WINDOW[0]}",
         source="derived here",
+        box="merging-rates",
         alternative=Alternative("the convergence is exponential, as at λ = 0.998", _exponent(convergence, 0.998)),
     )
 
@@ -91,6 +92,7 @@ def _variance_claim(slopes: dict[str, float]) -> Claim:
         within=1e-12,
         because="rounding of a derivative in double precision",
         source="derived here",
+        box="merging-rates",
         alternative=Alternative("they merge at 2ξ", slopes["noise only"]),
     )
 

@@ -64,6 +64,7 @@ def _prompts_claim(prompts: pd.DataFrame) -> Claim:
         deviation("limit"),
         comparisons=len(prompts),
         source="derived here",
+        box="prop-fluctuation",
         alternative=Alternative("all tokens have the same weight", deviation("untilted")),
     )
 

@@ -143,6 +143,7 @@ def _second_variation_claim(second: dict[str, float]) -> Claim:
         ROUNDING,
         because="rounding in double precision",
         source="derived here",
+        box="score-second-derivative",
         alternative=Alternative("the cross term has the factor 1, as printed in Lemma B.8", second["one"]),
     )
 

@@ -104,7 +104,7 @@ def _simulated_pair_claim(points: pd.DataFrame) -> Claim:
         "in standard errors).",
         worst("two_exact"),
         comparisons=len(mild),
-        source="derived here",
+        source="measured here",
         alternative=Alternative("two opposite heads have the risk of one head", worst("one_exact")),
     )
 
