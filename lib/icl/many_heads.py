@@ -181,7 +181,7 @@ class _Resolution(NamedTuple):
 
 
 # Widths of the window in s and t, and nodes in g, at the default resolution.
-_GRIDS = ((46.0, 170), (46.0, 600), (98.0, 370), (140.0, 700), (140.0, 1500), (260.0, 950), (46.0, 3000))
+_GRIDS = ((46.0, 170), (46.0, 600), (98.0, 370), (140.0, 700), (140.0, 1600), (275.0, 1060), (56.0, 3060))
 _DEFAULT = _Resolution()
 _FINER = _Resolution(level_step=0.24, score_step=0.18, phase_step=0.24, reach=10.0, drop=38.0)
 _HALVINGS, _ROUGH = 14, 400  # of the search for the upper ends, and its nodes in g

@@ -161,6 +161,23 @@ def test_pairs_of_equal_tilts_are_those_of_one_head():
     np.testing.assert_allclose(found.score_error, score_error(a, log_length), rtol=1e-11)
 
 
+def test_a_grid_holds_every_pair_of_the_domain():
+    """Otherwise the pair is NaN; windows are widest for opposite tilts and about ten tokens, or for L near e^50."""
+    rng = np.random.default_rng(24)
+    largest = many_heads.LARGEST_TILT
+    a = np.concatenate([rng.uniform(0, largest, 1000), np.full(1000, largest)])
+    b = np.concatenate([rng.uniform(-largest, largest, 1000), rng.uniform(-largest, -0.9 * largest, 1000)])
+    log_length = rng.choice([1.0, 0.02, 0.2], 2000) * rng.uniform(0, many_heads.LARGEST_LOG_LENGTH, 2000)
+    for resolution in (many_heads._DEFAULT, many_heads._FINER):
+        window = jax.vmap(lambda a, b, x, r=resolution: many_heads._window(a, b, x, r))(a, b, log_length)
+        spans = [np.asarray(high - low) for low, high in window]
+        levels = np.maximum(spans[0], spans[1]) / resolution.level_step + 1
+        steps = np.minimum(resolution.score_step, resolution.phase_step / np.maximum(np.abs(a), np.abs(b)))
+        holds = [(levels <= rows) & (spans[2] / steps + 1 <= nodes) for rows, nodes in resolution.sizes()]
+        assert np.any(holds, axis=0).all()
+    assert float(pair_quadrature_error(largest, -largest, np.log(24))) < ALLOWED
+
+
 def test_pairs_are_even_and_symmetric(pairs):
     some = ROWS[:20].T
     for a, b in ((-some[0], -some[1]), (some[1], some[0])):
