@@ -169,7 +169,7 @@ def test_statements_are_shown_with_their_origins(book: Project):
     pages = {
         name: (book.site("laptop") / f"book/{name}.html").read_text() for name in ("index", "statements", "claims")
     }
-    assert re.search(r"We read <a [^>]*>Lemma 1</a> in the printed paper\.", pages["index"])
+    assert re.search(r"What we read: <a [^>]*>Lemma 1</a>, in the printed paper\.", pages["index"])
     assert 'id="statement-companion-2"' in pages["statements"]
     assert "hearsay" in pages["claims"]
     assert "second-hand" in pages["claims"]

@@ -4,7 +4,8 @@ The vertical axes show the lowest excess risk of four kinds of heads: softmax, e
 and hardmax, which gives all weight to the token with the largest score. Left: against the signal strength $\nu$, at the
 chosen prompt length. Right: against the prompt length $L$, at the chosen signal strength; the axis begins at two
 tokens, and the risk of linear attention is one half near its left end, at about $L=\nu$. Dashed in both panels:
-$\nu=2\ln(L-1)$, where the risk of the best element-wise weights is exactly one half and that of softmax slightly lower.
+$\nu=2\ln(L-1)$, where the risk of the best element-wise weights is exactly one half and, from
+three tokens on, that of softmax slightly lower.
 
 Alt: Two panels of four curves. Left, risks fall from one as the signal strength grows: three fall together around a
 dashed line, and the linear one stays at one. Right, risks rise with the prompt length: the linear one at once, the

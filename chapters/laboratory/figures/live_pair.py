@@ -1,4 +1,4 @@
-r"""No pair of softmax heads has a lower risk than the best pair with opposite keys.
+r"""No pair of keys of the plane has a lower risk than the best pair with opposite keys.
 
 The task is in-context regression in 5 dimensions with a label noise of variance 0.1, on prompts of $L$ tokens. Two
 heads with the keys $\omega_1$ and $\omega_2$ have their best values. Left: the excess risk of the pair, divided by that

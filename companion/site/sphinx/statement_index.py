@@ -163,9 +163,9 @@ def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
         line = nodes.paragraph(classes=["companion-read"])
         rows = {(row.called, row.read): row for row in reversed(statements.rows_of_box(label))}
         for index, row in enumerate(reversed(rows.values())):
-            line += nodes.Text("; " if index else "We read ")
-            line += _link(app, row, row.number or f"the statement “{row.title}”")
-            line += nodes.Text(f" in {statements.index.read_in(row)}")
+            line += nodes.Text("; " if index else "What we read: ")
+            line += _link(app, row, row.number or f"“{row.title}”")
+            line += nodes.Text(f", in {statements.index.read_in(row)}")
             if statements.index.second_hand(row):
                 line += nodes.Text(" ")
                 line += nodes.strong("", f"({SECOND_HAND})")
