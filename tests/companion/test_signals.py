@@ -41,6 +41,14 @@ def endless(clone):
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def _no_nohup():
+    """Commands inherit the default action of SIGHUP, also if the tests run under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def begin(clone, *arguments: str) -> subprocess.Popen[str]:
     """Start a command in the clone."""
     return subprocess.Popen(
