@@ -84,7 +84,7 @@ def test_a_notebook_with_parameters_and_no_figure_is_run(ran_clone):
     assert "the sum is 6.14159" in executed.read_text(encoding="utf-8")
     finished = ran_clone.companion("run", "toy")  # the published figure of the earlier version is removed
     assert finished.returncode == 0, finished.stderr
-    assert "replaced in figures/toy: toy_error" in finished.stdout
+    assert "removed from figures/toy: toy_error" in finished.stdout
 
 
 def test_a_notebook_whose_cell_lost_its_tag_stops_only_its_own_run(with_page):
