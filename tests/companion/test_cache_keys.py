@@ -281,7 +281,7 @@ def test_a_kernel_may_read_data_but_no_backup_of_them(split_clone):
 
 
 def test_a_cell_of_another_language_counts_as_it_is(split_clone):
-    """`%%bash` is not Python; its code decides numbers, and its comments cannot be told from its code."""
+    """`%%bash` is not Python; its code decides numbers, and its comments have another syntax."""
     cells = split_clone.root / NOTEBOOK
     content = json.loads(cells.read_text(encoding="utf-8"))
     code = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "id": "other"}

@@ -42,7 +42,7 @@ def test_a_mark_before_a_source_changes_nothing(ran_clone):
 
 def test_a_source_in_another_encoding_than_its_own_is_named(ran_clone):
     path = ran_clone.root / "clone/toy/figures/toy_error.py"
-    path.write_bytes(b"# caf\xe9\n" + path.read_bytes())
+    path.write_bytes(b"# \xe9\n" + path.read_bytes())
     finished = ran_clone.companion("list")
     assert finished.returncode == 2
     assert f"{path} does not have the encoding that it declares" in finished.stderr
@@ -90,10 +90,10 @@ def test_half_a_character_in_a_notebook_is_refused(clone):
 
 def test_a_name_with_separate_accents_is_reported(clone):
     """It looks like the name in the table of contents."""
-    composed = "caf\N{LATIN SMALL LETTER E WITH ACUTE}"
+    composed = "notes_\N{LATIN SMALL LETTER E WITH ACUTE}"
     separate = unicodedata.normalize("NFD", composed)
     shutil.copyfile(clone.project.notebook("toy"), clone.project.notebook(separate))
     clone.replace("_toc.yml", "- file: book/toy", f"- file: book/toy\n      - file: book/{composed}")
     assert clone.project.unlisted_notebooks() == [separate]
     assert "other Unicode characters" in clone.project.why_ignored(separate)
-    assert r"Rename it to 'caf\xe9'." in clone.project.why_ignored(separate)
+    assert r"Rename it to 'notes_\xe9'." in clone.project.why_ignored(separate)
