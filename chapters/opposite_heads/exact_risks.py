@@ -116,14 +116,13 @@ def limit_curve(task: LinearRegression) -> LimitCurve:
     return LimitCurve(quadratic, quadratic * (d + 4) * (d + 3 + ratio) / 24)
 
 
-@jax.jit
-def _best_key(task: LinearRegression, log_length: Float[Array, ""]) -> Float[Array, ""]:
-    return best_pair(task, log_length)[0]
+# Compiled once for the figures that search the best keys.
+search_best_pair = jax.jit(best_pair)
 
 
 def solve_best_keys(task: LinearRegression, lengths: Sequence[int]) -> BestKeys:
     """Return the best key of a pair at each length, and the limit of √L times it, with and without label noise."""
-    keys = np.array([float(_best_key(task, jnp.log(float(length)))) for length in lengths])
+    keys = np.array([float(search_best_pair(task, jnp.log(float(length)))[0]) for length in lengths])
     d, ratio = task.dimension, float(task.noise_std / task.task_scale) ** 2
     limit, noiseless = ((12 / ((d + 4) * (d + 3 + noise))) ** 0.5 for noise in (ratio, 0.0))
     return BestKeys(np.array(lengths, float), keys, limit, noiseless)
