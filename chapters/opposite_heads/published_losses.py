@@ -108,7 +108,8 @@ def solve_published_losses() -> PublishedLosses:
     found: dict[tuple, tuple[float, float]] = {}
     for predictor, heads, length in zip(printed["predictor"], printed["heads"], printed["length"], strict=True):
         name = "pair" if heads > 1 else predictor
-        found.setdefault((name, length), _errors(task, name, heads, length))
+        if (name, length) not in found:
+            found[name, length] = _errors(task, name, heads, length)
     names = np.where(printed["heads"] > 1, "pair", printed["predictor"])
     both = [found[name, length] for name, length in zip(names, printed["length"], strict=True)]
     printed[["exact", "approximate"]] = np.array(both)
