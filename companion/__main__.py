@@ -7,7 +7,7 @@ from companion.io import signals, streams
 
 
 def main() -> None:
-    """Run the command line; after Ctrl-C or SIGTERM, or if a library is missing, print a message and exit."""
+    """Run the command line; after a signal or without a library that it needs, print a message and exit."""
     streams.prepare()
     try:
         signals.listen()

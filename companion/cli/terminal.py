@@ -89,11 +89,7 @@ def main(
     ] = False,
 ) -> None:
     """Build, rerun and verify a book whose figures are computed by notebooks."""
-    try:
-        environment.prepare()
-    except UserError as error:
-        errors.print(f"[bold red]Error:[/] {escaped(str(error))}", soft_wrap=True)
-        raise typer.Exit(2) from None
+    report_errors(environment.prepare)()
     report_other_checkout()
 
 

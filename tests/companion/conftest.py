@@ -74,14 +74,22 @@ class Clone:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text(text, encoding="utf-8")
 
-    def rewrite_cell(self, first_line: str, source: str, **metadata: Any) -> None:
-        """Replace the source, and update the metadata, of the code cell of toy that starts with `first_line`."""
+    def edit_notebook(self, change: Callable[[dict[str, Any]], object]) -> None:
+        """Let `change` edit the content of toy's notebook."""
         path = self.project.notebook("toy")
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        (cell,) = [cell for cell in notebook["cells"] if "".join(cell["source"]).startswith(first_line)]
-        cell["source"] = source.splitlines(keepends=True)
-        cell["metadata"].update(metadata)
+        change(notebook)
         path.write_text(repository.dump_notebook(notebook), encoding="utf-8")
+
+    def rewrite_cell(self, first_line: str, source: str, **metadata: Any) -> None:
+        """Replace the source, and update the metadata, of the code cell of toy that starts with `first_line`."""
+
+        def rewrite(notebook: dict[str, Any]) -> None:
+            (cell,) = [cell for cell in notebook["cells"] if "".join(cell["source"]).startswith(first_line)]
+            cell["source"] = source.splitlines(keepends=True)
+            cell["metadata"].update(metadata)
+
+        self.edit_notebook(rewrite)
 
     def tree(self, *below: str) -> dict[str, str]:
         """Return the digest of every file in these folders (default: the whole book)."""

@@ -23,13 +23,6 @@ def fail(app, page, source):
 """
 
 
-def edit(clone, change):
-    path = clone.project.notebook("toy")
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    change(notebook)
-    path.write_text(repository.dump_notebook(notebook), encoding="utf-8")
-
-
 def save_with_an_older_editor(notebook):
     """Format 4.4 has no ids. Some editors write neither the kernel nor the language."""
     notebook["nbformat_minor"], notebook["metadata"] = 4, {}
@@ -43,7 +36,7 @@ def ids(path):
 
 def test_notebook_without_ids_is_run_and_shown(clone):
     """It is run with other parameters than its own, and the site of the published figures is built."""
-    edit(clone, save_with_an_older_editor)
+    clone.edit_notebook(save_with_an_older_editor)
     finished = clone.companion("run", "toy")
     assert finished.returncode == 0, finished.stderr
     finished = clone.companion("run", "toy", "-p", "repeats=300")
@@ -61,9 +54,9 @@ def test_ids_depend_only_on_the_notebook(ran_clone):
     path = ran_clone.project.notebook("toy")
     given = ids(path)
     assert given == [cell["id"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
-    edit(ran_clone, lambda notebook: notebook["cells"][2].update(id="cell-0"))
-    edit(ran_clone, lambda notebook: notebook["cells"][3].update(id="cell-0"))
-    edit(ran_clone, lambda notebook: notebook["cells"][0].pop("id"))
+    ran_clone.edit_notebook(lambda notebook: notebook["cells"][2].update(id="cell-0"))
+    ran_clone.edit_notebook(lambda notebook: notebook["cells"][3].update(id="cell-0"))
+    ran_clone.edit_notebook(lambda notebook: notebook["cells"][0].pop("id"))
     assert ids(path) == ["cell-1", given[1], "cell-0", "cell-3", *given[4:]]
     first = weave_published(ran_clone.project, "toy").read_bytes()
     assert weave_published(ran_clone.project, "toy").read_bytes() == first
@@ -71,7 +64,7 @@ def test_ids_depend_only_on_the_notebook(ran_clone):
 
 def test_a_notebook_without_ids_gets_a_first_cell_without_id(clone):
     """Format 4.4 allows no ids, and Jupyter would report an invalid notebook."""
-    edit(clone, save_with_an_older_editor)
+    clone.edit_notebook(save_with_an_older_editor)
     repository.write_copies(clone.project)
     cells = json.loads(clone.project.notebook("toy").read_text(encoding="utf-8"))["cells"]
     assert not any("id" in cell for cell in cells)
@@ -86,7 +79,7 @@ def test_a_notebook_of_format_3_is_refused_with_the_way_to_convert_it(clone):
 
 @pytest.mark.parametrize("part", ["cell_type", "metadata", "source"])
 def test_a_cell_without_a_required_part_is_named(clone, part):
-    edit(clone, lambda notebook: notebook["cells"][2].pop(part))
+    clone.edit_notebook(lambda notebook: notebook["cells"][2].pop(part))
     with pytest.raises(UserError, match=rf"toy\.ipynb is not a notebook: .*{part}"):
         _ = Notebook.named(clone.project, "toy").defaults
 

@@ -8,7 +8,6 @@ import unicodedata
 import pytest
 
 from companion.io.errors import UserError
-from companion.project import repository
 from companion.project.notebooks import Notebook
 
 INJECTED = {
@@ -19,13 +18,6 @@ INJECTED = {
     "outputs": [],
     "source": ["# Parameters\n", "seed = 5\n"],
 }
-
-
-def edit(clone, change):
-    path = clone.project.notebook("toy")
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    change(notebook)
-    path.write_text(repository.dump_notebook(notebook), encoding="utf-8")
 
 
 def test_a_mark_before_a_source_changes_nothing(ran_clone):
@@ -50,7 +42,7 @@ def test_a_source_in_another_encoding_than_its_own_is_named(ran_clone):
 
 def test_parameters_of_another_run_are_refused(ran_clone):
     """Papermill writes them into its output. Here the output was saved over the notebook."""
-    edit(ran_clone, lambda notebook: notebook["cells"].insert(3, INJECTED))
+    ran_clone.edit_notebook(lambda notebook: notebook["cells"].insert(3, INJECTED))
     before = ran_clone.tree("figures")
     for command in ("run", "list"):
         finished = ran_clone.companion(command, *(["toy"] if command == "run" else []))
@@ -61,14 +53,14 @@ def test_parameters_of_another_run_are_refused(ran_clone):
 
 @pytest.mark.parametrize("metadata", [None, {"tags": None}, {"tags": "hide-parameters"}])
 def test_metadata_of_another_form_is_refused(clone, metadata):
-    edit(clone, lambda notebook: notebook["cells"][3].update(metadata=metadata))
+    clone.edit_notebook(lambda notebook: notebook["cells"][3].update(metadata=metadata))
     message = r"The metadata of cell 4 of .*toy\.ipynb must be a mapping, and its `tags` a list\. Got "
     with pytest.raises(UserError, match=message):
         _ = Notebook.named(clone.project, "toy").defaults
 
 
 def test_a_later_format_of_notebooks_is_refused(clone):
-    edit(clone, lambda notebook: notebook.update(nbformat=5))
+    clone.edit_notebook(lambda notebook: notebook.update(nbformat=5))
     with pytest.raises(UserError, match=r"toy\.ipynb has format 5 of notebooks.*reads format 4"):
         _ = Notebook.named(clone.project, "toy").cells
 

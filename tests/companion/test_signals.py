@@ -167,7 +167,7 @@ def test_a_build_ends_with_all_its_processes(endless, number):
 
 
 def test_a_run_that_ignores_the_end_of_its_terminal_goes_on():
-    """Under `nohup`."""
+    """`nohup` makes a process ignore SIGHUP."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stopping = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

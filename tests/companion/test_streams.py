@@ -28,7 +28,7 @@ def test_other_characters_are_shown_by_their_code_points(ran_clone):
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
 def test_closed_streams_stop_no_run(ran_clone, closed):
-    """As services start commands."""
+    """Some services start commands in this way."""
     command = ["sh", "-c", f'"$0" -m companion run toy -p seed=1 {closed}', sys.executable]
     finished = subprocess.run(command, cwd=ran_clone.root, env=ran_clone.environment, check=False, capture_output=True)
     assert finished.returncode == 0, finished.stdout + finished.stderr

@@ -98,7 +98,7 @@ def repository(folder, environment, *paths):
 
 @pytest.fixture
 def versioned(ran_clone, tmp_path):
-    """Return a clone with a commit, `clone.commit`, and git settings in a file of its own, `clone.settings`."""
+    """Return a clone with a commit, `clone.commit`, in which git reads its settings only from `clone.settings`."""
     ran_clone.settings = tmp_path / "gitconfig"
     ran_clone.settings.write_text("", encoding="utf-8")
     ran_clone.environment |= {"GIT_CONFIG_GLOBAL": str(ran_clone.settings), "GIT_CONFIG_SYSTEM": os.devnull}

@@ -162,7 +162,7 @@ def test_pairs_of_equal_tilts_are_those_of_one_head():
 
 
 def test_a_grid_holds_every_pair_of_the_domain():
-    """Otherwise the pair is NaN; windows are widest for opposite tilts and about ten tokens, or for L near e^50."""
+    """A pair without a grid is NaN. Windows are widest for opposite tilts at ten tokens, and for L near e^50."""
     rng = np.random.default_rng(24)
     largest = many_heads.LARGEST_TILT
     a = np.concatenate([rng.uniform(0, largest, 1000), np.full(1000, largest)])
