@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from lib.icl import LinearRegression
-from lib.icl.many_heads import best_pair, best_values, debiased_descent
+from lib.icl.many_heads import best_pair, debiased_descent, opposite_values
 
 # Keys of the risk curves, times √L: the best key is at about 0.4 in five dimensions.
 SMALLEST_SCALED_KEY, LARGEST_SCALED_KEY = 0.1, 0.8
@@ -68,27 +66,10 @@ def regression(dimension: int, noise_variance: float) -> LinearRegression:
     return LinearRegression(jnp.eye(dimension), task_scale=dimension**-0.5, noise_std=noise_variance**0.5)
 
 
-class HeadAndPair(NamedTuple):
-    """Best value and risk of one head with a key, and those of the pair with keys plus and minus this one."""
-
-    value: Float[Array, ""]
-    risk: Float[Array, ""]
-    pair_value: Float[Array, ""]
-    pair_risk: Float[Array, ""]
-
-
-@jax.jit
-def head_and_pair(task: LinearRegression, key: Float[Array, ""], log_length: Float[Array, ""]) -> HeadAndPair:
-    """Return the best values of a head and of an opposite pair, with half their mean square errors."""
-    value, risk = best_values(task, key[None], log_length)
-    pair_values, pair_risk = best_values(task, jnp.stack([key, -key]), log_length)
-    return HeadAndPair(value[0], risk, pair_values[0], pair_risk)
-
-
 def _pair_excess(task: LinearRegression, keys: np.ndarray, length: int) -> np.ndarray:
     """Return the mean square error of the best pair minus that of debiased gradient descent, at each key."""
     log_length = jnp.log(float(length))
-    pairs = np.array([float(head_and_pair(task, jnp.asarray(key), log_length).pair_risk) for key in keys])
+    pairs = np.array([float(opposite_values(task, key, log_length)[1]) for key in keys])
     return 2 * (pairs - float(debiased_descent(task, log_length)[1]))
 
 
@@ -116,13 +97,9 @@ def limit_curve(task: LinearRegression) -> LimitCurve:
     return LimitCurve(quadratic, quadratic * (d + 4) * (d + 3 + ratio) / 24)
 
 
-# Compiled once for the figures that search the best keys.
-search_best_pair = jax.jit(best_pair)
-
-
 def solve_best_keys(task: LinearRegression, lengths: Sequence[int]) -> BestKeys:
     """Return the best key of a pair at each length, and the limit of √L times it, with and without label noise."""
-    keys = np.array([float(search_best_pair(task, jnp.log(float(length)))[0]) for length in lengths])
+    keys = np.array([float(best_pair(task, jnp.log(float(length)))[0]) for length in lengths])
     d, ratio = task.dimension, float(task.noise_std / task.task_scale) ** 2
     limit, noiseless = ((12 / ((d + 4) * (d + 3 + noise))) ** 0.5 for noise in (ratio, 0.0))
     return BestKeys(np.array(lengths, float), keys, limit, noiseless)

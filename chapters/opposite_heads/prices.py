@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from chapters.opposite_heads.exact_risks import head_and_pair
 from lib.icl import LinearRegression
-from lib.icl.many_heads import long_prompt_coefficient
+from lib.icl.many_heads import best_values, long_prompt_coefficient, opposite_values
 from lib.random import named_keys
 
 KEYS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
@@ -54,11 +53,12 @@ def exact_price(task: LinearRegression, key: float, length: int) -> tuple[float,
 
     The risk of a pair is quadratic in its value: it is that of the output 0 at value 0, and least at the best value.
     """
-    found = head_and_pair(task, jnp.asarray(key), jnp.log(float(length)))
+    log_length = jnp.log(float(length))
+    [value], risk = best_values(task, np.array([key]), log_length)
+    pair_value, pair_risk = opposite_values(task, key, log_length)
     output_zero = (task.task_scale**2 * task.dimension + task.noise_std**2) / 2
-    distance = found.value / (2 * found.pair_value) - 1
-    halved = found.pair_risk + (output_zero - found.pair_risk) * distance**2
-    return float(found.value), float(2 * (found.risk - halved))
+    halved = pair_risk + (output_zero - pair_risk) * (value / (2 * pair_value) - 1) ** 2
+    return float(value), float(2 * (risk - halved))
 
 
 @jax.jit

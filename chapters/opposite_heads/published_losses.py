@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -77,11 +75,6 @@ def approximate_error(
     return float(labels - 2 * power * mu @ omega + mu @ matrix @ mu)
 
 
-@jax.jit
-def _heads_error(task, omega, mu, log_length):
-    return 2 * heads_risk(task, omega, mu, log_length)
-
-
 def _heads(task: LinearRegression, predictor: str, heads: int) -> tuple[np.ndarray, np.ndarray]:
     """Return keys and values of the softmax heads; trained models with several heads are one pair."""
     if predictor == "head":
@@ -97,7 +90,7 @@ def _errors(task: LinearRegression, predictor: str, heads: int, length: float) -
         step = 2 * PAIR[0] * PAIR[1]
         return descent_error(task, step, length, debiased=predictor == "debiased"), np.nan
     omega, mu = _heads(task, predictor, heads)
-    exact = float(_heads_error(task, jnp.asarray(omega), jnp.asarray(mu), jnp.log(float(length))))
+    exact = 2 * float(heads_risk(task, omega, mu, np.log(length)))
     return exact, approximate_error(task, omega, mu, length)
 
 

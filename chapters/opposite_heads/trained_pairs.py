@@ -6,10 +6,11 @@ from pathlib import Path
 import jax.numpy as jnp
 import pandas as pd
 
-from chapters.opposite_heads.exact_risks import regression, search_best_pair
+from chapters.opposite_heads.exact_risks import regression
 from chapters.opposite_heads.published_losses import PUBLISHED_DIMENSION, PUBLISHED_NOISE
 from chapters.opposite_heads.style import RUN
 from chapters.opposite_heads.training import LAST_PART, LENGTH
+from lib.icl import best_pair
 
 DATA = Path(__file__).parent / "data"
 
@@ -34,5 +35,5 @@ def solve_trained_pairs() -> TrainedPairs:
     last = rows[rows["step"] > (1 - LAST_PART) * rows.groupby(RUN)["step"].transform("max")]
     ends = last.groupby(RUN)[["key", "value"]].mean()
     task = regression(PUBLISHED_DIMENSION, PUBLISHED_NOISE)
-    key, value, _ = (float(each) for each in search_best_pair(task, jnp.log(float(LENGTH))))
+    key, value, _ = (float(each) for each in best_pair(task, jnp.log(float(LENGTH))))
     return TrainedPairs(rows, ends, key, value)

@@ -49,7 +49,6 @@ class CentredCurvature:
     pair: float
 
 
-@jax.jit
 def _best(task: LinearRegression, key: Float[Array, ""], log_length: Float[Array, ""]):
     """Return risk and value of a head and of a centred head."""
     plain, centred = (solve(task, key[None], log_length) for solve in (best_values, best_centred_values))

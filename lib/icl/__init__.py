@@ -41,6 +41,7 @@ from lib.icl.many_heads import kernel_pair as kernel_pair
 from lib.icl.many_heads import long_prompt_coefficient as long_prompt_coefficient
 from lib.icl.many_heads import long_prompt_covariance as long_prompt_covariance
 from lib.icl.many_heads import opposite_kernel_values as opposite_kernel_values
+from lib.icl.many_heads import opposite_values as opposite_values
 from lib.icl.many_heads import pair_participation as pair_participation
 from lib.icl.many_heads import pair_quadrature_error as pair_quadrature_error
 from lib.icl.many_heads import pair_score_error as pair_score_error

@@ -26,6 +26,7 @@ from lib.icl import (
     long_prompt_covariance,
     many_heads,
     opposite_kernel_values,
+    opposite_values,
     pair_participation,
     pair_quadrature_error,
     pair_score_error,
@@ -361,6 +362,39 @@ def test_searches_of_the_best_pair_agree_where_they_meet(monkeypatch):
     short = float(best_pair(published(), np.log(300.0))[0])
     monkeypatch.setattr(many_heads, "_SHORT", 0.0)
     assert abs(float(best_pair(published(), np.log(300.0))[0]) / short - 1) < 1e-5
+
+
+@pytest.mark.parametrize(("omega", "length"), [(0.05, 12), (0.3, 40), (-0.7, 40), (0.2, 1e4), (0.9, 1e60)])
+def test_opposite_values_are_the_best_of_two_opposite_keys(omega, length):
+    task = LinearRegression(np.eye(3), task_scale=0.7, noise_std=0.4)
+    mu, risk = opposite_values(task, omega, np.log(length))
+    values, desired = best_values(task, np.array([omega, -omega]), np.log(length))
+    np.testing.assert_allclose([mu, -mu], values, rtol=1e-8)
+    np.testing.assert_allclose(risk, desired, rtol=1e-10)
+
+
+def test_opposite_values_at_singular_points():
+    """Tiny keys give debiased descent, all keys are equal at one token, and nothing is known outside the domain."""
+    task = published()
+    np.testing.assert_allclose(opposite_values(task, 1e-7, L40)[1], debiased_descent(task, L40)[1], rtol=1e-12)
+    mu, risk = opposite_values(task, 0.3, 0.0)
+    assert mu == 0
+    np.testing.assert_allclose(risk, 0.55, rtol=1e-12)
+    assert np.isnan(opposite_values(task, 0.3, -1.0)).all()
+    assert np.isnan(opposite_values(task, 9.0, L40)[1])
+
+
+def test_traced_pairs_are_those_that_are_computed_one_by_one():
+    """Jitted, vmapped and differentiated programs contain every grid, and concrete pairs compile their own."""
+    task, keys = published(), jnp.array([0.1, -0.4])
+    traced = jax.jit(jax.vmap(jax.value_and_grad(lambda x: opposite_values(task, x, L40)[1])))
+    values, slopes = traced(keys)
+    np.testing.assert_allclose(values, [opposite_values(task, key, L40)[1] for key in keys], rtol=1e-12)
+    step = 1e-3
+    at = [np.array([opposite_values(task, key + j * step, L40)[1] for key in keys]) for j in (-2, -1, 1, 2)]
+    np.testing.assert_allclose(slopes, (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * step), rtol=1e-7)
+    for found, desired in zip(jax.jit(best_pair)(task, L40), best_pair(task, L40), strict=True):
+        np.testing.assert_allclose(found, desired, rtol=1e-6)
 
 
 def test_debiased_descent_is_the_limit_of_small_keys():
