@@ -14,6 +14,11 @@ FEWEST_PROMPTS = 8
 LONG = 1000
 # Lengths with fewer prompts are drawn but not fitted, because their weight in the fit would be random itself.
 FITTED_PROMPTS = 50
+# Of tokens that are not Gaussian there is at most one prompt per so many tokens of a prompt, and at most so many tokens
+# in all. The mean output of n prompts has a bias of order 1/L and a standard error of order 1/√(nL). Their ratio is
+# about 7 √(n/L) for the mixture at the largest tilts, so that more prompts would show the bias.
+TOKENS_PER_PROMPT = 32
+MOST_TOKENS = 2 * 10**7
 SHORT = 100
 
 
@@ -53,10 +58,15 @@ class Parameters(companion.Parameters):
     rate_length: Annotated[int, Field(ge=500, le=10**5, description="Prompt length at which the rate is measured.")]
     rate_prompts: Annotated[int, Field(ge=1000, le=10**6, description="Prompts with which the rate is measured.")]
     measure_length: Annotated[
-        int, Field(ge=1000, le=10**6, description="Prompt length for tokens that are not Gaussian.")
+        int, Field(ge=1600, le=10**5, description="Prompt length for tokens that are not Gaussian.")
     ]
     measure_prompts: Annotated[
-        int, Field(ge=50, le=10**4, description="Prompts for each of these distributions of tokens.")
+        int,
+        Field(
+            ge=50,
+            le=10**5 // TOKENS_PER_PROMPT,
+            description=f"Prompts for each of these distributions: at most `measure_length`/{TOKENS_PER_PROMPT}.",
+        ),
     ]
     gaussians: Annotated[
         int, Field(ge=2, le=10**4, description="Random Gaussians per dimension with which the lemma is checked.")
@@ -65,6 +75,18 @@ class Parameters(companion.Parameters):
         int, Field(ge=1000, le=10**6, description="Number of Gaussian queries whose outputs are computed.")
     ]
     output_length: Annotated[int, Field(ge=2, le=10**5, description="Length of the finite prompts for these queries.")]
+
+    @model_validator(mode="after")
+    def few_prompts_and_tokens(self) -> "Parameters":
+        """Check that the bias of finite prompts is about a standard error at most, and that tokens fit in memory."""
+        most = min(self.measure_length // TOKENS_PER_PROMPT, MOST_TOKENS // self.measure_length)
+        if self.measure_prompts > most:
+            raise ValueError(
+                f"`measure_prompts` must be at most {most} for `measure_length` = {self.measure_length}: one per "
+                f"{TOKENS_PER_PROMPT} tokens of a prompt, because more would show that finite prompts are biased, and "
+                f"at most {MOST_TOKENS:,} tokens in all. Got {self.measure_prompts}"
+            )
+        return self
 
     @model_validator(mode="after")
     def two_lengths_to_fit(self) -> "Parameters":

@@ -19,9 +19,9 @@ from lib.icl import balanced_start, block_head, collapsed, plain, prompt_loss
 
 # Largest and smallest batch; the noise of a step also changes the mean over seeds, by order step/batch.
 LARGEST_BATCH, SMALLEST_BATCH = 128, 8
-# Factor of the bias of the mean over seeds, see `noise_bias`: measured with 48 descents of eight prompts per step
-# (seed 77, which no run of the book uses): at most 7.9, 6.1 and 7.7 in dimensions 2, 5 and 10.
-BIAS = 8.0
+# Factor of the bias of the mean over seeds, see `noise_bias`: measured with 48 descents of 32 prompts per step at
+# L = 16, 64 and 512 (seed 77, which no run of the book uses): at most 1.9, 1.4 and 1.9 in dimensions 2, 5 and 10.
+BIAS = 2.0
 # Factor of the steps of the alternative descent.
 LONGER = 1.2
 # Ways to draw prompts, by name.
@@ -103,11 +103,11 @@ def noise_bias(plan: Plan, length: int, dimension: int) -> float:
     A step adds step² (E|noise of A|² - E(noise of b)²) to ‖A‖² - b², which the gradient flow of the infinite prompt
     conserves. With the variance of the noise proportional to 1/batch, the bias after `steps` steps is of order step² ·
     steps/batch, and the standard deviation between descents of order step · √(steps/batch). Their ratio, in standard
-    errors of `seeds` descents, is `BIAS` d √(step · time · seeds/batch), with one unknown number. A has d² entries and
-    b one, hence the factor d.
+    errors of `seeds` descents, is `BIAS` d² √(step · time · seeds/batch), with one unknown number. The factor d² is the
+    number of entries of A, whose noise adds up in ‖A‖²; b has one.
     """
     time = plan.step * plan.steps
-    return float(BIAS * dimension * np.sqrt(plan.step * time * plan.seeds / plan.batch(length)))
+    return float(BIAS * dimension**2 * np.sqrt(plan.step * time * plan.seeds / plan.batch(length)))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from companion.project.parameters import each_once
 EARLIEST = 0.05
 # A flow has reached its end at this multiple of its length.
 WAITED = 4.0
+# Shortest prompts of the descents: with fewer tokens the best head is very large, in the limit it outputs the nearest
+# token, and the flow is not at its end after `WAITED` times the length.
+SHORTEST = 8
 # ln L of the longest prompts whose flow differs from the infinite one by more than the integrator's error.
 LONGEST_GAP = 21.0
 # Smallest ln L at which local exponents of a gap over a ball are compared.
@@ -53,7 +56,7 @@ class Parameters(companion.Parameters):
     dimension: Annotated[int, Field(ge=1, le=10, description="Dimension d of the covariates, with covariance I.")]
     alpha: Annotated[float, Field(gt=0.0, le=2.0, description="Scale of the balanced start, ‖A‖ = b = α.")]
     lengths: Annotated[
-        list[Annotated[int, Field(ge=2, le=10**5)]],
+        list[Annotated[int, Field(ge=SHORTEST, le=10**5)]],
         Field(max_length=10, description="Prompt lengths of the stochastic descents, at least two."),
         AfterValidator(each_once(2, "the figures compare at least two lengths")),
     ]

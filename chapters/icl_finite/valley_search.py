@@ -20,7 +20,7 @@ from lib.icl import (
 )
 
 # Smallest and largest u of A = uI in the search.
-SMALLEST, LARGEST = 0.02, 2.0
+SMALLEST, LARGEST = 0.02, 12.0
 
 
 class FinalRisk(NamedTuple):

@@ -3,7 +3,7 @@
 All risks of this chapter and of `second_minima` are plain mean squares with the label noise, as in the published code.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from lib.attention import Attention
 from lib.icl import LinearRegression, linear_pool, softmax_pool
+
+T = TypeVar("T", float, np.ndarray)
 
 LAWS = {"corrected": False, "as published": True}
 POOLS = {"softmax": softmax_pool, "linear": linear_pool}
@@ -56,6 +58,11 @@ def published_task(covariance_bug: bool = False) -> LinearRegression:
 def noise_power() -> float:
     """Return the variance of the label noise, the least mean square on an infinite prompt."""
     return float(published_task().noise_std) ** 2
+
+
+def above_noise(mean_square: T) -> T:
+    """Return a mean square less the label noise, which no head can predict and which is all that is left at L = ∞."""
+    return mean_square - noise_power()
 
 
 class SeparateWeights(eqx.Module):

@@ -9,6 +9,10 @@ import companion
 # Largest products of step size and dimension for which training is stable: the curvature of the risk along the key
 # grows in proportion to the dimension.
 STABLE = {"erf_step": 0.6, "softmax_step": 1.2}
+# Largest products of step size and d/γ² for which it is stable: if the weight of the hidden token is near 1, the risk
+# contains (d/2) ⟨v, k*⟩²/γ², whose curvature is d/γ², and a step must be below 2 divided by that. The erf is unstable
+# earlier.
+STABLE_VALUE = {"erf_step": 1.2, "softmax_step": 1.8}
 # Largest erf_step (L - 1)(L - 2)/γ² for which it is stable. Erf weights do not sum to 1, so that the outputs of other
 # tokens add up if k and v are not orthogonal: the risk contains b² (L - 1)(L - 2)/γ², b = 0.63 ⟨k, v⟩ at λ = 0.9. Its
 # curvature in ⟨k, v⟩, 0.79 (L - 1)(L - 2)/γ², acts on both vectors, and a step must be below 2 divided by twice that.
@@ -37,7 +41,7 @@ class Parameters(companion.Parameters):
     @model_validator(mode="after")
     def training_is_stable(self) -> "Parameters":
         """Check that the steps are not too long for the dimension."""
-        limits = {name: most / self.dimension for name, most in STABLE.items()}
+        limits = {name: min(most, STABLE_VALUE[name] * self.variance) / self.dimension for name, most in STABLE.items()}
         if self.length > 2:
             pairs = (self.length - 1) * (self.length - 2)
             limits["erf_step"] = min(limits["erf_step"], STABLE_SUM * self.variance / pairs)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from chapters.trajectory_stability.checkpoints import GradientErrors
+from chapters.trajectory_stability.problems import DIMENSION
 from lib.concentration import Rate, error_curve, fit_rate, one_over_length
 
 # This many lengths distinguish two corrections from the power, and leave two degrees of freedom to test the fit.
@@ -30,6 +31,18 @@ def _fit_rates(errors: GradientErrors) -> list[Rate]:
     by_checkpoint = np.moveaxis(errors.squared_gaps, 1, 0)
     bends = (one_over_length, one_over_root) if len(errors.lengths) >= MANY else (one_over_length,)
     return [fit_rate(error_curve(errors.lengths, gaps), *bends) for gaps in by_checkpoint]
+
+
+def left_out(errors: GradientErrors) -> Float[np.ndarray, " 3"]:
+    """Return the change of the exponent, at each checkpoint, by the first power of 1/L that the fit leaves out.
+
+    The relative corrections of the error are taken as powers of (d+2)/L, the size of those of Gaussian regression.
+    """
+    power = 1.5 if len(errors.lengths) >= MANY else 2.0
+    factor = np.exp(((DIMENSION + 2) / np.asarray(errors.lengths)) ** power)
+    bent = GradientErrors(errors.lengths, errors.squared_gaps * factor)
+    changes = [more.exponent - rate.exponent for more, rate in zip(_fit_rates(bent), _fit_rates(errors), strict=True)]
+    return np.abs(changes)
 
 
 def one_over_root(length: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:

@@ -20,13 +20,18 @@ SEARCHED = (0.3, 1.6)
 
 @dataclass(frozen=True)
 class KeyCurves:
-    """Mean square errors at one prompt length: by kernel and key, and of linear methods."""
+    """Mean square errors at one prompt length: by kernel and key, least by kernel, and of linear methods.
+
+    `slow_wins` tells whether pairs with slow kernels are known to beat linear attention here, see `slow_kernels_win`.
+    """
 
     length: int
     keys: Float[np.ndarray, " keys"]
     errors: dict[str, Float[np.ndarray, " keys"]]
+    lowest: dict[str, float]
     linear: float
     debiased: float
+    slow_wins: bool
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,17 @@ class BestPairs:
 
 @dataclass(frozen=True)
 class NoisyComparison:
-    """L² times the error of linear attention minus that of the best pair: exact, predicted, and without its noise."""
+    """L² times the error of linear attention minus that of the best pair: exact, predicted, and without its noise.
+
+    `next_order` is the order of the next term of linear attention's error, times L².
+    """
 
     length: int
     noise_variance: float
     difference: float
     predicted: float
     predicted_at_default_noise: float
+    next_order: float
 
 
 def pair_error(task: LinearRegression, kernel: str, key: float, length: int) -> float:
@@ -97,7 +106,19 @@ def solve_key_curves(task: LinearRegression, length: int, keys: int) -> KeyCurve
     """Return the error of the best pair of each kernel along its key."""
     grid = np.linspace(SMALLEST_KEY, LARGEST_KEY, keys)
     errors = {kernel: np.array([pair_error(task, kernel, key, length) for key in grid]) for kernel in KERNELS}
-    return KeyCurves(length, grid, errors, *linear_errors(task, length))
+    best = solve_best_pairs(task, length)
+    return KeyCurves(length, grid, errors, best.errors, best.linear, best.debiased, slow_kernels_win(task, length))
+
+
+def slow_kernels_win(task: LinearRegression, length: int) -> bool:
+    """Return whether `L (d+3-ς) ≥ 0.55 (d+4)(d+2+ς)²`, where slow kernels are known to beat linear attention.
+
+    L² times the difference of errors is τ_w² d (d+3-ς) for long prompts, ς = s²/τ_w². The next term, of order 1/L, is
+    negative. Exact errors for d from 2 to 8, L from 20 to 400 and ς from 0 to d change sign where it is
+    (d+4)(d+2+ς)²/(2L), up to ten per cent (`test_slow_kernels_win_where_it_is_known`).
+    """
+    d, ratio = task.dimension, float(task.noise_std / task.task_scale) ** 2
+    return length * (d + 3 - ratio) >= 0.55 * (d + 4) * (d + 2 + ratio) ** 2
 
 
 def solve_best_pairs(task: LinearRegression, length: int) -> BestPairs:
@@ -121,4 +142,5 @@ def solve_noisy_comparison(dimension: int, noise_variance: float, default_noise:
     predicted, at_default = (
         power * dimension * (dimension + 3 - noise / power) for noise in (noise_variance, default_noise)
     )
-    return NoisyComparison(length, noise_variance, difference, predicted, at_default)
+    next_order = power * dimension * (dimension + 1 + noise_variance / power) ** 2 / length
+    return NoisyComparison(length, noise_variance, difference, predicted, at_default, next_order)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 import companion
 from companion.project.parameters import each_once
@@ -34,3 +34,14 @@ class Parameters(companion.Parameters):
     decades: Annotated[int, Field(ge=6, le=20, description="Logarithm to base ten of the largest number of prompts.")]
     prompts: Annotated[int, Field(ge=9000, le=10**6, description="Simulated prompts per length with the kernel 1 + x.")]
     centred_prompts: Annotated[int, Field(ge=2000, le=10**6, description="Simulated prompts with a centred head.")]
+
+    @model_validator(mode="after")
+    def linear_attention_wins_with_noise(self) -> "Parameters":
+        """Check that the large noise is beyond the limit from which linear attention wins on long prompts."""
+        least = 1 + 3 / self.dimension
+        if self.large_noise_variance <= least:
+            raise ValueError(
+                f"`large_noise_variance` must be above 1 + 3/`dimension` = {least:.3g}, because linear attention wins "
+                f"only beyond. Got {self.large_noise_variance:g}"
+            )
+        return self

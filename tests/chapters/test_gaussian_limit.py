@@ -205,3 +205,11 @@ def test_tilts_are_transported_at_the_least_cost_and_queries_are_not(float64):
     matching = match_tilts(query_ray(), key=jr.key(3))
     assert matching.tilts == 1
     assert matching.queries < 0.9
+
+
+@pytest.mark.parametrize(
+    "changed", [{"measure_prompts": 100}, {"measure_length": 1000}, {"measure_length": 10**5, "measure_prompts": 3000}]
+)
+def test_prompts_that_would_show_the_bias_or_fill_the_memory_are_refused(run_cells, changed):
+    with pytest.raises(ValueError, match="measure_"):
+        run_cells(NAME, **changed)

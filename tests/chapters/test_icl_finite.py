@@ -10,6 +10,7 @@ from scipy.stats import chi
 from chapters.icl_finite import ball_search, descents
 from chapters.icl_finite.exact_flows import INFINITE, Flow, Isotropic, IsotropicProblem
 from chapters.icl_finite.figures import trajectory_gap
+from chapters.icl_finite.parameters import SHORTEST
 from lib.icl import LinearRegression, block_head, line_average, line_head, score_table
 from lib.statistics import student_quantile, worst_deviation
 
@@ -119,3 +120,21 @@ def test_descents_that_have_hardly_begun_decide_nothing(run_cells):
     """From a tiny start all descents are still near zero at the end, with prompts of any length."""
     run = run_cells(NAME, only="finite_training", alpha=0.0035)
     assert set(run.withheld) == {"icl-finite-training", "icl-finite-gain"}
+
+
+@pytest.mark.parametrize(("dimension", "withheld"), [(5, set()), (8, {"icl-finite-gain"})])
+def test_the_bias_of_noisy_steps_grows_with_the_number_of_entries(run_cells, dimension, withheld):
+    run = run_cells(NAME, only="finite_training", dimension=dimension)
+    assert run.broken == []
+    assert set(run.withheld) == withheld
+
+
+def test_flows_on_the_shortest_prompts_end(run_cells):
+    for figure in ("trajectory_gap", "final_risk"):
+        run = run_cells(NAME, only=figure, dimension=1, lengths=[SHORTEST, 512])
+        assert run.broken == []
+
+
+def test_prompts_without_an_end_are_refused(run_cells):
+    with pytest.raises(ValueError, match="lengths"):
+        run_cells(NAME, lengths=[2, 512])

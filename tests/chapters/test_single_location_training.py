@@ -234,9 +234,10 @@ def test_the_ends_of_short_and_long_descents_are_not_described(time, dimension, 
 @pytest.mark.parametrize(
     ("changed", "most"),
     [
-        ({"dimension": 5000}, {"erf_step": 1.2e-4, "softmax_step": 2.4e-4}),
+        ({"dimension": 5000}, {"erf_step": 1.2e-4, "softmax_step": 1.8e-4}),
         ({"length": 50}, {"erf_step": 2.55e-4}),
         ({"length": 40, "variance": 1.0}, {"erf_step": 8.0e-4}),
+        ({"variance": 0.1}, {"erf_step": 3.0e-4, "softmax_step": 4.5e-4}),
     ],
 )
 def test_steps_that_are_too_long_are_refused(smoke_parameters, changed, most):
@@ -245,6 +246,14 @@ def test_steps_that_are_too_long_are_refused(smoke_parameters, changed, most):
     with pytest.raises(ValueError, match=r"`erf_step` must be at most 0\.000"):
         Parameters(**values)
     Parameters(**values | most)
+
+
+@pytest.mark.parametrize(("factor", "stable"), [(1.8, True), (2.2, False)])
+def test_softmax_ends_at_the_least_risk_only_with_short_steps(float64, factor, stable):
+    """With longer steps the overlap of the value and k* grows after the directions are found."""
+    task = SphereTask(100, 2, 0.5)
+    run = train_softmax(task, draw_starts(100, 4, key=jr.key(3)), 1200, factor * 0.5 / 100)[SOFT, "anywhere"]
+    assert bool(run.risk[:, 30:].max() < 0.1) is stable
 
 
 @pytest.mark.parametrize(("factor", "stable"), [(0.9, True), (1.8, False)])

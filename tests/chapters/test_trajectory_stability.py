@@ -338,3 +338,14 @@ def test_the_page_gives_the_measured_exponent_with_the_heuristic_one():
     text = (PROJECT / "book/trajectory_stability.ipynb").read_text(encoding="utf-8")
     both = r"\{claim\}`trajectory-stability-passage`[^\n]*\{claim\}`trajectory-stability-passage-rate`"
     assert re.search(both, text)
+
+
+def test_what_the_fit_leaves_out_changes_the_exponent_by_no_more_than_claimed():
+    """Errors with the next power of the series, and prompts so many that chance changes the exponent less."""
+    lengths = np.array([16, 40, 100, 256])
+    tokens = 4.0
+    chance = 1 + 0.01 * np.random.default_rng(0).normal(size=(4000, 3, 4))
+    errors = checkpoints.GradientErrors(tuple(lengths.tolist()), chance * np.exp(2 * (tokens / lengths) ** 2) / lengths)
+    for rate, change in zip(exponents.fit_rates({"task": errors})["task"], exponents.left_out(errors), strict=True):
+        assert abs(rate.exponent - 1) > 5 * rate.std_error
+        assert abs(rate.exponent - 1) < 5 * change

@@ -209,3 +209,43 @@ def test_errors_of_plain_and_centred_heads_at_one_value_differ_by_the_average(ta
     expected = found.plain_there[-1] - found.centred_there[-1]
     assert abs(differences.mean() - expected) < 4 * error
     assert expected > 20 * error
+
+
+@pytest.mark.parametrize(
+    ("dimension", "noise_variance", "length"),
+    [(2, 0.75, 40), (3, 0.1, 28), (5, 0.1, 40), (5, 0.6, 110), (8, 0.25, 110)],
+)
+def test_slow_kernels_win_where_it_is_known(dimension, noise_variance, length):
+    """Near the ends of the rule all pairs with slow kernels beat linear attention; far outside they do not."""
+    task = kernels.regression(dimension, noise_variance)
+    assert pair_risks.slow_kernels_win(task, length)
+    best = pair_risks.solve_best_pairs(task, length)
+    assert max(best.errors[kernel] for kernel in kernels.SLOW) < best.linear
+    short = pair_risks.solve_best_pairs(task, length // 2)
+    assert not pair_risks.slow_kernels_win(task, length // 2)
+    assert max(short.errors[kernel] for kernel in kernels.SLOW) > short.linear
+
+
+@pytest.mark.parametrize(
+    ("figure", "changed", "withheld"),
+    [
+        ("risk_along_keys", {"noise_variance": 0.7483}, {"which-kernel-beats-linear"}),
+        (
+            "gain_for_long_prompts",
+            {"gain_lengths": [20, 40]},
+            {"which-kernel-common-gain", "which-kernel-noisy-labels"},
+        ),
+        ("gain_for_long_prompts", {"large_noise_variance": 10.0}, set()),
+        ("two_tasks", {"snr": 4.0}, {"which-kernel-slow-retrieval"}),
+        ("kernel_one_plus_x", {"cut_lengths": [150, 200]}, {"which-kernel-cut-errors", "which-kernel-infinite-error"}),
+    ],
+)
+def test_claims_hold_or_are_withheld(run_cells, figure, changed, withheld):
+    run = run_cells("which_kernel", only=figure, **changed)
+    assert run.broken == []
+    assert set(run.withheld) == withheld
+
+
+def test_a_noise_at_which_linear_attention_does_not_win_is_refused(run_cells):
+    with pytest.raises(ValueError, match="linear attention wins only beyond"):
+        run_cells("which_kernel", large_noise_variance=1.2)

@@ -122,7 +122,7 @@ def _tolerance(runs: list[StochasticDescents], comparisons: int) -> float:
 def _reason(comparisons: int) -> str:
     return (
         f"99.9 % quantile of the largest of {comparisons} deviations with Student's distribution, and the bias of the "
-        "mean of descents with noise, which is of order √(step · time · seeds/batch) standard errors"
+        "mean of descents with noise, which is of order d² √(step · time · seeds/batch) standard errors"
     )
 
 
