@@ -45,6 +45,7 @@ from companion.site.sphinx.outdated_pages import note_contents, pages_with_other
 from companion.site.sphinx.page_scripts import copy_scripts, forget_embedded, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
+from companion.site.sphinx.search_index import add_search, write_index
 from companion.site.sphinx.statement_index import StatementsDirective, mark_boxes, number_boxes, warn_of_faults
 
 # Style sheets and scripts of all pages.
@@ -54,6 +55,18 @@ logger = logging.getLogger(__name__)
 # Anchors that sphinx-proof gives to the inside of every box and to every proof; nothing links to them.
 REPEATED = {"proof", "proof-content"}
 PUNCTUATION = re.compile(r"[.,;:!?)\]’”]+")
+DIRECTIVES = {
+    "companion-api": ApiDirective,
+    "companion-card": CardDirective,
+    "companion-claims": FigureClaims,
+    "companion-figure": FigureDirective,
+    "companion-ledger": LedgerDirective,
+    "companion-notebooks": NotebooksDirective,
+    "companion-picture": PictureDirective,
+    "companion-statements": StatementsDirective,
+    "companion-table": TableDirective,
+    "companion-used": UsedDirective,
+}
 MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
@@ -61,16 +74,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, roles and event handlers."""
     register()
     add_nodes(app)
-    app.add_directive("companion-api", ApiDirective)
-    app.add_directive("companion-card", CardDirective)
-    app.add_directive("companion-claims", FigureClaims)
-    app.add_directive("companion-figure", FigureDirective)
-    app.add_directive("companion-ledger", LedgerDirective)
-    app.add_directive("companion-notebooks", NotebooksDirective)
-    app.add_directive("companion-picture", PictureDirective)
-    app.add_directive("companion-statements", StatementsDirective)
-    app.add_directive("companion-table", TableDirective)
-    app.add_directive("companion-used", UsedDirective)
+    for name, directive in DIRECTIVES.items():
+        app.add_directive(name, directive)
     for name, form in FORMS.items():
         app.add_role(name, ClaimRole(form))
     app.add_role("companion-file", FileRole())
@@ -81,6 +86,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_css_file("companion.css")
     app.add_js_file("companion.js", loading_method="defer")
     app.add_js_file("previews.js", loading_method="defer")
+    app.add_css_file("ways.css")
     app.connect("config-inited", _choose_profile)
     app.connect("config-inited", hide_repository_buttons)
     app.connect("config-inited", _exclude_unlisted_pages, priority=950)  # after the table of contents is read
@@ -99,6 +105,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", number_boxes)
     app.connect("doctree-read", make_anchors_unique)
     app.connect("doctree-read", warn_of_empty_sections)
+    add_search(app)  # after the boxes have their numbers
     app.connect("doctree-read", keep_punctuation)
     app.connect("env-check-consistency", warn_of_faults)
     app.connect("env-check-consistency", warn_of_wrong_entries)
@@ -263,6 +270,7 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
     (out / "404.html").write_text(_not_found(project), encoding="utf-8")
     copy_files(project, app.config.companion_profile, out)
     write_pages(app, out)
+    write_index(app, out)
     draw_thumbnails(app, out)
     origin = Path(str(importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline")))
     for part in MATHJAX:
