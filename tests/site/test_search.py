@@ -55,6 +55,7 @@ def serious(page: Page) -> list[str]:
         ("τ", "Symbol τ: "),
         ("tilted_mean", "Library tilted_mean: "),
         ("notation", "Page Notation"),
+        ("hard phase", "Definition "),
     ],
 )
 def test_results_are_shown_while_typing(page: Page, query: str, first: str):

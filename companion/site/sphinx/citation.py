@@ -10,10 +10,8 @@ from sphinx.util.docutils import SphinxDirective
 from companion.io import git
 from companion.io.yaml import read_yaml
 from companion.project import provenance
-from companion.project.paths import Project
+from companion.project.paths import CITATION, Project
 from companion.project.repository import public_address
-
-CITATION = "CITATION.cff"
 
 
 class CiteDirective(SphinxDirective):

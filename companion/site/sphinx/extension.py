@@ -50,6 +50,7 @@ from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
 from companion.site.sphinx.search_index import add_search, write_index
 from companion.site.sphinx.statement_index import StatementsDirective, mark_boxes, number_boxes, warn_of_faults
+from companion.site.sphinx.terms import link_terms
 
 # Style sheets and scripts of all pages.
 ASSETS = Path(__file__).with_name("assets")
@@ -115,6 +116,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", make_anchors_unique)
     app.connect("doctree-read", warn_of_empty_sections)
     add_search(app)  # after the boxes have their numbers
+    app.connect("doctree-read", link_terms)
     app.connect("doctree-read", keep_punctuation)
     app.connect("env-check-consistency", warn_of_faults)
     app.connect("env-check-consistency", warn_of_wrong_entries)

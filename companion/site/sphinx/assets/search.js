@@ -62,7 +62,7 @@
       const shown = { kind, label: plain(label), text: plain(text), page: plain(title), href: `${root}${file}${anchor && `#${anchor}`}` };
       const named = kind === "page" ? shown.text : shown.label;
       const also = ["figure", "box"].includes(kind) ? anchor.replace(/^fig-/, "") : "";
-      return { ...shown, name: ` ${normal(named)} `, words: ` ${normal(`${shown.label} ${shown.text} ${also}`)} ` };
+      return { ...shown, name: ` ${normal(named)} `, means: ` ${normal(shown.text).replace(/^the /, "")} `, words: ` ${normal(`${shown.label} ${shown.text} ${also}`)} ` };
     });
   };
   let loading = null;
@@ -87,6 +87,8 @@
     if (entry.name === ` ${query} `) score += 80;
     else if (entry.name.startsWith(` ${query} `)) score += 40;
     else if (words.every((word) => entry.name.includes(` ${word}`))) score += 12;
+    if (entry.means.startsWith(` ${query} `)) score += 16; // the definition of a symbol begins with its name
+    else if (entry.label.startsWith("Definition") && entry.means.includes(` ${query}`)) score += 25;
     if (entry.words.includes(` ${query} `)) score += 30;
     else if (entry.words.includes(` ${query}`)) score += 10;
     return score;
