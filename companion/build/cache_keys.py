@@ -37,7 +37,7 @@ from companion.io.sources import read_source
 from companion.project import parameters, slicing
 from companion.project.configuration import FILE, TABLE
 from companion.project.notebooks import Notebook
-from companion.project.paths import CONTENTS, DEFAULT_PROFILE, MARK, Build, Project, relative
+from companion.project.paths import CITATION, CONTENTS, DEFAULT_PROFILE, MARK, Build, Project, relative
 
 TOOL = "paper-companion"
 # The packages that draw every picture.
@@ -138,7 +138,8 @@ def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
     """Return what every notebook, every picture and the built site are made of."""
     unlisted = {project.notebook(name) for name in project.unlisted_notebooks()}
     pages = [path for path in _files(project.book) if path not in unlisted]
-    pages = [project.root / MARK, project.root / CONTENTS, *pages]
+    about = [path for name in (MARK, CONTENTS, CITATION) if (path := project.root / name).is_file()]
+    pages = [*about, *pages]
     shown = [path for package in project.settings.science for path in _files(project.root / package)]
     contents: dict[AnyTarget, Content] = {}
     for name in project.notebooks():
@@ -149,6 +150,7 @@ def all_made_of(project: Project, profile: str) -> dict[AnyTarget, Content]:
         "pictures": {str(target): key for target, key in keys.items() if target.figure is not None},
         "pages": {relative(page, project.root): dependencies.digest(page.read_bytes()) for page in [*pages, *shown]},
         "live": dict(project.settings.live),
+        "terms": dict(project.settings.terms),
         "moved": dict(project.settings.moved),
         "api": list(project.settings.api),
         "machine": tree_digests(dependencies.MACHINE),

@@ -35,6 +35,7 @@ WORDS = NAMED | {
     "numbers": "its numbers",
     "picture": "its `draw`, its caption or the style",
     "live": "which interactive figures are shown below others",
+    "terms": "where terms are defined",
     "moved": "which figures had another address",
     "api": "which packages the reference documents",
 }

@@ -17,6 +17,11 @@ Kind = Literal["text", "variable", "superscript", "subscript"]
 # The mark of a withheld claim, where others have their verdict.
 WITHHELD = "–"
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+# Characters that exist as superscripts and as subscripts.
+RAISED = dict(
+    zip("0123456789+-−=()abcdeghijklmnoprstuvwxyzTVβγ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀⱽᵝᵞ", strict=True)
+)
+LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True))
 TAGS = {"variable": "i", "superscript": "sup", "subscript": "sub"}
 _LETTER = "A-Za-zα-ωΑ-Ω"
 _GROUP = r"\{(?P<%s_braces>[^{}]*)\}|\((?P<%s_brackets>(?:[^()]|\([^()]*\))*)\)"
@@ -95,6 +100,20 @@ def as_html(text: str) -> str:
         f"<{TAGS[kind]}>{html.escape(part)}</{TAGS[kind]}>" if kind in TAGS else html.escape(part)
         for kind, part in split_formulas(text)
     )
+
+
+def as_plain_text(text: str) -> str:
+    """Return `text` with its exponents and indices as Unicode characters, or after `^` and `_` where there are none."""
+    return "".join(_plain(kind, part) for kind, part in split_formulas(text))
+
+
+def _plain(kind: Kind, part: str) -> str:
+    if kind not in ("superscript", "subscript"):
+        return part
+    alphabet, sign = (RAISED, "^") if kind == "superscript" else (LOWERED, "_")
+    if all(letter in alphabet for letter in part):
+        return "".join(alphabet[letter] for letter in part)
+    return f"{sign}{part}" if len(part) == 1 else f"{sign}({part})"
 
 
 def caption_as_html(caption: str) -> str:

@@ -43,6 +43,10 @@ class Settings(BaseModel):
         default_factory=dict,
         description="for a `notebook/figure`, the interactive figure that its page also shows",
     )
+    terms: dict[str, str] = Field(
+        default_factory=dict,
+        description="for a term, its definition, to which chapters link: the label of a theorem box, or `page#anchor`",
+    )
     moved: dict[str, str] = Field(
         default_factory=dict,
         description="for a `notebook/figure` of an earlier version, its present `notebook/figure`",

@@ -23,6 +23,8 @@ DEFAULT_PROFILE = "laptop"
 MARK = "_config.yml"
 # The table of contents of Jupyter Book.
 CONTENTS = "_toc.yml"
+# How to cite the book.
+CITATION = "CITATION.cff"
 
 # Environment variables of a kernel: the folder to publish to, the profile, and the folder for files that are slow to
 # make again, such as compiled programs.

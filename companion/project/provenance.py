@@ -49,7 +49,7 @@ def software(project: Project) -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "versions": {package: importlib.metadata.version(package) for package in project.settings.report},
-        "git": _git(project.root),
+        "git": commit_of(project.root),
     }
 
 
@@ -86,7 +86,9 @@ def git_fault(root: Path) -> list[str]:
     return []
 
 
-def _git(root: Path) -> dict[str, Any] | None:
+def commit_of(root: Path) -> dict[str, Any] | None:
+    """Return the commit of the repository at `root` and whether files differ from it, or None outside a repository."""
+
     def line(*arguments: str) -> str:
         return os.fsdecode(git.output_of(root, *arguments).strip())
 

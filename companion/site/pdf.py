@@ -25,6 +25,7 @@ from companion.io.errors import UserError
 from companion.io.yaml import read_yaml
 from companion.project.paths import MARK, Project
 from companion.project.repository import site_address
+from companion.site.sphinx.gallery import GALLERY
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -33,7 +34,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 # Elements that only a screen can use.
 SCREEN_ONLY = (
     "script, style, noscript, button, input, "
-    ".companion-filter, .companion-live, .headerlink, .only-dark, .toctree-wrapper"
+    ".companion-filter, .companion-live, .companion-map, .headerlink, .only-dark, .toctree-wrapper"
 )
 # Wait until pictures are decoded and formulas typeset, and shrink formulas that are wider than their column.
 READY = """async () => {
@@ -136,7 +137,7 @@ def find_browser() -> str:
 
 
 def read_pages(project: Project, profile: str) -> list[Page]:
-    """Return the pages of the site in the order of the table of contents, prepared for paper."""
+    """Return the pages of the site, except a gallery, in the order of the table of contents, prepared for paper."""
     site = project.site(profile)
     contents = read_yaml(project.root / "_toc.yml")
     files = [("", contents["root"])] + [
@@ -149,6 +150,8 @@ def read_pages(project: Project, profile: str) -> list[Page]:
         soup = BeautifulSoup((site / f"{file}.html").read_text(encoding="utf-8"), "html.parser")
         article = soup.select_one("article")
         assert article is not None, file
+        if article.select_one(f".{GALLERY}"):  # its pictures are in the chapters
+            continue
         _for_paper(article, site / project.book.name)
         pages.append(Page(file.rpartition("/")[2], article, part))
     return pages

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from companion.figures.plain_math import as_html, bound, caption_as_html, number, split_formulas
+from companion.figures.plain_math import as_html, as_plain_text, bound, caption_as_html, number, split_formulas
 from companion.figures.record import ClaimRecord
 from companion.figures.schema import Alternative, Claim
 
@@ -72,6 +72,12 @@ def test_formulas_of_a_sentence_are_set(text, markup):
 def test_characters_outside_of_formulas_stay_unchanged():
     assert "".join(part for _, part in split_formulas(ODD)) == ODD
     assert html.unescape(re.sub(r"</?(i|sup|sub)>", "", as_html(ODD))) == ODD
+
+
+def test_a_sentence_as_plain_text_has_raised_and_lowered_characters():
+    """An exponent with a character that cannot be raised keeps its sign and gets brackets."""
+    text = "e^{-1/2} of L^{-12} and e^(ν²) of q_k, R_∞, 2 ln L"
+    assert as_plain_text(text) == "e^(−1/2) of L⁻¹² and e^(ν²) of qₖ, R_∞, 2 ln L"
 
 
 def test_a_caption_is_read_without_scripts():

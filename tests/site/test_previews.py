@@ -124,6 +124,23 @@ def test_a_link_to_a_figure_shows_its_picture_and_headline(browser: Browser, add
     other.close()
 
 
+def test_the_first_mention_of_a_term_shows_its_definition(browser: Browser, address: str):
+    """The definition is a row of the notation or a box; a chapter does not link to its own definitions."""
+    page = browser.new_page(viewport=DESKTOP)
+    page.goto(f"{address}/book/needle_in_a_long_prompt.html")
+    term, card = page.locator("a.companion-term", has_text="signal strength"), page.locator(CARD)
+    assert term.count() == 1
+    term.hover()
+    expect(card).to_contain_text("how much the scores reveal")
+    expect(card.locator("mjx-container").first).to_be_visible()
+    term.click()
+    page.wait_for_url("**/notation.html#symbol-nu")
+    expect(page.locator(":target")).to_be_in_viewport()
+    page.goto(f"{address}/book/measures.html")
+    assert page.locator("a.companion-term", has_text="tilt").count() == 0
+    page.close()
+
+
 def test_links_to_headings_have_no_card(chapter: Page):
     """A section can be long."""
     heading = chapter.locator("article section[id] > h2").nth(1)

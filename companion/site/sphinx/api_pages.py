@@ -1,7 +1,8 @@
 """The directive `{companion-api} MODULE …`: reference of a library, each name with the figures that use it.
 
-Docstrings are plain text, in which backticks mark code. A name in backticks or in a signature links to its entry, a
-citation `[PAPER, Lemma 2.1]` to the box that states it or to the cited work, and `book/page` to that page.
+Docstrings are plain text, in which backticks mark code and formulas are set as in claims. A name in backticks or in a
+signature links to its entry, a citation `[PAPER, Lemma 2.1]` to the box that states it or to the cited work, and
+`book/page` to that page.
 """
 
 # pygments has no types.
@@ -27,6 +28,7 @@ from companion.io.yaml import read_yaml
 from companion.project.paths import Project, relative, visible
 from companion.project.repository import public_address
 from companion.site.sphinx.figure_numbers import figure_link
+from companion.site.sphinx.inline_text import typeset
 from companion.site.sphinx.nodes import details, signature, summary
 from companion.site.sphinx.references import WORK
 from companion.site.sphinx.statement_index import statements_of
@@ -214,7 +216,7 @@ def inline(env: Any, library: ApiIndex, of: Module | Entry, text: str) -> Iterat
         if not part:
             continue
         if index % 2 == 0:
-            yield nodes.Text(part)
+            yield from typeset(part)
         elif part.startswith("`"):
             word = part[1:-1]
             full = library.resolve_word(word, of) if WORD.fullmatch(word) else None

@@ -21,27 +21,29 @@ THUMBNAILS = "thumbnails"
 THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
-class _OfAFigure(SphinxDirective):
+def record_of(directive: SphinxDirective, target: str) -> tuple[Path, FigureRecord]:
+    """Return the folder and the record of a figure, `notebook/figure`, on which the page of the directive depends.
+
+    A damaged figure is an error, which fails a strict build.
+    """
+    project: Project = directive.config.companion_project
+    notebook, _, figure = target.partition("/")
+    folder = project.shown_figures(directive.config.companion_profile) / notebook
+    if faults := store.faults(folder, figure):
+        raise directive.error(f"Figure {target!r} cannot be shown: {'; '.join(faults)}.")
+    directive.env.note_dependency(str(folder / f"{figure}{store.RECORD}"))
+    return folder, store.read_record(folder, figure)
+
+
+class PictureDirective(SphinxDirective):
+    """`{companion-picture} notebook/figure`: the picture of a chapter's figure on another page, with text below it."""
+
     required_arguments = 1
     has_content = True
 
-    def record(self) -> tuple[Path, FigureRecord]:
-        """Return the folder and the record of the figure. A damaged figure is an error, which fails a strict build."""
-        project: Project = self.config.companion_project
-        notebook, _, figure = self.arguments[0].partition("/")
-        folder = project.shown_figures(self.config.companion_profile) / notebook
-        if faults := store.faults(folder, figure):
-            raise self.error(f"Figure {self.arguments[0]!r} cannot be shown: {'; '.join(faults)}.")
-        self.env.note_dependency(str(folder / f"{figure}{store.RECORD}"))
-        return folder, store.read_record(folder, figure)
-
-
-class PictureDirective(_OfAFigure):
-    """`{companion-picture} notebook/figure`: the picture of a chapter's figure on another page, with text below it."""
-
     def run(self) -> list[nodes.Node]:
         """Return the picture without a number, because the figure is numbered in its chapter."""
-        folder, record = self.record()
+        folder, record = record_of(self, self.arguments[0])
         files = {
             theme: place_of(self.env.docname, f"{self.arguments[0]}{suffix}")
             for theme, suffix in (("light", ".svg"), ("dark", ".dark.svg"))
@@ -52,14 +54,16 @@ class PictureDirective(_OfAFigure):
         return [shown]
 
 
-class CardDirective(_OfAFigure):
+class CardDirective(SphinxDirective):
     """`{companion-card} notebook/figure`: a thumbnail and a title that link to a chapter, with text below them."""
 
+    required_arguments = 1
+    has_content = True
     option_spec: ClassVar = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """Return the card. Its thumbnail is drawn after all pages are written."""
-        self.record()
+        record_of(self, self.arguments[0])
         thumbnails_by_page: dict[str, set[str]] = self.env.__dict__.setdefault("companion_thumbnails", {})
         thumbnails_by_page.setdefault(self.env.docname, set()).add(self.arguments[0])
         project: Project = self.config.companion_project

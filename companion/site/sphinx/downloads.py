@@ -1,17 +1,19 @@
 """Files that the site offers for download: those of every figure, the schema of records, executed notebooks.
 
-`figures/<notebook>/<figure>.csv`, `figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address
-in every build.
+`figures/<notebook>/<figure>.csv`, `figures/<notebook>/<notebook>.zip` (the tables and records of a chapter),
+`figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address in every build.
 """
 
+import io
 import shutil
+import zipfile
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from companion.figures import record, store
-from companion.io.atomic import dump_json, write_text
+from companion.io.atomic import dump_json, write_bytes, write_text
 from companion.project.paths import Project
 
 FIGURES, NOTEBOOKS = "figures", "notebooks"
@@ -22,6 +24,11 @@ def place_of(docname: str, file: str) -> str:
     """Return the link on page `docname` to a file of a figure, `notebook/figure.csv`, or to an executed notebook."""
     folder = NOTEBOOKS if file.endswith(".ipynb") else FIGURES
     return "../" * docname.count("/") + f"{folder}/{file}"
+
+
+def archive_of(notebook: str) -> str:
+    """Return the file with the tables and the records of all figures of a notebook, in the form for `place_of`."""
+    return f"{notebook}/{notebook}.zip"
 
 
 class FileRole(SphinxRole):
@@ -49,6 +56,9 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
                 if origin.is_file():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(origin, target)
+        if archive := _archive(folder):
+            wanted.add(out / FIGURES / archive_of(name))
+            write_bytes(out / FIGURES / archive_of(name), archive)
         executed = project.build(profile).notebooks / f"{name}.ipynb"
         if executed.is_file():
             wanted.add(out / NOTEBOOKS / executed.name)
@@ -58,3 +68,15 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
         for path in folder.rglob("*"):
             if path.is_file() and path not in wanted:
                 path.unlink()
+
+
+def _archive(folder: Path) -> bytes:
+    """Return an archive of the tables and records of a chapter, without times, so that it changes only with them."""
+    files = [path for figure in store.names_in(folder) for path in store.files(folder, figure) if path.is_file()]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path in files:
+            if path.suffix in (store.DATA, store.RECORD):
+                entry = zipfile.ZipInfo(f"{folder.name}/{path.name}")
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue() if files else b""

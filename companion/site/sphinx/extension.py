@@ -30,22 +30,27 @@ from companion.site import notebook_content
 from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
 from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
+from companion.site.sphinx.citation import CiteDirective
 from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
 from companion.site.sphinx.claim_roles import FORMS, ClaimRole
 from companion.site.sphinx.csv_tables import TableDirective
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
+from companion.site.sphinx.front_page import CountRole, MapDirective, load_map
+from companion.site.sphinx.gallery import GalleryDirective, load_filter
 from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
 from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons, write_sitemap
 from companion.site.sphinx.nodes import add_nodes
 from companion.site.sphinx.notebook_table import NotebooksDirective
 from companion.site.sphinx.old_addresses import lead_to_new_pages, warn_of_wrong_entries, write_pages
 from companion.site.sphinx.outdated_pages import note_contents, pages_with_other_content
-from companion.site.sphinx.page_scripts import copy_scripts, forget_embedded, load_scripts, note_scripts
+from companion.site.sphinx.page_scripts import LiveDirective, copy_scripts, forget_embedded, load_scripts, note_scripts
 from companion.site.sphinx.postprocess import slim
 from companion.site.sphinx.references import list_cited, register
+from companion.site.sphinx.search_index import add_search, write_index
 from companion.site.sphinx.statement_index import StatementsDirective, mark_boxes, number_boxes, warn_of_faults
+from companion.site.sphinx.terms import link_terms
 
 # Style sheets and scripts of all pages.
 ASSETS = Path(__file__).with_name("assets")
@@ -54,6 +59,22 @@ logger = logging.getLogger(__name__)
 # Anchors that sphinx-proof gives to the inside of every box and to every proof; nothing links to them.
 REPEATED = {"proof", "proof-content"}
 PUNCTUATION = re.compile(r"[.,;:!?)\]’”]+")
+DIRECTIVES = {
+    "companion-api": ApiDirective,
+    "companion-card": CardDirective,
+    "companion-cite": CiteDirective,
+    "companion-claims": FigureClaims,
+    "companion-figure": FigureDirective,
+    "companion-gallery": GalleryDirective,
+    "companion-ledger": LedgerDirective,
+    "companion-live": LiveDirective,
+    "companion-map": MapDirective,
+    "companion-notebooks": NotebooksDirective,
+    "companion-picture": PictureDirective,
+    "companion-statements": StatementsDirective,
+    "companion-table": TableDirective,
+    "companion-used": UsedDirective,
+}
 MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
@@ -61,18 +82,11 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, roles and event handlers."""
     register()
     add_nodes(app)
-    app.add_directive("companion-api", ApiDirective)
-    app.add_directive("companion-card", CardDirective)
-    app.add_directive("companion-claims", FigureClaims)
-    app.add_directive("companion-figure", FigureDirective)
-    app.add_directive("companion-ledger", LedgerDirective)
-    app.add_directive("companion-notebooks", NotebooksDirective)
-    app.add_directive("companion-picture", PictureDirective)
-    app.add_directive("companion-statements", StatementsDirective)
-    app.add_directive("companion-table", TableDirective)
-    app.add_directive("companion-used", UsedDirective)
+    for name, directive in DIRECTIVES.items():
+        app.add_directive(name, directive)
     for name, form in FORMS.items():
         app.add_role(name, ClaimRole(form))
+    app.add_role("companion-count", CountRole())
     app.add_role("companion-file", FileRole())
     app.add_role("companion-number", FigureRole())
     app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)
@@ -81,6 +95,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_css_file("companion.css")
     app.add_js_file("companion.js", loading_method="defer")
     app.add_js_file("previews.js", loading_method="defer")
+    app.add_css_file("ways.css")
+    app.add_js_file("contents.js", loading_method="defer")
     app.connect("config-inited", _choose_profile)
     app.connect("config-inited", hide_repository_buttons)
     app.connect("config-inited", _exclude_unlisted_pages, priority=950)  # after the table of contents is read
@@ -99,6 +115,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("doctree-read", number_boxes)
     app.connect("doctree-read", make_anchors_unique)
     app.connect("doctree-read", warn_of_empty_sections)
+    add_search(app)  # after the boxes have their numbers
+    app.connect("doctree-read", link_terms)
     app.connect("doctree-read", keep_punctuation)
     app.connect("env-check-consistency", warn_of_faults)
     app.connect("env-check-consistency", warn_of_wrong_entries)
@@ -107,6 +125,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("missing-reference", find_figure)
     app.connect("html-page-context", _mend_page)
     app.connect("html-page-context", add_metadata)
+    app.connect("html-page-context", load_filter)
+    app.connect("html-page-context", load_map)
     app.connect("html-page-context", lead_to_new_pages)
     app.connect("html-page-context", load_scripts)
     app.connect("build-finished", _complete_site, priority=900)  # after the theme has written its files
@@ -146,8 +166,8 @@ def _mend_page(
     if pagename == f"{app.config.companion_project.book.name}/{LEDGER}":
         app.add_js_file("ledger.js")
     if doctree is not None and not any(isinstance(node, (nodes.math, nodes.math_block)) for node in doctree.findall()):
-        # Sphinx adds MathJax to the front page if any page needs it
-        context["script_files"] = [script for script in context["script_files"] if not _is_mathjax(script)]
+        # Sphinx adds MathJax to the front page if any page needs it; later handlers add scripts to the same list
+        context["script_files"][:] = [script for script in context["script_files"] if not _is_mathjax(script)]
     if "body" in context:
         # docutils marks the bibliography as a list, but its children are not list items
         context["body"] = context["body"].replace(
@@ -263,6 +283,7 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
     (out / "404.html").write_text(_not_found(project), encoding="utf-8")
     copy_files(project, app.config.companion_profile, out)
     write_pages(app, out)
+    write_index(app, out)
     draw_thumbnails(app, out)
     origin = Path(str(importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline")))
     for part in MATHJAX:

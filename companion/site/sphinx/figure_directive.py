@@ -19,11 +19,12 @@ from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
-from companion.site.sphinx.downloads import place_of
+from companion.site.sphinx.downloads import archive_of, place_of
 from companion.site.sphinx.inline_text import (
     claim_anchor,
     code,
     escaped,
+    escaped_formulas,
     explanation,
     figure_anchor,
     ledger_anchor,
@@ -67,7 +68,7 @@ class FigureDirective(SphinxDirective):
             if not claim.source.strip():
                 raise self.error(f"Claim {claim.id!r} of figure {self.arguments[0]!r} needs a source.")
         table = table_script(project, self.env.docname, folder, figure)
-        live = embedded_figure(self, shown)
+        live = embedded_figure(self)
         content = [self._picture(folder, figure, record), *table, *live]
         content += self._details(project, folder, figure, record)
         return [self._folded(record, content)] if "technical" in self.options else content
@@ -107,6 +108,7 @@ class FigureDirective(SphinxDirective):
             figure=f"{folder.name}/{figure}",
             code=_code(project, record),
             files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
+            archive=f"{{companion-file}}`all data of this chapter <{archive_of(folder.name)}>`",
             columns="\n".join(_column(name, column) for name, column in record.columns.items()),
             head=_head(folder / f"{figure}{store.DATA}"),
             rows=ROWS_SHOWN,
@@ -142,7 +144,7 @@ DETAILS = """
 ::::
 
 ::::{{tab-item}} Data
-{files}
+{files} · {archive}
 
 {columns}
 
@@ -239,7 +241,7 @@ def _column(name: str, column: ColumnRecord) -> str:
     unit = "" if column.unit == "1" else f" ({column.unit})"
     error = f"; standard error in `{column.std_error}`" if column.std_error not in (None, name) else ""
     together = f"; moves with `{column.moves_with}`" if column.moves_with else ""
-    return f"- `{name}`: {escaped(column.meaning + unit)}{error}{together}"
+    return f"- `{name}`: {escaped_formulas(column.meaning + unit)}{error}{together}"
 
 
 def _head(path: Path) -> str:
@@ -250,7 +252,7 @@ def _head(path: Path) -> str:
 def _parameters(project: Project, record: FigureRecord) -> str:
     fields = parameters_of(project, record.notebook).model_fields
     rows = [
-        (f"`{name}`", code(f"{value}"), escaped(fields[name].description or ""))
+        (f"`{name}`", code(f"{value}"), escaped_formulas(fields[name].description or ""))
         for name, value in record.parameters.items()
     ]
     return table(("parameter", "value", "meaning"), rows)

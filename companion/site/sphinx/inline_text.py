@@ -16,6 +16,8 @@ SET_AS: dict[str, type[nodes.TextElement]] = {
     "superscript": nodes.superscript,
     "subscript": nodes.subscript,
 }
+# The roles of docutils with the same results.
+ROLES = {"variable": "emphasis", "superscript": "superscript", "subscript": "subscript"}
 # Prefix of the anchors of figures.
 ANCHOR = "fig-"
 # Characters that are markup in a line of MyST. `table` escapes bars.
@@ -68,6 +70,15 @@ def _distance(claim: ClaimRecord, measured: float) -> str:
 def escaped(text: str) -> str:
     """Return `text` escaped for MyST."""
     return MARKUP.sub(lambda sign: f"\\{sign[0]}", " ".join(text.split()))
+
+
+def escaped_formulas(text: str) -> str:
+    """Return a plain sentence in MyST, with its formulas set as mathematics as `typeset` does."""
+    return "".join(
+        MARKUP.sub(lambda sign: f"\\{sign[0]}", part) if kind == "text" else f"{{{ROLES[kind]}}}`{part}`"
+        for kind, part in split_formulas(" ".join(text.split()))
+        if part
+    )
 
 
 def code(text: str) -> str:

@@ -7,7 +7,8 @@ from companion.project import provenance
 from companion.project.notebooks import Notebook
 from companion.project.parameters import model_of, rule
 from companion.project.paths import Project
-from companion.site.sphinx.inline_text import code, escaped, table
+from companion.site.sphinx.downloads import archive_of
+from companion.site.sphinx.inline_text import code, escaped, escaped_formulas, table
 
 
 class NotebooksDirective(SphinxDirective):
@@ -23,15 +24,21 @@ class NotebooksDirective(SphinxDirective):
         self.env.note_dependency(str(notebook.path))
         fields = model_of(project, notebook).model_fields
         rows = [
-            (f"`{key}`", code(f"{notebook.defaults[key]}"), escaped(rule(field)), escaped(field.description or ""))
+            (
+                f"`{key}`",
+                code(f"{notebook.defaults[key]}"),
+                escaped(rule(field)),
+                escaped_formulas(field.description or ""),
+            )
             for key, field in fields.items()
         ]
         self.env.note_dependency(str(project.build(self.config.companion_profile).notebooks / f"{name}.ipynb"))
         download = f"{{companion-file}}`executed notebook <{name}.ipynb>`"
+        archive = f"{{companion-file}}`data of its figures <{archive_of(name)}>`"
         header = ("parameter", "default", "may be", "meaning")
         return (
             f"::::{{dropdown}} {notebook.title} (`{name}`)\n"
-            f"{{doc}}`Read it <{name}>`, or take the {download}. {_times(project, name)}\n\n"
+            f"{{doc}}`Read it <{name}>`, or take the {download} or the {archive}. {_times(project, name)}\n\n"
             f"{table(header, rows) if rows else 'It has no parameters.'}\n"
             "::::\n"
         )

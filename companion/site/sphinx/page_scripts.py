@@ -5,6 +5,7 @@ stores the text of the CSV under the figure's name in `window.companionTables`. 
 from a disk, and pages that show the same figure share the file.
 
 The table `live` of the book's configuration embeds such a figure, folded, under a figure of another chapter.
+`{companion-live}` shows one on any page.
 """
 
 import json
@@ -57,9 +58,8 @@ def load_scripts(
     """Load the scripts and styles of a chapter, by name, on its page and on pages that embed one of its figures."""
     project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")
-    if folder != project.book.name or name not in project.notebooks():
-        return
-    for chapter in [name, *sorted(_embedded(app.env).get(pagename, ()))]:
+    own = [name] if folder == project.book.name and name in project.notebooks() else []
+    for chapter in [*own, *sorted(_embedded(app.env).get(pagename, ()))]:
         for path in project.page_files(chapter):
             file = f"{PLACE}/{chapter}/{path.relative_to(project.page_folder(chapter)).as_posix()}"
             if path.suffix == ".js":
@@ -91,21 +91,46 @@ def _table(folder: Path, figure: str) -> str:
     return f"(window.companionTables ??= {{}}).{figure} = {text};\n"
 
 
-def embedded_figure(directive: SphinxDirective, shown: Path) -> list[nodes.Node]:
-    """Return the folded interactive figure that the book embeds under the figure of `directive`, if there is one.
-
-    Without scripts, it is the picture of this figure and a link to its page.
-    """
-    env, project = directive.env, directive.config.companion_project
-    env.note_dependency(str(project.root / FILE))
+def embedded_figure(directive: SphinxDirective) -> list[nodes.Node]:
+    """Return the folded interactive figure that the book embeds under the figure of `directive`, if there is one."""
+    project: Project = directive.config.companion_project
+    directive.env.note_dependency(str(project.root / FILE))
     interactive = project.settings.live.get(directive.arguments[0])
     if interactive is None:
         return []
+    folded = details(classes=["companion-live"])
+    folded += [summary("", "Move it yourself"), *_interactive(directive, interactive, f"`live` in {FILE}")]
+    return [folded]
+
+
+class LiveDirective(SphinxDirective):
+    """`{companion-live} notebook/figure`: an interactive figure of a chapter on another page, with text below it."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the figure, the link to its page, and the text."""
+        shown = nodes.container(classes=["companion-shown-live"])
+        shown += _interactive(self, self.arguments[0], "`{companion-live}`")
+        shown += self.parse_content_to_nodes()
+        return [shown]
+
+
+def _interactive(directive: SphinxDirective, interactive: str, asked_by: str) -> list[nodes.Node]:
+    """Return an interactive figure and a link to its page. Without scripts, the figure is the picture.
+
+    Args:
+      directive: the directive that shows the figure.
+      interactive: the figure, as `notebook/figure`.
+      asked_by: what names the figure, for the message if there is no such figure.
+    """
+    env, project = directive.env, directive.config.companion_project
     chapter, _, figure = interactive.partition("/")
     if chapter not in project.notebooks() or not project.page_files(chapter):
         guess = did_you_mean(chapter, project.notebooks())
-        raise directive.error(f"`live` in {FILE} needs a chapter with scripts. Got {interactive!r}. {guess}")
-    folder = shown / chapter
+        raise directive.error(f"{asked_by} needs a chapter with scripts. Got {interactive!r}. {guess}")
+    folder = project.shown_figures(directive.config.companion_profile) / chapter
     for path in (folder / f"{figure}{store.DATA}", folder / f"{figure}.svg", *project.page_files(chapter)):
         env.note_dependency(str(path))
     if faults := store.faults(folder, figure):
@@ -123,9 +148,7 @@ def embedded_figure(directive: SphinxDirective, shown: Path) -> list[nodes.Node]
     link += nodes.reference(
         "", "What it shows, and its claims", refuri=f"{page}#{figure_anchor(figure)}", internal=True
     )
-    folded = details(classes=["companion-live"])
-    folded += [summary("", "Move it yourself"), container, link]
-    return [folded]
+    return [container, link]
 
 
 def forget_embedded(app: Sphinx, env: BuildEnvironment, docname: str) -> None:

@@ -88,14 +88,14 @@ document.addEventListener("DOMContentLoaded", () => {
     document.querySelector(".companion-back")?.remove();
     let target = null;
     try { target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { return; }
-    if (!target || !target.closest(".companion-details, .companion-ledger, .companion-live, .companion-statements")) return;
+    if (!target || !target.closest("details, .companion-ledger, .companion-statements")) return;
     for (let part = target; part; part = part.parentElement) {
       if (part.tagName === "DETAILS") part.open = true;
       if (part.classList.contains("sd-tab-content") && part.previousElementSibling?.control) {
         part.previousElementSibling.control.checked = true;
       }
     }
-    target.scrollIntoView({ block: "center" });
+    target.scrollIntoView({ block: target.matches("figure, .proof") ? "start" : "center" });
     const elsewhere = document.referrer.startsWith(`${location.origin}/`);
     if (origin || (elsewhere && history.length > 1)) {
       const back = document.createElement("button");

@@ -1,0 +1,198 @@
+"""The index of the search that shows results while the reader types: one entry per title, figure, box, claim, ….
+
+The index is a script, `_static/search-entries.js`, so that it can be loaded from a disk. `search.js` loads it when the
+search is first opened. A formula in an entry is TeX between dollar signs; the script shows it as plain text.
+"""
+
+# Sphinx types its events incompletely.
+# pyright: reportUnknownMemberType=false
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+from companion.figures.plain_math import as_plain_text
+from companion.io.atomic import write_text
+from companion.io.errors import UserError
+from companion.project.paths import Project
+from companion.site.sphinx.api_pages import library_of
+from companion.site.sphinx.claim_index import all_claims, all_withheld
+from companion.site.sphinx.inline_text import claim_anchor
+
+INDEX = "_static/search-entries.js"
+# The first cell of the header of a table with one symbol per row.
+SYMBOL = "Symbol"
+# Longer texts are cut. No result shows more.
+LONGEST = 200
+Kind = Literal["page", "section", "figure", "box", "claim", "symbol", "name"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A place in the book that a search can find.
+
+    `label` is its number or name, such as `Lemma 2.1 of [BB26]` or `lib.measures`. `counter` names the counter of a
+    number that is known only when all pages are read, and that replaces `%s` in the label.
+    """
+
+    kind: Kind
+    page: str
+    anchor: str
+    label: str
+    text: str
+    counter: str = ""
+
+
+def add_search(app: Sphinx) -> None:
+    """Register the script of the search and the event handlers that collect its entries."""
+    app.add_js_file("search.js", loading_method="defer")
+    app.connect("doctree-read", collect_entries)
+    app.connect("env-purge-doc", forget_entries)
+
+
+def collect_entries(app: Sphinx, doctree: nodes.document) -> None:
+    """Store the sections, figures, boxes and symbols of a page; give each row of symbols an anchor."""
+    page = app.env.docname
+    _entries(app.env)[page] = [
+        *_sections(doctree, page),
+        *_figures(doctree, page),
+        *_boxes(doctree, page),
+        *_symbols(doctree, page),
+    ]
+
+
+def forget_entries(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    """Forget the entries of a page that is removed or about to be read again."""
+    _entries(env).pop(docname, None)
+
+
+def _entries(env: BuildEnvironment) -> dict[str, list[Entry]]:
+    if not hasattr(env, "companion_search"):
+        env.companion_search = {}  # pyright: ignore
+    return env.companion_search  # pyright: ignore
+
+
+def write_index(app: Sphinx, out: Path) -> None:
+    """Write the index of all pages of the book."""
+    collected = [entry for entries in _entries(app.env).values() for entry in entries]
+    every = [_numbered(app.env, entry) for entry in (*collected, *_claims(app), *_names(app))]
+    pages = list(dict.fromkeys(entry.page for entry in every))
+    titles = {entry.page: entry.text for entry in every if entry.kind == "page"}
+    content = {
+        "pages": [[app.builder.get_target_uri(page), titles.get(page, "")] for page in pages],
+        "entries": [
+            [entry.kind, pages.index(entry.page), entry.anchor, entry.label, _short(entry.text)] for entry in every
+        ],
+    }
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    write_text(out / INDEX, f"window.companionSearch = {text};\n")
+
+
+def _numbered(env: BuildEnvironment, entry: Entry) -> Entry:
+    if not entry.counter:
+        return entry
+    number = env.toc_fignumbers.get(entry.page, {}).get(entry.counter, {}).get(entry.anchor, ())
+    label = entry.label.replace("%s", ".".join(map(str, number))).strip()
+    return Entry(entry.kind, entry.page, entry.anchor, label, entry.text)
+
+
+def _short(text: str) -> str:
+    """Return a text of at most about `LONGEST` characters, which is not cut in a formula."""
+    if len(text) <= LONGEST:
+        return text
+    end = text.rfind(" ", 0, LONGEST)
+    while text.count("$", 0, end) % 2:
+        end = text.rfind(" ", 0, text.rfind("$", 0, end))
+    return f"{text[:end]} …"
+
+
+def _sections(doctree: nodes.document, page: str) -> Iterator[Entry]:
+    for section in doctree.findall(nodes.section):
+        title = next((child for child in section.children if isinstance(child, nodes.title)), None)
+        if title is None or not section["ids"]:
+            continue
+        top = section.parent is doctree
+        yield Entry("page" if top else "section", page, "" if top else section["ids"][0], "", words_of(title))
+
+
+def _figures(doctree: nodes.document, page: str) -> Iterator[Entry]:
+    for figure in doctree.findall(nodes.figure):
+        caption = next(figure.findall(nodes.caption), None)
+        if "companion-figure" in figure["classes"] and caption is not None and figure["ids"]:
+            yield Entry("figure", page, figure["ids"][0], "Fig. %s", words_of(caption), "figure")
+
+
+def _boxes(doctree: nodes.document, page: str) -> Iterator[Entry]:
+    for box in doctree.findall(nodes.Element):
+        if not isinstance(box, nodes.Admonition) or "label" not in box or "proof" not in box["classes"]:
+            continue
+        title = next(box.findall(nodes.title), None)
+        if title is None or not box["ids"]:
+            continue
+        number = next((part for part in title.children if _is_number(part)), None)
+        text = words_of(title).removeprefix(number.astext() if number else "").strip()
+        label, counter = (number.astext(), "") if number else (f"{box['realtype'].title()} %s", box["countertype"])
+        yield Entry("box", page, box["ids"][0], label, re.sub(r"^\((.*)\)$", r"\1", text), counter)
+
+
+def _is_number(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.inline) and "caption-number" in node["classes"]
+
+
+def _symbols(doctree: nodes.document, page: str) -> Iterator[Entry]:
+    seen: set[str] = set()
+    for table in doctree.findall(nodes.table):
+        header = next(table.findall(nodes.thead), None)
+        if header is None or next(header.findall(nodes.entry)).astext() != SYMBOL:
+            continue
+        for row in next(table.findall(nodes.tbody)).findall(nodes.row):
+            symbol, meaning = (words_of(cell) for cell in list(row.findall(nodes.entry))[:2])
+            name = anchor = "symbol-" + re.sub(r"[^A-Za-z0-9]+", "-", symbol).strip("-")
+            number = 1
+            while anchor in seen:
+                number += 1
+                anchor = f"{name}-{number}"
+            seen.add(anchor)
+            row["ids"].append(anchor)
+            yield Entry("symbol", page, anchor, symbol, meaning)
+
+
+def _claims(app: Sphinx) -> Iterator[Entry]:
+    project: Project = app.config.companion_project
+    for claim in (*all_claims(app), *all_withheld(app)):
+        page = f"{project.book.name}/{claim.notebook}"
+        yield Entry("claim", page, claim_anchor(claim.id), "Claim", as_plain_text(claim.statement))
+
+
+def _names(app: Sphinx) -> Iterator[Entry]:
+    project: Project = app.config.companion_project
+    try:
+        library = library_of(app)
+    except UserError:  # the extension warns of it
+        return
+    for entry in library.entries.values():
+        page = f"{project.book.name}/{library.page_of(entry.full)}"
+        summary = " ".join(re.split(r"\n\s*\n", entry.doc.strip())[0].replace("`", "").split())
+        yield Entry("name", page, entry.full, entry.name, f"{as_plain_text(summary)} ({entry.module})")
+
+
+def words_of(node: nodes.Node) -> str:
+    """Return the text of a node with its formulas as TeX between dollar signs."""
+    return " ".join("".join(_words(node)).split())
+
+
+def _words(node: nodes.Node) -> Iterable[str]:
+    if isinstance(node, nodes.Text):
+        yield node.astext()
+    elif isinstance(node, nodes.math):
+        yield f"${node.astext()}$"
+    elif isinstance(node, nodes.Element) and not isinstance(node, (nodes.raw, nodes.system_message)):
+        for child in node.children:
+            yield from _words(child)

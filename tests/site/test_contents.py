@@ -1,0 +1,81 @@
+"""The contents of a page mark the current section; formulas in plain text are set; the data of a chapter can be had."""
+
+import io
+import re
+import zipfile
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from companion.figures import store
+from companion.project.notebooks import Notebook
+from companion.project.paths import Project
+
+DESKTOP = {"width": 1440, "height": 900}
+# The heading of the section that is at the top of the window, and the marked entry of the contents.
+CURRENT = """() => [...document.querySelectorAll('article section[id] > :is(h2, h3)')]
+    .filter(node => node.getBoundingClientRect().top <= innerHeight * 0.3)
+    .map(node => '#' + node.parentElement.id).pop()"""
+MARKED = "() => [...document.querySelectorAll('.bd-sidebar-secondary a[aria-current]')].map(link => link.hash)"
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_contents_mark_the_section_at_the_top(browser: Browser, address: str, project: Project, number: int):
+    """Also after jumps into the middle of a long section, and back to the top."""
+    page = browser.new_page(viewport=DESKTOP)
+    page.goto(f"{address}/book/{project.notebooks()[number]}.html")
+    page.wait_for_function("document.querySelectorAll('mjx-container').length > 0")
+    high = page.evaluate("document.documentElement.scrollHeight")
+    for share in (0.5, 0.15, 0.8, 0.02, 0.35, 0):
+        page.evaluate("y => scrollTo({ top: y, behavior: 'instant' })", share * high)
+        page.wait_for_timeout(300)
+        assert page.evaluate(MARKED) == [page.evaluate(CURRENT)], share
+    page.close()
+
+
+def test_the_last_section_can_be_marked(browser: Browser, address: str, project: Project):
+    """A heading near the end of a page does not reach the top of the window."""
+    page = browser.new_page(viewport=DESKTOP)
+    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
+    last = page.locator(".bd-sidebar-secondary .toc-entry a").last
+    last.click()
+    page.wait_for_timeout(500)
+    assert page.evaluate(MARKED) == [last.get_attribute("href")]
+    page.close()
+
+
+def plain_formulas(page: Page, selector: str) -> list[str]:
+    """Return the exponents and indices in braces that the elements show as plain text."""
+    texts = page.locator(selector).evaluate_all(
+        "all => all.map(node => { const copy = node.cloneNode(true);"
+        " copy.querySelectorAll('code, pre').forEach(part => part.remove()); return copy.textContent; })"
+    )
+    return [text for text in texts if re.search(r"[\w)]\^[\w{(]|\w_\{", text)]
+
+
+def test_formulas_in_tables_and_docstrings_are_set(browser: Browser, address: str, project: Project):
+    page = browser.new_page(viewport=DESKTOP)
+    for name in project.notebooks()[:4]:
+        page.goto(f"{address}/book/{name}.html")
+        assert plain_formulas(page, ".companion-details .sd-tab-content :is(li, td)") == []
+    page.goto(f"{address}/book/rerun.html")
+    assert plain_formulas(page, "article details td") == []
+    for name in ("lib_attention", "lib_icl", "lib_single_location"):
+        page.goto(f"{address}/book/{name}.html")
+        assert plain_formulas(page, "dl.py > dd > p, dl.py > dd li") == []
+        assert page.locator("dl.py > dd :is(sub, sup)").count() > 0
+    page.close()
+
+
+def test_the_data_of_a_chapter_is_one_archive(browser: Browser, address: str, project: Project):
+    """It has the table and the record of every figure."""
+    page, name = browser.new_page(), project.notebooks()[0]
+    page.goto(f"{address}/book/{name}.html")
+    href = page.locator("a.download[href$='.zip']").first.evaluate("link => link.href")
+    with zipfile.ZipFile(io.BytesIO(page.request.get(href).body())) as archive:
+        files = archive.namelist()
+    figures = Notebook.named(project, name).figures
+    assert sorted(files) == sorted(
+        f"{name}/{figure}{kind}" for figure in figures for kind in (store.DATA, store.RECORD)
+    )
+    page.close()

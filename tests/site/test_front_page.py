@@ -1,0 +1,96 @@
+"""The front page: an interactive figure, numbers of the book, pictures, cards, a map of the chapters, a citation."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from companion.figures import store
+from companion.project.notebooks import Notebook
+from companion.project.paths import Project
+from companion.project.provenance import commit_of
+
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def front(browser: Browser, address: str) -> Iterator[Page]:
+    page = browser.new_page(viewport=DESKTOP)
+    page.goto(f"{address}/book/index.html")
+    yield page
+    page.close()
+
+
+def test_it_leads_with_an_interactive_figure(front: Page):
+    """Two sentences precede it; the point can be moved, and the readings follow."""
+    figure = front.locator(".companion-shown-live .lab")
+    expect(figure).to_be_in_viewport()
+    paragraphs = front.locator("article section > p").first.inner_text()
+    assert paragraphs.count(".") == 2
+    reading = figure.locator("[data-reading=softmax]")
+    before = reading.inner_text()
+    figure.locator("[role=slider]").first.focus()
+    front.keyboard.press("Shift+ArrowRight")
+    assert reading.inner_text() != before
+    assert front.locator(".companion-shown-live img:visible").count() == 0
+
+
+def test_the_interactive_figure_is_a_picture_without_scripts(browser: Browser, address: str):
+    context = browser.new_context(java_script_enabled=False, viewport=PHONE)
+    page = context.new_page()
+    page.goto(f"{address}/book/index.html")
+    expect(page.locator(".companion-shown-live img:visible")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    context.close()
+
+
+def test_its_numbers_are_those_of_the_build(front: Page, project: Project, profile: str):
+    names = project.notebooks()
+    figures = [(name, figure) for name in names for figure in Notebook.named(project, name).figures]
+    records = [store.read_record(project.shown_figures(profile) / name, figure) for name, figure in figures]
+    claims = sum(len(record.claims) for record in records)
+    shown = front.locator(".companion-counts").inner_text()
+    assert shown.startswith(f"{len(names)} chapters · {len(figures)} figures")
+    assert f"{claims} claims" in shown
+
+
+def test_the_pictures_of_five_minutes_are_shown(front: Page):
+    pictures = front.locator("#in-five-minutes .companion-picture")
+    assert pictures.count() >= 3
+    for picture in pictures.all():
+        picture.scroll_into_view_if_needed()
+        expect(picture.locator("img:visible")).to_have_count(1)
+
+
+def test_three_cards_are_side_by_side(front: Page, browser: Browser, address: str):
+    """On a phone there is one card in a row."""
+    row = front.locator(".companion-cards", has=front.locator(".companion-card:nth-child(3)")).first
+    tops = row.locator(".companion-card").evaluate_all("all => all.map(card => card.getBoundingClientRect().top)")
+    assert tops.count(tops[0]) == 3
+    phone = browser.new_page(viewport=PHONE)
+    phone.goto(f"{address}/book/index.html")
+    tops = phone.locator(".companion-card").evaluate_all("all => all.map(card => card.getBoundingClientRect().top)")
+    assert len(set(tops)) == len(tops)
+    phone.close()
+
+
+def test_the_map_names_every_chapter_and_marks_its_links(front: Page, project: Project):
+    links = front.locator(".companion-map a[data-chapter]")
+    assert [link.get_attribute("data-chapter") for link in links.all()] == project.notebooks()
+    assert links.first.get_attribute("href") == f"{project.notebooks()[0]}.html"
+    name = project.notebooks()[3]
+    front.locator(f".companion-map a[data-chapter={name}] text").hover()
+    shown = front.locator(".map-link.map-shown")
+    assert shown.count() == front.locator(f".map-link.map-of-{name}").count() > 0
+
+
+def test_the_citation_of_the_book_can_be_copied(front: Page, project: Project):
+    """It has the version, and, in a git repository, the commit and the date."""
+    entry = front.locator(".companion-cite")
+    text = entry.inner_text()
+    assert text.startswith("@software{")
+    assert f"version = {{{project.metadata['version']}}}" in text
+    if commit := commit_of(project.root):
+        assert "commit " in text
+        assert len(text.partition("commit ")[2].partition(",")[0]) == 12 < len(commit["commit"])
+    expect(entry.locator("button.copybtn")).to_have_count(1)

@@ -1,0 +1,171 @@
+"""The search: results while typing, hits that open at their place, and the page of results."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from companion.project.paths import Project
+from companion.site.sphinx.search_index import INDEX
+
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+DIALOG = "#pst-search-dialog"
+FIELD, HITS = f"{DIALOG} input", "#companion-hits a"
+# Commands and groups of TeX.
+TEX = re.compile(r"\\[a-zA-Z(\[]|\$|[\^_]\{")
+
+
+@pytest.fixture
+def page(browser: Browser, address: str, project: Project) -> Iterator[Page]:
+    """The first chapter with an open search."""
+    page = browser.new_page(viewport=DESKTOP)
+    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
+    page.keyboard.press("/")
+    expect(page.locator(FIELD)).to_be_focused()
+    yield page
+    page.close()
+
+
+def hits(page: Page, query: str) -> list[str]:
+    """Type a query and return the texts of the results."""
+    page.fill(FIELD, query)
+    expect(page.locator(HITS).last).to_contain_text(f"“{query}”")
+    return [" ".join(text.split()) for text in page.locator(HITS).all_inner_texts()[:-1]]
+
+
+def serious(page: Page) -> list[str]:
+    violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    known = {"label-content-name-mismatch", "region"}  # rules that the theme itself breaks
+    return [v["id"] for v in violations if v["impact"] in ("serious", "critical") and v["id"] not in known]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("Proposition 7", "Proposition 7 "),
+        ("lemma 2.1", "Lemma 2.1 of [BB26] "),
+        ("Fig. 12", "Fig. 12 "),
+        ("2 ln L", "Fig. "),
+        ("tau", "Symbol τ: "),
+        ("τ", "Symbol τ: "),
+        ("tilted_mean", "Library tilted_mean: "),
+        ("notation", "Page Notation"),
+        ("hard phase", "Definition "),
+    ],
+)
+def test_results_are_shown_while_typing(page: Page, query: str, first: str):
+    assert hits(page, query)[0].startswith(first)
+
+
+def test_a_search_for_2_ln_l_finds_the_threshold(page: Page):
+    found = hits(page, "2 ln L")
+    assert sum("2 ln L" in text for text in found) >= 6
+    assert any("signal strength" in text for text in found)
+
+
+def test_enter_opens_the_place_of_the_hit(page: Page):
+    hits(page, "Proposition 7")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/*.html#*")
+    box = page.locator(":target")
+    expect(box).to_be_in_viewport()
+    expect(box.locator(".admonition-title").first).to_contain_text("Proposition 7")
+
+
+def test_a_claim_opens_with_its_fold(page: Page, site: Path, project: Project):
+    entries = json.loads((site / INDEX).read_text(encoding="utf-8").partition(" = ")[2].rstrip(";\n"))["entries"]
+    statement = next(entry[4] for entry in entries if entry[0] == "claim" and "$" not in entry[4])
+    query = " ".join(re.findall(r"\w+", statement)[:8])
+    assert hits(page, query)
+    page.locator("#companion-hits a.companion-hit-claim").first.click()
+    page.wait_for_url("**#claim-*")
+    expect(page.locator(":target")).to_be_visible()
+    expect(page.locator(DIALOG)).to_be_hidden()
+
+
+def test_arrow_keys_choose_and_escape_closes(page: Page):
+    """The field is a combobox: it keeps the focus and names the chosen option."""
+    assert len(hits(page, "prompt")) > 3
+    field = page.locator(FIELD)
+    assert field.get_attribute("aria-expanded") == "true"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator("#companion-hits [aria-selected='true']")
+    expect(chosen).to_have_count(1)
+    assert field.get_attribute("aria-activedescendant") == chosen.get_attribute("id") == "companion-hit-2"
+    page.keyboard.press("ArrowUp")
+    assert page.locator("#companion-hit-1").get_attribute("aria-selected") == "true"
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(DIALOG)).to_be_hidden()
+
+
+def test_the_last_option_searches_the_text_of_all_pages(page: Page):
+    hits(page, "zzzz")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=zzzz")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_open_search_is_accessible(browser: Browser, address: str, project: Project, scheme):
+    """Also on a phone, where it fits the screen."""
+    for viewport in (DESKTOP, PHONE):
+        page = browser.new_page(viewport=viewport, color_scheme=scheme)
+        page.goto(f"{address}/book/{project.notebooks()[0]}.html")
+        page.keyboard.press("/")
+        hits(page, "gaussian")
+        assert serious(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        page.close()
+
+
+def test_no_result_has_raw_formulas(page: Page, browser: Browser, address: str):
+    assert not [
+        text for query in ("mean", "risk", "sqrt", "norm", "L") for text in hits(page, query) if TEX.search(text)
+    ]
+    texts = page.evaluate(
+        "() => window.companionSearch.entries.map(([kind, page, anchor, label, text]) => `${label} ${text}`)"
+    )
+    assert any("\\sqrt" in text for text in texts)
+    results = browser.new_page(viewport=DESKTOP, color_scheme="dark")
+    results.goto(f"{address}/search.html?q={quote('mean output')}")
+    results.locator("#search-results p.context").first.wait_for()
+    results.wait_for_load_state("networkidle")
+    excerpts = results.locator("#search-results li").all_inner_texts()
+    assert len(excerpts) > 3
+    assert not [text for text in excerpts if TEX.search(text) or "import " in text]
+    # results open at the section of the excerpt
+    links = results.locator("#search-results li a").evaluate_all("all => all.map(link => link.hash)")
+    assert sum(map(bool, links)) > len(links) / 2
+    assert results.locator(".companion-first-hits a").count() > 0
+    assert serious(results) == []
+    results.close()
+
+
+def test_the_index_is_loaded_when_the_search_opens(browser: Browser, address: str, site: Path, project: Project):
+    page, requested = browser.new_page(viewport=DESKTOP), []
+    page.on("request", lambda request: requested.append(request.url))
+    page.goto(f"{address}/book/{project.notebooks()[0]}.html")
+    page.wait_for_load_state("networkidle")
+    assert not [url for url in requested if url.endswith(INDEX)]
+    page.keyboard.press("Control+k")
+    page.wait_for_function("window.companionSearch")
+    assert (site / INDEX).stat().st_size < 400_000
+    page.close()
+
+
+def test_the_search_works_from_a_disk(browser: Browser, site: Path, project: Project):
+    page, faults = browser.new_page(viewport=DESKTOP), []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto((site / project.book.name / f"{project.notebooks()[0]}.html").as_uri())
+    page.keyboard.press("/")
+    assert hits(page, "Proposition 7")[0].startswith("Proposition 7 ")
+    page.keyboard.press("Enter")
+    page.wait_for_url("file://**#*")
+    assert faults == []
+    page.close()
