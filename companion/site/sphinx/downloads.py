@@ -1,17 +1,19 @@
 """Files that the site offers for download: those of every figure, the schema of records, executed notebooks.
 
-`figures/<notebook>/<figure>.csv`, `figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address
+`figures/<notebook>/<figure>.csv`, `figures/<notebook>/<notebook>-data.zip`, `figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address
 in every build.
 """
 
+import io
 import shutil
+import zipfile
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
 
 from companion.figures import record, store
-from companion.io.atomic import dump_json, write_text
+from companion.io.atomic import dump_json, write_bytes, write_text
 from companion.project.paths import Project
 
 FIGURES, NOTEBOOKS = "figures", "notebooks"
@@ -24,6 +26,11 @@ def place_of(docname: str, file: str) -> str:
     return "../" * docname.count("/") + f"{folder}/{file}"
 
 
+def data_of(notebook: str) -> str:
+    """Return the name of the archive with the data and the records of all figures of a notebook."""
+    return f"{notebook}/{notebook}-data.zip"
+
+
 class FileRole(SphinxRole):
     """`` {companion-file}`notebook/figure.csv` `` or `` {companion-file}`title <NAME.ipynb>` ``: a link to a file."""
 
@@ -34,6 +41,15 @@ class FileRole(SphinxRole):
         name = title.strip() or Path(file).name
         uri = place_of(self.env.docname, file)
         return [nodes.reference("", name, refuri=uri, internal=True, classes=["download"])], []
+
+
+def archive(paths: list[Path]) -> bytes:
+    """Return a ZIP file of `paths`, which is the same for the same content."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in paths:
+            packed.writestr(zipfile.ZipInfo(path.name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return target.getvalue()
 
 
 def copy_files(project: Project, profile: str, out: Path) -> None:
@@ -49,6 +65,11 @@ def copy_files(project: Project, profile: str, out: Path) -> None:
                 if origin.is_file():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(origin, target)
+        archived = [path for figure in store.names_in(folder) for path in store.files(folder, figure)]
+        archived = [path for path in archived if path.suffix in (store.DATA, store.RECORD) and path.is_file()]
+        if archived:
+            wanted.add(out / FIGURES / data_of(name))
+            write_bytes(out / FIGURES / data_of(name), archive(archived))
         executed = project.build(profile).notebooks / f"{name}.ipynb"
         if executed.is_file():
             wanted.add(out / NOTEBOOKS / executed.name)

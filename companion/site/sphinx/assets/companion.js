@@ -91,9 +91,6 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!target || !target.closest(".companion-details, .companion-ledger, .companion-live, .companion-statements")) return;
     for (let part = target; part; part = part.parentElement) {
       if (part.tagName === "DETAILS") part.open = true;
-      if (part.classList.contains("sd-tab-content") && part.previousElementSibling?.control) {
-        part.previousElementSibling.control.checked = true;
-      }
     }
     target.scrollIntoView({ block: "center" });
     const elsewhere = document.referrer.startsWith(`${location.origin}/`);
