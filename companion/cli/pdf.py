@@ -12,8 +12,8 @@ def pdf(profile: Profile = DEFAULT_PROFILE) -> None:
     """Print the built site as one PDF.
 
     The PDF has all pages in the order of the table of contents, with links between them. Figures have their claims;
-    code, data, parameters and provenance are only on the site, whose chapters link to the PDF. Chromium prints the PDF: set `$CHROMIUM` to its path, or
-    have it on the `PATH`.
+    code, data, parameters and provenance are only on the site, whose chapters link to the PDF. Chromium prints the PDF:
+    set `$CHROMIUM` to its path, or have it on the `PATH`.
 
     Example:
 

@@ -205,7 +205,7 @@ def _for_paper(article: Tag, folder: Path) -> None:
         element.decompose()
     for line in article.select(".companion-line.companion-details"):
         if claims := line.select_one("details.companion-claims"):
-            claims["class"] = ["companion-details"]
+            claims["class"] = "companion-details"
             line.replace_with(claims)
         else:
             line.decompose()

@@ -15,7 +15,8 @@ from companion.site.sphinx.nodes import controls, details, line
 
 # Words per minute, and the words that take as long to read as a displayed formula or the picture of a figure.
 SPEED, FORMULA, PICTURE = 220, 15, 60
-UNREAD = (details, controls, nodes.literal_block, nodes.raw)
+COUNTED = {nodes.math: 1, nodes.math_block: FORMULA, nodes.figure: PICTURE}
+UNREAD = (details, controls, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
 
 
 def add_head(app: Sphinx, doctree: nodes.document) -> None:
@@ -45,18 +46,14 @@ def add_head(app: Sphinx, doctree: nodes.document) -> None:
 
 def minutes(doctree: nodes.document) -> int:
     """Return how long the page takes to read, without code and other content of folds."""
-    words = 0
-    for node in doctree.findall(lambda node: isinstance(node, (nodes.Text, nodes.math_block, nodes.figure))):
-        if isinstance(node, nodes.Text):
-            words += len(node.split()) if not _unread(node) else 0
-        else:
-            words += FORMULA if isinstance(node, nodes.math_block) else PICTURE
+    words = sum(len(text.split()) for text in doctree.findall(nodes.Text) if not _unread(text))
+    words += sum(count for kind, count in COUNTED.items() for node in doctree.findall(kind) if not _unread(node))
     return max(1, round(words / SPEED))
 
 
 def _unread(node: nodes.Node) -> bool:
     outer = node.parent
-    while outer is not None and not isinstance(outer, (*UNREAD, nodes.math_block)):
+    while outer is not None and not isinstance(outer, UNREAD):
         outer = outer.parent
     return outer is not None
 

@@ -1,4 +1,4 @@
-"""The look of the pages: the tokens as a style sheet, and the lines at the head of chapters and at the foot of pages."""
+"""The look of the pages: tokens as a style sheet, and the lines at the head of chapters and the foot of pages."""
 
 # Sphinx types its events incompletely.
 # pyright: reportUnknownMemberType=false

@@ -1,7 +1,7 @@
 """Files that the site offers for download: those of every figure, the schema of records, executed notebooks.
 
-`figures/<notebook>/<figure>.csv`, `figures/<notebook>/<notebook>-data.zip`, `figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address
-in every build.
+`figures/<notebook>/<figure>.csv`, `figures/<notebook>/<notebook>-data.zip`, `figures/record.schema.json` and
+`notebooks/<notebook>.ipynb` have the same address in every build.
 """
 
 import io
