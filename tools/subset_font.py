@@ -3,8 +3,8 @@
     npm pack source-serif && tar xzf source-serif-*.tgz
     python tools/subset_font.py package/VAR
 
-This needs `fonttools` and `brotli`. The result is tracked, so a build of the book does not run this. The licence reserves
-the name "Source" for the original, so the subset is called "Book Serif".
+This needs `fonttools` and `brotli`. The result is tracked, so a build of the book does not run this. The licence
+reserves the name "Source" for the original, so the subset is called "Book Serif".
 """
 
 import sys

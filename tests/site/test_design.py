@@ -1,5 +1,6 @@
 """The design in a browser: face, widths, theorem boxes, the lines of figures and chapters, citations, formulas."""
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,12 +40,16 @@ CHARACTERS = """() => {
     return counts.filter(count => count > 30).reduce((sum, count, _, all) => sum + count / all.length, 0);
 }"""
 # Return the width of each formula that is wider than its column, the width of the column, and what marks it.
-WIDE = """() => [...document.querySelectorAll('article mjx-container[display="true"]')]
+WIDE = """() => {
+    const size = node => parseFloat(getComputedStyle(node).fontSize);
+    return [...document.querySelectorAll('article mjx-container[display="true"]')]
     .filter(node => node.scrollWidth > node.clientWidth + 1)
     .map(node => [node.closest('[id]').id, node.tabIndex, getComputedStyle(node).backgroundImage !== 'none',
-                  parseFloat(getComputedStyle(node.firstElementChild).fontSize) / parseFloat(getComputedStyle(node).fontSize)])"""
+                  size(node.firstElementChild) / size(node)]);
+}"""
 NAMES = """() => [...document.querySelectorAll('article table code')]
-    .filter(node => !node.textContent.includes(' ') && node.getClientRects().length > 1).map(node => node.textContent)"""
+    .filter(node => !node.textContent.includes(' ') && node.getClientRects().length > 1)
+    .map(node => node.textContent)"""
 
 
 def rgb(colour: str) -> str:
@@ -85,7 +90,7 @@ def test_headings_are_graded(page: Page, address: str):
         page.locator(f"article {tag}").first.evaluate("node => parseFloat(getComputedStyle(node).fontSize)")
         for tag in ("h1", "h2", "h3", "section > p")
     ]
-    assert all(larger > 1.1 * smaller for larger, smaller in zip(sizes, sizes[1:], strict=False)), sizes
+    assert all(larger > 1.1 * smaller for larger, smaller in itertools.pairwise(sizes)), sizes
 
 
 @pytest.mark.parametrize("scheme", tokens.THEMES)
@@ -135,13 +140,14 @@ def test_each_figure_has_one_line_with_its_parts(page: Page, address: str, proje
         assert lines.count() == len(figures)
         for line, figure in zip(lines.all(), figures, strict=True):
             record = store.read_record(project.shown_figures(profile) / name, figure)
-            words = line.locator(":scope > details > summary").all_inner_texts()
+            words = line.locator(":scope > details > summary").all_text_contents()
             expected = ["code", *(["data"] if record.columns else []), *(["parameters"] if record.parameters else [])]
             assert words[-len(expected) - 2 :] == [*expected, "origin", "cite"]
             if record.claims:
                 assert re.fullmatch(r"✓ \d+ claims? holds?(, \d+ not claimed here)?", words[0])
                 assert f" {len(record.claims)} " in words[0]
-            assert line.bounding_box()["height"] < 40
+            if line.is_visible():  # a technical figure is folded
+                assert line.bounding_box()["height"] < 40
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
@@ -221,7 +227,7 @@ def test_every_page_ends_with_its_version(site: Path, redirections: dict[str, Pa
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
 def test_formulas_and_names_are_not_cut(browser: Browser, address: str, project: Project, viewport):
-    """On a desktop every formula fits. On a phone a formula that does not fit at 70 % scrolls, by keys too, and shows it."""
+    """On a desktop every formula fits. On a phone one that does not fit at 70 % shows that it scrolls, by keys too."""
     page = browser.new_page(viewport=viewport)
     wide: dict[str, list] = {}
     for name in [*project.notebooks(), "notation", "benchmarks"]:
