@@ -12,14 +12,14 @@ def pdf(profile: Profile = DEFAULT_PROFILE) -> None:
     """Print the built site as one PDF.
 
     The PDF has all pages in the order of the table of contents, with links between them. Figures have their claims;
-    code, data, parameters and provenance are only on the site. Chromium prints the PDF: set `$CHROMIUM` to its path, or
-    have it on the `PATH`.
+    code, data, parameters and provenance are only on the site, whose chapters link to the PDF. Chromium prints the PDF:
+    set `$CHROMIUM` to its path, or have it on the `PATH`.
 
     Example:
 
         companion pdf
     """
-    from companion.site.jupyter_book import is_built
+    from companion.site.jupyter_book import is_built, offer_pdf
 
     project = Project.here()
     project.require_profile(profile)
@@ -33,4 +33,6 @@ def pdf(profile: Profile = DEFAULT_PROFILE) -> None:
     except ModuleNotFoundError as error:
         raise UserError(f"Printing needs {error.name}, which is not installed: install the extra `pdf`.") from error
     console.print(f"{STARTED} the PDF")
-    console.print(f"[green]{DONE}[/] the PDF: {escaped(print_book(project, profile))}", soft_wrap=True)
+    printed = print_book(project, profile)
+    offer_pdf(project, profile, printed)
+    console.print(f"[green]{DONE}[/] the PDF: {escaped(printed)}", soft_wrap=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -24,6 +24,10 @@ from companion.project.theorem_blocks import Box, boxes
 # Abbreviations of the kinds of numbered items.
 WORDS = {"prop": "proposition", "thm": "theorem", "th": "theorem", "cor": "corollary", "eq": "equation"}
 NUMBERED = re.compile(r"\b([A-Z][a-z]+)\.?[\s~]+([A-Z]?[0-9][0-9.]*|[A-Z]\.[0-9]+)")
+# A box that cites a paper and contains these words states a result of the book.
+DERIVED = re.compile(r"\bderived here\b", re.IGNORECASE)
+# Who vouches for a box: a paper, the book, or nobody completely.
+BoxSource = Literal["paper", "derived", "heuristic"]
 # Largest distance in characters between the number of an item and its citation in a box.
 BEFORE, AFTER = 60, 40
 
@@ -84,6 +88,7 @@ class Index(_Strict):
     origins: dict[str, Origin]
     papers: dict[str, Paper]
     statements: tuple[Statement, ...]
+    heuristic: tuple[str, ...] = Field((), description="the boxes that rest on a heuristic or on a condition")
 
     def second_hand(self, row: Statement) -> bool:
         """Return whether all origins of a row are second-hand."""
@@ -179,6 +184,13 @@ class Statements(Generic[AnyClaim]):
             return None
         return next((row for row in self.rows_of_box(label) if row.paper == paper and row.number), None)
 
+    def origin_of(self, label: str) -> BoxSource:
+        """Return the source of a box: heuristic if the index says so, the paper that it quotes, or else this book."""
+        if label in self.index.heuristic:
+            return "heuristic"
+        quoted = self.cited_by(label) and not DERIVED.search(self.boxes[label].text)
+        return "paper" if quoted or self.stated_by(label) else "derived"
+
     def cites_paper(self, claim: Claim) -> bool:
         """Return whether the source of a claim is a listed paper."""
         return _source(claim.source)[0] in self.index.papers
@@ -232,6 +244,11 @@ class Statements(Generic[AnyClaim]):
                 sentences.append(
                     f"{statement} is stated nowhere: name a page or a box, or give the reason in `not_covered`."
                 )
+        sentences += [
+            f"The list `heuristic` names {name!r}, which is no box. {did_you_mean(name, self.boxes)}"
+            for name in self.index.heuristic
+            if name not in self.boxes
+        ]
         correction = "add a row to the index of statements, or cite the number of a row, to record where it was read."
         for box in self.boxes.values():
             cited = self.cited_by(box.label)

@@ -141,7 +141,22 @@ def _assemble(project: Project, profile: str, target: Site, content: dict[str, A
         reasons = explain_log(log.read_text(encoding="utf-8"), project.root)
         raise UserError("\n".join(["The site was not built:", *reasons, f"The whole log: {log}"]))
     build.site_begun.unlink()
-    pages = sorted(site.glob("*.html")) + sorted(site.glob(f"{project.book.name}/*.html"))
     cache_keys.remember(build, target, content)
-    cache_keys.leave_stamp(project, cache_keys.stamp_of(project, target, profile, content), pages)
+    cache_keys.leave_stamp(project, cache_keys.stamp_of(project, target, profile, content), _pages(project, site))
     return site
+
+
+def offer_pdf(project: Project, profile: str, pdf: Path) -> None:
+    """Copy the PDF of a built site to the site, and link it on the pages of chapters."""
+    from companion.site.sphinx.citations import fill_marks, pdf_name  # Sphinx is slow to import
+
+    build, site = project.build(profile), project.site(profile)
+    stamps = [stamp for target in Site for stamp in cache_keys.stamps_in(build, target)]
+    shutil.copyfile(pdf, site / pdf_name(project))
+    fill_marks(project, site)
+    for stamp in stamps:
+        cache_keys.leave_stamp(project, stamp, _pages(project, site))
+
+
+def _pages(project: Project, site: Path) -> list[Path]:
+    return sorted(site.glob("*.html")) + sorted(site.glob(f"{project.book.name}/*.html"))

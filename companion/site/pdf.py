@@ -25,6 +25,7 @@ from companion.io.errors import UserError
 from companion.io.yaml import read_yaml
 from companion.project.paths import MARK, Project
 from companion.project.repository import site_address
+from companion.site.sphinx.citations import pdf_name
 from companion.site.sphinx.gallery import GALLERY
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -34,7 +35,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 # Elements that only a screen can use.
 SCREEN_ONLY = (
     "script, style, noscript, button, input, "
-    ".companion-filter, .companion-live, .companion-map, .headerlink, .only-dark, .toctree-wrapper"
+    ".companion-filter, .companion-head, .companion-live, .companion-map, .headerlink, .only-dark, .toctree-wrapper"
 )
 # Wait until pictures are decoded and formulas typeset, and shrink formulas that are wider than their column.
 READY = """async () => {
@@ -104,7 +105,7 @@ def print_book(project: Project, profile: str) -> Path:
 
 def pdf_of(project: Project, profile: str) -> Path:
     """Return the path of the PDF of `profile`; the HTML that it is printed from is next to it."""
-    return project.build(profile).folder / f"{project.metadata['name']}.pdf"
+    return project.build(profile).folder / pdf_name(project)
 
 
 def page_numbers(pdf: Path, names: list[str]) -> dict[str, int]:
@@ -205,15 +206,14 @@ def _for_paper(article: Tag, folder: Path) -> None:
     """Remove the elements for screens, open the folds, and replace addresses of pictures by addresses of files."""
     for element in article.select(SCREEN_ONLY):
         element.decompose()
-    for details in article.select("details.companion-details"):
-        for tab in details.select(".sd-tab-content")[1:]:
-            tab.decompose()
-        for label in details.select("label"):
-            label.decompose()
-        if (summary := details.select_one("summary .sd-summary-text")) and summary.string:
-            summary.string = summary.string.partition(" · ")[0]
-    for summary in article.select("details.hide > summary"):
-        summary.decompose()  # the first line of the code is the same text
+    for line in article.select(".companion-line.companion-details"):
+        if claims := line.select_one("details.companion-claims"):
+            claims["class"] = "companion-details"
+            line.replace_with(claims)
+        else:
+            line.decompose()
+    for summary in article.select("details.hide > summary, .companion-badges summary"):
+        summary.decompose()  # the first line of the content is the same text
     for details in article.select("details"):
         details.name = "div"
         details["class"] = " ".join([*details.get_attribute_list("class"), "unfolded"])

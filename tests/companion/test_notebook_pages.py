@@ -280,7 +280,7 @@ def test_site_of_published_figures(fresh_clone):
     assert finished.returncode == 0, finished.stderr
     page = (fresh_clone.project.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
     assert "is about the" in page
-    assert "1 of 1 claims hold" in page
+    assert "✓ 1 claim holds" in page
     assert not fresh_clone.project.build("laptop").executed.exists()
     assert is_built(fresh_clone.project, "laptop")
     assert not cache_keys.is_fresh(fresh_clone.project, cache_keys.Site.BUILT, "laptop")

@@ -46,7 +46,7 @@ def test_notebook_without_ids_is_run_and_shown(clone):
     finished = clone.companion("site", "--published")
     assert finished.returncode == 0, finished.stderr
     page = (clone.project.site("laptop") / "book/toy.html").read_text(encoding="utf-8")
-    assert "1 of 1 claims hold" in page
+    assert "✓ 1 claim holds" in page
 
 
 def test_ids_depend_only_on_the_notebook(ran_clone):

@@ -83,6 +83,20 @@ def test_a_box_that_cites_needs_a_row(project, old, new, fault):
     assert any(fault in message for message in faults) if fault else faults == []
 
 
+def test_a_box_has_one_source(project):
+    """A box that cites a paper is from it unless it says that it is derived; the list `heuristic` decides over both."""
+    derived = "```{prf:lemma}\n:label: ours\n\nAs in Lemma 1.2 of {cite:t}`W05`. Derived here.\n```\n"
+    page = project.book / "page.md"
+    page.write_text(f"{page.read_text()}\n{derived}")
+    labels = ("a-lemma", "recurrence", "ours")
+    assert [joined(project).origin_of(label) for label in labels] == ["paper", "derived", "derived"]
+    (project.root / "list.yml").write_text(f"{LIST}heuristic: [recurrence, a-lemma, recurence]\n")
+    statements = joined(project)
+    assert [statements.origin_of(label) for label in labels] == ["heuristic", "heuristic", "derived"]
+    (fault,) = statements.faults(project)
+    assert "'recurence', which is no box. Did you mean 'recurrence'?" in fault
+
+
 def test_a_claim_that_cites_needs_a_row(project):
     """Citations of papers without a list need no row."""
     claims = [*CLAIMS, claim("third", "[W05, Thm 9]"), claim("bare", "[W05]"), claim("other", "[V, Thm 9]")]

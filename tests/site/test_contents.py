@@ -57,7 +57,7 @@ def test_formulas_in_tables_and_docstrings_are_set(browser: Browser, address: st
     page = browser.new_page(viewport=DESKTOP)
     for name in project.notebooks()[:4]:
         page.goto(f"{address}/book/{name}.html")
-        assert plain_formulas(page, ".companion-details .sd-tab-content :is(li, td)") == []
+        assert plain_formulas(page, ".companion-details :is(li, td)") == []
     page.goto(f"{address}/book/rerun.html")
     assert plain_formulas(page, "article details td") == []
     for name in ("lib_attention", "lib_icl", "lib_single_location"):

@@ -3,7 +3,7 @@
 # docutils has no complete types.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxRole
@@ -73,9 +73,11 @@ class ClaimRole(SphinxRole):
             return self._error(f"There is no claim {self.text!r}. {did_you_mean(self.text, claims)}")
         claim = claims[self.text]
         try:
-            label = f"{self.form(claim)} {mark(claim)}".lstrip()
+            text = self.form(claim)
         except ValueError as error:
             return self._error(f"The role `{self.name}` of {self.text!r} {error}.")
+        classes = ["companion-mark"] if claim.holds else ["companion-mark", "companion-fails"]
+        label = [nodes.Text(f"{text} " if text else ""), nodes.inline("", mark(claim), classes=classes)]
         return [self._link(label, claim)], []
 
     def _withheld(self, claim: PublishedWithheld) -> tuple[list[nodes.Node], list[nodes.system_message]]:
@@ -85,12 +87,12 @@ class ClaimRole(SphinxRole):
                 f"The role `{self.name}` quotes the claim {claim.id!r}, which is {withheld_because(claim)}. Remove the "
                 "quotation, or choose parameters at which it can be claimed."
             )
-        return [self._link("(not claimed here)", claim)], []
+        return [self._link([nodes.Text("(not claimed here)")], claim)], []
 
-    def _link(self, label: str, claim: PublishedClaim | PublishedWithheld) -> nodes.Node:
+    def _link(self, label: Sequence[nodes.Node], claim: PublishedClaim | PublishedWithheld) -> nodes.Node:
         target = self.config.companion_project.book.name + "/" + claim.notebook
         uri = f"{self._relative_uri(target)}#{claim_anchor(claim.id)}"
-        return nodes.reference("", label, refuri=uri, internal=True, classes=["companion-claim"])
+        return nodes.reference("", "", *label, refuri=uri, internal=True, classes=["companion-claim"])
 
     def _error(self, sentence: str) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         message = self.inliner.reporter.error(sentence)

@@ -25,6 +25,8 @@ from sphinx.util.docutils import SphinxDirective
 from companion.site.sphinx.inline_text import escaped, table
 
 Row = Mapping[str, str]
+# A space at which a line does not end.
+UNBROKEN = "&nbsp;"
 # Prefixes of seconds, and how many of the prefixed unit are one second.
 PREFIXES = {"": 1.0, "m": 1e3, "µ": 1e6, "n": 1e9}
 
@@ -83,9 +85,11 @@ def _heading(name: str) -> str:
 
 
 def _shown(row: Row, name: str) -> str:
-    """Return the text of a row in a column, or of a quantity with its unit."""
+    """Return the text of a row in a column, or of a quantity with its unit. A line does not end within `d = 32`."""
     quantity, _, unit = name.partition(" in ")
-    return escaped(quantity_of(row[quantity], row[unit]) if unit else row[quantity])
+    if unit:
+        return escaped(quantity_of(row[quantity], row[unit])).replace(" ", UNBROKEN)
+    return escaped(row[quantity]).replace(" = ", f"{UNBROKEN}={UNBROKEN}")
 
 
 def quantity_of(value: str, unit: str) -> str:

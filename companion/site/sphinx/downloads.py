@@ -1,6 +1,6 @@
 """Files that the site offers for download: those of every figure, the schema of records, executed notebooks.
 
-`figures/<notebook>/<figure>.csv`, `figures/<notebook>/<notebook>.zip` (the tables and records of a chapter),
+`figures/<notebook>/<figure>.csv`, `figures/<notebook>/<notebook>-data.zip` (the tables and records of a chapter),
 `figures/record.schema.json` and `notebooks/<notebook>.ipynb` have the same address in every build.
 """
 
@@ -28,7 +28,7 @@ def place_of(docname: str, file: str) -> str:
 
 def archive_of(notebook: str) -> str:
     """Return the file with the tables and the records of all figures of a notebook, in the form for `place_of`."""
-    return f"{notebook}/{notebook}.zip"
+    return f"{notebook}/{notebook}-data.zip"
 
 
 class FileRole(SphinxRole):

@@ -30,10 +30,11 @@ from companion.site import notebook_content
 from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
 from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
-from companion.site.sphinx.citation import CiteDirective
+from companion.site.sphinx.citations import CiteDirective, fill_marks, pdf_name
 from companion.site.sphinx.claim_index import forget_page, pages_out_of_date
 from companion.site.sphinx.claim_roles import FORMS, ClaimRole
 from companion.site.sphinx.csv_tables import TableDirective
+from companion.site.sphinx.design import register_design
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
@@ -81,6 +82,7 @@ MATHJAX = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the directives, roles and event handlers."""
     register()
+    register_design(app)
     add_nodes(app)
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
@@ -92,7 +94,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_role_to_domain("std", "numref", NumberedRole(lowercase=True, warn_dangling=True), override=True)
     # the digests of this package are part of the environment: when the code changes, Sphinx reads all pages again
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
-    app.add_css_file("companion.css")
     app.add_js_file("companion.js", loading_method="defer")
     app.add_js_file("previews.js", loading_method="defer")
     app.add_css_file("ways.css")
@@ -295,6 +296,8 @@ def _complete_site(app: Sphinx, error: Exception | None) -> None:
             shutil.copyfile(source, target)
     write_sitemap(project, out)
     slim(out)
+    (out / pdf_name(project)).unlink(missing_ok=True)  # it shows an earlier state of the pages
+    fill_marks(project, out)
 
 
 def _not_found(project: Project) -> str:

@@ -19,7 +19,8 @@ from companion.io.sources import read_source
 from companion.project import provenance
 from companion.project.parameters import parameters_of
 from companion.project.paths import Project
-from companion.site.sphinx.downloads import archive_of, place_of
+from companion.site.sphinx.citations import citation
+from companion.site.sphinx.downloads import place_of
 from companion.site.sphinx.inline_text import (
     claim_anchor,
     code,
@@ -36,7 +37,7 @@ from companion.site.sphinx.inline_text import (
     without_html,
 )
 from companion.site.sphinx.ledger import LEDGER
-from companion.site.sphinx.nodes import details, picture, size_of, summary
+from companion.site.sphinx.nodes import Part, details, line, picture, size_of, summary
 from companion.site.sphinx.page_scripts import embedded_figure, table_script
 
 ROWS_SHOWN = 5
@@ -70,7 +71,7 @@ class FigureDirective(SphinxDirective):
         table = table_script(project, self.env.docname, folder, figure)
         live = embedded_figure(self)
         content = [self._picture(folder, figure, record), *table, *live]
-        content += self._details(project, folder, figure, record)
+        content.append(self._line(project, folder, figure, record))
         return [self._folded(record, content)] if "technical" in self.options else content
 
     def _folded(self, record: FigureRecord, content: list[nodes.Node]) -> nodes.Node:
@@ -100,71 +101,52 @@ class FigureDirective(SphinxDirective):
         self.set_source_info(shown)
         return with_anchor(self, shown, figure_anchor(figure))
 
-    def _details(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> list[nodes.Node]:
-        held = sum(claim.holds for claim in record.claims)
-        files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
-        text = DETAILS.format(
-            verdict=_verdict(held, len(record.claims), len(record.withheld)),
-            figure=f"{folder.name}/{figure}",
-            code=_code(project, record),
-            files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
-            archive=f"{{companion-file}}`all data of this chapter <{archive_of(folder.name)}>`",
-            columns="\n".join(_column(name, column) for name, column in record.columns.items()),
-            head=_head(folder / f"{figure}{store.DATA}"),
-            rows=ROWS_SHOWN,
-            parameters=_parameters(project, record),
-            notebook=record.notebook,
-            origin=_origin(project, self.config.companion_profile, record),
-        )
-        return self.parse_text_to_nodes(text)
+    def _line(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
+        """Return the line below a figure: each part that the figure has, as a word that opens it."""
+        name = f"{folder.name}/{figure}"
+        texts = {
+            "claims": f"```{{companion-claims}} {name}\n```" if record.claims or record.withheld else "",
+            "code": CODE.format(code=_code(project, record), figure=name),
+            "data": _data(folder, figure, record),
+            "parameters": _parameters(project, record) if record.parameters else "",
+            "origin": _origin(project, self.config.companion_profile, record),
+        }
+        words = dict.fromkeys(texts, "") | {"claims": _verdict(record)}
+        parts: list[Part] = [
+            (kind, words[kind] or kind, self.parse_text_to_nodes(text)) for kind, text in texts.items() if text
+        ]
+        if not record.claims and not record.withheld:
+            # a drawing without numbers has neither data nor claims
+            parts.insert(0, nodes.inline("", "no claims" if texts["data"] else "schematic"))
+        headline = " ".join(record.caption.split("\n\n")[0].split())
+        target = f"{project.book.name}/{folder.name}.html#{figure_anchor(figure)}"
+        parts.append(("cite", "cite", [citation(project, figure, headline, f"Figure {name}", target)]))
+        return line(f"About the figure {figure}", parts, ["companion-details"], figure_anchor(figure))
 
 
-def _verdict(held: int, claims: int, withheld: int) -> str:
-    rest = f", {withheld} not claimed here" if withheld else ""
-    if not claims:
-        return f"No claim{rest}"
-    return f"{'✓' if held == claims else '✗'} {held} of {claims} claims hold{rest}"
+def _verdict(record: FigureRecord) -> str:
+    """Return in words how many claims of a figure hold."""
+    held, claims, withheld = sum(claim.holds for claim in record.claims), len(record.claims), len(record.withheld)
+    noun = "claim holds" if claims == 1 else "claims hold"
+    verdict = f"✓ {held} {noun}" if held == claims else f"✗ {held} of {claims} {noun}"
+    rest = f"{withheld} not claimed here" if withheld else ""
+    return ", ".join(filter(None, [verdict if claims else "", rest]))
 
 
-DETAILS = """
-::::::{{dropdown}} {verdict} · code · data · parameters · origin
-:class-container: companion-details
-
-:::::{{tab-set}}
-
-::::{{tab-item}} Claims
-```{{companion-claims}} {figure}
-```
-::::
-
-::::{{tab-item}} Code
+CODE = """
 {code}
 ```{{companion-used}} {figure}
 ```
-::::
+"""
 
-::::{{tab-item}} Data
-{files} · {archive}
+DATA = """
+{files}
 
 {columns}
 
 The first {rows} rows:
 
 {head}
-::::
-
-::::{{tab-item}} Parameters
-{parameters}
-
-Other values: `companion run {notebook} -p name=value`.
-::::
-
-::::{{tab-item}} Origin
-{origin}
-::::
-
-:::::
-::::::
 """
 
 
@@ -178,8 +160,6 @@ class FigureClaims(SphinxDirective):
         project: Project = self.config.companion_project
         notebook, _, figure = self.arguments[0].partition("/")
         record = store.read_record(project.shown_figures(self.config.companion_profile) / notebook, figure)
-        if not record.claims and not record.withheld:
-            return [nodes.paragraph("", "This picture makes no claim.")]
         return [*map(self._claim, record.claims), *map(self._withheld, record.withheld)]
 
     def _withheld(self, claim: WithheldRecord) -> nodes.Node:
@@ -237,6 +217,19 @@ def _file(project: Project, module: str) -> str:
     return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
 
 
+def _data(folder: Path, figure: str, record: FigureRecord) -> str:
+    """Return in MyST the files of a figure, its columns and its first rows, or "" for a drawing without numbers."""
+    if not record.columns:
+        return ""
+    files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
+    return DATA.format(
+        files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
+        columns="\n".join(_column(name, column) for name, column in record.columns.items()),
+        head=_head(folder / f"{figure}{store.DATA}"),
+        rows=ROWS_SHOWN,
+    )
+
+
 def _column(name: str, column: ColumnRecord) -> str:
     unit = "" if column.unit == "1" else f" ({column.unit})"
     error = f"; standard error in `{column.std_error}`" if column.std_error not in (None, name) else ""
@@ -255,7 +248,8 @@ def _parameters(project: Project, record: FigureRecord) -> str:
         (f"`{name}`", code(f"{value}"), escaped_formulas(fields[name].description or ""))
         for name, value in record.parameters.items()
     ]
-    return table(("parameter", "value", "meaning"), rows)
+    other = f"Other values: `companion run {record.notebook} -p name=value`."
+    return f"{table(('parameter', 'value', 'meaning'), rows)}\n\n{other}"
 
 
 def _origin(project: Project, profile: str, record: FigureRecord) -> str:

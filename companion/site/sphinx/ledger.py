@@ -27,7 +27,7 @@ from companion.site.sphinx.inline_text import (
     verdict,
     with_anchor,
 )
-from companion.site.sphinx.nodes import details, summary
+from companion.site.sphinx.nodes import add_to_line, details, summary
 from companion.site.sphinx.statement_index import read_hand, read_where, statements_of
 
 logger = logging.getLogger(__name__)
@@ -165,11 +165,12 @@ def link_theorems(app: Sphinx, doctree: nodes.document) -> None:
         claims_of_box = [claim for claim in claims if claim.box == label]
         if not claims_of_box:
             continue
-        line = nodes.paragraph(classes=["companion-checked"])
-        line += nodes.Text("Checked here: ")
+        checked = nodes.paragraph("", "Checked here: ")
         for index, claim in enumerate(claims_of_box):
-            line += nodes.Text(", " if index else "")
+            checked += nodes.Text(", " if index else "")
             page = f"{app.config.companion_project.book.name}/{LEDGER}"
             uri = f"{app.builder.get_relative_uri(app.env.docname, page)}#{ledger_anchor(claim.id)}"
-            line += nodes.reference("", f"{mark(claim)} {claim.id}", refuri=uri, internal=True)
-        box.append(line)
+            checked += nodes.reference("", f"{mark(claim)} {claim.id}", refuri=uri, internal=True)
+        failed = sum(not claim.holds for claim in claims_of_box)
+        word = f"✗ {failed} of {len(claims_of_box)} checks" if failed else f"✓ {len(claims_of_box)} checks"
+        add_to_line(box, [("checked", word if len(claims_of_box) > 1 else word.removesuffix("s"), [checked])])

@@ -7,8 +7,9 @@ All work in a browser without scripts; `companion.js` adds convenience.
 # pyright: reportUnknownMemberType=false
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from docutils import nodes
 from sphinx import addnodes
@@ -21,7 +22,7 @@ SIZE = re.compile(
 
 
 class details(nodes.General, nodes.Element):
-    """A fold, which opens on a click; its first child is a `summary`."""
+    """A fold, which opens on a click; its first child is a `summary`. Of the folds with one `group`, one is open."""
 
 
 class summary(nodes.General, nodes.TextElement):
@@ -44,6 +45,37 @@ class signature(addnodes.desc_signature):
     """The signature of a name of a library, with its line breaks and indentation; `permalink` adds a link to it."""
 
 
+class controls(nodes.General, nodes.Element):
+    """One grey line of words, links and folds, whose content opens below the line; `label` names it for readers."""
+
+
+# A part of a line: a word or a link, or a fold as its class, its word and its content.
+Part = nodes.Node | tuple[str, str, list[nodes.Node]]
+
+
+def line(label: str, parts: Iterable[Part], classes: Sequence[str] = (), group: str = "") -> nodes.Element:
+    """Return a line of `parts`. Of its folds, one is open at a time if `group` is a name of no other line."""
+    row = controls(classes=["companion-line", *classes], label=label)
+    _fill(row, parts, group)
+    return row
+
+
+def add_to_line(box: nodes.Element, parts: Iterable[Part]) -> None:
+    """Add parts to the line at the end of a theorem box, which is made if there is none."""
+    if not isinstance(box[-1], controls):
+        box += line("About this statement", [], ["companion-badges"])
+    _fill(cast("controls", box[-1]), parts, f"line-{box['label']}")
+
+
+def _fill(row: nodes.Element, parts: Iterable[Part], group: str) -> None:
+    for part in parts:
+        if isinstance(part, nodes.Node):
+            row += part
+        else:
+            kind, word, content = part
+            row += details("", summary("", word), *content, classes=[f"companion-{kind}"], group=group)
+
+
 def size_of(path: Path) -> tuple[float, float] | None:
     """Return the width and the height of an SVG, in its own units, or None if its first tag has no size."""
     with path.open(encoding="utf-8") as file:
@@ -56,6 +88,7 @@ def size_of(path: Path) -> tuple[float, float] | None:
 def add_nodes(app: Sphinx) -> None:
     """Register the nodes with their HTML."""
     app.add_node(details, html=(_open("details"), _close("details")))
+    app.add_node(controls, html=(_visit_controls, _close("div")))
     app.add_node(summary, html=(_open("summary"), _close("summary")))
     app.add_node(stated, html=(_open("div"), _close("div")))
     app.add_node(signature, html=(_visit_signature, _depart_signature))
@@ -64,7 +97,8 @@ def add_nodes(app: Sphinx) -> None:
 
 def _open(tag: str) -> Any:
     def visit(writer: Any, node: nodes.Element) -> None:
-        writer.body.append(writer.starttag(node, tag, "\n" if tag == "details" else ""))
+        group = {"name": node["group"]} if node.get("group") else {}
+        writer.body.append(writer.starttag(node, tag, "\n" if tag == "details" else "", **group))
 
     return visit
 
@@ -74,6 +108,10 @@ def _close(tag: str) -> Any:
         writer.body.append(f"</{tag}>\n")
 
     return depart
+
+
+def _visit_controls(writer: Any, node: nodes.Element) -> None:
+    writer.body.append(writer.starttag(node, "div", "\n", **{"role": "group", "aria-label": node["label"]}))
 
 
 def _visit_signature(writer: Any, node: nodes.Element) -> None:

@@ -11,13 +11,15 @@ from sphinx.util.docutils import SphinxDirective
 from companion.figures.record import PublishedClaim
 from companion.io.errors import UserError, did_you_mean
 from companion.project.paths import Project
-from companion.project.statements import Statement, Statements
+from companion.project.statements import BoxSource, Statement, Statements
 from companion.site.sphinx.claim_index import ALL, all_claims, all_withheld, note_shown
 from companion.site.sphinx.inline_text import escaped, ledger_anchor, mark, table
-from companion.site.sphinx.nodes import stated
+from companion.site.sphinx.nodes import add_to_line, stated
 
 logger = logging.getLogger(__name__)
 SECOND_HAND = "second-hand"
+# The badges of boxes.
+SOURCES: dict[BoxSource, str] = {"paper": "from a paper", "derived": "derived here", "heuristic": "heuristic"}
 # The name of the page with the directive.
 PAGE = "statements"
 
@@ -152,15 +154,20 @@ def number_boxes(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
-    """Add to each box that cites a listed paper the origins of its wording, with links to the index."""
+    """Mark each box with its source; a box that cites a listed paper also gets the origins of its wording."""
     statements = statements_of(app)
     if statements is None:
         return
     for box in doctree.findall(nodes.Element):
         label = box.get("label") if isinstance(box, nodes.Admonition) else None
-        if label not in statements.boxes or not statements.cited_by(label):
+        if label not in statements.boxes:
             continue
-        line = nodes.paragraph(classes=["companion-read"])
+        source = statements.origin_of(label)
+        box["classes"].append(f"from-{source}")
+        add_to_line(box, [nodes.inline("", SOURCES[source], classes=["companion-badge", f"from-{source}"])])
+        if not statements.cited_by(label):
+            continue
+        line = nodes.paragraph()
         rows = {(row.called, row.read): row for row in reversed(statements.rows_of_box(label))}
         for index, row in enumerate(reversed(rows.values())):
             line += nodes.Text("; " if index else "What we read: ")
@@ -170,7 +177,8 @@ def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
                 line += nodes.Text(" ")
                 line += nodes.strong("", f"({SECOND_HAND})")
         line += nodes.Text(".")
-        box.append(line)
+        second = any(statements.index.second_hand(row) for row in rows.values())
+        add_to_line(box, [("read", f"read {SECOND_HAND}" if second else "what we read", [line])])
 
 
 def _link(app: Sphinx, row: Statement, text: str) -> nodes.reference:

@@ -67,9 +67,20 @@ document.addEventListener("DOMContentLoaded", () => {
     enlarge(link);
   });
 
-  // A formula that is wider than its column is a tab stop, so that keys can scroll it; other formulas are not.
-  // An observer is needed: the width changes when fonts are loaded, a fold opens or the window is resized.
+  // A formula that is wider than its column becomes smaller, down to a readable size. If it is still wider, it is a tab
+  // stop, so that keys can scroll it; other formulas are not. An observer is needed: the width changes when fonts are
+  // loaded, a fold opens or the window is resized.
+  const SMALLEST = 0.7;
+  const fitted = new Map();
   const offerScrolling = (formula) => {
+    const room = formula.clientWidth, inner = formula.firstElementChild;
+    if (!room || !inner) return;
+    const width = inner.scrollWidth / (fitted.get(formula) ?? 1);
+    const scale = Math.max(SMALLEST, Math.min(1, Math.floor((1000 * room) / width) / 1000));
+    if (Math.abs(scale - (fitted.get(formula) ?? 1)) > 0.004) {
+      inner.style.fontSize = scale < 1 ? `${100 * scale}%` : "";
+      fitted.set(formula, scale);
+    }
     if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
     else formula.removeAttribute("tabindex");
   };
@@ -91,9 +102,6 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!target || !target.closest("details, .companion-ledger, .companion-statements")) return;
     for (let part = target; part; part = part.parentElement) {
       if (part.tagName === "DETAILS") part.open = true;
-      if (part.classList.contains("sd-tab-content") && part.previousElementSibling?.control) {
-        part.previousElementSibling.control.checked = true;
-      }
     }
     target.scrollIntoView({ block: target.matches("figure, .proof") ? "start" : "center" });
     const elsewhere = document.referrer.startsWith(`${location.origin}/`);

@@ -1,0 +1,131 @@
+"""BibTeX entries of the book, its figures and chapters, and the version, commit and date at the foot of every page.
+
+Pages contain empty marks. `fill_marks` fills them in after every build, also in pages that Sphinx does not write again,
+so that all pages of a site name the same commit.
+"""
+
+import datetime
+import html
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from companion.io import git
+from companion.io.atomic import write_text
+from companion.io.yaml import read_yaml
+from companion.project import provenance
+from companion.project.paths import CITATION, MARK, Project
+from companion.project.repository import site_address
+
+# A mark, by its name: `state` and `note` are commit and date after a version, `pdf` is the link to the PDF of the book.
+MARKED = re.compile(r'(<span data-book="(version|state|note|year|pdf)">)(?:[^<]|<a[^>]*>[^<]*</a>)*(</span>)')
+VERSION, STATE, NOTE, YEAR, PDF = (
+    f'<span data-book="{name}"></span>' for name in ("version", "state", "note", "year", "pdf")
+)
+FOOTER = f'<p class="companion-version">Version {VERSION}{STATE}</p>'
+
+
+def add_footer(app: Sphinx, config: Any) -> None:
+    """Add the line with version, commit and date to the foot of every page."""
+    config.companion_address = site_address(config.companion_project) or ""
+    config.html_theme_options = {**config.html_theme_options, "extra_footer": FOOTER}
+
+
+def citation(project: Project, key: str, title: str, kind: str, target: str) -> nodes.Node:
+    """Return the BibTeX entry of a part of the book, with a button that copies it if the browser runs scripts.
+
+    Args:
+      project: the book.
+      key: the citation key.
+      title: the title of the part; it may contain TeX between dollar signs.
+      kind: what the part is, such as `Figure response`.
+      target: the address of the part below the address of the site, which is used only if that is known.
+    """
+    about = read_yaml(project.root / MARK)
+    address = site_address(project)
+    fields = {
+        "author": "{" + html.escape(str(about.get("author", ""))) + "}",
+        "title": html.escape(" ".join(title.split()).rstrip(".")),
+        "howpublished": html.escape(f'{kind} in "{about.get("title", "")}"'),
+        "year": YEAR,
+        "note": f"Version {VERSION}{NOTE}",
+        **({"url": html.escape(address + target)} if address else {}),
+    }
+    return _entry("misc", key, fields)
+
+
+class CiteDirective(SphinxDirective):
+    """`{companion-cite}`: the BibTeX entry of the book, with the authors and the title in `CITATION.cff`."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the entry."""
+        project: Project = self.config.companion_project
+        if not (project.root / CITATION).is_file():
+            raise self.error(f"`{{companion-cite}}` needs a file {CITATION}.")
+        self.env.note_dependency(str(project.root / CITATION))
+        about: dict[str, Any] = read_yaml(project.root / CITATION)
+        address = site_address(project)
+        fields = {
+            "author": html.escape(" and ".join(map(_author, about["authors"]))),
+            "title": html.escape(f"{{{about['title']}}}"),
+            "year": YEAR,
+            "note": f"Version {VERSION}{NOTE}",
+            **({"url": html.escape(address)} if address else {}),
+        }
+        key = re.sub(r"[^A-Za-z0-9]+", "-", str(project.metadata["name"])).strip("-")
+        return [nodes.container("", _entry("software", key, fields), classes=["companion-book-entry"])]
+
+
+def _entry(kind: str, key: str, fields: dict[str, str]) -> nodes.Node:
+    """Return a BibTeX entry, whose values are HTML, with a button that copies it if the browser runs scripts."""
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+    entry = "\n".join([f"@{kind}{{{html.escape(key)},", *lines, "}"])
+    block = f'<div class="highlight-bibtex notranslate"><div class="highlight"><pre>{entry}\n</pre></div></div>\n'
+    return nodes.raw("", block, format="html")
+
+
+def _author(author: dict[str, str]) -> str:
+    """Return a person as `Family, Given`, and the name of a group in braces, which BibTeX does not take apart."""
+    if "name" in author:
+        return f"{{{author['name']}}}"
+    return f"{author['family-names']}, {author['given-names']}"
+
+
+def pdf_name(project: Project) -> str:
+    """Return the name of the PDF of the book."""
+    return f"{project.metadata['name']}.pdf"
+
+
+def fill_marks(project: Project, out: Path) -> None:
+    """Write version, commit and date, and the link to the PDF if there is one, into all pages of the site in `out`."""
+    values = {"version": project.metadata["version"], **_state(project)}
+    pdf = out / pdf_name(project)
+    for page in out.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        up = "../" * (len(page.relative_to(out).parts) - 1)
+        values["pdf"] = f'<a class="download" href="{up}{pdf.name}">PDF of the book</a>' if pdf.is_file() else ""
+        filled = MARKED.sub(lambda mark: f"{mark[1]}{values[mark[2]]}{mark[3]}", text)
+        if filled != text:
+            write_text(page, filled)
+
+
+def _state(project: Project) -> dict[str, str]:
+    """Return the marks about the checkout. Outside a git repository, commit and date are empty."""
+    unknown = {"state": "", "note": "", "year": str(read_yaml(project.root / MARK).get("copyright", ""))}
+    state = provenance.software(project)["git"]
+    if state is None:
+        return unknown
+    try:
+        moment = os.fsdecode(git.output_of(project.root, "log", "-1", "--format=%cI", state["commit"])).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return unknown
+    day = datetime.datetime.fromisoformat(moment).date()
+    commit = f"commit {state['commit'][:8]}{' with local changes' if state['modified'] else ''}"
+    date = f"{day.day} {day:%B %Y}"
+    return {"state": f" · {commit} · {date}", "note": f", {commit}, {date}", "year": str(day.year)}
