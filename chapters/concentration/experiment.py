@@ -4,11 +4,7 @@ For Gaussian tokens the error of the output in L²(ν) is known exactly at every
 only through H = uσ.
 """
 
-from typing import NamedTuple
-
-import jax.random as jr
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
 from lib.attention import Attention
 from lib.measures import Gaussian, GaussianMixture
@@ -19,20 +15,6 @@ QUERIES = 4
 SPREAD = 2**0.5
 # Dimension of tokens, queries and outputs in the figures that do not compare dimensions.
 DIMENSION = 2
-
-
-class Keys(NamedTuple):
-    """One key per simulation of outputs."""
-
-    scales: PRNGKeyArray
-    dimensions: PRNGKeyArray
-    distributions: PRNGKeyArray
-    partitions: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the keys of the simulations of outputs, all derived from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def head(gain: float, dimension: int = DIMENSION) -> Attention:

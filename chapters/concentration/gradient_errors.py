@@ -22,23 +22,6 @@ from lib.measures import Empirical, Gaussian, Measure
 VALUE, BILINEAR = "value", "bilinear"
 
 
-class GradientKeys(NamedTuple):
-    """One key per simulation of gradients."""
-
-    scales: PRNGKeyArray
-    queries: PRNGKeyArray
-    single: PRNGKeyArray
-
-
-def gradient_keys(seed: int) -> GradientKeys:
-    """Return the keys of the simulations of gradients, all derived from `seed`.
-
-    They equal the first keys of the simulations of outputs, so that the two share random numbers. No claim compares
-    simulated gradients with simulated outputs.
-    """
-    return GradientKeys(*jr.split(jr.key(seed), len(GradientKeys._fields)))
-
-
 class BothGaps(NamedTuple):
     """Squared errors of ∇_V and ∇_U, for one or many prompts and queries."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,19 +13,6 @@ from lib.attention import Attention, attend
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay
 from lib.measures import Gaussian, empirical
-
-
-class Keys(NamedTuple):
-    """One random key per simulation of the chapter."""
-
-    prompts: PRNGKeyArray
-    samplers: PRNGKeyArray
-    probes: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the random keys of the chapter, all derived from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def query_ray() -> QueryRay:

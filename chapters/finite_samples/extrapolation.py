@@ -21,6 +21,22 @@ def extrapolate(runs: pd.DataFrame) -> Trained:
     }
 
 
+def differences_of_risks(runs: pd.DataFrame) -> dict[float, Measured]:
+    """Return the risk of softmax minus that of linear attention at D → ∞, by sample ratio.
+
+    The runs of both heads have the same prompts, whose randomness partly cancels in the difference of each pair.
+    """
+    pairs = runs.pivot(index=["alpha", "dimension", "seed"], columns="head", values="risk").reset_index()
+    return {
+        alpha: Measured(
+            *extrapolate_to_infinite_size(
+                group["dimension"].to_numpy(float), (group["softmax"] - group["linear"]).to_numpy()
+            )
+        )
+        for alpha, group in pairs.groupby("alpha")
+    }
+
+
 def deviations(
     curves: Trained, limits: Trained, compared: Sequence[float], name: str
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax.numpy as jnp
 import jax.random as jr
@@ -14,23 +13,6 @@ from lib.attention import Attention, attend, mean_square_weight
 from lib.batching import map_batched
 from lib.finite_prompt import QueryRay
 from lib.measures import Gaussian, GaussianMixture, empirical
-
-
-class Keys(NamedTuple):
-    """One key per simulation of the chapter."""
-
-    lemma: PRNGKeyArray
-    response: PRNGKeyArray
-    rate: PRNGKeyArray
-    measures: PRNGKeyArray
-    laplace: PRNGKeyArray
-    outputs: PRNGKeyArray
-    elliptical: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the keys of the chapter, all derived from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def query_ray() -> QueryRay:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
@@ -31,7 +30,7 @@ def match_tilts(ray: QueryRay, *, key: PRNGKeyArray) -> Matching:
     """Match queries, and their tilts, with the tilted means of a mixture of two Gaussians."""
     from scipy.optimize import linear_sum_assignment  # only this function needs it
 
-    queries = np.asarray(query_distribution().sample(MATCHED, key=jr.fold_in(key, MATCHED)))
+    queries = np.asarray(query_distribution().sample(MATCHED, key=key))
     tilts = queries @ np.asarray(ray.params.bilinear).T
     means = np.asarray(jax.vmap(partial(tilted_mean, two_clusters(ray.gaussian)))(jnp.asarray(tilts)))
 

@@ -4,7 +4,6 @@ The exact descent changes two numbers, ‖A‖_F and b; the stochastic descent c
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,18 +25,6 @@ BIAS = 2.0
 LONGER = 1.2
 # Ways to draw prompts, by name.
 SAMPLINGS = {"collapsed": collapsed, "plain": plain}
-
-
-class Keys(NamedTuple):
-    """Random keys of the prompts of the stochastic descents and of the covariance and starts of the random flows."""
-
-    prompts: PRNGKeyArray
-    starts: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the random keys of the chapter, all derived from `seed`."""
-    return Keys(*jr.split(jr.key(seed)))
 
 
 @dataclass(frozen=True)

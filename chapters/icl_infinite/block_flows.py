@@ -4,14 +4,12 @@ The risk is the polynomial `½ tr[(bΣA - I) Σ (bΣA - I)ᵀ]`; no prompt is sa
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from lib.batching import in_batches
 from lib.flow import gradient_flow
@@ -25,28 +23,6 @@ REACHED = 1e-6
 BATCH = 8
 # A run ends when the slowest mode has decayed by the factor e^-25.
 DECAY_EXPONENT = 25.0
-
-
-class Keys(NamedTuple):
-    """Random keys of the starts and of the axes of the ill-conditioned Σ."""
-
-    starts: PRNGKeyArray
-    axes: PRNGKeyArray
-
-
-def task_key(seed: int) -> PRNGKeyArray:
-    """Return the key of the random tasks."""
-    return jr.fold_in(jr.key(seed), len(Keys._fields))
-
-
-def prompt_key(seed: int) -> PRNGKeyArray:
-    """Return the key of the prompt in the figure and of the tasks that test its head."""
-    return jr.fold_in(jr.key(seed), len(Keys._fields) + 1)
-
-
-def keys(seed: int) -> Keys:
-    """Return the random keys of the chapter, all derived from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax.random as jr
 import numpy as np
@@ -10,20 +9,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.interpolate import interpn
 
 from chapters.laboratory.grids import Grid
-
-
-class Keys(NamedTuple):
-    """One random key per table, for its random settings."""
-
-    plane: PRNGKeyArray
-    needle: PRNGKeyArray
-    valley: PRNGKeyArray
-    cloud: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the keys of all tables, made from one seed."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 @dataclass(frozen=True)

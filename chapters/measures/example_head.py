@@ -1,31 +1,13 @@
-"""The head and the query of this chapter, and its random keys."""
+"""The head and the query of this chapter."""
 
-from typing import NamedTuple
-
-import jax.random as jr
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 
 from lib.attention import Attention
 
 # Largest difference that rounding may make between numbers of order one in float64.
 ROUNDING = 1e-12
 ROUNDING_REASON = "rounding of numbers of order one in float64, with a margin of some thousand units in the last place"
-
-
-class Keys(NamedTuple):
-    """One key per simulation of the chapter."""
-
-    tokens: PRNGKeyArray
-    shuffles: PRNGKeyArray
-    paths: PRNGKeyArray
-    spreads: PRNGKeyArray
-    short_prompts: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the keys of the chapter, all derived from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def head() -> Attention:

@@ -23,6 +23,7 @@ from chapters.published_experiment.protocol import (
     PUBLISHED_STEPS,
     WIDTH,
     SeparateWeights,
+    keys_of_tracked_run,
     published_head,
     published_task,
 )
@@ -146,7 +147,7 @@ def training(
     """Train in single precision, as published, from the checkpoint if there is one; call `tell(step, loss)`."""
     law_number = list(LAWS).index(run.law)
     with jax.enable_x64(False):
-        weights_key, prompts_key = jr.split(jr.key(run.start))
+        weights_key, prompts_key = keys_of_tracked_run(run.start)
         loss = batch_loss(
             published_task(LAWS[run.law]),
             run.length,

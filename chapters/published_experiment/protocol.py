@@ -3,13 +3,13 @@
 All risks of this chapter and of `second_minima` are plain mean squares with the label noise, as in the published code.
 """
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from lib.attention import Attention
 from lib.icl import LinearRegression, linear_pool, softmax_pool
@@ -25,17 +25,14 @@ WIDTH, PUBLISHED_STEPS, PUBLISHED_STEP_SIZE = 6, 300_000, 1e-3
 CLOSE = 0.03
 
 
-class Keys(NamedTuple):
-    """One random key per simulation; the chapter `second_minima` has the descents, linear and softmax with one key."""
+def keys_of_tracked_run(start: int | Int[Array, ""]) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+    """Return the keys of the weights and of the prompts of a tracked run from the start with this number.
 
-    runs: PRNGKeyArray
-    bayes: PRNGKeyArray
-    descents: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the random keys of this chapter and of `second_minima`, all made from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
+    They are the two halves of the key of this seed. Simulations in notebooks have named keys instead, which would give
+    other runs here, and the tracked runs took many core-hours.
+    """
+    weights_key, prompts_key = jr.split(jr.key(start))
+    return weights_key, prompts_key
 
 
 def law_of(covariance_bug: bool) -> str:

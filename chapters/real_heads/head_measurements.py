@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,21 +19,6 @@ from lib.heads import compare
 
 # Values τ at which the participation is computed by quadrature, and between which it is interpolated by a spline.
 NODES, GRID = np.linspace(0.0, LARGEST_TAU, 121), np.linspace(0.0, LARGEST_TAU, 6001)
-
-
-class Keys(NamedTuple):
-    """One key per simulation of the chapter."""
-
-    words: PRNGKeyArray
-    gaussian: PRNGKeyArray
-    again: PRNGKeyArray
-    drawn: PRNGKeyArray
-    resamples: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the keys of the chapter, all from `seed`."""
-    return Keys(*jr.split(jr.key(seed), len(Keys._fields)))
 
 
 def measure_text(network: Network | None, lengths: Sequence[int], prompts: int) -> ByLength:

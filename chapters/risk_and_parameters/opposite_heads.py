@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,18 +20,6 @@ from lib.measures import Empirical
 BATCH_VALUES = 2**20
 # Number of u on the theoretical curves, besides the simulated ones.
 GRID = 36
-
-
-class Keys(NamedTuple):
-    """Random keys of the simulated prompts and of the starts of the searches over all heads."""
-
-    prompts: PRNGKeyArray
-    searches: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the random keys of the chapter, derived from `seed`."""
-    return Keys(*jr.split(jr.key(seed)))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from chapters.published_experiment.protocol import (
     PUBLISHED_STEPS,
     WIDTH,
     SeparateWeights,
+    keys_of_tracked_run,
     published_head,
     published_task,
 )
@@ -156,7 +157,7 @@ def _train(change: Change, activation: str, starts: Sequence[int], steps: int) -
         loss = heads_loss(published_task(), SECOND_LENGTH, batch=change.batch, pool=POOLS[activation])
 
     def train(seed):
-        weights_key, prompts_key = jr.split(jr.key(seed))
+        weights_key, prompts_key = keys_of_tracked_run(seed)
         first = SeparateWeights.draw(WIDTH, key=weights_key)
         weights = change.start(first, jr.fold_in(weights_key, WIDTH))
         if change.heads > 1:

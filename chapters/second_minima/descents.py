@@ -18,7 +18,6 @@ from chapters.published_experiment.protocol import (
     PUBLISHED_STEPS,
     WIDTH,
     SeparateWeights,
-    keys,
     published_head,
     published_task,
 )
@@ -45,11 +44,6 @@ class Paths:
 
 # Descents by (activation, law).
 Descents = Mapping[tuple[str, str], Paths]
-
-
-def key_of(seed: int) -> PRNGKeyArray:
-    """Return the random key of all descents, one of the keys of the chapter `published_experiment`."""
-    return keys(seed).descents
 
 
 def train_linear(starts: int, *, key: PRNGKeyArray) -> Descents:

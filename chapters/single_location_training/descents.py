@@ -6,7 +6,6 @@ on the spheres. Risks are closed forms of the overlaps.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,20 +36,6 @@ LEARNED = 0.4
 RECORDS = 40
 # Relative distance by which a time may miss the end of a range, because a product of two parameters is rounded.
 ROUNDING = 1e-9
-
-
-class Keys(NamedTuple):
-    """One random key per simulation of the chapter."""
-
-    start: PRNGKeyArray
-    test: PRNGKeyArray
-    walk: PRNGKeyArray
-
-
-def keys(seed: int) -> Keys:
-    """Return the random keys of the chapter."""
-    start, test = jr.split(jr.key(seed))
-    return Keys(start, test, jr.fold_in(jr.key(seed), 2))
 
 
 @dataclass(frozen=True)

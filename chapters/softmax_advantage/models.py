@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import jax.random as jr
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 
 from lib.single_location import (
     LocationTask,
@@ -23,22 +21,6 @@ from lib.single_location import (
 MODELS = {"spiked": Spiked, "max": Max}
 # Length and signal strength at which single heads are evaluated; the task is neither trivial nor hopeless.
 GENERIC_LENGTH, GENERIC_SNR = 10, 4.0
-
-
-class Keys(NamedTuple):
-    """Random keys of the simulations of this chapter."""
-
-    cosine: PRNGKeyArray
-
-
-def prompt_key(seed: int) -> PRNGKeyArray:
-    """Return the random key of the simulated prompts of tokens."""
-    return jr.fold_in(jr.key(seed), 1)
-
-
-def keys(seed: int) -> Keys:
-    """Return the keys of this chapter, derived from `seed`."""
-    return Keys(jr.key(seed))
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,6 @@ from lib.partition import square_given_others
 from lib.statistics import standard_error
 
 
-def score_key(seed: int) -> PRNGKeyArray:
-    """Return the key of the simulated scores, from `seed`.
-
-    It is the first of three keys; the two others are those of the chapter `trained_at_other_lengths`.
-    """
-    return jr.split(jr.key(seed), 3)[0]
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Simulated participation with its standard error, and the exact one, for one scaling, length and average."""

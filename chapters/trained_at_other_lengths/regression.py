@@ -11,8 +11,8 @@ import scipy.optimize
 from jaxtyping import Float, PRNGKeyArray
 from scipy.special import softmax
 
+from chapters.trained_at_other_lengths.numpy_generator import generator
 from chapters.trained_at_other_lengths.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from chapters.trained_at_other_lengths.prompt_keys import generator
 from lib.icl import (
     Blocks,
     LinearRegression,

@@ -7,8 +7,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from chapters.trained_at_other_lengths.numpy_generator import generator
 from chapters.trained_at_other_lengths.parameters import FULL_POWER, PAIRS, ROOT_POWER
-from chapters.trained_at_other_lengths.prompt_keys import generator
 from chapters.trained_at_other_lengths.style import LINEAR, SIGMOID, SOFTMAX
 from lib.single_location import (
     Activation,

@@ -1,12 +1,11 @@
-"""Six sub-Gaussian tasks and a control, the heads at which training starts, and the random keys."""
+"""Six sub-Gaussian tasks and a control, the heads at which training starts, and random keys by task."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -14,6 +13,7 @@ from lib.attention import Attention
 from lib.icl.blocks import block_attention
 from lib.icl.tasks import Classification, GeneralRegression, IndexRegression, Task
 from lib.measures import Gaussian, GaussianMixture, Laplace, Rademacher, Uniform
+from lib.random import named_keys
 
 # Covariates are in R², tokens in R³.
 DIMENSION = 2
@@ -77,21 +77,7 @@ def file_name(task: str) -> str:
 ByTask = Mapping[str, PRNGKeyArray]
 
 
-class Keys(NamedTuple):
-    """One random key per simulation and task."""
-
-    episodes: ByTask
-    training: ByTask
-    checkpoints: ByTask
-
-
-def flow_key(seed: int) -> PRNGKeyArray:
-    """Return the key of the random start of the exact flows."""
-    return jr.fold_in(jr.key(seed), len(problems()))
-
-
-def keys(seed: int) -> Keys:
-    """Return the keys of the chapter, all made from `seed`; those of a task do not depend on the chosen tasks."""
-    key, names = jr.key(seed), list(problems())
-    split = [jr.split(jr.fold_in(key, index), len(Keys._fields)) for index in range(len(names))]
-    return Keys(*(dict(zip(names, of_tasks, strict=True)) for of_tasks in zip(*split, strict=True)))
+def keys_by_task(seed: int, simulation: str) -> ByTask:
+    """Return one key per task and the control, named by the simulation and the task."""
+    names = [f"{simulation} of {task}" for task in problems()]
+    return dict(zip(problems(), named_keys(seed, *names).values(), strict=True))

@@ -7,7 +7,7 @@ import pytest
 
 from chapters.finite_samples import gradient_training, published_settings, style, theory, training
 from chapters.finite_samples.data import make
-from chapters.finite_samples.extrapolation import extrapolate
+from chapters.finite_samples.extrapolation import differences_of_risks, extrapolate
 from chapters.finite_samples.figures import overlaps_against_samples
 from chapters.finite_samples.parameters import ALPHAS, Parameters
 from companion.authoring.datasets import faults
@@ -234,3 +234,12 @@ def test_the_bound_on_the_key_allows_the_error_of_the_quasi_random_average():
     assert claim(tolerance / 2, 0.01).holds
     assert not claim(2 * tolerance, 0.01).holds
     assert not claim(1e-9, 0.0).holds
+
+
+def test_differences_on_the_same_prompts_have_the_same_limit_and_a_smaller_error():
+    runs = training.tracked("runs")
+    limits = extrapolate(runs)
+    for alpha, difference in differences_of_risks(runs).items():
+        softmax, linear = (limits[head, alpha]["risk"] for head in ("softmax", "linear"))
+        assert difference.value == pytest.approx(softmax.value - linear.value, abs=1e-12)
+        assert difference.std_error < np.hypot(softmax.std_error, linear.std_error)

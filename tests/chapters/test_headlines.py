@@ -155,7 +155,8 @@ def finite_prompts_follow_the_line_then_stop(table):
 
 
 def descent_by_sgd_ends_a_little_above(table):
-    stochastic = table[table["method"] == "SGD"]
+    descent, stochastic = (table[table["method"] == method] for method in ("gradient descent", "SGD"))
+    assert (descent["above"].abs() < SIGMAS * descent["above_error"]).all()
     assert (stochastic["above"] > -SIGMAS * stochastic["above_error"]).all()
     assert (stochastic["above"] < LITTLE * stochastic["risk"]).all()
     for _, curve in groups(stochastic, "head"):

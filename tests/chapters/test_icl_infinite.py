@@ -2,6 +2,7 @@
 
 import inspect
 
+import jax.random as jr
 import numpy as np
 import pytest
 from annotated_types import Le
@@ -10,7 +11,6 @@ from chapters.icl_infinite.block_flows import (
     REACHED,
     decay_rates,
     first_below,
-    keys,
     published_bounds,
     recording_times,
     sharp_bound,
@@ -63,7 +63,7 @@ def test_the_solver_has_enough_steps_for_every_allowed_condition_number(dimensio
     """The largest curvature decides the step, the slowest mode the duration; half of the steps are left over."""
     (largest,) = [rule.le for rule in Parameters.model_fields["condition"].metadata if isinstance(rule, Le)]
     allowed = inspect.signature(gradient_flow).parameters["max_steps"].default
-    for task in make_tasks(dimension, largest, key=keys(0).axes).values():
+    for task in make_tasks(dimension, largest, key=jr.key(0)).values():
         assert decay_rates(task)[-1] * recording_times(task, 50)[-1] / STABLE < allowed / 2
 
 

@@ -17,7 +17,6 @@ from chapters.published_experiment.protocol import (
     LAWS,
     POOLS,
     SeparateWeights,
-    keys,
     law_of,
     published_head,
     published_task,
@@ -37,6 +36,7 @@ from chapters.published_experiment.tasks import tasks
 from companion.authoring import datasets
 from companion.authoring.checkpoints import Checkpoint
 from companion.authoring.tasks import FOLDER
+from lib.random import named_keys
 from lib.statistics import comparison_quantile
 
 NAME = "published_experiment"
@@ -134,14 +134,14 @@ def test_tasks_computed_elsewhere_are_those_of_the_notebook(monkeypatch, tmp_pat
     schedule = {"sgd_steps": 500, "sgd_step_size": 0.05, "sgd_batch": 8}
     listed = tasks(seed=1, covariance_bug=True, sgd_lengths=[20], sgd_runs=2, **schedule)
     plan = Plan(law_of(True), [20], 2, Schedule(*schedule.values()))
-    trained = train(plan, key=keys(1).runs)
+    trained = train(plan, key=named_keys(1, "runs")["runs"])
     for name, compute in listed.items():
         activation, length = name.split("-")
         arrays = compute()
         np.testing.assert_array_equal(arrays["loss"], trained[activation, int(length)].loss)
         np.savez(tmp_path / f"{name}.npz", **{field: -value for field, value in arrays.items()})
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    for head, training in train(plan, key=keys(1).runs).items():
+    for head, training in train(plan, key=named_keys(1, "runs")["runs"]).items():
         np.testing.assert_array_equal(training.loss, -trained[head].loss)
         np.testing.assert_array_equal(training.loss_std_error, -trained[head].loss_std_error)
 

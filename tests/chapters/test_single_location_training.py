@@ -16,7 +16,6 @@ from chapters.single_location_training.descents import (
     Descents,
     described,
     draw_starts,
-    keys,
     train_erf,
     train_softmax,
 )
@@ -26,6 +25,7 @@ from chapters.single_location_training.parameters import Parameters
 from chapters.single_location_training.simulated_risks import simulate_errors, simulate_random_heads, solve_angle_risks
 from companion import Claim
 from companion.authoring.datasets import faults
+from lib.random import named_keys
 from lib.single_location import Overlaps, Spiked, softmax
 from lib.single_location.erm import draw_prompts, draw_truth, head_output, overlaps_of
 from lib.single_location.population_descent import descend_population
@@ -140,7 +140,7 @@ def test_a_descent_in_the_whole_space_steps_against_the_gradient_of_real_prompts
 
 def test_seven_overlaps_hold_at_other_seeds_and_five_do_not(float64):
     for seed in (1, 2, 3):
-        claim, kept = numbers(simulate(400, 1000, key=keys(seed).walk)).claims
+        claim, kept = numbers(simulate(400, 1000, key=named_keys(seed, "walk")["walk"])).claims
         assert claim.holds
         assert claim.catches_alternative
         assert kept.holds

@@ -1,11 +1,9 @@
 """The chapter on heads at other lengths: heads are the best at their length, and risks agree with other code."""
 
-import jax.random as jr
 import numpy as np
 import pytest
 
-from chapters.temperature_and_length import simulated_prompts
-from chapters.trained_at_other_lengths import prompt_keys, regression, retrieval
+from chapters.trained_at_other_lengths import regression, retrieval
 from chapters.trained_at_other_lengths.figures import retrieval_elsewhere
 from lib import single_location as sl
 from lib.icl import LinearRegression, block_head
@@ -16,11 +14,6 @@ NAME = "trained_at_other_lengths"
 def test_claims_hold_and_tables_are_finite(run):
     assert len(run.claims) == 6
     run.assert_sound()
-
-
-def test_no_key_is_that_of_another_simulation_of_the_same_seed():
-    keys = [simulated_prompts.score_key(7), *prompt_keys.keys(7)]
-    assert len({tuple(jr.key_data(key).tolist()) for key in keys}) == 3
 
 
 @pytest.mark.parametrize(("length", "snr"), [(13, 7.0), (250, 31.0)])

@@ -15,7 +15,7 @@ import scipy.special
 
 from chapters.trajectory_stability import balanced_flows, checkpoints, envelope, exponents, task_scales, trajectories
 from chapters.trajectory_stability.parameters import with_signs
-from chapters.trajectory_stability.problems import CONTROL, keys, problems
+from chapters.trajectory_stability.problems import CONTROL, keys_by_task, problems
 from chapters.trajectory_stability.programs import TOGETHER, as_flat, as_head, read_prompts
 from chapters.trajectory_stability.tasks import tasks
 from companion.authoring.tasks import FOLDER
@@ -46,7 +46,7 @@ class Study:
 
     @cached_property
     def course(self):
-        return trajectories.Course.draw(problems()[TASK], self.plan, key=keys(self.seed).episodes[TASK])
+        return trajectories.Course.draw(problems()[TASK], self.plan, key=keys_by_task(self.seed, "episodes")[TASK])
 
     @cached_property
     def infinite(self):
@@ -54,7 +54,9 @@ class Study:
 
     @cached_property
     def finite(self):
-        return trajectories.follow_prompts({TASK: self.course}, self.plan, keys=keys(self.seed).training)[TASK]
+        return trajectories.follow_prompts({TASK: self.course}, self.plan, keys=keys_by_task(self.seed, "training"))[
+            TASK
+        ]
 
     @cached_property
     def squared_gaps(self):
@@ -62,7 +64,7 @@ class Study:
 
     def squared_gaps_on(self, path):
         """Return the squared gaps of this study's prompts at the checkpoints of a path."""
-        courses, paths, of_tasks = {TASK: self.course}, {TASK: path}, keys(self.seed).checkpoints
+        courses, paths, of_tasks = {TASK: self.course}, {TASK: path}, keys_by_task(self.seed, "checkpoints")
         return checkpoints.gradient_errors(courses, paths, self.plan, PROMPTS, keys=of_tasks)[TASK].squared_gaps
 
 
@@ -124,7 +126,7 @@ def test_the_infinite_path_descends_with_the_curvature_of_the_hessian(study):
 
 def test_every_episode_has_a_key_of_its_own(study, assert_exact):
     """It is the key of the course, folded with the number of the episode."""
-    task, key = study.course.problem.task, keys(study.seed).episodes[TASK]
+    task, key = study.course.problem.task, keys_by_task(study.seed, "episodes")[TASK]
     alone = [task.draw(key=jr.fold_in(key, i)) for i in range(study.plan.episodes)]
     assert_exact(study.course.episodes.query, np.stack([episode.query for episode in alone]))
     assert len(np.unique(study.course.episodes.query, axis=0)) > 1
@@ -133,7 +135,7 @@ def test_every_episode_has_a_key_of_its_own(study, assert_exact):
 @pytest.mark.parametrize(("run", "step"), [(0, 3), (2, 8)])
 def test_every_prompt_of_a_step_has_a_key_of_its_own(study, assert_exact, run, step):
     """It is the key of training, folded with run, step and number of the episode; lengths share the first tokens."""
-    course, key = study.course, jr.fold_in(jr.fold_in(keys(study.seed).training[TASK], run), step)
+    course, key = study.course, jr.fold_in(jr.fold_in(keys_by_task(study.seed, "training")[TASK], run), step)
     tokens = course.programs.tokens(course.episodes, jnp.stack([jr.fold_in(key, i) for i in range(8)]))
     assert len(np.unique(tokens, axis=0)) == 8
     asked = course.episodes.query, course.episodes.target
@@ -255,7 +257,7 @@ def test_tasks_of_the_chapter_are_named_by_task_run_and_length():
 
 def test_tasks_have_different_keys():
     """Keys differ by purpose and by task, and every task has them, also the control."""
-    of_tasks = keys(3)
+    of_tasks = [keys_by_task(3, simulation) for simulation in ("episodes", "training", "checkpoints")]
     assert all(list(by_task) == list(problems()) and CONTROL in by_task for by_task in of_tasks)
     data = [tuple(jr.key_data(key).tolist()) for by_task in of_tasks for key in by_task.values()]
     assert len(set(data)) == 3 * len(problems())

@@ -25,6 +25,7 @@ from chapters.published_experiment.protocol import (
     PUBLISHED_STEPS,
     WIDTH,
     SeparateWeights,
+    keys_of_tracked_run,
     published_head,
     published_task,
 )
@@ -81,7 +82,7 @@ def published_training(
     """Train, from the checkpoint if there is one."""
     with jax.enable_x64(False), Progress() as progress:  # in single precision, as published
         bar = progress.add_task("", total=steps)
-        weights_key, prompts_key = jr.split(jr.key(seed))
+        weights_key, prompts_key = keys_of_tracked_run(seed)
         reached = train(
             prompt_loss(published_task(), length, batch=BATCH, head=published_head, pool=POOLS[activation], weight=1.0),
             SeparateWeights.draw(WIDTH, key=weights_key),

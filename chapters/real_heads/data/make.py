@@ -19,6 +19,7 @@ from companion.authoring.datasets import Result, make
 from companion.project.notebooks import Notebook
 from companion.project.parameters import resolve
 from companion.project.paths import Project
+from lib.random import named_keys
 from lib.statistics import standard_error
 
 DIGITS = 6
@@ -88,7 +89,7 @@ def heads() -> Result:
     p, trained = parameters("seed", "shorter", "prompts"), opened()
     followed = head_measurements.measure_text(trained, [*p["shorter"], LONGEST], p["prompts"])
     shuffled = head_measurements.measure_shuffled_text(
-        trained, LONGEST, p["prompts"], key=head_measurements.keys(p["seed"]).words
+        trained, LONGEST, p["prompts"], key=named_keys(p["seed"], "words")["words"]
     )
     kinds = [*(("text", these) for these in followed.values()), ("shuffled", shuffled)]
     kinds.append(("bare", head_measurements.measure_bare_text(trained, LONGEST, p["prompts"])))
@@ -103,10 +104,10 @@ def heads() -> Result:
 def drawn() -> Result:
     """Return the controls of every head."""
     p, trained = parameters("seed", "shorter", "prompts", "drawn"), opened()
-    keys, setting = head_measurements.keys(p["seed"]), (p["prompts"], p["drawn"])
-    gaussian = controls.simulate_gaussian_tokens(trained, [*p["shorter"], LONGEST], *setting, key=keys.gaussian)
-    again = controls.simulate_gaussian_tokens(trained, [LONGEST], *setting, key=keys.again)[LONGEST]
-    independent = controls.simulate_independent_tokens(trained, LONGEST, *setting, key=keys.drawn)
+    keys, setting = named_keys(p["seed"], "gaussian", "again", "independent"), (p["prompts"], p["drawn"])
+    gaussian = controls.simulate_gaussian_tokens(trained, [*p["shorter"], LONGEST], *setting, key=keys["gaussian"])
+    again = controls.simulate_gaussian_tokens(trained, [LONGEST], *setting, key=keys["again"])[LONGEST]
+    independent = controls.simulate_independent_tokens(trained, LONGEST, *setting, key=keys["independent"])
     kinds = [*(("gaussian", these) for these in gaussian.values()), ("again", again), ("independent", independent)]
     frame = pd.concat([_control(kind, these) for kind, these in kinds], ignore_index=True)
     words = " ".join(Control.__doc__.split())

@@ -7,8 +7,8 @@ that of the best linear head and by that of ridge regression, for $L\to\infty$, 
 noise; the points were found by search. Dotted: $e$, a lower bound of both ratios.
 
 Alt: Two charts. Left, against length on a logarithmic axis, points lie on a solid curve that rises and levels off at
-about eight; a few crosses lie on a higher branch; a dashed line at two lies far below. Right, against noise, one
-curve stays nearly constant above a dotted line at e, another falls from large values towards it.
+about eight; crosses, at the lengths that have any, lie above it; a dashed line at two lies far below. Right, against
+noise, one curve stays nearly constant above a dotted line at e, another falls from large values towards it.
 """
 
 import matplotlib.pyplot as plt
@@ -155,7 +155,8 @@ def draw(table: pd.DataFrame) -> Figure:
     style = {"ha": "right", "fontsize": 10}
     label(left, last["length"], last["block"], "best $A=uI$", "C0", xytext=(0, -15), **style)
     label(left, last["length"], last["linear"], "best linear head", "C1", xytext=(0, 9), **style)
-    left.set(xscale="log", xlabel="prompt length $L$", ylabel="mean square error times $L$", ylim=(0, None))
+    left.set(xscale="log", xlabel="prompt length $L$", ylabel="mean square error times $L$")
+    left.set_ylim(0, 1.5 * ends["scaled_risk"].max())  # room for the legend, wherever the searches ended
     left.set_title("all heads, $d=1$")
     left.legend(loc="upper left", fontsize=10, title="ends of searches", alignment="left", handletextpad=0.2)
     law, noisy = table[table["kind"] == "law"], table[table["kind"] == "noisy"]

@@ -3,13 +3,14 @@ r"""Runs that start on the manifold stay on it; from other starts, some flat erf
 The manifold is $\langle k,v^\star\rangle=\langle v,k^\star\rangle=\langle k,v\rangle=0$. The distance is the norm of
 these three cross overlaps, against the steps of projected gradient descent. Curves are medians over random starts
 anywhere on the spheres, and bands contain the central 80 %. Below the break of the axis: random starts on the manifold,
-up to rounding. Erf attention with a small last $\lambda$ mostly comes closer to the manifold, but some of its
-runs end far from it, with the roles of $k$ and $v$ exchanged. The sharp erf and softmax end about as far from it as
-they started.
+up to rounding. Erf attention with a small last $\lambda$ comes close to the manifold in a part of its runs, and ends
+far from it in the others, with the roles of $k$ and $v$ exchanged. The sharp erf and softmax end about as far from it
+as they started.
 
-Alt: Four panels with a logarithmic axis, one per head. With the flat erf and the decreasing schedule the curves
-fall late, while their bands widen and reach one. With the sharp erf and with softmax they end near their start. Below a
-break of the axis are flat lines at the size of rounding errors: the starts on the manifold.
+Alt: Four panels with a logarithmic axis, one per head. With the flat erf and the decreasing schedule the bands widen,
+from far below the start up to one, and the curve ends near one end of the band. With the sharp erf and with softmax
+they end near their start. Below a break of the axis are flat lines at the size of rounding errors: the starts on the
+manifold.
 """
 
 import matplotlib.pyplot as plt
