@@ -1331,7 +1331,12 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
 
 
 def published() -> list[str]:
-    return sorted(record.relative_to(FIGURES).with_suffix("").as_posix() for record in FIGURES.glob("*/*.json"))
+    """Return the published figures that have data, in the form `notebook/figure`."""
+    return sorted(
+        f"{path.parent.name}/{path.stem}"
+        for path in FIGURES.glob("*/*.json")
+        if not store.read_record(path.parent, path.stem).is_schematic
+    )
 
 
 @cache

@@ -4,6 +4,7 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,7 +45,8 @@ ROWS_SHOWN = 5
 class FigureDirective(SphinxDirective):
     """`{companion-figure} notebook/figure`: picture, caption, claims, code, data, parameters and provenance.
 
-    With `:technical:` all this is folded below the headline, the first paragraph of the caption.
+    A schematic has only picture, caption, code and provenance. With `:technical:` all this is folded below the
+    headline, the first paragraph of the caption.
     """
 
     required_arguments = 1
@@ -100,13 +102,20 @@ class FigureDirective(SphinxDirective):
         return with_anchor(self, shown, figure_anchor(figure))
 
     def _details(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> list[nodes.Node]:
+        if record.is_schematic:
+            return self.parse_text_to_nodes(
+                SCHEMATIC.format(
+                    code=_file(project, project.figure_module(folder.name, figure)),
+                    files=_files(folder, figure, (store.RECORD, ".svg", ".png")),
+                    origin=_origin(project, self.config.companion_profile, record),
+                )
+            )
         held = sum(claim.holds for claim in record.claims)
-        files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
         text = DETAILS.format(
             verdict=_verdict(held, len(record.claims), len(record.withheld)),
             figure=f"{folder.name}/{figure}",
             code=_code(project, record),
-            files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
+            files=_files(folder, figure, (store.DATA, store.RECORD, ".svg", ".png")),
             columns="\n".join(_column(name, column) for name, column in record.columns.items()),
             head=_head(folder / f"{figure}{store.DATA}"),
             rows=ROWS_SHOWN,
@@ -166,6 +175,27 @@ Other values: `companion run {notebook} -p name=value`.
 """
 
 
+SCHEMATIC = """
+::::::{{dropdown}} Schematic, without data and claims · code · origin
+:class-container: companion-details
+
+:::::{{tab-set}}
+
+::::{{tab-item}} Code
+{code}
+::::
+
+::::{{tab-item}} Origin
+{files}
+
+{origin}
+::::
+
+:::::
+::::::
+"""
+
+
 class FigureClaims(SphinxDirective):
     """`{companion-claims} notebook/figure`: the claims of a figure, each with an anchor."""
 
@@ -204,6 +234,10 @@ class FigureClaims(SphinxDirective):
             nodes.Text("."),
         )
         return with_anchor(self, container, claim_anchor(claim.id))
+
+
+def _files(folder: Path, figure: str, suffixes: Sequence[str]) -> str:
+    return " · ".join(f"{{companion-file}}`{folder.name}/{figure}{suffix}`" for suffix in suffixes)
 
 
 def _code(project: Project, record: FigureRecord) -> str:
