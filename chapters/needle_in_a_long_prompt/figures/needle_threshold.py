@@ -6,7 +6,7 @@ softmax head; dashed: the step that it approaches. Right: the participation $\ma
 the same scale $\tau=\sqrt\nu$ on a prompt *without* a relevant token. Dashed: the value of the random-energy model for
 $L=\infty$, which is zero up to the threshold and $1-\sqrt{2\ln L/\nu}$ beyond it.
 
-Alt: Two panels. Left, the risk falls from one to zero around a vertical dashed line, more steeply for longer prompts.
+Alt: Two panels. Left, the risk falls from one to zero around a dotted line at one, more steeply for longer prompts.
 Right, the participation rises from almost nothing to several tenths, and approaches from above a dashed curve that has
 a corner at the same place.
 """
