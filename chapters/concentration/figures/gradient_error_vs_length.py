@@ -202,11 +202,9 @@ def draw(table: pd.DataFrame) -> Figure:
                 label(panel, rows["length"].iloc[-1], rows["bound"].iloc[-1], rf"bound, $\sigma={sigma:g}$", colour)
             if sigma == sigmas[-1]:
                 panel.fill_between(rows["length"], rows["error"], rows["bound"], color=colour, alpha=0.1, linewidth=0)
-                excess = np.log10(rows["bound"] / rows["error"]).iloc[len(rows) // 2]
-                middle = (
-                    rows["length"].iloc[len(rows) // 2],
-                    np.sqrt(rows["bound"] * rows["error"]).iloc[len(rows) // 2],
-                )
+                middle = rows.iloc[len(rows) // 2]
+                excess = np.log10(middle["bound"] / middle["error"])
+                place = middle["length"], np.sqrt(middle["bound"] * middle["error"])
                 background = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 2, "alpha": 0.85}
                 words = {"xytext": (0, 0), "ha": "center", "fontsize": 12, "bbox": background, "zorder": 5}
                 label(panel, *place, f"bound $10^{{{excess:.0f}}}$ times\ntoo high", colour, **words)
