@@ -319,9 +319,9 @@ def draw(table: pd.DataFrame) -> Figure:
 def _counts(axes: Axes, part: pd.DataFrame) -> None:
     """Write the number of starts that end at each stationary head at its level, on the right."""
     ends = part[part["start"].notna()].groupby("start")["end"].last()
-    levels = {OPTIMUM: "optimum", SWAPPED: "wrong_way", SECOND: "second_minimum"}
-    for end, column in levels.items():
+    for column in LEVEL_LINES:
+        end = column.replace("_", " ")
         count, level = int((ends == end).sum()), part[column].iloc[0]
         if count:
-            above = {SWAPPED: 7, SECOND: -8}.get(end, 0) if part["second_minimum"].notna().all() else 0
+            above = {"wrong way": 7, "second minimum": -8}.get(end, 0) if part["second_minimum"].notna().all() else 0
             label(axes, part["time"].max(), level, f"{count} of {len(ends)}", ink(), xytext=(12, above), fontsize=11)
