@@ -112,7 +112,7 @@ def draw(table: pd.DataFrame) -> Figure:
         outline = {"fill": False, "edgecolor": "C1", "linewidth": 3, "clip_on": False, "zorder": 5}
         left.add_patch(Rectangle((0, width), width, 1, **outline))
         right.add_patch(Rectangle((0, 0), 1, width, **outline))
-        swapped = place == len(PLACES) - 1
+        swapped = place == 1
         words = "labels are scored" if swapped else "labels are not scored"
         left.set_xlabel(words, color="C1", fontsize=12)
         words = "covariates\nare returned" if swapped else "only labels\nare returned"
