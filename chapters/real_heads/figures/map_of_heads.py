@@ -44,7 +44,7 @@ def draw(table: pd.DataFrame) -> Figure:
     colours = LinearSegmentedColormap.from_list("linear", ends)
     cells = axes.pcolormesh(shares, cmap=colours, vmin=0, vmax=1, edgecolors=ends[0], linewidth=2)
     for (row, column), share in np.ndenumerate(shares):
-        bright = np.dot(colours(share)[:3], (0.3, 0.59, 0.11)) > 0.45
+        bright = np.dot(colours(share)[:3], (0.3, 0.59, 0.11)) > 0.5
         ink_here = INK["light" if bright else "dark"]
         axes.text(column + 0.5, row + 0.5, f"{share:.2f}", ha="center", va="center", color=ink_here, fontsize=10)
     axes.invert_yaxis()
