@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from companion.figures.schema import Numbers as Numbers
     from companion.figures.schema import Table as Table
     from companion.figures.schema import WithheldClaim as WithheldClaim
+    from companion.figures.schematics import no_numbers as no_numbers
     from companion.io.errors import UserError as UserError
     from companion.project.parameters import Parameters as Parameters
     from companion.project.parameters import Seed as Seed
@@ -34,6 +35,7 @@ _MODULES = {
     "WithheldClaim": "figures.schema",
     "begin": "authoring.publish",
     "gather": "authoring.tasks",
+    "no_numbers": "figures.schematics",
     "rerun": "runs.rerun",
 }
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from companion.figures import store
 from companion.project import slicing
 from companion.project.notebooks import TECHNICAL_TAG, Notebook
 from companion.project.paths import Project
@@ -42,10 +43,11 @@ def test_there_are_three_findings_that_name_their_figures(name):
 
 
 def unfolded(name):
-    """Return the published figures of a notebook that its page does not fold, in order."""
+    """Return the published figures of a notebook with data that its page does not fold, in order."""
     cells = [cell for cell in Notebook.named(PROJECT, name).cells if cell["cell_type"] == "code"]
     shown = [cell["source"] for cell in cells if TECHNICAL_TAG not in cell["metadata"].get("tags", [])]
-    return slicing.published_figures(shown)
+    figures, folder = slicing.published_figures(shown), PROJECT.published / name
+    return [figure for figure in figures if not store.read_record(folder, figure).is_schematic]
 
 
 @pytest.mark.parametrize("name", [name for name in PROJECT.notebooks() if name not in COLLECTIONS])

@@ -32,6 +32,8 @@ NUMBERS_MODULES = (
     "companion.figures.record",
 )
 PICTURE_MODULES = ("companion.figures.rendering", "companion.figures.style")
+# The module of this package that only some pictures need: those whose drawing code imports it.
+SCHEMATICS = "companion.figures.schematics"
 MACHINE = Path(__file__).resolve().parents[1]
 
 
@@ -71,7 +73,8 @@ class Library:
 
         The sources are `draw`, its imports, the docstring and the style.
         """
-        parts = self._digests(self._closure([figure, *PICTURE_MODULES], "picture", own_modules=PICTURE_MODULES))
+        own_modules = (*PICTURE_MODULES, SCHEMATICS)
+        parts = self._digests(self._closure([figure, *PICTURE_MODULES], "picture", own_modules))
         text = ast.get_docstring(_tree(self._file(figure))) or ""
         return digest("\n".join([*(f"{name} {value}" for name, value in parts.items()), text]).encode())[:16]
 

@@ -264,6 +264,11 @@ class FigureRecord(RunRecord):
         known = {name: getattr(run, name) for name in RunRecord.model_fields}
         return cls(**known, caption=caption, alt=alt, picture=picture, files=files)
 
+    @property
+    def is_schematic(self) -> bool:
+        """Whether the picture is a schematic, which has no data."""
+        return not self.columns
+
     def without_numbers(self) -> "FigureRecord":
         """Return the record without checksums and without the computed numbers of its claims."""
         claims = tuple(claim.without_numbers() for claim in self.claims)

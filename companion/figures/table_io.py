@@ -56,6 +56,8 @@ def _kind(column: pd.Series, where: str) -> Kind:
 
 
 def _parse(source: Any, kinds: Mapping[str, Kind]) -> pd.DataFrame:
+    if not kinds:  # the table of a schematic
+        return pd.DataFrame()
     texts = pd.read_csv(source, dtype=str, keep_default_na=False)
     readers: dict[Kind, Callable[[str], object]] = {
         "flag": lambda text: text == "True",

@@ -58,8 +58,8 @@ def _draw(project: Project, folder: Path, name: str, figure: str, theme: Theme) 
 
 def _shrink(picture: Figure) -> None:
     """Keep only the first panel, with thicker lines and without text."""
-    panels = [axes for axes in picture.axes if axes.axison and axes.has_data()]
-    panel = panels[0]
+    drawn = [axes for axes in picture.axes if axes.has_data()]
+    panel = next((axes for axes in drawn if axes.axison), drawn[0])  # a schematic may have no axis
     for axes in picture.axes:
         if axes is not panel:
             axes.remove()

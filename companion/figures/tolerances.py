@@ -61,7 +61,7 @@ def moved_columns(published: Path, unrounded: Path, columns: Mapping[str, Column
       unrounded: path of the CSV with the new, unrounded numbers.
       columns: the columns of the new record.
     """
-    old, new = pd.read_csv(published), pd.read_csv(unrounded)
+    old, new = _read(published), _read(unrounded)
     if list(old.columns) != list(new.columns) or len(old) != len(new):
         return ["the shape of the table"]
     return [column.name for column in _columns(old, new, columns) if column.by > 1]
@@ -73,7 +73,7 @@ def movement(published: Path, unrounded: Path, columns: Mapping[str, ColumnRecor
     Numbers are compared row by row, which needs the same rows: the same number of rows, the same texts, and the same
     values in the first column, which identifies a row.
     """
-    old, new = pd.read_csv(published), pd.read_csv(unrounded)
+    old, new = _read(published), _read(unrounded)
     if list(old.columns) != list(new.columns):
         return Movement(other_rows=f"its columns are {', '.join(new.columns)}; published: {', '.join(old.columns)}")
     if len(old) != len(new):
@@ -86,6 +86,13 @@ def movement(published: Path, unrounded: Path, columns: Mapping[str, ColumnRecor
                 f"{column.old}"
             )
     return Movement(tuple(sorted(movements, key=lambda column: -column.by)))
+
+
+def _read(table: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(table)
+    except pd.errors.EmptyDataError:  # the table of a schematic
+        return pd.DataFrame()
 
 
 def _columns(old: pd.DataFrame, new: pd.DataFrame, columns: Mapping[str, ColumnRecord]) -> list[ColumnMovement]:

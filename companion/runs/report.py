@@ -145,10 +145,10 @@ def _moved(moved: Movement | None, columns: Mapping[str, ColumnRecord]) -> str:
         return ""
     if moved.other_rows:
         return f"<p>The table is not compared number by number: {_text(moved.other_rows)}.</p>"
-    worst = moved.columns[0]
     verdict = "A rebuild may move it that far." if moved.reproduces else "A rebuild may not move it that far."
     if not moved.by:
         return "<p>No number moved.</p>"
+    worst = moved.columns[0]
     rows = [_row(column, columns) for column in moved.columns]
     table = _table(("column", "moved by", "in row", "published", "this run", "meaning"), rows)
     return (

@@ -60,11 +60,13 @@ class Sweep:
         return cache_keys.intact(self.project, cache_keys.custom_stamp(self.project, run))
 
     def records(self, run: CheckedRun) -> Iterator[tuple[FigureRecord, Path]]:
-        """Yield the record and the file of unrounded numbers of every figure of a run."""
+        """Yield the record and the file of unrounded numbers of every figure of a run that has numbers."""
         build = run.build(self.project)
         for figure in Notebook.named(self.project, self.name).figures:
             table = build.tables / self.name / f"{figure}{store.DATA}"
-            yield store.read_record(build.figures / self.name, figure), table
+            record = store.read_record(build.figures / self.name, figure)
+            if not record.is_schematic:
+                yield record, table
 
 
 def plan(project: Project, names: Sequence[str], assignments: Sequence[str], profile: str) -> list[Sweep]:

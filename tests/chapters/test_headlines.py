@@ -575,6 +575,16 @@ def the_flaw_raises_every_risk_and_keeps_the_order(table):
 # --- real_heads
 
 
+def the_first_layer_has_the_most_linear_head_the_second_the_least(table):
+    ordered = table.sort_values("share", ignore_index=True)
+    assert ordered["layer"].iloc[-1] == 0
+    assert falls_beyond_chance(ordered["share"].iloc[-2:][::-1], ordered["share_se"].iloc[-2:][::-1])
+    layers = table.groupby("layer").agg(share=("share", "mean"), error=("share_se", "mean")).sort_values("share")
+    assert layers.index[0] == 1
+    error = layers["error"].iloc[:2] / math.sqrt(table["head"].nunique())
+    assert falls_beyond_chance(layers["share"].iloc[:2][::-1], error[::-1])
+
+
 def least_spread_is_linear_and_most_is_frozen(table):
     found = {}
     for ratio, head in groups(table, "ratio"):
@@ -1120,6 +1130,7 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
         "real-heads-partners",
         the_price_of_replaced_heads_adds_up,
     ),
+    "real_heads/map_of_heads": (the_first_layer_has_the_most_linear_head_the_second_the_least,),
     "real_heads/share_on_the_line": (
         "real-heads-ranks",
         "real-heads-growth",
@@ -1332,7 +1343,12 @@ GUARDS: dict[str, tuple[Guard, ...]] = {
 
 
 def published() -> list[str]:
-    return sorted(record.relative_to(FIGURES).with_suffix("").as_posix() for record in FIGURES.glob("*/*.json"))
+    """Return the published figures that have data, in the form `notebook/figure`."""
+    return sorted(
+        f"{path.parent.name}/{path.stem}"
+        for path in FIGURES.glob("*/*.json")
+        if not store.read_record(path.parent, path.stem).is_schematic
+    )
 
 
 @cache

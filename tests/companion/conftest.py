@@ -260,7 +260,7 @@ def _missing_of_figure(project: Project, name: str, figure: str) -> Iterator[str
         yield f"Write {file}: book/{name}.ipynb publishes it."
         return
     for function in ("numbers", "draw"):
-        if function not in _functions(project.root / file):
+        if function not in {*_functions(project.root / file), *_assigned(project.root / file)}:
             yield f"Write a function `{function}` in {file}: book/{name}.ipynb publishes it."
     try:
         caption_and_alt(ModuleType(file, _docstring(project.root / file)))
@@ -361,6 +361,13 @@ def _body(path: Path) -> list[ast.stmt]:
 
 def _functions(path: Path) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in _body(path) if isinstance(node, ast.FunctionDef)}
+
+
+def _assigned(path: Path) -> Iterator[str]:
+    """Yield the names that a module assigns, such as `numbers = no_numbers` in a schematic."""
+    for node in _body(path):
+        if isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _classes(path: Path) -> dict[str, ast.ClassDef]:

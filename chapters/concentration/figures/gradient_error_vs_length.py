@@ -199,7 +199,15 @@ def draw(table: pd.DataFrame) -> Figure:
             error_bars(panel, rows["length"], rows["error"], rows["std_error"], color=colour, marker=marker)
             if panel is panels[1]:
                 label(panel, rows["length"].iloc[-1], rows["error"].iloc[-1], rf"$\sigma={sigma:g}$", colour)
-                label(panel, rows["length"].iloc[-1], rows["bound"].iloc[-1], "its bound", colour)
+                label(panel, rows["length"].iloc[-1], rows["bound"].iloc[-1], rf"bound, $\sigma={sigma:g}$", colour)
+            if sigma == sigmas[-1]:
+                panel.fill_between(rows["length"], rows["error"], rows["bound"], color=colour, alpha=0.1, linewidth=0)
+                middle = rows.iloc[len(rows) // 2]
+                excess = np.log10(middle["bound"] / middle["error"])
+                place = middle["length"], np.sqrt(middle["bound"] * middle["error"])
+                background = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 2, "alpha": 0.85}
+                words = {"xytext": (0, 0), "ha": "center", "fontsize": 12, "bbox": background, "zorder": 5}
+                label(panel, *place, f"bound $10^{{{excess:.0f}}}$ times\ntoo high", colour, **words)
         panel.set(xscale="log", yscale="log", xlabel="prompt length $L$")
         panel.set_title(rf"gradient in ${gradient[-1]}$")
         few_decades(panel)

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from chapters.concentration.error_curves import as_columns
@@ -134,8 +135,11 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot(bound["length"], bound["error"], color=colour, linewidth=1.4, linestyle="--")
         error_bars(axes, prompts["length"], prompts["error"], prompts["std_error"], color=colour, marker=marker)
         separate = bound["error"].iloc[-1] > 10 * exact["error"].iloc[-1]
-        for curve, name in ((exact, rf"$\sigma={sigma:g}$"), (bound, "its bound" if separate else "")):
+        bound_name = rf"bound, $\sigma={sigma:g}$" if separate else ""
+        for curve, name in ((exact, rf"$\sigma={sigma:g}$"), (bound, bound_name)):
             label(axes, curve["length"].iloc[-1], curve["error"].iloc[-1], name, colour)
+        if sigma == sigmas[-1]:
+            _gap(axes, exact, bound, colour)
     exact = table[table["kind"] == "exact"]
     length_axes(axes, exact, exact[exact["sigma"] == sigmas[0]])
     axes.set_ylabel("mean squared error of the output")
@@ -143,3 +147,15 @@ def draw(table: pd.DataFrame) -> Figure:
     legend_with(axes, {**lines, "simulated": legend_point(), r"slope $-1$": legend_line("-.", 1.2)}, loc="lower left")
     headline(figure, "Larger tokens have errors that fall more slowly and are far below the form of the bound")
     return figure
+
+
+def _gap(axes: Axes, exact: pd.DataFrame, bound: pd.DataFrame, colour: tuple) -> None:
+    """Shade the gap between the exact error and its bound, and write by how much the bound is too high."""
+    logs = np.interp(np.log(bound["length"]), np.log(exact["length"]), np.log(exact["error"]))
+    axes.fill_between(bound["length"], np.exp(logs), bound["error"], color=colour, alpha=0.1, linewidth=0)
+    middle = len(bound) // 2
+    ratio = np.log10(bound["error"].iloc[middle]) - logs[middle] / np.log(10)
+    place = bound["length"].iloc[middle], np.exp((np.log(bound["error"].iloc[middle]) + logs[middle]) / 2)
+    background = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 2, "alpha": 0.85}
+    words = {"xytext": (0, -4), "ha": "center", "fontsize": 12, "bbox": background, "zorder": 5}
+    label(axes, *place, f"the bound is $10^{{{ratio:.0f}}}$ times too high", colour, **words)

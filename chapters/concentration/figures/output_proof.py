@@ -1,16 +1,17 @@
 r"""The output concentrates because prompts and queries with a large weight become rarer as the prompt grows.
 
-The panels show the three steps of the proof for Gaussian tokens. Top: the normalised partition function
+Two steps of the proof for Gaussian tokens. Left: the normalised partition function
 $W=\frac1L\sum_ie^{\langle\xi,z_i\rangle-\Lambda(\xi)}$, whose mean is 1 at every query size $\tau$, with the median,
-the central half and nine tenths of the prompts. It concentrates only for small $\tau$. If $\tau$ exceeds the size of
-the largest of $L$ normals (dotted), the largest term (dashed: its median) is most of $W$. Bottom left: fraction of
-prompts and queries with a weight above $M=L^\kappa$, exact (lines) and simulated (points, two standard errors); it
-falls like $L^{-c/\sigma^2}$. Bottom right, for the smallest $\sigma$: the error, the contribution of prompts with a
-weight above $M$, and the bound $(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution, as means over all prompts.
+the central half and nine tenths of the prompts. It concentrates only for small $\tau$, where many tokens contribute. If
+$\tau$ exceeds the size of the largest of $L$ normals (dotted), the largest term (dashed: its median) is most of $W$.
+Right: fraction of prompts and queries with a weight above $M=L^\kappa$, exact (lines) and simulated (points, two
+standard errors), for token scales $\sigma$; it falls like $L^{-c/\sigma^2}$. The table also has the error, for the
+smallest $\sigma$, the contribution of prompts with a weight above $M$, and the bound
+$(\max_i\|Vz_i\|+\|T[\mu](z)\|)^2$ of this contribution.
 
-Alt: Three panels. Above, a band around zero that bends downward and widens as the query grows. Below on the left,
-log-log: falling curves with points, the lowest falling fastest and the highest almost flat near one. On the right,
-log-log: an upper series stays nearly flat while two lower ones fall together, the lower ever further below.
+Alt: Two panels. Left, a band around zero, marked "many tokens", bends downward and widens as the query grows, where it
+is marked "one token". Right, log-log: falling curves with points, the lowest falling fastest and the highest almost
+flat near one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ from chapters.concentration.partition_functions import Partitions
 from chapters.concentration.proof_quantities import SimulatedProof, fraction_above, fraction_above_given
 from chapters.concentration.style import coloured
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, few_decades, headline, ink, legend_line, markers
+from companion.figures.style import error_bars, few_decades, headline, ink, label, legend_line
 from lib.statistics import comparison_quantile, standard_error, worst_deviation
 
 # Quantiles of ln W over prompts.
@@ -144,29 +145,19 @@ def _ceiling_claim(proofs: Mapping[float, SimulatedProof]) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per step: partition functions above, large weights and parts of the error below."""
-    figure, grid = plt.subplot_mosaic([["first", "first"], ["second", "third"]], figsize=(8.0, 7.4))
-    partition, fraction, split = (table[table["panel"] == panel] for panel in ("partition", "share", "split"))
-    _partition_panel(grid["first"], partition)
-    second, third = grid["second"], grid["third"]
+    """Draw the distribution of the partition function, and the fraction with a large weight."""
+    figure, (first, second) = plt.subplots(1, 2, figsize=(8.5, 4.6), width_ratios=(1.15, 1))
+    partition, fraction = (table[table["panel"] == panel] for panel in ("partition", "share"))
+    _partition_panel(first, partition)
     for sigma, colour, marker in coloured(sorted(fraction["sigma"].unique())):
         rows = fraction[fraction["sigma"] == sigma]
         exact, prompts = (rows[rows["series"] == series] for series in ("exact", "prompts"))
         second.plot(exact["x"], exact["value"], color=colour, linewidth=2)
-        look = {"color": colour, "marker": marker, "label": rf"$\sigma={sigma:g}$"}
-        error_bars(second, prompts["x"], prompts["value"], prompts["std_error"], **look)
-    second.set(xscale="log", yscale="log", xlim=(2, fraction["x"].max()))
-    second.set(xlabel="prompt length $L$", ylabel="fraction of prompts and queries")
-    second.set_title("3. large weights become rarer")
-    names = {"ceiling": "bound above $M$", "error": "error", "above": "error above $M$"}
-    for index, (series, marker) in enumerate(zip(names, markers(len(names)), strict=True)):
-        rows, look = split[split["series"] == series], {"color": f"C{index}", "marker": marker, "label": names[series]}
-        error_bars(third, rows["x"], rows["value"], rows["std_error"], linestyle="-", linewidth=1, **look)
-    third.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel="mean square")
-    third.set_title(rf"2. their part of the error, $\sigma={split['sigma'].iloc[0]:g}$")
-    for panel in (second, third):
-        few_decades(panel)
-        panel.legend(loc="lower left", handletextpad=0.3)
+        error_bars(second, prompts["x"], prompts["value"], prompts["std_error"], color=colour, marker=marker)
+        label(second, exact["x"].max(), exact["value"].iloc[-1], rf"$\sigma={sigma:g}$", colour)
+    second.set(xscale="log", yscale="log", xlim=(2, fraction["x"].max()), xlabel="prompt length $L$")
+    second.set(ylabel="fraction of prompts and queries", title="rare: a weight above $M$")
+    few_decades(second)
     second.set_xticks([1e1, 1e4, 1e7, 1e10])
     headline(figure, "The output concentrates because large weights become rarer in longer prompts")
     return figure
@@ -182,10 +173,10 @@ def _partition_panel(axes: Axes, frame: pd.DataFrame) -> None:
     axes.plot(alone["x"], alone["value"], color=ink(), linestyle="--", linewidth=1.5)
     axes.axhline(0, color=ink(), linewidth=1)
     axes.axvline(alone["x"].min(), color=ink(), linestyle=":", linewidth=1.5)
-    axes.set(xlim=(0, taus.max()), xlabel=r"size of the query, $\tau$", ylabel=r"$\ln W$")
-    axes.set_title(
-        f"1. the partition function concentrates until one token has most of it ($L={int(frame['tokens'].iloc[0])}$)"
-    )
+    axes.set(xlim=(0, taus.max()), ylim=(None, 4), xlabel=r"size of the query, $\tau$", ylabel=r"$\ln W$")
+    axes.set_title(f"sum of the weights, $L={int(frame['tokens'].iloc[0])}$")
+    for x, words, side in ((0.04, "many tokens", "left"), (0.97, "one token", "right")):
+        axes.text(x, 0.97, words, transform=axes.transAxes, ha=side, va="top", fontsize=12, fontweight="bold")
     middle = Line2D([], [], color="C0", linewidth=2)
     bands = [Patch(color="C0", alpha=alpha) for alpha in (0.45, 0.18)]
     names = ["median of $W$", "half of the prompts", "nine tenths", "largest term alone", "largest of $L$ normals"]

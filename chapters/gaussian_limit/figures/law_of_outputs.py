@@ -1,14 +1,14 @@
 r"""Gaussian queries have Gaussian outputs if the tokens are Gaussian and the prompt is infinite.
 
 The figure shows the distribution of the first coordinate of the output over Gaussian queries, standardised with the
-mean and standard deviation of Lemma 2.1. The dashed curve is the standard normal. Circles are infinite Gaussian
-prompts. Squares use a fresh finite Gaussian prompt for every query; their outputs for large queries are too small.
-Triangles are infinite prompts of a mixture of two Gaussians with the same mean and covariance. Bars are two standard
+mean and standard deviation of Lemma 2.1. The dashed curve is the standard normal. Points are infinite Gaussian prompts.
+The orange steps use a fresh finite Gaussian prompt for every query; their outputs for large queries are too small.
+Green steps are infinite prompts of a mixture of two Gaussians with the same mean and covariance. Bars are two standard
 errors.
 
-Alt: Three histograms against a dashed bell curve. Circles, for Gaussian tokens and infinite prompts, are on the bell.
-Squares, for finite prompts, are higher in the middle and lower in the tails. Triangles, for the mixture, have two
-peaks and end early on both sides.
+Alt: Three histograms against a dashed bell curve. Points, for Gaussian tokens and infinite prompts, are on the bell.
+Orange steps, for finite prompts, are higher in the middle and lower in the tails. Green steps, for the mixture, have
+two peaks and end early on both sides.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from chapters.gaussian_limit.gaussian_prompts import query_distribution, two_clu
 from chapters.gaussian_limit.style import SIZE
 from chapters.gaussian_limit.transport import Matching, transport_claim
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, legend_line, legend_with
+from companion.figures.style import error_bars, headline, ink, label, legend_line, legend_with
 from lib.attention import attend
 from lib.finite_prompt import QueryRay
 from lib.measures import Empirical
@@ -118,14 +118,28 @@ def _law_claim(outputs: Outputs) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw three histograms and the standard normal density."""
+    """Draw the standard normal density with points on it, and two other histograms as steps."""
     figure, axes = plt.subplots(figsize=SIZE)
     output = np.linspace(-4.0, 4.0, 201)
     axes.plot(output, np.exp(-(output**2) / 2) / np.sqrt(2 * np.pi), color=ink(), linestyle="--", linewidth=1.5)
-    for (kind, bins), marker in zip(table.groupby("kind", sort=False), ("o", "s", "^"), strict=True):
-        error_bars(axes, bins["output"], bins["density"], bins["std_error"], marker=marker, label=kind)
+    infinite, finite, mixture = (bins for _, bins in table.groupby("kind", sort=False))
+    for bins, colour, alpha in ((mixture, "C2", 0.18), (finite, "C1", 0.0)):
+        edges = {"step": "mid", "color": colour}
+        axes.fill_between(bins["output"], bins["density"], alpha=alpha, linewidth=0, **edges)
+        axes.step(bins["output"], bins["density"], where="mid", color=colour, linewidth=1.8)
+        spread = {"color": colour, "marker": "", "elinewidth": 1.2}
+        error_bars(axes, bins["output"], bins["density"], bins["std_error"], **spread)
+    error_bars(axes, infinite["output"], infinite["density"], infinite["std_error"], color="C0", marker="o")
+    for bins, place, name, colour in (
+        (infinite, 1.4, "Gaussian tokens, infinite prompts", "C0"),
+        (mixture, -0.35, "mixture, infinite prompts", "C2"),
+        (finite, -1.1, f"Gaussian tokens,\n{finite['kind'].iloc[0]}", "C1"),
+    ):
+        row = bins.iloc[(bins["output"] - place).abs().argmin()]
+        shift = {"ha": "right", "xytext": (-16, 10)} if colour == "C1" else {"xytext": (16, 4)}
+        label(axes, row["output"], row["density"], name, colour, **shift)
     axes.set(xlim=(-4, 4), ylim=(0, None))
     axes.set(xlabel="output, standardised with Lemma 2.1", ylabel="density over queries")
-    legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left", fontsize="small")
+    legend_with(axes, {"Lemma 2.1: normal": legend_line("--", 1.5)}, loc="upper left")
     headline(figure, "Gaussian queries have Gaussian outputs for Gaussian tokens, but not for a mixture")
     return figure

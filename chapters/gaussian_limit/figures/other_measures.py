@@ -1,17 +1,14 @@
 r"""Only Gaussian tokens give an output that is linear in the query; four other distributions give other curves.
 
-All five distributions of one coordinate have mean 0 and variance 1. The left panel shows $\Lambda(\xi)$ at the tilt
-$\xi = Uz$, the right panel its slope $\Lambda'(\xi)$, the exact output of the infinite prompt ($V=1$); points are mean
-outputs of finite prompts, with two standard errors. At $\xi=0$ all curves on the left have the same height, slope and
-curvature, so the outputs have the same tangent. The outputs of signs and uniform tokens saturate at the largest token,
-the mixture passes from one affine expert to another, and Laplace tokens have a pole (dotted) that finite prompts cannot
-follow. At large $\xi$ finite Gaussian prompts also leave their line.
+All five distributions of one coordinate have mean 0 and variance 1. The curves are $\Lambda'(\xi)$ at the tilt
+$\xi = Uz$, the exact output of the infinite prompt ($V=1$); points are mean outputs of finite prompts, with two
+standard errors. At $\xi=0$ all curves have the same tangent. The outputs of signs and uniform tokens saturate at the
+largest token, the mixture passes from one affine expert to another, and Laplace tokens have a pole (dotted) that finite
+prompts cannot follow. At large $\xi$ finite Gaussian prompts also leave their line. The table also has $\Lambda$.
 
-Alt: Two line charts against the tilt xi from minus four to four. Left, five bowls that touch at the origin: the
-Gaussian is a parabola, signs and uniform open to straight sides, the Laplace bowl has vertical walls. Right, their
-slopes: the Gaussian is a straight line, signs and uniform saturate, the mixture is an asymmetric S, and the Laplace
-curve blows up at two vertical dotted lines. Points of finite prompts are on the curves except near the Laplace poles
-and at the far ends of the Gaussian line.
+Alt: A line chart of outputs against the tilt xi from minus four to four. The Gaussian is a straight line, signs and
+uniform saturate, the mixture is an asymmetric S, and the Laplace curve blows up at two vertical dotted lines. Points of
+finite prompts are on the curves except near the Laplace poles and at the far ends of the Gaussian line.
 """
 
 from collections.abc import Mapping
@@ -103,29 +100,22 @@ def _claims(curves: Mapping[str, TiltCurve]) -> list[Claim]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw Λ, and its slope with points of finite prompts; mark the poles of Laplace tokens in both panels."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6), sharex=True)
+    """Draw the exact outputs, with points of finite prompts; mark the poles of Laplace tokens."""
+    figure, axes = plt.subplots(figsize=(8.0, 5.0))
     measures = list(dict.fromkeys(table["measure"]))
     for measure, marker in zip(measures, markers(len(measures)), strict=True):
         curve = table[table["measure"] == measure]
-        (line,) = left.plot(curve["tilt"], curve["log_mgf"], linewidth=2)
-        right.plot(curve["tilt"], curve["exact"], linewidth=2)
+        (line,) = axes.plot(curve["tilt"], curve["exact"], linewidth=2.4)
         shown = curve.iloc[::4]
         look = {"color": line.get_color(), "marker": marker}
-        error_bars(right, shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], **look)
-        last = curve.iloc[-1]
-        shift = {"ha": "right", "xytext": (-6, 6)} if last["tilt"] < table["tilt"].max() else {}
-        label(left, last["tilt"], last["log_mgf"], measure, line.get_color(), **shift)
+        error_bars(axes, shown["tilt"], shown["prompts_mean"], shown["prompts_std_error"], **look)
         inside = curve[curve["exact"].abs() <= HEIGHT].iloc[-1]
         shift = {"ha": "right", "xytext": (-8, 0)} if inside["tilt"] < curve["tilt"].max() / 2 else {}
-        label(right, inside["tilt"], inside["exact"], measure, line.get_color(), **shift)
+        label(axes, inside["tilt"], inside["exact"], measure, line.get_color(), fontsize=12, **shift)
     pole, edge = table["pole"].max(), table["tilt"].max()
-    for axes in (left, right):
-        for position in (-pole, pole):
-            axes.axvline(position, color=ink(), linestyle=":", linewidth=1.5)
-        axes.set(xlim=(-edge, edge), xlabel=r"tilt $\xi=Uz$")
-    left.set(ylim=(0, None), ylabel=r"$\Lambda(\xi)$")
-    right.set(ylim=(-HEIGHT, HEIGHT), ylabel=r"output, $\Lambda'(\xi)$")
-    label(right, pole, -HEIGHT, r"Laplace pole $1/b$", ink(), xytext=(5, 8), va="bottom")
+    for position in (-pole, pole):
+        axes.axvline(position, color=ink(), linestyle=":", linewidth=1.5)
+    axes.set(xlim=(-edge, edge), ylim=(-HEIGHT, HEIGHT), xlabel=r"tilt $\xi=Uz$", ylabel="output")
+    label(axes, pole, -HEIGHT, r"Laplace pole $1/b$", ink(), xytext=(5, 8), va="bottom")
     headline(figure, "Only Gaussian tokens make attention linear in the query")
     return figure

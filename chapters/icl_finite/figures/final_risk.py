@@ -159,7 +159,8 @@ def draw(table: pd.DataFrame) -> Figure:
             va="top",
             fontsize=11,
         )
-    right.set_title("length by accuracy and dimension")
+    right.set(xlim=(1e-8, 1), ylim=(1, 1e12), title="length by accuracy and dimension")
+    right.text(0.04, 0.22, "10 times the accuracy:\n10 times the length", transform=right.transAxes, fontsize=10)
     lines = {"trained to the end": legend_line("-"), r"head of $L=\infty$": legend_line(":")}
     right.legend(list(lines.values()), list(lines), loc="lower left", fontsize=10)
     for axis in (right.xaxis, right.yaxis):

@@ -119,10 +119,11 @@ def draw(table: pd.DataFrame) -> Figure:
             if family.startswith("block"):
                 slope = np.exp(-curve["exponent"] * (ells - ells.max())) * gaps.iloc[-1] / 2
                 panel.plot(ells, slope, "--", color=colour, linewidth=1.2)
-        panel.plot(grown["log_length"], grown["gap"], "X", color=ink(), markersize=8)
-        last, name = grown.iloc[-1], r"ball grows: $\rho=\sqrt{2\,\ln L}$"
-        label(panel, last["log_length"], last["gap"], name, ink(), xytext=(-8, 0), ha="right", fontsize=10)
+        panel.plot(grown["log_length"], grown["gap"], "X--", color=ink(), markersize=8, linewidth=1.4)
+        last, name = grown.iloc[-1], "ball grows, $\\rho=\\sqrt{2\\,\\ln L}$:\nno convergence"
+        label(panel, last["log_length"], last["gap"], name, ink(), xytext=(0, 6), ha="right", va="bottom")
         panel.set(yscale="log", xlabel=r"$\ln L$", title=family.replace("d =", "$d$ ="))
+        panel.set_ylim(top=1e3 * shown["gap"].max())
     panels[0].set_ylabel(r"largest $|R_L-R_\infty|$ in the ball")
     headline(figure, "The risks converge over every ball of heads, more slowly over larger balls")
     return figure

@@ -11,6 +11,7 @@ to a dashed line of slope minus one; later ones bend down at longer prompts. Rig
 length: a steep rise, then a long part parallel to a dashed line of slope one, and for shorter prompts a plateau.
 """
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -156,7 +157,9 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
     at, along = table[table["shown"] == "at"], table[table["shown"] == "along"]
     times = sorted(at["time"].unique())
-    for time, colour in zip(times, sequence(len(times)), strict=True):
+    # other colours than those of the lengths on the right
+    reds = mpl.colormaps["autumn"](np.linspace(0.55, 0.0, len(times)))
+    for time, colour in zip(times, reds, strict=True):
         curve = at[at["time"] == time]
         length = np.exp(curve["log_length"])
         left.plot(length, curve["gap"], "o-", color=colour, markersize=5, linewidth=2)

@@ -1,26 +1,23 @@
 r"""Starts of every scale tried converge to the limit, inside the published bounds on the scale $\alpha$ and beyond.
 
-Each point is a flow: the time after which $(A,b)$ stays within a thousandth of its limit, from a random $\Theta$
-(circles) or from $\Theta$ along the first axis of $\Sigma$ (squares, at the lines). Filled markers are starts that are
-no worse than predicting 0, hollow markers are worse. Vertical lines are the bounds on $\alpha$ by [BB26] (solid) and
-[ZFB24] (dashed), and the sharp bound below which every start is better than predicting 0 (dotted). The two panels have
-the same $\Sigma$ at two scales; the times show no change at the bounds.
+Each point is a start of the flow: filled if $(A,b)$ comes to stay within a thousandth of its limit, hollow if not. Most
+starts have a random $\Theta$; three have $\Theta$ along the first axis of $\Sigma$, at the bounds. The bars are the
+intervals of $\alpha$ in [BB26] and in [ZFB24], and the sharp one, in which every start is better than predicting 0.
+The two rows have the same $\Sigma$ at two scales. The table also has the time until the limit, which shows no change at
+the bounds.
 
-Alt: Two panels of points, time against the logarithm of the start's scale. In both, times fall from small to large
-scales without any break. Circles turn from filled to hollow at large scales, right of the dashed and the dotted line.
-Three squares are on the three lines; one, on the solid line of the second panel, is hollow. The solid line is far
-left of the dotted one in the first panel and right of it in the second.
+Alt: Two rows of filled dots over a logarithmic axis of the scale of the start, all marked as arriving. Above each row
+three horizontal bars, the intervals, end far left of the last dots.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from chapters.icl_infinite.block_flows import REACHED, first_below
 from chapters.icl_infinite.scaled_starts import ScaledStart
-from chapters.icl_infinite.style import AXIS, RANDOM, SIZE
+from chapters.icl_infinite.style import AXIS, SIZE
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label
 
@@ -143,36 +140,30 @@ def _intervals_differ_claim(frame: pd.DataFrame) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per covariance, one point per start, and the labelled bounds."""
-    figure, panels = plt.subplots(1, 2, figsize=SIZE)
-    point = {"linestyle": "none", "color": "C0", "markersize": 6}
-    shapes = {RANDOM: {"marker": "o"}, AXIS: {"marker": "s"}}
-    lines = {
-        "paper": ("[BB26]", {"color": "C1", "linewidth": 1.8}),
-        "earlier": ("[ZFB24]", {"color": ink(), "linewidth": 1.8, "linestyle": "--"}),
-        "sharp": (r"$\sqrt{2/\|\Sigma\|}$", {"color": ink(), "linewidth": 1.8, "linestyle": ":"}),
+    """Draw one strip of starts per covariance, in units of the sharp bound, below the three intervals."""
+    figure, axes = plt.subplots(figsize=SIZE)
+    bounds = {
+        "paper": ("[BB26]", "C1"),
+        "earlier": ("[ZFB24]", ink()),
+        "sharp": ("sharp: no start is worse than predicting 0", "C2"),
     }
-    for panel, name in zip(panels, dict.fromkeys(table["covariance"]), strict=True):
-        runs = table[table["covariance"] == name]
-        top = runs["time"].max()
-        for step, (column, (name_of_bound, look)) in enumerate(lines.items()):
-            bound, height = runs[column].max(), (0.08 + 0.12 * step) * top
-            panel.axvline(bound, **look)
-            background = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 1}
-            label(panel, bound, height, name_of_bound, look["color"], xytext=(5, 0), fontsize=10, bbox=background)
-        for direction, shape in shapes.items():
-            starts = runs[runs["direction"] == direction]
-            worse = starts["start_risk"] > SAME
-            for rows, fill in ((starts[~worse], "full"), (starts[worse], "none")):
-                panel.plot(rows["alpha"], rows["time"], **point, **shape, fillstyle=fill)
-        panel.set(xscale="log", title=name.replace("‖Σ‖", r"$\|\Sigma\|$"), xlabel=r"scale $\alpha$")
-        panel.set_ylim(0, 1.15 * top)
-    panels[0].set_ylabel("time to the limit")
-    handles = {
-        r"random $\Theta$": Line2D([], [], **point, **shapes[RANDOM]),
-        "first axis": Line2D([], [], **point, **shapes[AXIS]),
-        "worse than\npredicting 0": Line2D([], [], **point, marker="o", fillstyle="none"),
-    }
-    panels[0].legend(list(handles.values()), list(handles), loc="center left", fontsize=10, handletextpad=0.2)
+    least, most = (extreme(table["alpha"] / table["sharp"]) for extreme in (np.min, np.max))
+    ticks = []
+    for row, name in enumerate(dict.fromkeys(table["covariance"])):
+        runs, foot = table[table["covariance"] == name], -1.6 * row
+        starts, arrived = runs["alpha"] / runs["sharp"], runs["time"].notna()
+        for shown, fill in ((arrived, "full"), (~arrived, "none")):
+            axes.plot(starts[shown], np.full(shown.sum(), foot), "o", color="C0", markersize=9, fillstyle=fill)
+        label(axes, 1.4 * most, foot, f"{arrived.sum()} of {len(runs)}\narrive", "C0", fontsize=12)
+        for step, (column, (words, colour)) in enumerate(bounds.items(), start=1):
+            height, end = foot + 0.28 * step, runs[column].max() / runs["sharp"].max()
+            axes.plot([0.6 * least, end], [height, height], color=colour, linewidth=5, solid_capstyle="butt")
+            label(axes, end, height, words, colour, fontsize=10.5)
+        ticks.append((foot, name.replace("‖Σ‖", r"$\|\Sigma\|$")))
+    axes.set(xscale="log", xlim=(0.6 * least, 1.4 * most), ylim=(-2.0, 1.2))
+    axes.set_xlabel(r"scale $\alpha$ of the start, in units of the sharp bound $\sqrt{2/\|\Sigma\|}$")
+    axes.set_yticks(*zip(*ticks, strict=True))
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
     headline(figure, "Starts of every scale tried converge, inside the bounds and beyond")
     return figure

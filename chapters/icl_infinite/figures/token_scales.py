@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from chapters.icl_infinite.block_flows import toeplitz
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import headline, ink, label
 
 # Bound on the rounding of the eigenvalues of a 6×6 matrix of size 10.
 ROUNDING = 1e-12
@@ -87,15 +87,20 @@ def _scale_claim(one: Tasks, larger: Tasks) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the points of both covariances, and the line."""
+    """Draw the points of both covariances, and the line with the region that the lemma allows."""
     figure, axes = plt.subplots(figsize=(6.5, 4.4))
-    squares = np.array([0.0, table["task"].max()])
-    axes.plot(squares, 1 + squares, color=ink(), linewidth=1.5)
-    axes.annotate(r"$1+\|w\|^2$", (squares[1], 1 + squares[1]), xytext=(6, 0), textcoords="offset points", va="center")
-    for (name, rows), marker, colour in zip(table.groupby("covariance", sort=False), ".x", ("C0", "C1"), strict=True):
-        label = str(name).replace("‖Σ‖", r"$\|\Sigma\|$")
-        axes.plot(rows["task"], rows["scale"], marker, color=colour, markersize=6, linestyle="none", label=label)
-    axes.set(xlabel=r"$\|w\|^2$", ylabel=r"largest eigenvalue of $\Gamma_w$", xlim=(0, None), ylim=(0, None))
-    axes.legend(loc="upper left")
+    squares, top = np.array([0.0, 1.04 * table["task"].max()]), 1.04 * table["scale"].max()
+    axes.fill_between(squares, 1 + squares, color="C0", alpha=0.1, linewidth=0)
+    axes.plot(squares, 1 + squares, color=ink(), linewidth=1.8)
+    label(axes, squares[1], 1 + squares[1], r"$1+\|w\|^2$", ink())
+    names = {"‖Σ‖ = 1": r"$\|\Sigma\|\leq1$:" + "\nall below\nthe line", "‖Σ‖ > 1": r"$\|\Sigma\|>1$: many above"}
+    places = {"‖Σ‖ = 1": (1.02, 0.1, "left"), "‖Σ‖ > 1": (0.03, 0.93, "left")}
+    for (name, rows), marker, colour in zip(table.groupby("covariance", sort=False), "ox", ("C0", "C1"), strict=True):
+        axes.plot(rows["task"], rows["scale"], marker, color=colour, markersize=4, linestyle="none", alpha=0.8)
+        x, y, side = places[str(name)]
+        words = {"transform": axes.transAxes, "ha": side, "va": "bottom" if y < 0.5 else "top", "fontsize": 12}
+        axes.text(x, y, names[str(name)], color=colour, **words)
+    axes.set(xlabel=r"squared size of the task, $\|w\|^2$", ylabel=r"largest eigenvalue of $\Gamma_w$")
+    axes.set(xlim=squares, ylim=(0, top))
     headline(figure, r"For $\|\Sigma\|\leq 1$ the scale of a task is at most $1+\|w\|^2$")
     return figure

@@ -107,12 +107,14 @@ def draw(table: pd.DataFrame) -> Figure:
     for level in (4, 10, 30, 100, 300):
         plane.contourf(tilts, shares, ratio, [0, level], colors=["C0"], alpha=0.2)
     plane.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
+    label(plane, 0.98, 1, "unbiased", ink(), xytext=(0, 7), ha="right")
+    label(plane, SHOWN["tilt"], SHOWN["share"], "this head", "C4", xytext=(0, -15), ha="center", fontsize=12)
     plane.plot(SHOWN["tilt"], SHOWN["share"], "o", color="C4", markersize=9)
     plane.set(
         xlim=TILTS,
         ylim=(0, LARGEST_SHARE),
         xlabel="factor of the scores, $u$",
-        ylabel="slope on an infinite prompt, $bu$",
+        ylabel="gain $bu$ (1 = unbiased)",
     )
     plane.grid(visible=False)
     share = (2 * d - shrink) / (2 * (d - shrink + spread))

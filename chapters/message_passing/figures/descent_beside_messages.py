@@ -3,8 +3,8 @@ r"""On the same prompts, message passing ends at a lower risk than gradient desc
 Horizontal axis: prompts per dimension, $\alpha=n/D$. Vertical axis: excess risk; the output 0 has risk 1. Left: an easy
 setting. Right: the setting of {numref}`fig-hard-phase`, where the shaded sample ratios are hard for message passing.
 Lower lines: the state evolution, solid from an uninformed start, dashed from a start close to the truth. Upper marks:
-softmax attention trained by gradient descent on the same prompts, at good ridges. Circles are runs from uninformed
-starts, squares from informed starts; means with bars of two standard errors.
+softmax attention trained by gradient descent on the same prompts, at good ridges. Filled circles are runs from
+uninformed starts, open squares from informed starts; means with bars of two standard errors.
 
 Alt: Two panels with two groups of marks each. Left, both groups fall with more prompts, and gradient descent is above.
 Right, message passing falls along one of two branches. Gradient descent stays near the top, where the risk is that of
@@ -161,6 +161,10 @@ def _bottom_claim(descended: pd.DataFrame, trained: pd.DataFrame) -> Claim:
     )
 
 
+# Size and filling of the marks of the two starts, such that both can be seen where they coincide.
+SIZES = {"uninformed": (4.0, "full"), "informed": (9.0, "none")}
+
+
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel per setting."""
     names = list(dict.fromkeys(table["setting"]))
@@ -182,8 +186,8 @@ def draw(table: pd.DataFrame) -> Figure:
         for kind, colour in colours.items():
             for start, marker in START_MARKERS.items():
                 runs = mine[(mine["kind"] == kind) & (mine["start"] == start)].sort_values("alpha")
-                size = 5.0 if start == "uninformed" else 8.0
-                look = {"color": colour, "marker": marker, "fillstyle": "none", "markersize": size}
+                size, fill = SIZES[start]
+                look = {"color": colour, "marker": marker, "fillstyle": fill, "markersize": size}
                 error_bars(panel, runs["alpha"], runs["risk"], runs["std_error"], **look)
         title = name.replace("L", "$L$").replace("ν", r"$\nu$").replace("Δ", r"$\Delta$")
         panel.set(xscale="log", title=title, ylim=(0, 1.05))
@@ -193,12 +197,11 @@ def draw(table: pd.DataFrame) -> Figure:
         panel.set_xticklabels([f"{tick:g}" for tick in ticks])
         panel.set_xlabel(r"prompts per dimension, $\alpha=n/D$")
     panels[0].set_ylabel("excess risk")
-    looks = {"uninformed start": ("uninformed", 5.0), "informed start": ("informed", 8.0)}
     marks = [
-        Line2D([], [], linestyle="", color=ink(), fillstyle="none", marker=START_MARKERS[start], markersize=size)
-        for start, size in looks.values()
+        Line2D([], [], linestyle="", color=ink(), fillstyle=fill, marker=START_MARKERS[start], markersize=size)
+        for start, (size, fill) in SIZES.items()
     ]
-    panel.legend(marks, list(looks), loc="lower left")
+    panel.legend(marks, [f"{start} start" for start in SIZES], loc="lower left")
     last = mine[mine["kind"] == DESCENT].sort_values("alpha").iloc[-1]
     end = lines.sort_values("alpha").iloc[-1]
     label(panel, last["alpha"], last["risk"], "gradient\ndescent", colours[DESCENT], xytext=(10, 0))

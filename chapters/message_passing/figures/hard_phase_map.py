@@ -1,13 +1,13 @@
 r"""The phase is hard in long prompts with weak signals and little noise.
 
 One panel per prompt length. Horizontal axis: signal strength $\nu$. Vertical axis, logarithmic: prompts per dimension,
-$\alpha=n/D$. Filled, one colour per noise level $\Delta$: the state evolution has two ends, and the end that the
-uninformed start misses has the larger free entropy. All quantities are on a grid. The regions of smaller noise continue
-beneath those of larger noise; the largest noise of the grid has no hard region. Regions that reach the upper edge of a
-panel may continue beyond the grid.
+$\alpha=n/D$. Inside an outline, one colour per noise level $\Delta$, the phase is hard: the state evolution has two
+ends, and the end that the uninformed start misses has the larger free entropy. The regions are nested, that of the
+smallest noise being the largest. All quantities are on a grid; the largest noise of the grid has no hard region.
+Regions that reach the upper edge of a panel may continue beyond the grid.
 
-Alt: Three panels with regions that are wide at weak signals and close in a tip at stronger ones. They are larger in
-longer prompts, and with less noise they reach further down.
+Alt: Three panels with nested outlined regions that are wide at weak signals and close in a tip at stronger ones. They
+are larger in longer prompts, and with less noise they reach further down.
 """
 
 import matplotlib.pyplot as plt
@@ -129,23 +129,26 @@ def _extent_claims(frame: pd.DataFrame) -> tuple[Claim, Claim]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per length and one region per noise level."""
+    """Draw one panel per length and one outlined region per noise level, the smallest noise at the back."""
     lengths = sorted(table["length"].unique())
     noises = sorted(table.loc[table["found"], "noise_std"].unique())
-    figure, panels = plt.subplots(1, len(lengths), figsize=(9.0, 3.8), sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, len(lengths), figsize=(9.0, 4.2), sharex=True, sharey=True)
     colours = sequence(len(noises))
     for panel, length in zip(panels, lengths, strict=True):
         for noise, colour in zip(noises, colours, strict=True):
-            mine = table[(table["length"] == length) & (table["noise_std"] == noise) & table["found"]]
-            panel.fill_between(mine["snr"], mine["lowest"], mine["highest"], color=colour, linewidth=1)
-        panel.set(yscale="log", title=f"$L={length:g}$", xlabel=r"signal strength, $\nu$")
-        panel.set_ylim(1.0, table["highest"].max())
+            region = table[(table["length"] == length) & (table["noise_std"] == noise) & table["found"]]
+            snr, low, high = region["snr"], region["lowest"], region["highest"]
+            panel.fill_between(snr, low, high, color=colour, alpha=0.25, linewidth=0)
+            panel.plot([*snr, *snr[::-1], *snr[:1]], [*low, *high[::-1], *low[:1]], color=colour, linewidth=2)
+        panel.set(yscale="log", title=f"prompts of {length:g} tokens", xlabel=r"signal strength, $\nu$")
+        panel.set_ylim(1.0, 1.05 * table["highest"].max())
         panel.set_xlim(0.0, table["snr"].max())
         panel.yaxis.set_major_locator(FixedLocator(TICKS))
         panel.yaxis.set_minor_locator(NullLocator())
         panel.set_yticklabels([f"{tick:g}" for tick in TICKS])
     panels[0].set_ylabel(r"prompts per dimension, $\alpha$")
-    handles = [Patch(color=colour) for colour in colours]
-    panels[0].legend(handles, [rf"$\Delta={noise:g}$" for noise in noises], loc="upper right")
+    handles = [Patch(facecolor=(colour, 0.25), edgecolor=colour, linewidth=2) for colour in colours]
+    names = [rf"hard at noise $\Delta={noise:g}$" for noise in noises]
+    panels[0].legend(handles, names, loc="upper left", fontsize=10)
     headline(figure, "Message passing has a hard phase in long prompts with weak signals and little noise")
     return figure

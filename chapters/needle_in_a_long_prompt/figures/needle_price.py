@@ -2,11 +2,11 @@ r"""Softmax and sigmoid need a signal strength of about $2\ln L$, linear attenti
 
 Both axes are logarithmic: the length $L$ of the prompt, and the signal strength $\nu$ at which the best head of each
 kind has risk one half. Points for softmax and sigmoid come from bisection on exact risks, those for linear attention
-from a closed form. Dashed: $2\ln L$. Dotted: $L$. Sigmoid weights, the best element-wise ones, need exactly
-$2\ln(L-1)$, and softmax needs a little less.
+from a closed form. Dashed: $2\ln L$. Dotted: $L$. The inset shows the two lower curves on a linear axis. Sigmoid
+weights, the best element-wise ones, need exactly $2\ln(L-1)$, and softmax needs a little less.
 
-Alt: Log-log chart of signal strength against prompt length. Softmax and sigmoid points follow a slowly rising
-dashed curve and reach about 55 at a trillion tokens; linear points follow a straight dotted line up to a trillion.
+Alt: Log-log chart of signal strength against prompt length. Softmax and sigmoid points follow a slowly rising dashed
+curve and reach about 55 at a trillion tokens; linear points follow a straight dotted line up to a trillion.
 """
 
 import matplotlib.pyplot as plt
@@ -132,6 +132,15 @@ def draw(table: pd.DataFrame) -> Figure:
         style = {"color": colours[name], "markersize": 8, "fillstyle": "none", "label": name}
         axes.plot(10.0 ** points["decade"], points["snr"], marker, **style)
     axes.set(xscale="log", yscale="log", xlabel="prompt length $L$", ylabel=r"signal strength with risk ½, $\nu_{1/2}$")
+    inset = axes.inset_axes((0.56, 0.2, 0.42, 0.36))
+    line = table[table["activation"] == "2 ln L"]
+    inset.plot(10.0 ** line["decade"], line["snr"], "--", color=ink(), linewidth=1.2)
+    for name in ("softmax", "sigmoid"):
+        points = table[table["activation"] == name]
+        style = {"color": colours[name], "markersize": 7, "fillstyle": "none"}
+        inset.plot(10.0 ** points["decade"], points["snr"], MARKS[name], **style)
+    inset.set(xscale="log", ylim=(0, None))
+    inset.set_title("the two lower ones, linear axis", fontsize=10)
     axes.legend(loc="upper left")
     headline(figure, r"Softmax and sigmoid need a strength of $\mathbf{2\,ln\,L}$, linear attention of $\mathbf{L}$")
     return figure

@@ -1,14 +1,14 @@
 r"""Softmax finds the relevant token at the signal strength at which the weights of the other tokens freeze.
 
 The horizontal axes show the signal strength in units of $2\ln L$, and each colour is a prompt length $L$; all curves
-are exact. Left: the Bayes risk, that of the best softmax head. Dashed: the threshold $\nu = 2\ln L$, a theorem about
-$L\to\infty$. Right: the participation $\mathbb{E}\sum p^2$ of softmax weights of the same scale $\tau=\sqrt\nu$ on a
-prompt *without* a relevant token. Dashed: the value of the random-energy model for $L=\infty$, which is zero up to the
-threshold and $1-\sqrt{2\ln L/\nu}$ beyond it.
+are exact. Dotted: the threshold $\nu = 2\ln L$, a theorem about $L\to\infty$. Left: the Bayes risk, that of the best
+softmax head; dashed: the step that it approaches. Right: the participation $\mathbb{E}\sum p^2$ of softmax weights of
+the same scale $\tau=\sqrt\nu$ on a prompt *without* a relevant token. Dashed: the value of the random-energy model for
+$L=\infty$, which is zero up to the threshold and $1-\sqrt{2\ln L/\nu}$ beyond it.
 
-Alt: Two panels. Left, the risk falls from one to zero around a vertical dashed line, more steeply for longer
-prompts. Right, the participation rises from almost nothing to several tenths, and approaches from above a dashed
-curve that has a corner at the same place.
+Alt: Two panels. Left, the risk falls from one to zero around a dotted line at one, more steeply for longer prompts.
+Right, the participation rises from almost nothing to several tenths, and approaches from above a dashed curve that has
+a corner at the same place.
 """
 
 from collections.abc import Mapping
@@ -117,13 +117,17 @@ def draw(table: pd.DataFrame) -> Figure:
         curve = table[table["decade"] == decade]
         left.plot(curve["ratio"], curve["risk"], color=colour, linewidth=2, label=f"$L=10^{{{decade}}}$")
         right.plot(curve["ratio"], curve["participation"], color=colour, linewidth=2)
-    left.axvline(1, color=ink(), linestyle="--", linewidth=1.5)
-    label(left, 1, 0.1, r"$\nu=2\,\ln L$", ink(), xytext=(-6, 0), ha="right")
-    right.plot(curve["ratio"], curve["frozen"], color=ink(), linestyle="--", linewidth=1.5, label="random-energy model")
-    left.set(xlim=(0, table["ratio"].max()), ylim=(0, 1.03), ylabel="Bayes risk", title="with a relevant token")
-    right.set(ylim=(0, 1.03), ylabel=r"participation $\mathbb{E}\,\sum\,p^2$", title="without a relevant token")
     for panel in (left, right):
+        panel.axvline(1, color=ink(), linestyle=":", linewidth=1.5)
         panel.set_xlabel(r"signal strength, $\nu/(2\ln L)$")
+    for panel, below, beyond in ((left, "not found", "found"), (right, "average\nof many", "a few\ntokens")):
+        words = {"va": "center", "fontsize": 12, "fontweight": "bold", "xytext": (-8, 0), "linespacing": 1.2}
+        label(panel, 1, 0.28 if panel is left else 0.6, below, ink(), **words | {"ha": "right"})
+        label(panel, 1, 0.6, beyond, ink(), **words | {"ha": "left", "xytext": (8, 0)})
+    right.plot(curve["ratio"], curve["frozen"], color=ink(), linestyle="--", linewidth=1.5, label=r"$L=\infty$")
+    left.plot([0, 1, 1, curve["ratio"].max()], [1, 1, 0, 0], color=ink(), linestyle="--", linewidth=1.5)
+    left.set(xlim=(0, table["ratio"].max()), ylim=(-0.01, 1.03), ylabel="Bayes risk", title="with a relevant token")
+    right.set(ylim=(-0.01, 1.03), ylabel="participation", title="without a relevant token")
     left.legend(loc="upper right")
     right.legend(loc="upper left")
     headline(figure, "Softmax finds the relevant token where the other weights freeze")

@@ -1,14 +1,13 @@
 r"""The least risk of one softmax head, relative to linear attention, falls to the factor $e$ in high dimension.
 
-Left: the least risk of one softmax head with $A=uI$ divided by the least risk of linear attention, against the
-dimension $d$. Right: $du^2$ of this softmax head. Large symbols: minima of the exact risk at the given prompt
-lengths. Joined dots: the limit $L\to\infty$ in closed form. Dashed: the limit for large dimensions, $e$ on the left
-and 1 on the right. For short prompts the ratio is smaller, but above 1 at every length and dimension searched; their
-best heads can be large and lie outside the right panel.
+The least risk of one softmax head with $A=uI$ divided by the least risk of linear attention, against the dimension $d$.
+Grey symbols: minima of the exact risk at the given prompt lengths; those of the longest prompts are on the curve, the
+limit $L\to\infty$ in closed form. Dashed: $e$, the limit for large dimensions. For short prompts the ratio is smaller,
+but above 1 at every length and dimension searched. The table also has $du^2$ of the best softmax heads.
 
-Alt: Two charts against the dimension on a logarithmic axis. Left: a curve falls from 4.2 at dimension one through 3.2
-at five towards a dashed line at e; points of the longest prompts lie on it, of shorter prompts below. Right: a curve
-rises from 0.23 towards a dashed line at one.
+Alt: A chart against the dimension on a logarithmic axis. A curve falls from 4.2 at dimension one through 3.2 at five
+towards a dashed line at e; grey points of the longest prompts lie on it, of shorter prompts below, all above a line at
+one for linear attention.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +18,7 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.isotropic_heads import LONG, BestHead
 from chapters.risk_and_parameters.style import SIZE, power, tokens
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, markers, sequence
+from companion.figures.style import headline, ink, label, markers
 from lib.icl import best_in_the_valley
 from lib.icl import price_of_one_head as price
 
@@ -152,21 +151,24 @@ def _never_claim(heads: list[BestHead]) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the price and the best head in one panel each, with the limits for long prompts and high dimension."""
+    """Draw the price against the dimension: the limit of long prompts, and finite prompts in grey."""
     curve, points = table[table["limit"].notna()], table[table["ratio"].notna()]
-    figure, panels = plt.subplots(1, 2, figsize=SIZE)
+    figure, axes = plt.subplots(figsize=SIZE)
     lengths = sorted(points["length"].unique().tolist())
-    drawn = (("ratio", "limit", np.e), ("squared", "limit_squared", 1.0))
-    for panel, (column, limit, level) in zip(panels, drawn, strict=True):
-        panel.plot(curve["dimension"], curve[limit], color=ink(), linewidth=1.2, marker=".", label=r"$L\to\infty$")
-        for length, colour, marker in zip(lengths, sequence(len(lengths)), markers(len(lengths)), strict=True):
-            best = points[points["length"] == length]
-            panel.plot(best["dimension"], best[column], marker, color=colour, markersize=7, label=tokens(length))
-        panel.axhline(level, color=ink(), linestyle="--", linewidth=1)
-        panel.set(xscale="log", xlabel="dimension $d$")
-    label(panels[0], curve["dimension"].max(), np.e, "$e$", ink(), xytext=(0, -12), ha="right")
-    panels[0].set(ylim=(1, 4.5), ylabel="softmax risk / linear risk", title="the price of one head")
-    panels[1].set(ylim=(0, 1.3), ylabel="$d\\,u^2$", title="the best head")
-    panels[1].legend(loc="lower right")
+    for length, alpha, marker in zip(lengths, np.linspace(0.35, 0.8, len(lengths)), markers(len(lengths)), strict=True):
+        best = points[points["length"] == length]
+        axes.plot(best["dimension"], best["ratio"], marker, color=ink(), alpha=alpha, markersize=8, markeredgewidth=0)
+        last = best.sort_values("dimension").iloc[-1]
+        limit = np.interp(np.log(last["dimension"]), np.log(curve["dimension"]), curve["limit"])
+        if last["ratio"] < 0.9 * limit:
+            label(axes, last["dimension"], last["ratio"], tokens(length), ink(), xytext=(9, 0), alpha=0.8)
+    axes.plot(curve["dimension"], curve["limit"], color="C0", linewidth=2.6)
+    first = curve.sort_values("dimension").iloc[0]
+    label(axes, first["dimension"], first["limit"], "long prompts", "C0", xytext=(12, 6), fontsize=12)
+    axes.axhline(np.e, color=ink(), linestyle="--", linewidth=1)
+    label(axes, curve["dimension"].max(), np.e, "$e$", ink(), xytext=(-4, -12), ha="right", fontsize=13)
+    axes.axhline(1, color="C1", linewidth=2)
+    label(axes, curve["dimension"].max(), 1, "linear attention", "C1", xytext=(-4, 9), ha="right", fontsize=12)
+    axes.set(xscale="log", xlabel="dimension $d$", ylim=(0.8, 4.6), ylabel="softmax risk / linear risk")
     headline(figure, "One softmax head costs a factor that falls to e with the dimension")
     return figure

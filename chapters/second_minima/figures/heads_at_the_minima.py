@@ -1,16 +1,17 @@
 r"""At the second minimum the head is swapped in one direction: the label enters the score, and covariates are values.
 
-Each square is $U$: the entry in a row and a column says how strongly this coordinate of a token (row) and this
-coordinate of the query (column) contribute to the score. The column next to it is $v$, the value of each coordinate of
-the token. At the optimum (left) scores depend on covariates only and the value is the label. At the second minimum
-(right) the last row of $U$ and the upper part of $v$ are not zero. Colours run from the entry of largest size to its
-negative, and zero is blank. All heads are for the corrected covariances. The column of $U$ that a query without label
-does not use is left out. For linear attention, where $U$ can grow as $v$ shrinks without a change of the output, the
-head with $\|U\|=\|v\|$ is shown. Signs are chosen such that the value of the label is positive.
+Each square is $U$ of softmax attention: the entry in a row and a column says how strongly this coordinate of a token
+(row) and this coordinate of the query (column) contribute to the score. The column next to it is $v$, the value of each
+coordinate of the token. Outlined are the row and the entries of $v$ that are zero for an aligned head. They are zero at
+the optimum (left) and not at the second minimum (right). Colours run from the entry of largest size to its negative,
+and zero is blank. Both heads are for the corrected covariances. The column of $U$ that a query without label does not
+use is left out. Signs are chosen such that the value of the label is positive. The table has the heads of linear
+attention too, which look alike; where $U$ can grow as $v$ shrinks without a change of the output, it has the head with
+$\|U\|=\|v\|$.
 
-Alt: Four pictures of a matrix with a column next to it. At the optimum, left, the matrix has a strong diagonal, and in
-the column only the last entry, that of the label, is not blank; the last row of the matrix is blank. At the second
-minimum, right, the diagonal is weaker, and the last row and the upper part of the column are filled.
+Alt: Two matrices with a column next to each; the last row of each matrix and the upper part of each column are
+outlined. At the optimum, left, the matrix has a strong diagonal and the outlined parts are blank. At the second
+minimum, right, the diagonal is weaker and the outlined parts are filled.
 """
 
 import matplotlib.pyplot as plt
@@ -19,6 +20,7 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from chapters.published_experiment.protocol import LAWS, POOLS, WIDTH, published_task
 from chapters.second_minima.landscape import copies
@@ -94,20 +96,28 @@ def _left_out_claim(heads: dict[tuple[str, str], Float[np.ndarray, "rows columns
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw a matrix and a column for each head."""
-    figure, grid = plt.subplots(2, 4, figsize=(8.0, 6.4), width_ratios=(5, 1, 5, 1))
-    for row, (pool, those) in zip(grid, table.groupby("activation", sort=False), strict=True):
-        for place, (name, head) in enumerate(those.groupby("place", sort=False)):
-            names = list(dict.fromkeys(head["row"]))
-            entries = head.pivot(index="row", columns="column", values="entry").loc[names]
-            left, right = row[2 * place : 2 * place + 2]
-            _cells(left, entries[names[:-1]])
-            _cells(right, entries[[READ]])
-            left.set_title(f"{pool}, {name}")
-            left.set_yticks(np.arange(len(names)) + 0.5, [_symbol(one) for one in names])
-            right.set_yticks([])
+    """Draw the matrix and the column of softmax at both minima, with the row and the column of a swapped head."""
+    head = table[table["activation"] == "softmax"]
+    figure, row = plt.subplots(1, 4, figsize=(8.0, 4.4), width_ratios=(5, 1, 5, 1))
+    for place, (name, shown) in enumerate(head.groupby("place", sort=False)):
+        names = list(dict.fromkeys(shown["row"]))
+        entries = shown.pivot(index="row", columns="column", values="entry").loc[names]
+        left, right = row[2 * place : 2 * place + 2]
+        _cells(left, entries[names[:-1]])
+        _cells(right, entries[[READ]])
+        left.set_title(f"softmax, {name}", fontsize=12)
+        left.set_yticks(np.arange(len(names)) + 0.5, [_symbol(one) for one in names])
+        right.set_yticks([])
+        width = len(names) - 1
+        outline = {"fill": False, "edgecolor": "C1", "linewidth": 3, "clip_on": False, "zorder": 5}
+        left.add_patch(Rectangle((0, width), width, 1, **outline))
+        right.add_patch(Rectangle((0, 0), 1, width, **outline))
+        swapped = place == 1
+        words = "labels are scored" if swapped else "labels are not scored"
+        left.set_xlabel(words, color="C1", fontsize=12)
+        words = "covariates\nare returned" if swapped else "only labels\nare returned"
+        right.set_xlabel(words, color="C1", fontsize=11)
     figure.supylabel("coordinate of a token", fontsize=11)
-    figure.supxlabel("coordinate of the query (columns of $U$); value ($v$)", fontsize=11)
     headline(figure, "At the second minimum the head is swapped in one direction")
     return figure
 
@@ -117,17 +127,18 @@ def _symbol(name: str) -> str:
 
 
 def _cells(axes: Axes, entries: pd.DataFrame) -> None:
-    """Draw coloured cells, with numbers where entries are not negligible."""
+    """Draw coloured cells, with numbers in those with large entries."""
     values = entries.to_numpy()
     size = np.abs(values).max()
     signed = signed_colours()
     axes.pcolormesh(values, cmap=signed, vmin=-size, vmax=size, edgecolors="face")
-    for row, column in np.argwhere(np.abs(values) >= 0.05):
+    for row, column in np.argwhere(np.abs(values) >= 0.15):
         text = f"{values[row, column]:.1f}".replace("-", "−")
         colour = readable_on(signed((values[row, column] / size + 1) / 2))
-        axes.text(column + 0.5, row + 0.5, text, color=colour, ha="center", va="center", fontsize=9)
+        axes.text(column + 0.5, row + 0.5, text, color=colour, ha="center", va="center", fontsize=10)
     axes.invert_yaxis()
     axes.set_xticks(np.arange(values.shape[1]) + 0.5, [_symbol(name) for name in entries.columns])
+    axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.grid(False)
     axes.spines[:].set_visible(True)

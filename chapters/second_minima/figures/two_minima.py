@@ -3,9 +3,10 @@ r"""Training from different random starts ends at different solutions, and not a
 Each curve is one training from a random start, drawn as PyTorch draws its linear layers: the exact mean square, on
 prompts of one length, against training time, which is as long as the published training. Linear attention (left)
 descends exactly, softmax (right) by stochastic descent, from the same starts for both covariances. Thick curves are
-tracked runs of the published steps. The dashed line is the optimum. The dash-dotted line is the best swapped head, a
-saddle that slows descents down. The dotted line is the second minimum, which descent from that saddle reaches under the
-corrected covariances; under the covariances of the published code this descent reaches the optimum.
+tracked runs of the published steps. The numbers on the right count the starts that end at each head. The dashed line is
+the optimum. The dash-dotted line is the best swapped head, a saddle that slows descents down. The dotted line is the
+second minimum, which descent from that saddle reaches under the corrected covariances; under the covariances of the
+published code this descent reaches the optimum.
 
 Alt: Four charts of mean square against training time with many thin curves, linear attention left, softmax right, the
 corrected covariances above, those of the published code below. In three of them some curves end on a dashed line, and
@@ -17,6 +18,7 @@ starts.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from chapters.published_experiment.protocol import CLOSE, LAWS, POOLS, PUBLISHED_STEP_SIZE, PUBLISHED_STEPS
@@ -34,7 +36,7 @@ from chapters.second_minima.stationary_heads import (
     count_ends,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, legend_line
+from companion.figures.style import headline, ink, label, legend_line
 
 CORRECTED, PUBLISHED = LAWS
 LEVELS = (OPTIMUM, SWAPPED, SECOND)
@@ -290,7 +292,7 @@ def _long_waiting_claim(landscapes: Landscapes, long: LongRuns) -> Claim:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw one panel for each head and pair of covariances: the paths, and the levels of stationary heads."""
-    figure, panels = plt.subplots(2, 2, figsize=(8.0, 6.4), sharey=True, sharex=True)
+    figure, panels = plt.subplots(2, 2, figsize=(8.6, 6.4), sharey=True, sharex=True)
     for row, law in zip(panels, dict.fromkeys(table["law"]), strict=True):
         for panel, activation in zip(row, ("linear", "softmax"), strict=True):
             part = table[(table["activation"] == activation) & (table["law"] == law)]
@@ -301,6 +303,7 @@ def draw(table: pd.DataFrame) -> Figure:
             for column, (_, line) in LEVEL_LINES.items():
                 if part[column].notna().all():
                     panel.axhline(part[column].iloc[0], color=ink(), linestyle=line, linewidth=1.5)
+            _counts(panel, part)
             panel.set_title(f"{activation}, {law.removeprefix('as ')} covariances")
         row[0].set_ylabel(MEAN_SQUARE)
     panels[0, 0].set_ylim(0.8 * table["optimum"].min(), 1.1 * table["wrong_way"].max())
@@ -311,3 +314,14 @@ def draw(table: pd.DataFrame) -> Figure:
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2)
     headline(figure, "Training from different random starts ends at different solutions")
     return figure
+
+
+def _counts(axes: Axes, part: pd.DataFrame) -> None:
+    """Write the number of starts that end at each stationary head at its level, on the right."""
+    ends = part[part["start"].notna()].groupby("start")["end"].last()
+    for column in LEVEL_LINES:
+        end = column.replace("_", " ")
+        count, level = int((ends == end).sum()), part[column].iloc[0]
+        if count:
+            above = {"wrong way": 7, "second minimum": -8}.get(end, 0) if part["second_minimum"].notna().all() else 0
+            label(axes, part["time"].max(), level, f"{count} of {len(ends)}", ink(), xytext=(12, above), fontsize=11)

@@ -117,13 +117,19 @@ def draw(table: pd.DataFrame) -> Figure:
             level, last = curve["gaussian"].iloc[0], curve["log_length"].max()
             panel.plot(curve["log_length"], curve["slope"], linewidth=2, color=colour, marker=marker, markersize=4.5)
             panel.axhline(level, color=colour, linestyle="--", linewidth=1.2)
-            name = f"$H^2={squared:g}$" + (", if both were Gaussian" if bounded == TOKENS else "")
+            name = f"$H^2={squared:g}$, if both were Gaussian"
             place = {"xytext": (0, 3), "ha": "right", "va": "bottom"}
             label(panel, last, level, name, colour, **place)
+            if bounded == QUERIES:
+                start = curve.sort_values("log_length").iloc[0]
+                label(
+                    panel, start["log_length"], start["slope"], f"$H^2={squared:g}$", colour, xytext=(-6, 0), ha="right"
+                )
         panel.axhline(1, color=ink(), linewidth=0.8)
         panel.set(title=title, xlabel=r"$\ln L$", ylim=(0, 1.12))
     panels[0].set(xscale="log", ylabel="local slope of the error")
     panels[0].set_xticks([5, 20, 50, 200], labels=["5", "20", "50", "200"])
     panels[0].minorticks_off()
+    panels[0].set_xlim(left=1.7)
     headline(figure, "If queries or tokens are bounded, every head has the exponent 1")
     return figure

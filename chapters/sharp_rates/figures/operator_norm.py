@@ -1,14 +1,13 @@
 r"""In several dimensions the largest singular value decides the exponent.
 
 Solid curves are local slopes of the exact query-averaged error for five spectra of $\Gamma^{1/2}U\Gamma_q^{1/2}$. The
-label at the start of a curve lists its singular values, and the colour shows the largest. Dotted curves are
-$\beta-m/(2\ln L)$, with $\beta$ (dashed) for the largest singular value and its multiplicity $m$. Four spectra have the
-largest singular value 1 and the same limit $\beta(1)$, although their Frobenius norms range from 1 to $\sqrt8$; a
-second singular value of one half has no visible effect.
+label at the start of a curve lists its singular values, and the colour shows the largest. Dashed lines are the limits
+$\beta$. The table also has the prediction $\beta-m/(2\ln L)$ with the multiplicity $m$ of the largest. Four spectra
+have the largest singular value 1 and the same limit $\beta(1)$, although their Frobenius norms range from 1 to
+$\sqrt8$; a second singular value of one half has no visible effect.
 
-Alt: Line chart of local slope against logarithm of length. Four solid curves of different spectra merge towards
-0.618, the eight-dimensional one slowest; a fifth, with a larger singular value, goes to 0.366. A dotted curve follows
-each.
+Alt: Line chart of local slope against logarithm of length. Four solid curves of different spectra merge towards 0.618,
+the eight-dimensional one slowest; a fifth, with a larger singular value, goes to 0.366.
 """
 
 from collections.abc import Mapping
@@ -124,7 +123,6 @@ def draw(table: pd.DataFrame) -> Figure:
         colour = colours[curve["operator"].iloc[0]]
         exact = curve[curve["slope"].notna()]
         axes.plot(exact["log_length"], exact["slope"], color=colour, marker=marker, markersize=5, linewidth=2)
-        axes.plot(curve["log_length"], curve["predicted"], color=colour, linestyle=":", linewidth=1.2)
         start, place = exact.iloc[0], {"xytext": (-8, offsets.get(spectrum, 0)), "ha": "right"}
         label(axes, start["log_length"], start["slope"], spectrum, colour, **place)
     first, last = table["log_length"].min(), table["log_length"].max()
@@ -132,9 +130,8 @@ def draw(table: pd.DataFrame) -> Figure:
         axes.plot([first, last], [level, level], color=ink(), linestyle="--", linewidth=1)
         label(axes, last, level, rf"$\beta={level:.3f}$", colour, xytext=(10, 0))
     slope_axes(axes, 0.75)
-    axes.set_xlim(first / 3, last * 1.05)
-    lowest = table[table["predicted"] > 0.1].sort_values("predicted").iloc[0]
-    label(axes, lowest["log_length"], lowest["predicted"], r"dotted: $\beta-m/(2\,\ln L)$", ink(), xytext=(10, -4))
+    axes.set_ylim(0.3, 0.73)
+    axes.set_xlim(first / 2.9, last * 1.05)
     axes.annotate("singular values", (0.01, 0.985), xycoords="axes fraction", va="top", fontsize=11, style="italic")
     headline(figure, "The largest singular value alone decides the exponent")
     return figure

@@ -1,28 +1,28 @@
 r"""Runs that start on the manifold stay on it; from other starts, some flat erf heads end with exchanged roles.
 
 The manifold is $\langle k,v^\star\rangle=\langle v,k^\star\rangle=\langle k,v\rangle=0$. The distance is the norm of
-these three cross overlaps, against the steps of projected gradient descent. Curves are medians over random starts
-anywhere on the spheres, and bands contain the central 80 %. Below the break of the axis: random starts on the manifold,
-up to rounding. Erf attention with a small last $\lambda$ comes close to the manifold in a part of its runs, and ends
-far from it in the others, with the roles of $k$ and $v$ exchanged. The sharp erf and softmax end about as far from it
-as they started.
+these three cross overlaps, against the steps of projected gradient descent, as a part of all steps of the head. Curves
+are medians over random starts anywhere on the spheres, and bands contain the central 80 %. Below the break of the axis:
+random starts on the manifold, up to rounding. Erf attention with a small last $\lambda$ comes close to the manifold in
+a part of its runs, and ends far from it in the others, with the roles of $k$ and $v$ exchanged. The sharp erf and
+softmax end about as far from it as they started.
 
-Alt: Four panels with a logarithmic axis, one per head. With the flat erf and the decreasing schedule the bands widen,
-from far below the start up to one, and the curve ends near one end of the band. With the sharp erf and with softmax
-they end near their start. Below a break of the axis are flat lines at the size of rounding errors: the starts on the
-manifold.
+Alt: Four curves with bands on a logarithmic axis, one per head. With the flat erf and the decreasing schedule the bands
+widen, from far below the start up to one, and the curve ends near one end of the band. With the sharp erf and with
+softmax they end near their start. Below a break of the axis are flat lines at the size of rounding errors: the starts
+on the manifold.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import NullLocator
 
 from chapters.single_location_training.descents import BAND, FLAT, SOFT, Runs, band, described
-from chapters.single_location_training.style import colours, draw_band
+from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink
+from companion.figures.style import headline, ink, label
 from lib.single_location import manifold_distance
 
 # The two strokes at a break of an axis.
@@ -100,28 +100,29 @@ def _exchange_claim(runs: Runs) -> Claim | WithheldClaim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the distance from starts anywhere, one column per head; below a break of the axis, from the manifold."""
+    """Draw the distances at the end, one band per head, from starts anywhere and from starts on the manifold."""
     heads = list(dict.fromkeys(table["head"]))
-    figure, panels = plt.subplots(2, len(heads), figsize=(9.0, 4.6), sharex="col", sharey="row", height_ratios=(4, 1))
+    figure, (above, below) = plt.subplots(2, 1, figsize=(8.0, 4.8), sharex=True, height_ratios=(4, 1))
     anywhere = table["start"] == "anywhere"
-    for column, (head, colour) in enumerate(zip(heads, colours(heads), strict=True)):
-        above, below = panels[:, column]
-        for panel, mine in ((above, table[anywhere]), (below, table[~anywhere])):
-            draw_band(panel, mine[mine["head"] == head], colour, "-")
-            panel.set_yscale("log")
-            panel.yaxis.set_minor_locator(NullLocator())
-        above.set_title(head.replace("λ", "$\\lambda$"))
-        above.spines["bottom"].set_visible(False)
-        above.tick_params(bottom=False)
-        below.set_xlabel("steps")
-        below.xaxis.set_major_locator(MaxNLocator(2))
-        for panel, edge in ((above, 0), (below, 1)):  # the break of the axis
-            panel.plot(0, edge, transform=panel.transAxes, clip_on=False, **BREAK, color=ink())
-    panels[0, 0].set(ylim=(table[anywhere]["low"].min() / 4, 2), ylabel="distance to the manifold")
+    for panel, rows in ((above, table[anywhere]), (below, table[~anywhere])):
+        for head, colour, line in zip(heads, ("C3", "C4", "C2", "C0"), ("-", "-", "-", "-"), strict=True):
+            curve = rows[rows["head"] == head]
+            curve = curve.assign(step=curve["step"] / curve["step"].max())
+            draw_band(panel, curve, colour, line)
+            if panel is above:
+                last = curve.iloc[-1]
+                label(panel, 1, last["median"], head.replace("λ", "$\\lambda$"), colour, fontsize=12)
+        panel.set_yscale("log")
+        panel.yaxis.set_minor_locator(NullLocator())
+    above.spines["bottom"].set_visible(False)
+    above.tick_params(bottom=False)
+    for panel, edge in ((above, 0), (below, 1)):  # the break of the axis
+        panel.plot(0, edge, transform=panel.transAxes, clip_on=False, **BREAK, color=ink())
+    above.set(ylim=(table[anywhere]["low"].min() / 4, 2), ylabel="distance to the manifold", xlim=(0, 1))
     on_it = table[~anywhere]
-    panels[1, 0].set(ylim=(on_it["low"].min() / 50, 50 * on_it["high"].max()))
-    panels[1, 0].set_yticks([10.0 ** np.round(np.log10(on_it["median"].median()))])
-    for panel, words in ((panels[0, 0], "from anywhere"), (panels[1, 0], "from the manifold")):
-        panel.annotate(words, (0.05, 0.06), xycoords="axes fraction", fontsize=10)
+    below.set(ylim=(on_it["low"].min() / 50, 50 * on_it["high"].max()), xlabel="training time, as a part of the whole")
+    below.set_yticks([10.0 ** np.round(np.log10(on_it["median"].median()))])
+    for panel, words in ((above, "starts anywhere"), (below, "starts on the manifold, all four heads")):
+        panel.annotate(words, (0.02, 0.08), xycoords="axes fraction")
     headline(figure, "Runs that start on the manifold stay on it; others may never reach it")
     return figure

@@ -1,23 +1,21 @@
 r"""From starts on the manifold, training finds the value before the key, and softmax ends with the smallest risk.
 
-Upper row, against the steps of projected gradient descent: $|\langle k,k^\star\rangle|$ (solid) and $|\langle
-v,v^\star\rangle|$ (dashed), which are 1 for the exact directions. From the dotted line on, a direction counts as found.
-Lower row, on a logarithmic axis: the excess risk in units of $\gamma^2$; the output 0 has the risk 1. Curves are
-medians over random starts with zero cross overlaps, and bands contain the central 80 %. The value reaches its direction
-in all panels, the key covers only a part of the way. The sharp erf keeps a large risk, because it gives weight to the
-other tokens; a decreasing $\lambda$ removes it.
+Overlaps of the value (left) and of the key (right) with their directions, against the steps of projected gradient
+descent, as a part of all steps of the head. They are 1 for the exact directions; from the dotted line on, a direction
+counts as found. Curves are medians over random starts with zero cross overlaps, and bands contain the central 80 %. The
+numbers are median excess risks at the end, in units of $\gamma^2$; the output 0 has the risk 1. The value reaches its
+direction for all heads, the key covers only a part of the way. The sharp erf keeps a large risk, because it gives
+weight to the other tokens; a decreasing $\lambda$ removes it. The table also has the risks during training.
 
-Alt: Two rows of four panels, one column per head. Above, overlaps rise from zero: the value's to one in all columns,
-the key's close to one with the flat erf, a small part of the way with the sharp erf, and further with the decreasing
-schedule and with softmax. Below, the risk falls from about one to well below it for the flat erf, stays far above one
-for the sharp one, falls from there to the level of the flat one under the schedule, and nearly to zero with softmax.
+Alt: Two panels of overlaps with one curve per head. Left, the value's overlaps rise from zero to one for all heads.
+Right, the key's rise close to one with the flat erf, a small part of the way with the sharp erf, and further with the
+decreasing schedule and with softmax. Softmax has the smallest risk at the end, the sharp erf a risk above one.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from chapters.single_location_training.descents import (
     BAND,
@@ -31,9 +29,9 @@ from chapters.single_location_training.descents import (
     described,
 )
 from chapters.single_location_training.simulated_risks import AngleRisks, SimulatedRisks
-from chapters.single_location_training.style import colours, draw_band
+from chapters.single_location_training.style import draw_band
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
-from companion.figures.style import headline, ink, legend_line
+from companion.figures.style import headline, ink, label
 from lib.statistics import comparison_quantile
 
 LINES = {"key": "-", "value": "--"}
@@ -178,24 +176,21 @@ def _cheap_angle_claim(angle_risks: AngleRisks) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the two overlaps of each head above its risk, one column per head."""
+    """Draw the overlap of the key and of the value, one curve per head, with the risk at the end."""
     heads = list(dict.fromkeys(table["head"]))
-    figure, panels = plt.subplots(2, len(heads), figsize=(9.0, 5.4), sharex="col", sharey="row")
-    for column, (head, colour) in enumerate(zip(heads, colours(heads), strict=True)):
-        above, below = panels[:, column]
-        mine = table[table["head"] == head]
-        for quantity, line in LINES.items():
-            draw_band(above, mine[mine["quantity"] == quantity], colour, line)
-        draw_band(below, mine[mine["quantity"] == "risk"], colour, "-")
-        above.axhline(mine["found"].iloc[0], color=ink(), linestyle=":", linewidth=1)
-        above.set_title(head.replace("λ", "$\\lambda$"))
-        below.set(xlabel="steps", yscale="log")
-        below.axhline(1, color=ink(), linestyle=":", linewidth=1)
-        below.xaxis.set_major_locator(MaxNLocator(2))
-    panels[0, 0].set(ylabel="overlap", ylim=(0, 1.05))
-    panels[1, 0].set(ylabel=r"risk$\,/\,\gamma^2$")
-    handles = [legend_line(line, 1.5) for line in LINES.values()]
-    labels = [r"key, $|\langle k,k^\star\rangle|$", r"value, $|\langle v,v^\star\rangle|$"]
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    figure, panels = plt.subplots(1, 2, figsize=(9.0, 4.6), sharex=True, sharey=True)
+    titles = {"value": r"value, $|\langle v,v^\star\rangle|$", "key": r"key, $|\langle k,k^\star\rangle|$"}
+    for panel, (quantity, title) in zip(panels, titles.items(), strict=True):
+        for head, colour in zip(heads, ("C3", "C4", "C2", "C0"), strict=True):
+            rows = table[table["head"] == head]
+            curve, risk = (rows[rows["quantity"] == name] for name in (quantity, "risk"))
+            curve = curve.assign(step=curve["step"] / curve["step"].max())
+            draw_band(panel, curve, colour, "-")
+            if quantity == "key":
+                name = head.replace("λ", "$\\lambda$") + f":\nrisk {risk['median'].iloc[-1]:.2g}"
+                label(panel, 1, curve["median"].iloc[-1], name, colour)
+        panel.axhline(table["found"].iloc[0], color=ink(), linestyle=":", linewidth=1)
+        panel.set(title=title, xlabel="training time, as a part of the whole", xlim=(0, 1), ylim=(0, 1.05))
+    panels[0].set_ylabel("overlap")
     headline(figure, "The value is found before the key; softmax ends with the smallest risk")
     return figure

@@ -1,12 +1,11 @@
 r"""Off the manifold, seven overlaps give the risk of a softmax head at every step of its training.
 
-Left: excess risk of a softmax head along gradient descent in $\mathbb R^D$, without projection, in the setting of
+Excess risk of a softmax head along gradient descent in $\mathbb R^D$, without projection, in the setting of
 {doc}`softmax_advantage`; the output 0 has the risk 1. The solid curve is the risk as a function of seven overlaps, and
 the symbols are mean square errors of the same heads on fresh simulated prompts, with two standard errors. The dashed
-curve is the formula without the three cross overlaps. Right: these three cross overlaps along the same descent.
+curve is the formula without the three cross overlaps, which the table also has.
 
-Alt: Two panels against steps. Left, a falling curve with symbols on it, and a dashed curve that begins lower and joins
-it. Right, three curves that start away from zero on both sides and end nearer to it.
+Alt: A falling curve against steps with symbols on it, and a dashed curve that begins lower and joins it.
 """
 
 from dataclasses import dataclass
@@ -157,20 +156,15 @@ def _kept_claim(walk: Walk) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw the risk on the left and the cross overlaps on the right."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.0))
-    left.plot(table["step"], table["without_cross"], color="C0", linewidth=1.5, linestyle="--")
-    left.plot(table["step"], table["risk"], color="C0", linewidth=2)
-    error_bars(left, table["step"], table["simulated"], table["std_error"], color="C0", marker="o", fillstyle="none")
-    first, middle = table.iloc[0], table.iloc[len(table) // 2]
-    label(left, first["step"], first["risk"], "seven overlaps", "C0", xytext=(12, 4))
-    label(left, middle["step"], middle["without_cross"], "without cross overlaps", "C0", xytext=(-60, -26))
-    left.set(xlabel="steps", ylabel="excess risk", ylim=(0, None))
-    for line, (name, words) in zip(("-", "--", ":"), CROSS.items(), strict=True):
-        right.plot(table["step"], table[name], color=ink(), linestyle=line, linewidth=2)
-        above = middle[name] > table[[*CROSS]].iloc[len(table) // 2].median()
-        label(right, middle["step"], middle[name], words, ink(), xytext=(0, 12 if above else -14))
-    right.axhline(0, color=ink(), linewidth=0.6)
-    right.set(xlabel="steps", ylabel="cross overlap")
+    """Draw the risk by seven overlaps and by four, with simulated risks."""
+    figure, axes = plt.subplots(figsize=(8.0, 4.4))
+    axes.plot(table["step"], table["without_cross"], color=ink(), linewidth=1.5, linestyle="--")
+    axes.plot(table["step"], table["risk"], color="C0", linewidth=2.4)
+    error_bars(axes, table["step"], table["simulated"], table["std_error"], color="C0", marker="o", fillstyle="none")
+    first, early = table.iloc[0], table.iloc[len(table) // 5]
+    label(axes, first["step"], first["risk"], "formula with seven overlaps", "C0", xytext=(16, 4), fontsize=12)
+    label(axes, early["step"], early["without_cross"], "without the cross overlaps", ink(), xytext=(-40, -30))
+    label(axes, early["step"], early["simulated"], "circles: simulated", "C0", xytext=(14, 12))
+    axes.set(xlabel="steps", ylabel="excess risk", ylim=(0, None))
     headline(figure, "Off the manifold, seven overlaps give the risk at every step")
     return figure

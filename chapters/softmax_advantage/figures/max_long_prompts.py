@@ -1,15 +1,13 @@
 r"""In the max model the risk of softmax at a fixed finite signal strength tends to 1 as the prompt gets longer.
 
 Horizontal axis: $\ln L$, the logarithm of the prompt length, on a logarithmic scale. Solid: the Bayes risk, which is
-that of the best softmax head, at three fixed signal strengths $\nu$. Each curve comes close to 1 beyond the dotted
-mark of its colour, at $\ln L = \nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length,
-$\nu = 1.5\sqrt{2\ln L}$; its limit is $1/1.5$ (thin dotted line, heuristic). Thick line at 0: softmax at
-$\nu=\infty$, where risks arbitrarily close to 0 are possible at every length. Triangles: linear attention at
-$\nu=\infty$, whose risk tends to 1.
+that of the best softmax head, at three fixed signal strengths $\nu$. Each curve comes close to 1 beyond
+$\ln L = \nu^2/2$. Dashed: the Bayes risk at a strength that grows with the length, $\nu = 1.5\sqrt{2\ln L}$; its limit
+is $1/1.5$ (heuristic). The table also has the limit $\nu=\infty$: risks of softmax arbitrarily close to 0 are possible
+at every length, and the risk of linear attention tends to 1.
 
 Alt: Risk against the logarithm of prompt length. Three solid curves rise one after the other from near zero to one.
-A dashed curve levels off just below a thin line at two thirds. Triangles for linear attention climb to one early. A
-line at zero is labelled softmax with infinite signal strength.
+A dashed curve levels off below one.
 """
 
 from dataclasses import dataclass
@@ -153,32 +151,22 @@ def _claims(prompts: LongPrompts) -> tuple[Claim, ...]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Solid curves of fixed strengths, a dashed one that settles, and triangles."""
+    """Draw curves of fixed strengths, and one of a growing strength that settles."""
     figure, axes = plt.subplots(figsize=(8.0, 4.5))
     fixed, growing = table[table["kind"] == "fixed"], table[table["kind"] == "growing"]
     strengths = sorted(fixed["strength"].unique().tolist())
     for snr, colour in zip(strengths, sequence(len(strengths)), strict=True):
         curve = fixed[fixed["strength"] == snr]
-        axes.plot(curve["log_length"], curve["risk"], color=colour, linewidth=2)
-        axes.plot(2 * [snr**2 / 2], [0, 0.08], color=colour, linestyle=":", linewidth=2)
-        label(axes, snr**2 / 2, 0.04, r"$\nu^2/2$", colour, xytext=(4, 0), fontsize=10)
-        half = curve.iloc[(curve["risk"] - 0.75).abs().argmin()]
-        label(axes, half["log_length"], half["risk"], rf"$\nu={snr:g}$", colour, xytext=(6, -4))
+        axes.plot(curve["log_length"], curve["risk"], color=colour, linewidth=2.2)
+        half = curve.iloc[(curve["risk"] - 0.8).abs().argmin()]
+        name = ("fixed signal strength\n" if snr == strengths[-1] else "") + rf"$\nu={snr:g}$"
+        label(axes, half["log_length"], half["risk"], name, colour, xytext=(8, -8), fontsize=12)
     (c,) = growing["strength"].unique()
-    axes.plot(growing["log_length"], growing["risk"], "--", color=ink(), linewidth=2)
-    last = growing.iloc[-1]
-    label(axes, last["log_length"], last["risk"], rf"$\nu={c:g}\,\sqrt{{2\,\ln L}}$", ink(), xytext=(4, -8))
-    axes.axhline(1 / c, color=ink(), linewidth=0.8, linestyle=":")
-    triangles = table[table["kind"] == "linear"]
-    axes.plot(triangles["log_length"], triangles["risk"], "^", color="C1")
-    first = triangles.iloc[0]
-    label(axes, first["log_length"], first["risk"], "linear,\n" r"$\nu=\infty$", "C1", xytext=(-8, 14), ha="right")
+    axes.plot(growing["log_length"], growing["risk"], "--", color=ink(), linewidth=2.2)
+    last, name = growing.iloc[-1], "growing,\n" + rf"$\nu={c:g}\,\sqrt{{2\,\ln L}}$"
+    label(axes, last["log_length"], last["risk"], name, ink(), xytext=(6, -6), fontsize=12)
     axes.set(xscale="log", xlabel=r"$\ln L$", ylabel="excess risk, max model", ylim=(0, 1.05))
     axes.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
     axes.minorticks_off()
-    certain = table[table["kind"] == "certain"]
-    axes.plot(certain["log_length"], certain["risk"], color="C0", linewidth=3, clip_on=False)
-    second = certain.iloc[1]
-    label(axes, second["log_length"], second["risk"], r"softmax, $\nu=\infty$", "C0", xytext=(0, 10))
     headline(figure, "At a fixed signal strength the risk of softmax tends to 1 on long prompts")
     return figure

@@ -168,7 +168,7 @@ def label_right(axes: Axes, height: float, name: str, colour: str, *, in_data: b
         name,
         (1, height),
         xycoords=("axes fraction", "data" if in_data else "axes fraction"),
-        xytext=(6, 0),
+        xytext=(12, 0),
         textcoords="offset points",
         color=colour,
         va="center",
@@ -199,6 +199,9 @@ def draw(table: pd.DataFrame) -> Figure:
     heights = _apart([value for value, *_ in lines], float(np.ptp(values.get_ylim())) / 7)
     for height, (_, name, colour, _) in zip(heights, lines, strict=True):
         label_right(values, height, name, colour, in_data=True)
+    for height, (value, _, colour, _) in zip(heights, lines, strict=True):
+        edge = {"transform": values.get_yaxis_transform(), "clip_on": False, "linewidth": 1}
+        values.plot([1.0, 1.015], [value, height], color=colour, **edge)
     scores.set(ylabel=r"score $\chi^\star$")
     weights.set(ylabel="weight")
     values.set(ylabel=r"value $z^\star$", xlabel="token", xticks=tokens, xlim=(0.45, tokens.max() + 0.55))

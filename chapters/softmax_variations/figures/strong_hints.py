@@ -1,11 +1,12 @@
 r"""As the signal gets stronger, the exact risk of each head approaches its limit formula.
 
-Each panel shows, for one kind of head in the spiked model, the exact risk divided by the limit formula in the title of
-the panel, one curve per prompt length $L$. The dashed line is 1, where the risk equals the formula. The horizontal axis
-shows the signal strength $\nu$. The corrections are of relative size $1/\nu$ and grow with the length.
+The exact risk (solid) of four kinds of heads in the spiked model at one prompt length $L$, and its limit formula
+(dashed), against the signal strength $\nu$. The formulas are $(L-1)\frac12\sqrt{\pi/\nu}\,e^{-\nu/4}$ for softmax,
+$\frac4\pi$ times this for hardmax, $\sqrt{(L-1)\pi/2\nu}\,e^{-\nu/8}$ for the sigmoid and $L/\nu$ for linear attention.
+The corrections are of relative size $1/\nu$ and grow with the length; the table has the ratios at three lengths.
 
-Alt: Four panels, for softmax, hardmax, sigmoid and linear attention. In each the ratio of exact risk to limit formula
-rises toward one as the signal gets stronger, first for two tokens, last for the longest prompt.
+Alt: A log-log chart of risk against signal strength. Solid curves fall, most steeply for softmax and hardmax, less for
+the sigmoid, and slowly for linear attention; each approaches a dashed curve of its colour from below.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from chapters.softmax_variations.strong_signals import (
     largest_softmax_error,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, label, sequence
+from companion.figures.style import headline, ink, label
 
 # The limit formulas, as the picture shows them.
 FORMULAS = {
@@ -211,21 +212,24 @@ def _corollary_claims(constants: LimitConstants) -> tuple[Claim, Claim]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per head: ratios of exact risk to limit formula, one curve per length."""
-    figure, panels = plt.subplots(1, 4, figsize=(9.5, 4.2), sharex=True, sharey=True)
-    lengths = sorted(table["length"].unique().tolist())
-    for panel, (name, formula) in zip(panels, FORMULAS.items(), strict=True):
-        for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
-            curve = table[(table["activation"] == name) & (table["length"] == length)]
-            panel.plot(curve["snr"], curve["ratio"], color=colour, linewidth=2)
-            if panel is panels[-1]:
-                label(panel, curve["snr"].iloc[-1], curve["ratio"].iloc[-1], f"$L={length}$", colour)
-        panel.axhline(1, color=ink(), linestyle="--", linewidth=1.5)
-        panel.set(xscale="log", ylim=(0, 1.1), title=f"{name}\n{formula}", xlabel=r"signal strength $\nu$")
-        panel.set_xticks([5, 20, 80], ["5", "20", "80"])
-        panel.minorticks_off()
-    last = table["snr"].max()
-    label(panels[0], last, 1, "its limit", ink(), xytext=(0, 8), ha="right")
-    panels[0].set_ylabel("exact risk over its limit formula")
+    """Draw exact risks of four heads at one length against the strength of the signal, with their limit formulas."""
+    figure, axes = plt.subplots(figsize=(8.0, 4.8))
+    length = sorted(table["length"].unique().tolist())[1]
+    shown = table[table["length"] == length]
+    for name, colour in zip(FORMULAS, ("C0", "C3", "C2", "C1"), strict=True):
+        curve = shown[shown["activation"] == name]
+        axes.plot(curve["snr"], curve["risk"], color=colour, linewidth=2.4)
+        limit = curve["risk"] / curve["ratio"]
+        axes.plot(curve["snr"], limit, color=colour, linewidth=1.4, linestyle="--")
+        last = curve.iloc[-1]
+        place = {"softmax": (8, -8), "hardmax": (8, 8)}.get(name, (8, 0))
+        label(axes, last["snr"], last["risk"], name, colour, xytext=place, fontsize=12)
+    axes.plot([], [], color=ink(), linewidth=2.4, label="exact risk")
+    axes.plot([], [], color=ink(), linewidth=1.4, linestyle="--", label="limit formula")
+    axes.set(xscale="log", yscale="log", xlabel=r"signal strength $\nu$", ylabel="excess risk")
+    axes.set(title=f"prompts of {length} tokens", ylim=(shown["risk"].min() / 2, 3))
+    axes.set_xticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
+    axes.minorticks_off()
+    axes.legend(loc="lower left")
     headline(figure, "Each risk approaches its limit formula as the signal gets stronger")
     return figure

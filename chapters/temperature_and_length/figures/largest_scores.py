@@ -207,9 +207,11 @@ def draw(table: pd.DataFrame) -> Figure:
             place = {"xytext": (-14, 5), "ha": "right", "va": "bottom"}
         label(axes, top, height, name, colour, **place)
     axes.axvline(1, color=ink(), linewidth=1)
-    label(axes, 1, 0.38, "largest score of\na typical prompt", ink(), ha="right", xytext=(-6, 0), va="top")
+    axes.axvspan(1, table["score"].max(), color="C1", alpha=0.1, linewidth=0)
+    label(axes, 1, 0.38, "scores in a\ntypical prompt", ink(), ha="right", xytext=(-8, 0), va="top")
+    label(axes, 1.25, -0.4, "only in rare prompts", "C1", xytext=(0, 0), fontsize=12)
     axes.set(xlim=(0, table["score"].max()), ylim=(-1.05, 0.4))
     axes.set(xlabel=r"score of a token, in units of $\sqrt{2\,\ln\,L}$ standard deviations")
-    axes.set_ylabel("part of the mean, as a power of $L$")
+    axes.set_ylabel("share of the mean participation,\nas a power of $L$")
     headline(figure, r"Above $\mathbf{c=1/\sqrt{3}}$ the mean comes from tokens that just dominate their prompt")
     return figure

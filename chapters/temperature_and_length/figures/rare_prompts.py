@@ -1,14 +1,12 @@
 r"""If scores are large, rare prompts carry the mean participation, and most prompts share the weight more evenly.
 
-Left: the power of $1/L$ in $\sum p^2$ against the size $c=\tau/\sqrt{2\ln L}$ of the scores, for the mean over prompts
-and for a typical prompt, at a million tokens (solid), with the limits for $L\to\infty$, by a heuristic (dashed).
-Right: prompts are ordered by their largest score, those with the largest scores first. The curves show the part of the
-mean participation that a fraction of the prompts carries, at one $c$ and several lengths; dotted: a part equal to the
-fraction. All solid curves are exact.
+Prompts are ordered by their largest score, those with the largest scores first. The curves show the part of the mean
+participation that a fraction of the prompts carries, at one size $c=\tau/\sqrt{2\ln L}$ of the scores and several
+lengths; dotted: a part equal to the fraction. The curves are exact. The table also has the power of $1/L$ in
+$\sum p^2$ for the mean over prompts and for a typical prompt, as a function of $c$.
 
-Alt: Two panels. Left, two falling curves that agree up to about one half and then separate, the typical prompt's above
-the mean's, each above a dashed limit. Right, curves that bulge to the upper left, more strongly for longer prompts:
-at the longest length nearly all of the mean is in a tiny fraction of the prompts.
+Alt: Curves that bulge to the upper left, more strongly for longer prompts: at the longest length nearly all of the mean
+is in a tiny fraction of the prompts. A dotted curve far below shows equal parts.
 """
 
 from collections.abc import Sequence
@@ -21,7 +19,7 @@ from matplotlib.ticker import NullLocator
 
 from chapters.temperature_and_length.rare_contributions import RARE, Averages, Contributions
 from chapters.temperature_and_length.scalings import Curves, mean_exponent, typical_exponent
-from chapters.temperature_and_length.style import ROOT, SIZE
+from chapters.temperature_and_length.style import ROOT
 from companion import Alternative, Claim, Column, Numbers, Table
 from companion.figures.style import headline, ink, label, sequence
 
@@ -126,27 +124,27 @@ def _slope_claim(average: str, normal: Curves) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw, on the left, mean and typical exponent at the shorter length; on the right, contributions to the mean."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
-    exponents, shares = (table[table["panel"] == panel] for panel in (EXPONENT, SHARE))
-    shorter = exponents[exponents["log_length"] == exponents["log_length"].min()]
-    for average, colour in COLOURS.items():
-        curve = shorter[shorter["curve"] == average]
-        left.plot(curve["x"], curve["y"], color=colour, linewidth=2)
-        left.plot(curve["x"], curve["limit"], color=colour, linewidth=1.2, linestyle="--")
-        row = curve.iloc[(curve["x"] - 0.62).abs().argmin()]
-        label(left, row["x"], row["y"], NAMES[average], colour, **PLACES[average])
-    left.set(xlabel=r"size of the scores, $c$", ylabel=r"exponent, $\ln(1/\Sigma p^2)\,/\,\ln\,L$", ylim=(-0.03, 1.03))
-    left.set_title(rf"at $\ln\,L={shorter['log_length'].iloc[0]:.3g}$")
-    for log_length, colour in zip(
-        sorted(shares["log_length"].unique()), sequence(shares["log_length"].nunique()), strict=True
-    ):
-        curve = shares[shares["log_length"] == log_length]
-        right.plot(curve["x"], curve["y"], color=colour, linewidth=2, label=rf"$\ln\,L={log_length:.3g}$")
-    right.plot(curve["x"], curve["limit"], color=ink(), linewidth=1.2, linestyle=":")
-    right.set(xscale="log", xlabel="fraction of prompts, largest scores first", ylabel="their part of the mean")
-    right.set(ylim=(-0.03, 1.03), title="which prompts carry the mean")
-    right.legend(loc="lower left", bbox_to_anchor=(0.0, 0.08))
-    right.xaxis.set_minor_locator(NullLocator())
+    """Draw the part of the mean that the prompts with the largest scores carry, one curve per length."""
+    figure, axes = plt.subplots(figsize=(8.0, 4.6))
+    shares = table[table["panel"] == SHARE]
+    lengths = sorted(shares["log_length"].unique())
+    for log_length, colour in zip(lengths, sequence(len(lengths)), strict=True):
+        curve = shares[shares["log_length"] == log_length].sort_values("x")
+        axes.plot(curve["x"], curve["y"], color=colour, linewidth=2.2)
+        name, middle = rf"$\ln\,L={log_length:.3g}$", curve.iloc[(curve["y"] - 0.5).abs().argmin()]
+        if log_length == lengths[0]:
+            tokens = f"{name},\n$10^{{{round(log_length / np.log(10))}}}$ tokens"
+            label(axes, middle["x"], middle["y"], tokens, colour, xytext=(8, -12))
+        elif curve["y"].min() < 0.5:
+            label(axes, middle["x"], middle["y"], name, colour, xytext=(-8, 0), ha="right")
+        else:
+            start = curve.iloc[0]
+            label(axes, start["x"], start["y"], name, colour, xytext=(10, -12 if start["y"] < 0.9 else -10))
+    axes.plot(curve["x"], curve["limit"], color=ink(), linewidth=1.4, linestyle=":")
+    label(axes, 0.1, 0.1, "equal parts", ink(), xytext=(0, 4), ha="right")
+    axes.set(xscale="log", xlabel="fraction of prompts, largest scores first", ylim=(-0.03, 1.05))
+    axes.set_ylabel("their part of the mean participation")
+    axes.set_xlim(right=1)
+    axes.xaxis.set_minor_locator(NullLocator())
     headline(figure, "For large scores rare prompts carry the mean; most share the weight more evenly")
     return figure

@@ -1,15 +1,15 @@
 r"""With normal scores, an unscaled head averages, $\ln L$ freezes it, and $\sqrt{\ln L}$ leads slowly to a limit.
 
-The vertical axis is the number of tokens that share the weight, as a power of the length: 1 if all tokens share it, 0
-if one token has it all. Solid: $\ln(1/P)/\ln L$, where the participation $P$ is the mean of $\sum p^2$ over prompts.
-Dotted: the same for a typical prompt, with $\exp\mathbb E\ln\sum p^2$ in place of $P$. Lines are exact; points are
-simulated prompts with two standard errors, mostly smaller than the points. Dashes at the right edge are limits for
-$L\to\infty$, by a heuristic. Left: normal scores, up to the largest scores for which the theory is guaranteed. Right:
-scores of the same standard deviation that are uniform on an interval.
+The vertical axis is the number of tokens that share the weight, as a power of the length: $\ln(1/P)/\ln L$, where the
+participation $P$ is the mean of $\sum p^2$ over prompts. It is 1 if all tokens share the weight, and 0 if one token has
+it all. The curves are exact. Dashes at the right edge are limits for $L\to\infty$, by a heuristic. Left: normal scores,
+up to the largest scores for which the theory is guaranteed. Right: scores of the same standard deviation that are
+uniform on an interval. The table also has a typical prompt, with $\exp\mathbb E\ln\sum p^2$ in place of $P$, and
+simulated prompts.
 
 Alt: Two panels of an exponent against the logarithm of the length, with three colours each. Left, the curves cross at
-one length: one rises to one, one falls ever more slowly towards a small value, and one falls to zero; each has a dotted
-curve a little above it. Right, all three rise towards one.
+one length: one rises to one, one falls ever more slowly towards a small value, and one falls to zero. Right, all three
+rise towards one.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,10 @@ from chapters.temperature_and_length.style import (
     NORMAL,
     ROOT,
     SIZE,
-    TYPICAL,
     UNIFORM,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import error_bars, headline, ink, label, legend_line
+from companion.figures.style import headline, ink, label
 from lib.statistics import student_quantile
 
 # Where each curve of normal scores is labelled, as ln L, and how the label is placed.
@@ -207,29 +206,21 @@ def _bounded_claim(normal: Curves, uniform: Curves) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one panel per distribution: mean (solid), typical prompt (dotted), simulated prompts (points)."""
+    """Draw one panel per distribution, with the exact mean for each scaling."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True, sharex=True)
-    table = table.assign(**{f"share_{name}": -np.log(table[name]) / table["log_length"] for name in (MEAN, TYPICAL)})
+    table = table[table["prompts"].isna()].assign(share=lambda rows: -np.log(rows[MEAN]) / rows["log_length"])
     for panel, (law, title) in zip(panels, {NORMAL: "normal scores", UNIFORM: "bounded scores"}.items(), strict=True):
         for scaling, colour in COLOURS.items():
-            rows = table[(table["law"] == law) & (table["scaling"] == scaling)]
-            curve, points = rows[rows["prompts"].isna()], rows[rows["prompts"].notna()]
-            panel.plot(curve["log_length"], curve["share_mean"], color=colour, linewidth=2)
-            panel.plot(curve["log_length"], curve["share_typical"], color=colour, linewidth=1.5, linestyle=":")
-            for average, marker in ((MEAN, "o"), (TYPICAL, "s")):
-                share = -np.log(points[f"simulated_{average}"]) / points["log_length"]
-                error = points[f"{average}_se"] / points[f"simulated_{average}"] / points["log_length"]
-                look = {"color": colour, "marker": marker, "markersize": 5, "fillstyle": "none"}
-                error_bars(panel, points["log_length"], share, error, **look)
+            curve = table[(table["law"] == law) & (table["scaling"] == scaling)]
+            panel.plot(curve["log_length"], curve["share"], color=colour, linewidth=2.4)
             if law == NORMAL:
                 panel.axhline(curve["mean_limit"].iloc[-1], xmin=0.95, color=colour, linestyle="--", linewidth=2)
                 row = curve.iloc[(curve["log_length"] - LABELLED[scaling]).abs().argmin()]
-                label(panel, row["log_length"], row["share_mean"], LABELS[scaling], colour, **PLACES[scaling])
+                label(panel, row["log_length"], row["share"], LABELS[scaling], colour, **PLACES[scaling])
         panel.set(title=title, xscale="log", xlabel=r"$\ln\,L$", ylim=(-0.03, 1.03))
         panel.set_xticks([3, 10, 30, 100, 300], labels=["3", "10", "30", "100", "300"])
         panel.minorticks_off()
-    panels[0].set_ylabel(r"exponent of the number of tokens, $\ln(1/\Sigma p^2)\,/\,\ln\,L$", fontsize=10.5)
-    panels[1].legend([legend_line("-"), legend_line(":", 1.5)], ["mean", "typical prompt"], loc="lower right")
+    panels[0].set_ylabel("number of tokens that share,\nas a power of the length")
     for height, text, side in ((1.0, "all tokens share", "top"), (0.0, "one token", "bottom")):
         panels[0].annotate(text, (0.01, height), xycoords=("axes fraction", "data"), va=side, color=ink())
     headline(figure, "Normal scores average unscaled, freeze at ln L, and slowly approach a limit at √(ln L)")

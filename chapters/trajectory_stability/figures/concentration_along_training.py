@@ -1,15 +1,13 @@
 r"""Gradients of sub-Gaussian tasks concentrate like $1/L$ at the start, half-way and at the end of training.
 
-Left: the mean of $\|\nabla\hat R_L-\nabla R_\infty\|^2$ over single prompts on new episodes, at the end of training,
-divided by its value at the shortest prompt. The dotted line is $1/L$. There is one series per task, with regressions in
-blue. Bars are two standard errors, drawn upwards only where they would nearly reach zero. Right: the exponent $r$ in
-$L^{-r}$ at three checkpoints, with 95 % confidence intervals; the fit has a correction of order $1/L$, and with many
-lengths also one of order $1/\sqrt L$. The number below a task is the largest $H^2$ of its checkpoints. The last task is
-the control, whose tokens are not sub-Gaussian: its gradient does not concentrate.
+The exponent $r$ with which $\|\nabla\hat R_L-\nabla R_\infty\|^2$, a mean over single prompts on new episodes, falls
+like $L^{-r}$, at three checkpoints, with 95 % confidence intervals. The fit has a correction of order $1/L$, and with
+many lengths also one of order $1/\sqrt L$. The number below a task is the largest $H^2$ of its checkpoints. The last
+task (shaded) is the control, whose tokens are not sub-Gaussian: its gradient does not concentrate. The table also has
+the errors themselves.
 
-Alt: Two panels. Left, a log-log chart: the series of the sub-Gaussian tasks fall together along a dotted line of slope
-minus one, and the series of the Laplace control stays level or rises. Right, intervals by task: the three intervals of
-each sub-Gaussian task are around one, and those of the control are near zero, far to the left.
+Alt: Intervals of the exponent by task: the three intervals of each sub-Gaussian task are around one, marked "error
+falls like 1/L", and those of the shaded control are near zero, far to the left, marked "no concentration".
 """
 
 from collections.abc import Mapping
@@ -22,7 +20,6 @@ from matplotlib.figure import Figure
 from chapters.trajectory_stability.checkpoints import CHECKPOINTS, GradientErrors, Norms
 from chapters.trajectory_stability.exponents import Rates, left_out
 from chapters.trajectory_stability.problems import CONTROL, DIMENSION, sub_gaussian
-from chapters.trajectory_stability.style import SIZE, length_ticks, power_line, series
 from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import headline, ink, label, sequence
 from lib.concentration import Rate
@@ -149,31 +146,21 @@ def _control_claim(control: list[Rate]) -> Claim:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw relative errors at the end against the length, and the exponents of all checkpoints by task."""
-    tasks = list(dict.fromkeys(table["task"]))
-    figure, (left, right) = plt.subplots(1, 2, figsize=SIZE, width_ratios=(1, 1.15))
-    checkpoints = list(dict.fromkeys(table["checkpoint"]))
-    end = table[table["checkpoint"] == checkpoints[-1]]
-    firsts = end.groupby("task")["gap"].transform("first")
-    end = end.assign(gap=end["gap"] / firsts, gap_std_error=end["gap_std_error"] / firsts)
-    series(left, end, "gap", named=False)
-    power_line(left, table["length"], 1.0, -1.0)
-    left.set(xlabel="prompt length $L$", ylabel="squared error of the gradient, relative")
-    low, high = table["length"].min(), table["length"].max()
-    left.set_ylim(top=3 * end["gap"].max())
-    label(left, high, 2 * end["gap"].max(), "Laplace (control)", ink(), xytext=(0, 0), ha="right")
-    label(left, low, low / high, "all others,\nalong $1/L$ (dotted)", "C0", xytext=(0, 0))
-    left.set_title("at the end of training")
+    """Draw the exponents of all checkpoints by task."""
+    tasks, checkpoints = list(dict.fromkeys(table["task"])), list(dict.fromkeys(table["checkpoint"]))
+    figure, axes = plt.subplots(figsize=(8.0, 5.0))
+    axes.axhspan(len(tasks) - 1.5, len(tasks) - 0.5, color=ink(), alpha=0.07, linewidth=0)
     for offset, checkpoint, colour in zip((-0.22, 0.0, 0.22), checkpoints, sequence(3), strict=True):
         fitted = table[table["checkpoint"] == checkpoint].drop_duplicates("task")
-        look = {"color": colour, "marker": "o", "markersize": 5, "linestyle": "", "capsize": 3, "label": checkpoint}
+        look = {"color": colour, "marker": "o", "markersize": 6, "linestyle": "", "capsize": 3, "label": checkpoint}
         places, interval = np.arange(len(fitted)) + offset, NORMAL * fitted["exponent_std_error"]
-        right.errorbar(fitted["exponent"], places, xerr=interval, **look)
-    right.axvline(1, color=ink(), linewidth=1.5, linestyle=":")
+        axes.errorbar(fitted["exponent"], places, xerr=interval, **look)
+    for exponent, words in ((0, "no concentration"), (1, "error falls like $1/L$")):
+        axes.axvline(exponent, color=ink(), linewidth=1.5, linestyle=":")
+        label(axes, exponent, -0.5, words, ink(), xytext=(0, 4), ha="center", va="bottom")
     norms = table.groupby("task")["squared_norm"].max()
-    right.set_yticks(range(len(tasks)), [f"{task}\n$H^2={norms[task]:.2f}$" for task in tasks])
-    right.set(xlabel="exponent $r$", ylim=(len(tasks) - 0.5, -0.5), title="at three checkpoints")
-    right.legend(loc="center left", title="checkpoint")
-    length_ticks(left, table)
+    axes.set_yticks(range(len(tasks)), [f"{task}\n$H^2={norms[task]:.2f}$" for task in tasks])
+    axes.set(xlabel="exponent $r$ of the error, $L^{-r}$", ylim=(len(tasks) - 0.5, -0.5))
+    axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.8), title="checkpoint")
     headline(figure, "Throughout training, gradients of sub-Gaussian tasks concentrate like 1/L")
     return figure

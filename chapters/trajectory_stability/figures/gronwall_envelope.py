@@ -3,11 +3,11 @@ r"""The distance between the trajectories grows more slowly than time, far below
 The horizontal axis is time, multiplied by the largest curvature $\beta$ of $R_\infty$ between the two trajectories. The
 vertical axis is the distance $\|\theta_L(t)-\theta_\infty(t)\|$, root mean square over runs, divided by $g(L)\,t$. Here
 $g(L)$ is the largest measured gap of the gradients at one head. There is one curve per sub-Gaussian task and length of
-the prompt. The dashed curve is the envelope of the proof, $g(L)\,t\,e^{\beta t}$, and the dotted line is growth in
-proportion to time. The claim compares at the vertical lines, fixed multiples of $1/\beta$.
+the prompt. The orange curve is the envelope of the proof, $g(L)\,t\,e^{\beta t}$, and the dotted line is growth in
+proportion to time. The arrow is the distance of the envelope from the highest curve at a fixed multiple of $1/\beta$.
 
-Alt: One log-log panel. A dashed curve is flat at one and then rises beyond the top. All solid curves start near one and
-bend downwards, more and more with time; none follows the dashed curve.
+Alt: One log-log panel. An orange curve is flat at one and then rises beyond the top. All solid curves start near one
+and bend downwards, more and more with time; none follows the orange curve.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from chapters.trajectory_stability.envelope import Envelope
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink, legend_line, legend_with, sequence
+from companion.figures.style import headline, ink, label, sequence
 
 # Times at which the claim compares, in units of 1/β.
 UNITS = (1.0, 2.0, 4.0)
@@ -101,29 +100,29 @@ def _envelope_claim(envelopes: Mapping[str, Envelope]) -> Claim:
 def draw(table: pd.DataFrame) -> Figure:
     """Draw all tasks in one panel: distance over linear growth, against time in units of 1/β."""
     figure, axes = plt.subplots(figsize=(8.0, 4.6))
-    lengths = sorted(table["length"].unique().tolist())
+    lengths, unit = sorted(table["length"].unique().tolist()), UNITS[-1]
+    reached = []
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         for _, curve in table[table["length"] == length].groupby("task", sort=False):
-            axes.plot(curve["scaled_time"], curve["growth"], color=colour, linewidth=1.4)
+            axes.plot(curve["scaled_time"], curve["growth"], color=colour, linewidth=1.1, alpha=0.6)
+            if curve["scaled_time"].max() >= unit:
+                reached.append(np.interp(unit, curve["scaled_time"], curve["growth"]))
+        axes.plot([], [], color=colour, linewidth=2, label=f"$L={length}$")
     envelope = table.sort_values("scaled_time")
-    axes.plot(envelope["scaled_time"], envelope["envelope_growth"], color=ink(), linestyle="--", linewidth=2)
+    axes.plot(envelope["scaled_time"], envelope["envelope_growth"], color="C1", linewidth=2.6)
     axes.axhline(1, color=ink(), linestyle=":", linewidth=1.8)
-    low = table["growth"].min() / 1.5
-    for unit in UNITS:
-        axes.axvline(unit, color=ink(), linewidth=0.8, alpha=0.6)
-        axes.annotate(rf"$\beta t={unit:g}$", (unit, low), xytext=(3, 4), textcoords="offset points", fontsize=10)
-    axes.set(xscale="log", yscale="log", ylim=(low, 200))
+    axes.set(xscale="log", yscale="log", ylim=(table["growth"].min() / 1.5, 200))
     axes.set(xlim=(table["scaled_time"].min(), table["scaled_time"].max()))
     axes.set(xlabel=r"time in units of the curvature, $\beta t$", ylabel=r"distance over $g(L)\,t$")
-    lines = {
-        f"$L={length}$, one curve per task": colour
-        for length, colour in zip(lengths, sequence(len(lengths)), strict=True)
-    }
-    handles = {name: Line2D([], [], color=colour, linewidth=2) for name, colour in lines.items()}
-    names = {
-        r"Grönwall's envelope, $e^{\beta t}$": legend_line("--"),
-        "growth in proportion to time": legend_line(":", 1.8),
-    }
-    legend_with(axes, {**names, **handles}, loc="upper left")
+    top, most = np.exp(unit), max(reached)
+    look = {"arrowstyle": "<|-|>", "color": ink(), "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (unit, most), (unit, top), arrowprops=look)
+    label(axes, unit, 4, rf"$\times\,{top / most:.0f}$ at $\beta t={unit:g}$", ink(), xytext=(8, 0), fontsize=12)
+    start = axes.get_xlim()[0]
+    words = {"xytext": (8, 0), "fontsize": 12}
+    label(axes, start, 2.4, r"the proof allows $e^{\beta t}$", "C1", **words)
+    label(axes, start, 0.055, "measured, one curve per task", ink(), **words)
+    label(axes, unit / 7, 1, "in proportion to time", ink(), xytext=(0, 8), ha="left", fontsize=10.5)
+    axes.legend(loc="lower left", ncols=3)
     headline(figure, "Distances grow more slowly than time; the proof allows exponential growth")
     return figure

@@ -1,9 +1,10 @@
 r"""The risk at the end of training approaches that of infinite prompts nearly like $1/L$.
 
 Left: the risk $R_L(\theta_L(t))$ against time for the task with sign covariates, computed from the new prompts of each
-step and averaged over runs, and $R_\infty(\theta_\infty(t))$ (dashed). Right: the excess at the end,
-$\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, for all sub-Gaussian tasks, with linear regressions in blue. It
-is a mean over the last quarter of training, with two standard errors. The dotted line is $1/L$.
+step and averaged over runs (pale) with its moving average over nine recorded times, and $R_\infty(\theta_\infty(t))$
+(dashed). Right: the excess at the end, $\varepsilon(L)=R_L(\theta_L)-R_\infty(\theta_\infty)$, for all sub-Gaussian
+tasks, with linear regressions in blue. It is a mean over the last quarter of training, with two standard errors. The
+dotted line is $1/L$.
 
 Alt: Two panels. Left, falling curves of risk against time, lower for longer prompts, the longest close to a dashed
 curve. Right, a log-log chart: the excess of every task falls with the prompt length, nearly as fast as a dotted line of
@@ -97,6 +98,10 @@ def _risk_claim(excess: Excess, lengths: tuple[int, ...]) -> Claim:
     )
 
 
+# Recorded steps of one moving average of a noisy risk.
+WINDOW = 9
+
+
 def draw(table: pd.DataFrame) -> Figure:
     """Draw curves of risk against time, and the excess at the end against the length."""
     figure, (left, right) = plt.subplots(1, 2, figsize=SIZE)
@@ -104,7 +109,9 @@ def draw(table: pd.DataFrame) -> Figure:
     lengths = sorted(curves["length"].unique().tolist())
     for length, colour in zip(lengths, sequence(len(lengths)), strict=True):
         path = curves[curves["length"] == length]
-        left.plot(path["time"], path["risk"], color=colour, linewidth=1.6)
+        average = path["risk"].rolling(WINDOW, center=True, min_periods=WINDOW).mean()
+        left.plot(path["time"], path["risk"], color=colour, linewidth=0.8, alpha=0.35)
+        left.plot(path["time"], average, color=colour, linewidth=2.2)
         # the label is at the mean height of the noisy end
         label(left, path["time"].iloc[-1], path["risk"].iloc[-len(path) // 4 :].mean(), f"$L={length:g}$", colour)
     limit = curves[curves["length"] == lengths[0]]

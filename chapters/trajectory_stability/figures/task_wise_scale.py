@@ -26,7 +26,7 @@ from chapters.trajectory_stability.task_scales import (
     student_tasks,
 )
 from companion import Alternative, Claim, Column, Numbers, Table
-from companion.figures.style import headline, ink
+from companion.figures.style import headline, ink, label
 
 # Values of ln L at which claims use the curves: one at which the curves differ, and the last factor of two.
 LONG, ENDS = 1e3, (5e3, 1e4)
@@ -130,19 +130,26 @@ def _student_claim(normal: dict[float, float], heavy: dict[float, float]) -> Cla
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw one curve per distribution, named where it leaves the picture, and the powers."""
-    figure, axes = plt.subplots(figsize=(7.5, 4.6))
+    """Draw one curve per distribution, with its fate, and the powers that the Student curves approach."""
+    figure, axes = plt.subplots(figsize=(8.0, 4.8))
     low, high = 1e-8, 1e9
+    fates = {True: "grows: the bound is empty", False: "tends to 0: the bound is useful"}
     for index, (law, curve) in enumerate(table.groupby("law", sort=False)):
         inside = curve[(curve["bound"] > low) & (curve["bound"] < high)]
-        axes.plot(curve["log_length"], curve["bound"], color=f"C{index}", linewidth=2)
-        axes.plot(inside["log_length"], inside["line"], color=ink(), linewidth=1.3, linestyle=":")
-        end = inside.iloc[-1]
-        left = law == "bounded"
-        look = {"textcoords": "offset points", "color": f"C{index}", "va": "center", "ha": "right" if left else "left"}
-        place = (-8 if left else 6, 0 if end["log_length"] > ENDS[0] else 10)
-        axes.annotate(str(law), (end["log_length"], end["bound"]), xytext=place, **look)
-    axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, 8e4), xlabel=r"$\ln L$")
-    axes.set_ylabel(r"$(\ln L)^4\;\mathrm{E}_w\,L^{-1/\sigma_w^2}$")
+        axes.plot(curve["log_length"], curve["bound"], color=f"C{index}", linewidth=2.4)
+        shown = inside[(inside["line"] > low) & (inside["line"] < 1e6) & (inside["log_length"] > 30)]
+        axes.plot(shown["log_length"], shown["line"], color=f"C{index}", linewidth=1.2, linestyle=":")
+        end, student = inside.iloc[-1], "Student" in str(law)
+        grows = inside["bound"].iloc[-1] > inside["bound"].iloc[-2]
+        name = f"{law}\n{fates[grows]}" if student else str(law)
+        place = {} if student else {"ha": "right" if law == "bounded" else "left", "xytext": (-8, 10)}
+        if law == "normal":
+            name, place = f"normal\n{fates[False]}", {"xytext": (8, 14)}
+        label(axes, end["log_length"], end["bound"], name, f"C{index}", **place)
+    real = np.log(1e6)
+    axes.axvline(real, color=ink(), linewidth=1, alpha=0.5)
+    label(axes, real, low, "prompts of a\nmillion tokens", ink(), xytext=(-6, 14), ha="right", fontsize=10, alpha=0.7)
+    axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(1, ENDS[1]), xlabel=r"$\ln L$")
+    axes.set_ylabel("averaged bound,\n" + r"$(\ln L)^4\;\mathrm{E}_w\,L^{-1/\sigma_w^2}$")
     headline(figure, "The averaged bound tends to zero for normal tasks, not for too heavy tails")
     return figure

@@ -46,7 +46,8 @@ ROWS_SHOWN = 5
 class FigureDirective(SphinxDirective):
     """`{companion-figure} notebook/figure`: picture, caption, claims, code, data, parameters and provenance.
 
-    With `:technical:` all this is folded below the headline, the first paragraph of the caption.
+    A schematic has only picture, caption, code and provenance. With `:technical:` all this is folded below the
+    headline, the first paragraph of the caption.
     """
 
     required_arguments = 1
@@ -104,20 +105,23 @@ class FigureDirective(SphinxDirective):
     def _line(self, project: Project, folder: Path, figure: str, record: FigureRecord) -> nodes.Node:
         """Return the line below a figure: each part that the figure has, as a word that opens it."""
         name = f"{folder.name}/{figure}"
-        texts = {
-            "claims": f"```{{companion-claims}} {name}\n```" if record.claims or record.withheld else "",
-            "code": CODE.format(code=_code(project, record), figure=name),
-            "data": _data(folder, figure, record),
-            "parameters": _parameters(project, record) if record.parameters else "",
-            "origin": _origin(project, self.config.companion_profile, record),
-        }
+        origin = _origin(project, self.config.companion_profile, record)
+        if record.is_schematic:
+            texts = {"code": _file(project, project.figure_module(folder.name, figure)), "origin": origin}
+        else:
+            texts = {
+                "claims": f"```{{companion-claims}} {name}\n```" if record.claims or record.withheld else "",
+                "code": CODE.format(code=_code(project, record), figure=name),
+                "data": _data(folder, figure, record),
+                "parameters": _parameters(project, record) if record.parameters else "",
+                "origin": origin,
+            }
         words = dict.fromkeys(texts, "") | {"claims": _verdict(record)}
         parts: list[Part] = [
             (kind, words[kind] or kind, self.parse_text_to_nodes(text)) for kind, text in texts.items() if text
         ]
         if not record.claims and not record.withheld:
-            # a drawing without numbers has neither data nor claims
-            parts.insert(0, nodes.inline("", "no claims" if texts["data"] else "schematic"))
+            parts.insert(0, nodes.inline("", "schematic" if record.is_schematic else "no claims"))
         headline = " ".join(record.caption.split("\n\n")[0].split())
         target = f"{project.book.name}/{folder.name}.html#{figure_anchor(figure)}"
         parts.append(("cite", "cite", [citation(project, figure, headline, f"Figure {name}", target)]))
@@ -218,12 +222,12 @@ def _file(project: Project, module: str) -> str:
 
 
 def _data(folder: Path, figure: str, record: FigureRecord) -> str:
-    """Return in MyST the files of a figure, its columns and its first rows, or "" for a drawing without numbers."""
-    if not record.columns:
-        return ""
-    files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
+    """Return in MyST the files of a figure, its columns and its first rows."""
     return DATA.format(
-        files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
+        files=" · ".join(
+            f"{{companion-file}}`{folder.name}/{figure}{suffix}`"
+            for suffix in (store.DATA, store.RECORD, ".svg", ".png")
+        ),
         columns="\n".join(_column(name, column) for name, column in record.columns.items()),
         head=_head(folder / f"{figure}{store.DATA}"),
         rows=ROWS_SHOWN,

@@ -1,0 +1,66 @@
+r"""Attention freezes when no token is left under the shifted bell.
+
+Schematic. Each dot is the score of a token, in units of the standard deviation of the scores. Multiplied by their
+weights, the scores of an infinite prompt have the bell curve, shifted to the right by the size $\tau$ of the query. A
+finite prompt has tokens only up to about $\sqrt{2\ln L}$. Left: many tokens are under the bell, and the output is an
+average of many. Right: the bell is beyond the last token, which carries most of the weight. Dark dots have large
+weights.
+
+Alt: Two panels with the same pile of dots in the shape of a bell around zero. Left: a bell curve shifted slightly to
+the right covers many dots. Right: the curve lies beyond the rightmost dot, with no dot under it; only the last dots are
+dark.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from companion import no_numbers
+from companion.figures.schematics import arrow
+from companion.figures.style import headline, ink
+
+numbers = no_numbers
+
+LENGTH, WIDTH = 160, 0.3
+REACH = (-3.4, 9.0)
+LAST = np.sqrt(2 * np.log(LENGTH))
+PANELS = ((1.0, "small query: many tokens under the bell"), (5.8, "large query: no token under the bell"))
+
+
+def draw(_) -> Figure:
+    """Draw the pile of tokens under a slightly and a strongly shifted bell."""
+    figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.5), sharey=True)
+    for axes, (shift, title) in zip(panels, PANELS, strict=True):
+        _panel(axes, shift)
+        axes.set_title(title, fontsize=12)
+    headline(figure, "Attention freezes when no token is left under the shifted bell")
+    return figure
+
+
+def _panel(axes: Axes, shift: float) -> None:
+    column, height = _pile()
+    weights = np.exp(shift * (column - column.max()))
+    rim = {"edgecolor": "C0", "linewidth": 0.8, "s": 42, "zorder": 3}
+    axes.scatter(column, height, color=[("C0", 0.06 + 0.94 * weight) for weight in weights], **rim)
+    grid = np.linspace(*REACH, 400)
+    bell = LENGTH * WIDTH * np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
+    axes.fill_between(grid, bell, color="C1", alpha=0.18, linewidth=0)
+    axes.plot(grid, bell, color="C1", linewidth=2.2)
+    peak = LENGTH * WIDTH / np.sqrt(2 * np.pi)
+    arrow(axes, (0, peak + 2.2), (shift, peak + 2.2), color="C1", mutation_scale=15, linewidth=2)
+    axes.text(shift / 2, peak + 2.8, r"$\tau$", ha="center", va="bottom", color="C1", fontsize=13)
+    axes.axvline(LAST, color=ink(), linestyle=":", linewidth=1.2, ymax=0.72)
+    axes.set(xlim=REACH, ylim=(0, peak + 6), xlabel="score in standard deviations", xticks=[0, LAST])
+    axes.set(xticklabels=["0", r"$\sqrt{2\,\ln L}$"], yticks=[])
+    axes.grid(visible=False)
+    axes.spines["left"].set_visible(False)
+
+
+def _pile() -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of the tokens, quantiles of a bell in columns of one width, stacked from the axis upwards."""
+    edges = WIDTH * (np.arange(-12, 13) - 0.5)
+    density = LENGTH * WIDTH * np.exp(-0.5 * (edges + WIDTH / 2) ** 2) / np.sqrt(2 * np.pi)
+    counts = np.round(density).astype(int)
+    column = np.repeat(edges + WIDTH / 2, counts)
+    return column, np.concatenate([np.arange(count) + 0.5 for count in counts])

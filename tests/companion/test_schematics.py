@@ -1,0 +1,128 @@
+"""Schematics: figures without data and claims pass through the same commands as all other figures."""
+
+import copy
+import shutil
+
+import pytest
+
+from companion import no_numbers
+from companion.analysis import dependencies
+from companion.analysis.dependencies import Library
+from companion.figures import store
+
+SKETCH = '''r"""A mean is one number.
+
+Two boxes and an arrow.
+
+Alt: An arrow leads from a box with many numbers to a box with one number.
+"""
+
+from companion import no_numbers
+from companion.figures.schematics import arrow, box, canvas
+from companion.figures.style import headline, ink
+
+numbers = no_numbers
+
+
+def draw(_):
+    """Draw two boxes and an arrow between them."""
+    figure, axes = canvas(5, 1.4)
+    box(axes, (0.1, 0.2), (2, 1), "many numbers", ink())
+    box(axes, (2.9, 0.2), (2, 1), "one number", ink())
+    arrow(axes, (2.15, 0.7), (2.85, 0.7))
+    headline(figure, "A mean is one number")
+    return figure
+'''
+CARD = "\n\n:::::{companion-card} toy/toy_sketch\n:alt: two boxes and an arrow\n:::::\n"
+
+
+def add_cell(notebook):
+    """Add a cell that publishes the schematic."""
+    cell = copy.deepcopy(notebook["cells"][-1])
+    notebook["cells"].append(cell | {"id": "sketch", "source": ["publish(toy_sketch)"]})
+
+
+@pytest.fixture(scope="module")
+def sketched(pristine, tmp_path_factory):
+    """A book whose notebook also publishes a schematic, after a run; for reading only."""
+    clone = pristine.copy_to(tmp_path_factory.mktemp("sketched") / "clone")
+    clone.write("clone/toy/figures/toy_sketch.py", SKETCH)
+    clone.replace("book/toy.ipynb", "import toy_error\\n", "import toy_error, toy_sketch\\n")
+    clone.edit_notebook(add_cell)
+    finished = clone.companion("run", "toy")
+    assert finished.returncode == 0, finished.stderr
+    clone.output = finished.stdout
+    return clone
+
+
+@pytest.fixture
+def desk(sketched, tmp_path):
+    return sketched.copy_to(tmp_path / "clone")
+
+
+def test_no_numbers_has_neither_columns_nor_claims():
+    numbers = no_numbers()
+    assert list(numbers.table.columns) == []
+    assert list(numbers.claims) == []
+
+
+def test_it_is_published_with_an_empty_table(sketched, omissions):
+    """The run warns of nothing, and the checks of a contributor find nothing missing."""
+    folder = sketched.project.published / "toy"
+    assert store.faults(folder, "toy_sketch") == []
+    record = store.read_record(folder, "toy_sketch")
+    assert record.is_schematic
+    assert record.claims == ()
+    assert record.steps == ("publish(toy_sketch)",)
+    assert (folder / "toy_sketch.csv").read_bytes().strip() == b""
+    assert not store.read_record(folder, "toy_error").is_schematic
+    assert "Warning" not in sketched.output
+    assert omissions(sketched.project) == []
+
+
+def test_a_second_run_verify_and_compare_find_no_difference(desk):
+    before = desk.tree("figures")
+    for command in ("run toy", "verify toy", "compare _build/laptop figures", "redraw toy/toy_sketch"):
+        finished = desk.companion(*command.split())
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert desk.tree("figures") == before
+
+
+def test_it_is_redrawn_in_a_fresh_clone(desk):
+    """Only the schematic changes; its table stays empty."""
+    shutil.rmtree(desk.root / "_build")
+    before = desk.tree("figures")
+    desk.replace("clone/toy/figures/toy_sketch.py", '"one number", ink()', '"a single number", ink()')
+    assert desk.companion("redraw", "toy_sketch").returncode == 0
+    changed = {path for path, digest in desk.tree("figures").items() if before[path] != digest}
+    assert changed == {f"figures/toy/toy_sketch{ending}" for ending in (".svg", ".dark.svg", ".png", ".json")}
+
+
+def test_a_sweep_leaves_it_out(desk):
+    finished = desk.companion("sweep", "toy", "-p", "seed=1:2")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    tables = {path.name for path in desk.project.sweeps.rglob("*.csv")}
+    assert tables == {"claims.csv", "toy_error.csv"}
+
+
+def test_the_site_shows_its_code_and_origin_but_no_data(desk):
+    """The site marks it as a schematic; a card shows its thumbnail, although it has no axes."""
+    index = desk.root / "book/index.md"
+    index.write_text(index.read_text(encoding="utf-8") + CARD, encoding="utf-8")
+    finished = desk.companion("site", "--published")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    site = desk.project.site("laptop")
+    page = (site / "book/toy.html").read_text(encoding="utf-8")
+    assert page.count("Schematic, without data and claims") == 1
+    assert "toy_sketch.svg" in page
+    assert "toy_sketch.csv" not in page
+    assert "toy_error.csv" in page
+    assert (site / "thumbnails/toy_sketch-dark.png").is_file()
+
+
+@pytest.mark.parametrize(("figure", "depends"), [("toy_sketch", True), ("toy_error", False)])
+def test_only_a_picture_that_imports_the_helpers_depends_on_them(sketched, monkeypatch, figure, depends):
+    library, module = Library.at(sketched.root, ["clone"]), f"clone.toy.figures.{figure}"
+    before = library.picture_digest(module)
+    monkeypatch.setattr(dependencies, "SCHEMATICS", "companion.figures.plain_math")
+    assert (library.picture_digest(module) != before) == depends
