@@ -113,7 +113,7 @@ def test_the_site_shows_its_code_and_origin_but_no_data(desk):
     assert finished.returncode == 0, finished.stdout + finished.stderr
     site = desk.project.site("laptop")
     page = (site / "book/toy.html").read_text(encoding="utf-8")
-    assert page.count("Schematic, without data and claims") == 1
+    assert page.count(">schematic<") == 1
     assert "toy_sketch.svg" in page
     assert "toy_sketch.csv" not in page
     assert "toy_error.csv" in page

@@ -223,11 +223,9 @@ def _file(project: Project, module: str) -> str:
 
 def _data(folder: Path, figure: str, record: FigureRecord) -> str:
     """Return in MyST the files of a figure, its columns and its first rows."""
+    files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
     return DATA.format(
-        files=" · ".join(
-            f"{{companion-file}}`{folder.name}/{figure}{suffix}`"
-            for suffix in (store.DATA, store.RECORD, ".svg", ".png")
-        ),
+        files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
         columns="\n".join(_column(name, column) for name, column in record.columns.items()),
         head=_head(folder / f"{figure}{store.DATA}"),
         rows=ROWS_SHOWN,
