@@ -26,7 +26,7 @@ WORDS = {"prop": "proposition", "thm": "theorem", "th": "theorem", "cor": "corol
 NUMBERED = re.compile(r"\b([A-Z][a-z]+)\.?[\s~]+([A-Z]?[0-9][0-9.]*|[A-Z]\.[0-9]+)")
 # A box that cites a paper and contains these words states a result of the book.
 DERIVED = re.compile(r"\bderived here\b", re.IGNORECASE)
-# Who vouches for a box: a paper, the book, or nobody completely.
+# The source of a box: a paper, this book, or a heuristic argument.
 BoxSource = Literal["paper", "derived", "heuristic"]
 # Largest distance in characters between the number of an item and its citation in a box.
 BEFORE, AFTER = 60, 40

@@ -26,7 +26,7 @@ from companion.io.atomic import dump_json
 from companion.project.notebooks import BOOTSTRAP_TAG, INJECTED_TAG, TECHNICAL_TAG
 from companion.project.paths import DEFAULT_PROFILE, PROFILE, Project
 from companion.project.repository import site_address
-from companion.site import notebook_content
+from companion.site import notebook_content, tokens
 from companion.site.notebook_content import Cell, Content, figure_shown
 from companion.site.sphinx.api_pages import ApiDirective, UsedDirective, find_work, warn_of_undocumented_modules
 from companion.site.sphinx.cards import CardDirective, PictureDirective, draw_thumbnails, forget_cards
@@ -157,8 +157,10 @@ def _choose_profile(app: Sphinx, config: Any) -> None:
     config.companion_project = Project(Path(app.srcdir))
     config.companion_profile = os.environ.get(PROFILE, DEFAULT_PROFILE)
     # formulas are not tab stops: screen readers read them in the text; the menu of a formula can change this
-    keyboard = {"options": {"menuOptions": {"settings": {"inTabOrder": False}}}}
-    config.mathjax3_config = {**keyboard, **(config.mathjax3_config or {})}
+    options = {"menuOptions": {"settings": {"inTabOrder": False}}}
+    # measured sizes would depend on whether the face of the text is loaded before the formulas are set
+    size = {"matchFontHeight": False, "scale": tokens.FORMULA_SCALE}
+    config.mathjax3_config = {"options": options, "chtml": size, **(config.mathjax3_config or {})}
 
 
 def _mend_page(
