@@ -30,8 +30,6 @@ import jax.numpy as jnp
 
 print(jax.random.normal(jax.random.key(3), 3) + jnp.ones(3, jnp.float32))
 """
-# The lock installs one JAX for Python 3.11 and another from 3.12 on; the flags are for the first alone.
-FLAGS = chapters.QUICK if jaxlib.__version__.startswith(chapters.KNOWN_TO) else "no flags"
 
 
 def computed(program=PROGRAM, **environment):
@@ -70,7 +68,7 @@ def test_cache_that_the_reader_named_is_theirs(tmp_path):
 def test_programs_compiled_in_haste_compute_the_same():
     """Up to rounding; and flags that the reader has set, here none, are left alone."""
     (hasty, *flags), theirs = computed().split(), computed(XLA_FLAGS="").split()
-    assert " ".join(flags) == FLAGS
+    assert " ".join(flags) == chapters.QUICK
     assert len(theirs) == 1
     assert float(hasty) == pytest.approx(float(theirs[0]), rel=1e-12)
 

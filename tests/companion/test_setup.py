@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 import companion
 from companion import cli
 from companion.authoring.publish import SCRATCH
+from companion.build.cache_keys import computing_versions, drawing_versions
 from companion.cli import terminal
 from companion.cli.scaffold import LONGEST_NAME, create_book
 from companion.io.errors import UserError
@@ -132,6 +133,15 @@ def lock():
 
 def test_lock_contains_no_url():
     assert "://" not in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+def test_all_pythons_have_the_same_versions_of_packages_that_compute_or_draw(lock):
+    """Two versions would give two sets of last digits, and need two sets of compiler flags."""
+    project = Project(ROOT)
+    versions = computing_versions(project) | drawing_versions(project)
+    entries = [(need.name, str(need.marker or "")) for need, _ in lock if need.name in versions]
+    assert {"jax", "jaxlib", "numpy", "scipy", "matplotlib", "contourpy"} <= {name for name, _ in entries}
+    assert [entry for entry in entries if "python_" in entry[1]] == []
 
 
 def test_weights_are_installed_after_the_lock_and_may_be_missing():
