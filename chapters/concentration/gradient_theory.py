@@ -15,6 +15,10 @@ from lib.finite_prompt import rate_exponent, score_statistics
 POWERS = {VALUE: {"sigma_power": 6, "log_power": 1}, BILINEAR: {"sigma_power": 12, "log_power": 2}}
 # The powers of σ and of ln L of a mean and of a covariance of the tokens.
 OWN_POWERS = {VALUE: (2, 0), BILINEAR: (4, 1)}
+# How far a bound is above all errors depends on the range of scales and lengths and on the gain. The distances that the
+# claims state were computed where the scales reach from the first of these two to the second or farther, the lengths
+# as well, and the gain is not larger.
+SCALES_FROM, LENGTHS_FROM, LARGEST_GAIN = (1.1, 3.0), (16, 1024), 0.42
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class LooseBound:
     """The powers of ten for the best constants; c₂ may be 0, and then the bound does not fall."""
     own_looseness: float
     """The powers of ten for c₁ σ^p (ln L)^q / L^β(H), with the powers of a mean or covariance and the exponent β."""
+    is_wide: bool
+    """Whether scales, lengths and gain are those for which the distances of the claims were computed."""
 
 
 def bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, LooseBound]:
@@ -58,6 +64,7 @@ def bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, Loo
     lengths = np.asarray(next(iter(measured.values())).lengths)
     scales = np.asarray(list(measured))[:, None]
     decay = lengths ** -np.asarray(rate_exponent(gain * scales))
+    is_wide = covers(scales, SCALES_FROM) and covers(lengths, LENGTHS_FROM) and gain <= LARGEST_GAIN
 
     def one(name):
         errors, (power, log_power) = mean_errors(measured, name), OWN_POWERS[name]
@@ -65,9 +72,14 @@ def bounds(measured: Mapping[float, PairedErrors], gain: float) -> dict[str, Loo
         own = scales**power * np.log(lengths) ** log_power * decay
         own *= np.max(errors / own)
         loose = (looseness(values, errors) for values in (fitted(scales, lengths), tightest(scales, lengths), own))
-        return LooseBound(fitted, *loose)
+        return LooseBound(fitted, *loose, is_wide)
 
     return {name: one(name) for name in POWERS}
+
+
+def covers(values: np.ndarray, ends: tuple[float, float]) -> bool:
+    """Return whether the values reach from the first end to the second or farther."""
+    return bool(np.min(values) <= ends[0] and np.max(values) >= ends[1])
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ from lib.icl import (
 VARIANCES = np.array([2.0, 1.0, 0.5])
 # Relative error of a step of the flows, far below the smallest distance in the figure.
 RTOL = 1e-8
-TIMES = 60
+# First recorded time, and number of recorded times until the horizon, in geometric progression.
+EARLIEST, TIMES = 0.05, 60
 # Frames of query directions: for flows, and for gradients at one head, where the tail of the queries matters more.
 FLOW_FRAMES, HEAD_FRAMES = 16, 64
 # ln L of "infinite" prompts: terms that depend on L are far below rounding, and all flows share one program.
@@ -77,7 +78,7 @@ def start(key: PRNGKeyArray) -> Blocks:
 
 def solve_flows(decades: list[int], horizon: float, *, key: PRNGKeyArray) -> BalancedFlows:
     """Solve the flows at these powers of ten and for infinite prompts; measure exponents of the gradient's gap."""
-    times = np.append(0.0, np.geomspace(horizon / 600, horizon, TIMES))
+    times = np.append(0.0, np.geomspace(EARLIEST, horizon, TIMES))
     path, risks = _flows(start(key), times, _tables([*(decade * np.log(10) for decade in decades), INFINITE]))
     infinite = jax.tree.map(lambda leaf: leaf[-1], path)
     squares = jnp.sum((path.matrix - infinite.matrix) ** 2, axis=(-1, -2)) + (path.gain - infinite.gain) ** 2

@@ -297,3 +297,25 @@ def test_tilted_moments_are_closed_forms_and_the_ceiling_is_a_mean():
     uniform = np.random.default_rng(9).uniform(size=2_000_000)
     excess = np.sqrt(-2 * np.log(uniform / 2))  # P(Y > y) = min(1, 2e^{-y²/2})
     np.testing.assert_allclose(known.ceilings[4][10], np.mean((2 * tilts[10] + excess) ** 4), rtol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("figure", "changed", "withheld"),
+    [
+        ("gradient_error_vs_length", {"scales": [1.4, 4.0]}, {"value", "bilinear", "least"}),
+        ("gradient_error_vs_length", {"scales": [1.1, 3.0], "gain": 0.42}, set()),
+        ("gradient_error_vs_length", {"gain": 0.6}, {"value", "bilinear", "least"}),
+        ("gradient_error_vs_length", {"gradient_lengths": [4, 5, 6, 7]}, {"value", "bilinear", "least"}),
+    ],
+)
+def test_distances_of_bounds_are_claimed_where_they_are_known(run_cells, figure, changed, withheld):
+    run = run_cells(NAME, only=figure, **changed)
+    assert run.broken == []
+    assert set(run.withheld) == {f"gradient-concentration-bound-{name}" for name in withheld}
+
+
+@pytest.mark.parametrize(("scales", "withheld"), [([1.0, 1.1], {"exact", "bound"}), ([3.5, 4.0], {"bound"})])
+def test_the_error_of_outputs_is_claimed_where_scales_differ(run_cells, scales, withheld):
+    run = run_cells(NAME, only="output_error_vs_length", scales=scales)
+    assert run.broken == []
+    assert set(run.withheld) == {f"output-concentration-{name}" for name in withheld}

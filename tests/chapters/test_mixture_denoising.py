@@ -140,3 +140,9 @@ def test_published_means_have_one_norm():
 def test_parameters_out_of_range_are_refused(wrong, run_cells):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         run_cells(NAME, **wrong)
+
+
+def test_short_training_decides_nothing(run_cells):
+    run = run_cells("mixture_denoising", only="trained_denoisers", training_steps=1000)
+    assert run.broken == []
+    assert set(run.withheld) == {"mixture-denoising-training"}

@@ -351,3 +351,17 @@ def test_what_the_fit_leaves_out_changes_the_exponent_by_no_more_than_claimed():
     for rate, change in zip(exponents.fit_rates({"task": errors})["task"], exponents.left_out(errors), strict=True):
         assert abs(rate.exponent - 1) > 5 * rate.std_error
         assert abs(rate.exponent - 1) < 5 * change
+
+
+@pytest.mark.parametrize(
+    ("changed", "withheld"),
+    [
+        ({"decades": [1, 2]}, {"trajectory-stability-opening"}),
+        ({"decades": [8, 9]}, {"trajectory-stability-balanced-risk"}),
+        ({"horizon": 500.0}, set()),
+    ],
+)
+def test_flows_from_a_balanced_start_at_other_lengths_and_times(run_cells, changed, withheld):
+    run = run_cells(NAME, only="from_a_balanced_start", **changed)
+    assert run.broken == []
+    assert set(run.withheld) == withheld

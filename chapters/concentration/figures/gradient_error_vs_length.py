@@ -22,14 +22,17 @@ from matplotlib.figure import Figure
 
 from chapters.concentration.gradient_errors import VALUE, PairedErrors
 from chapters.concentration.gradient_theory import (
+    LARGEST_GAIN,
+    LENGTHS_FROM,
     OWN_POWERS,
+    SCALES_FROM,
     LooseBound,
     SingleTokens,
     ValueErrors,
     mean_errors,
 )
 from chapters.concentration.style import SYMBOL, WIDE
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import (
     error_bars,
     few_decades,
@@ -108,11 +111,22 @@ def _value_claim(measured: Mapping[float, PairedErrors], exact: ValueErrors) -> 
     )
 
 
-def _bound_claim(name: str, bound: LooseBound, measured: Mapping[float, PairedErrors]) -> Claim:
+def _if_wide(claim: Claim, bound: LooseBound) -> Claim | WithheldClaim:
+    """Return a claim on the distance of a bound, withheld where that distance is not known."""
+    if bound.is_wide:
+        return claim
+    return claim.withheld(
+        "how far a bound is above all errors depends on their range; it is known for `scales` from at most "
+        f"{SCALES_FROM[0]:g} to at least {SCALES_FROM[1]:g}, `gradient_lengths` from at most {LENGTHS_FROM[0]} to at "
+        f"least {LENGTHS_FROM[1]}, and a `gain` of at most {LARGEST_GAIN:g}"
+    )
+
+
+def _bound_claim(name: str, bound: LooseBound, measured: Mapping[float, PairedErrors]) -> Claim | WithheldClaim:
     """Claim that the bound with the smallest constants is far above the simulated errors somewhere."""
     lengths, shape = next(iter(measured.values())).lengths, bound.shape
     power, log_power = OWN_POWERS[name]
-    return Claim(
+    claim = Claim(
         id=f"gradient-concentration-bound-{name}",
         statement=(
             f"With the smallest admissible constants, c₁ σ^{shape.sigma_power} (ln L)^{shape.log_power} / L^(c₂/σ²) is "
@@ -132,11 +146,12 @@ def _bound_claim(name: str, bound: LooseBound, measured: Mapping[float, PairedEr
             bound.own_looseness,
         ),
     )
+    return _if_wide(claim, bound)
 
 
-def _least_claim(bounds: Mapping[str, LooseBound]) -> Claim:
+def _least_claim(bounds: Mapping[str, LooseBound]) -> Claim | WithheldClaim:
     """Claim that no constants bring the bound near the errors, at the gradient where they come closest."""
-    return Claim(
+    claim = Claim(
         id="gradient-concentration-bound-least",
         statement=(
             "No constants bring either bound within two powers of ten of the simulated errors at all σ and lengths "
@@ -154,6 +169,7 @@ def _least_claim(bounds: Mapping[str, LooseBound]) -> Claim:
             min(bound.own_looseness for bound in bounds.values()),
         ),
     )
+    return _if_wide(claim, bounds[VALUE])
 
 
 def _single_claim(single: SingleTokens) -> Claim:

@@ -18,12 +18,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from chapters.trajectory_stability.balanced_flows import LONG, BalancedFlows
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import headline, ink, label, sequence
 from lib.finite_prompt import rate_exponent
 
 # The largest H² at which the mean over queries falls like the error at one query.
 CRITICAL = 0.5
+# Logarithm to base ten of the shortest prompts whose distance is known to grow by two decades while the tilt is large.
+LONG_ENOUGH = 5
 
 
 def numbers(flows: BalancedFlows) -> Numbers:
@@ -124,11 +126,11 @@ def _passage_claim(flows: BalancedFlows) -> Claim:
     )
 
 
-def _opening_claim(flows: BalancedFlows) -> Claim:
+def _opening_claim(flows: BalancedFlows) -> Claim | WithheldClaim:
     """Claim that the distance grows by decades while the tilt is large, and little after that."""
     large = np.flatnonzero(flows.tilts > CRITICAL)
     first, last = large[0], large[-1]
-    return Claim(
+    claim = Claim(
         id="trajectory-stability-opening",
         statement=(
             f"While H² is above ½, the distance of the flow on prompts of L = 10^{flows.decades[-1]} tokens from the "
@@ -147,13 +149,19 @@ def _opening_claim(flows: BalancedFlows) -> Claim:
             float(np.max(flows.distances[:, -1] / flows.distances[:, last])),
         ),
     )
+    if flows.decades[-1] >= LONG_ENOUGH:
+        return claim
+    return claim.withheld(
+        f"the factor grows with the length of the prompt, and two decades are known from L = 10^{LONG_ENOUGH} on"
+    )
 
 
-def _risk_claim(flows: BalancedFlows) -> Claim:
+def _risk_claim(flows: BalancedFlows) -> Claim | WithheldClaim:
     """Claim that the risk at the end, whose limit is lim R_∞ = 0, falls at least like L^{-1/2}."""
     unit = 10 ** ((flows.decades[-1] - flows.decades[0]) / 2)
     ends, apart = flows.risks[:, -1], flows.distances[:, -1]
-    return Claim(
+    distance = float(unit * apart[-1] / apart[0])
+    claim = Claim(
         id="trajectory-stability-balanced-risk",
         statement=(
             "For normal tasks and a balanced start, the risk at the end of training on prompts of L tokens falls to "
@@ -167,9 +175,13 @@ def _risk_claim(flows: BalancedFlows) -> Claim:
         tolerance=0.0,
         reason="the ratio of an exact decay like L^(-1/2)",
         relation="≤",
-        alternative=Alternative(
-            "the risk falls like the distance of the parameters", float(unit * apart[-1] / apart[0])
-        ),
+        alternative=Alternative("the risk falls like the distance of the parameters", distance),
+    )
+    if distance > 1:
+        return claim
+    return claim.withheld(
+        "between these lengths the distance of the parameters falls like L^(-1/2), too, so that a fall of the risk "
+        "does not tell it from the distance"
     )
 
 
