@@ -159,3 +159,9 @@ def test_the_lowest_head_is_drawn():
     for heads in ([lost, found], [found, lost]):
         drawn = price_figure._table(heads).frame.dropna(subset="ratio")
         assert drawn["ratio"].tolist() == [found.ratio]
+
+
+def test_limits_for_long_prompts_are_claimed_on_long_prompts(run_cells):
+    run = run_cells("risk_and_parameters", only="drift_along_the_valley", flow_lengths=[50, 3098, 29516])
+    assert run.broken == []
+    assert set(run.withheld) == {"risk-and-parameters-duration", "risk-and-parameters-risk"}

@@ -84,3 +84,10 @@ def test_risks_are_compared_only_where_errors_are_not_too_rare():
     assert "left out are 1 risks too small for 1000 prompts" in claim(0.09).statement
     assert claim().comparisons == 1
     assert "left out" not in claim().statement
+
+
+def test_scaling_may_pay_where_the_head_shrinks_much(run_cells):
+    """In nineteen dimensions the product bu of the trained head is so small that √3 is a good factor."""
+    run = run_cells("trained_at_other_lengths", only="regression_elsewhere", dimension=19)
+    assert run.broken == []
+    assert "temperature-scaling-costs" in run.withheld

@@ -18,9 +18,13 @@ from matplotlib.figure import Figure
 from chapters.risk_and_parameters.isotropic_heads import DIMENSION
 from chapters.risk_and_parameters.style import power, tokens
 from chapters.risk_and_parameters.valley_drift import INFINITE_FLOW_TIME, LATE_DRIFT, Drift, valley_duration
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import headline, ink, sequence
 from lib.icl import best_in_the_valley
+
+# Smallest length whose drift is compared with the limits for long prompts: at 30,000 tokens the time of the drift is
+# still a tenth above its limit.
+LONG = 10**6
 
 
 def numbers(flows: list[Drift]) -> Numbers:
@@ -86,10 +90,17 @@ def _end_claim(flows: list[Drift]) -> Claim:
     )
 
 
-def _duration_claim(flow: Drift) -> Claim:
+def _if_long(claim: Claim, flow: Drift) -> Claim | WithheldClaim:
+    """Return a claim on a limit for long prompts, withheld if the prompts are not long."""
+    if flow.length >= LONG:
+        return claim
+    return claim.withheld(f"it is about long prompts, of {power(LONG)} tokens at least")
+
+
+def _duration_claim(flow: Drift) -> Claim | WithheldClaim:
     """Compare the duration of the late drift with that of the flow of the limit along the valley."""
     expected = valley_duration(*(factor * best_in_the_valley(DIMENSION)[0] ** 0.5 for factor in LATE_DRIFT))
-    return Claim(
+    claim = Claim(
         id="risk-and-parameters-duration",
         statement=(
             f"At L = {power(flow.length)} the drift from {LATE_DRIFT[0]:g} to {LATE_DRIFT[1]:g} times the final u "
@@ -103,12 +114,13 @@ def _duration_claim(flow: Drift) -> Claim:
         reason="2 %: corrections of order 1/L and the distance of the flow from the curve are smaller",
         alternative=Alternative("the time grows like √L", expected / flow.length**0.5),
     )
+    return _if_long(claim, flow)
 
 
-def _risk_claim(flow: Drift) -> Claim:
+def _risk_claim(flow: Drift) -> Claim | WithheldClaim:
     """Compare the final risk times L with the minimum of its limit over the valley."""
     expected = best_in_the_valley(DIMENSION)[1]
-    return Claim(
+    claim = Claim(
         id="risk-and-parameters-risk",
         statement=(
             "The risk vanishes like 1/L although the parameters do not converge to the limit of the infinite flow: at "
@@ -125,6 +137,7 @@ def _risk_claim(flow: Drift) -> Claim:
             "the risk of the same prompts at the limit of the infinite flow", flow.risk_at_limit * flow.length
         ),
     )
+    return _if_long(claim, flow)
 
 
 def draw(table: pd.DataFrame) -> Figure:

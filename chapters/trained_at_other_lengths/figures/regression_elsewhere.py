@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from chapters.trained_at_other_lengths.parameters import FULL_POWER, ROOT_POWER
 from chapters.trained_at_other_lengths.regression import Risks, Trial
 from chapters.trained_at_other_lengths.style import COLOURS, FIXED, LOGARITHM, ROOT, SIZE
-from companion import Alternative, Claim, Column, Numbers, Table
+from companion import Alternative, Claim, Column, Numbers, Table, WithheldClaim
 from companion.figures.style import error_bars, few_decades, headline, ink, label
 
 BEST, RETRAINED, DRAWN = "best factor", "retrained", "drawn"
@@ -112,13 +112,13 @@ def _factor_claim(risks: Risks) -> Claim:
     )
 
 
-def _price_claim(risks: Risks) -> Claim:
+def _price_claim(risks: Risks) -> Claim | WithheldClaim:
     """Claim that the factor √(ln L'/ln L) costs more than unchanged scores on the longest prompts."""
 
     def price(values) -> float:
         return float(values[-1] / risks.unchanged[-1])
 
-    return Claim.at_least(
+    claim = Claim.at_least(
         "temperature-scaling-costs",
         (
             f"On {risks.used[-1]:,} tokens, a regression head trained on {risks.trained} has a larger risk with scores "
@@ -130,6 +130,14 @@ def _price_claim(risks: Risks) -> Claim:
         source="derived here",
         box="best-factor",
         alternative=Alternative("the best factor in place of √(ln L'/ln L)", price(risks.best_scaled)),
+    )
+    # on infinite prompts the risk of a factor s is proportional to (1 - s b u)²
+    root = float(np.sqrt(np.log(risks.used[-1]) / np.log(risks.trained)))
+    if risks.infinite_factor * (1 + risks.retrained[-1] / risks.unchanged[-1]) < (1 + root) / 2:
+        return claim
+    return claim.withheld(
+        f"for long prompts the best factor, 1/(bu) = {risks.infinite_factor:.3g}, is nearer to √(ln L'/ln L) = "
+        f"{root:.3g} than to 1, so that unchanged scores may cost more"
     )
 
 
