@@ -5,7 +5,8 @@ Excess risk of a softmax head along gradient descent in $\mathbb R^D$, without p
 the symbols are mean square errors of the same heads on fresh simulated prompts, with two standard errors. The dashed
 curve is the formula without the three cross overlaps, which the table also has.
 
-Alt: A falling curve against steps with symbols on it, and a dashed curve that begins lower and joins it.
+Alt: Line chart of the excess risk against the steps of training. Symbols are on a falling curve. A dashed curve begins
+lower and joins it.
 """
 
 from dataclasses import dataclass

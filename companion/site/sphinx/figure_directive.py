@@ -107,7 +107,9 @@ class FigureDirective(SphinxDirective):
         name = f"{folder.name}/{figure}"
         origin = _origin(project, self.config.companion_profile, record)
         if record.is_schematic:
-            texts = {"code": _file(project, project.figure_module(folder.name, figure)), "origin": origin}
+            files = _files(folder, figure, (store.RECORD, ".svg", ".png"))
+            code = _file(project, project.figure_module(folder.name, figure))
+            texts = {"code": code, "origin": f"{files}\n\n{origin}"}
         else:
             texts = {
                 "claims": f"```{{companion-claims}} {name}\n```" if record.claims or record.withheld else "",
@@ -221,11 +223,15 @@ def _file(project: Project, module: str) -> str:
     return f"All of this figure, `{file}`:\n```{{literalinclude}} /{file}\n:lines: {first}-\n:language: python\n```\n"
 
 
+def _files(folder: Path, figure: str, suffixes: tuple[str, ...]) -> str:
+    """Return links to files of a figure in MyST."""
+    return " · ".join(f"{{companion-file}}`{folder.name}/{figure}{suffix}`" for suffix in suffixes)
+
+
 def _data(folder: Path, figure: str, record: FigureRecord) -> str:
     """Return in MyST the files of a figure, its columns and its first rows."""
-    files = [f"{figure}{suffix}" for suffix in (store.DATA, store.RECORD, ".svg", ".png")]
     return DATA.format(
-        files=" · ".join(f"{{companion-file}}`{folder.name}/{file}`" for file in files),
+        files=_files(folder, figure, (store.DATA, store.RECORD, ".svg", ".png")),
         columns="\n".join(_column(name, column) for name, column in record.columns.items()),
         head=_head(folder / f"{figure}{store.DATA}"),
         rows=ROWS_SHOWN,
