@@ -141,7 +141,7 @@ def test_each_figure_has_one_line_with_its_parts(page: Page, address: str, proje
         for line, figure in zip(lines.all(), figures, strict=True):
             record = store.read_record(project.shown_figures(profile) / name, figure)
             words = line.locator(":scope > details > summary").all_text_contents()
-            expected = ["code", *(["data"] if record.columns else []), *(["parameters"] if record.parameters else [])]
+            expected = ["code"] if record.is_schematic else ["code", "data", "parameters"]
             assert words[-len(expected) - 2 :] == [*expected, "origin", "cite"]
             if record.claims:
                 assert re.fullmatch(r"✓ \d+ claims? holds?(, \d+ not claimed here)?", words[0])
