@@ -14,6 +14,8 @@ from companion.project.notebooks import Notebook
 from companion.project.paths import Project
 from companion.site.sphinx.inline_text import ledger_anchor
 
+# The entries of claims; those that are withheld at the parameters of this site have other numbers.
+ENTRY = ".companion-entry:not(.verdict-withheld)"
 # Return the targets of the links in each element, by the id of the element and the ids of its ancestors.
 LINKS = """selector => {
     const links_by_id = {};
@@ -48,13 +50,13 @@ def claims(project: Project, site, profile) -> list[dict]:
 
 def shown(ledger: Page) -> int:
     """Return the number of claims that are visible: their chapter is open, and they match the filters."""
-    return ledger.locator(".companion-entry:visible").count()
+    return ledger.locator(f"{ENTRY}:visible").count()
 
 
 def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
     """Each claim has one entry under its anchor, with its statement, measured value and threshold."""
-    assert ledger.locator(".companion-entry").count() == len(claims) > 0
-    rows = dict(ledger.locator(".companion-entry").evaluate_all("all => all.map(node => [node.id, node.textContent])"))
+    assert ledger.locator(ENTRY).count() == len(claims) > 0
+    rows = dict(ledger.locator(ENTRY).evaluate_all("all => all.map(node => [node.id, node.textContent])"))
     for claim in claims:
         row = rows[ledger_anchor(claim.id)].replace("’", "'")
         assert "".join(part for _, part in split_formulas(claim.statement)) in row
@@ -64,7 +66,7 @@ def test_every_claim_has_its_row(ledger: Page, claims: list[dict]):
 
 def test_claims_are_in_the_order_of_chapters_and_figures(ledger: Page, claims: list[dict], project: Project):
     """Chapters are folded at first, so that the page is short."""
-    rows = ledger.locator(".companion-entry").evaluate_all("all => all.map(node => node.id)")
+    rows = ledger.locator(ENTRY).evaluate_all("all => all.map(node => node.id)")
     assert rows == [ledger_anchor(claim.id) for claim in claims]
     places = list(dict.fromkeys((claim.notebook, claim.figure) for claim in claims))
     order = [(name, figure) for name in project.notebooks() for figure in Notebook.named(project, name).figures]
@@ -121,7 +123,7 @@ def test_a_link_to_a_claim_opens_its_row(browser: Browser, address: str, claims:
 def test_theorems_and_ledger_link_to_each_other(browser: Browser, address: str, ledger: Page, claims: list[dict]):
     """A claim links to the box of its theorem, and the box links to the claim."""
     boxes: dict[str, list[tuple[str, str]]] = {}
-    links = ledger.evaluate(LINKS, ".companion-entry")
+    links = ledger.evaluate(LINKS, ENTRY)
     for claim in claims:
         if claim.box:
             row = ledger_anchor(claim.id)
