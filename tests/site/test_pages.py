@@ -48,6 +48,8 @@ CAPTIONS = f"""() => Object.fromEntries([...document.querySelectorAll('{FIGURE}'
     const folded = figure.closest('details.companion-technical');
     return [figure.id, folded ? caption.textContent.trim() : caption.checkVisibility() ? caption.innerText : ''];
 }}))"""
+# In an SVG, such as the map of chapters, `href` is an object.
+LINKS = "all => all.map(node => new URL(node.href.baseVal ?? node.href, document.baseURI).href)"
 # The page "not found" has no scripts and no theme.
 IN_THEME = "theme => [theme, undefined].includes(document.documentElement.dataset.theme)"
 OPEN_ALL = "document.querySelectorAll('details').forEach(details => { details.open = true })"
@@ -129,7 +131,7 @@ def visit(page: Page, forbidden: list[str], url: str, *, ours: bool) -> Visit:
     page.goto(url)
     page.wait_for_function(TYPESET)
     anchors = set(page.eval_on_selector_all("[id]", "all => all.map(node => node.id)"))
-    links = page.eval_on_selector_all("a[href]", "all => all.map(node => node.href)")
+    links = page.eval_on_selector_all("a[href]", LINKS)
     downloads = page.eval_on_selector_all("a.download", "all => all.map(node => node.href)")
     captions = page.evaluate(CAPTIONS)
     for scheme in ("light", "dark"):

@@ -87,6 +87,11 @@ document.addEventListener("DOMContentLoaded", () => {
   const widths = new ResizeObserver((entries) => {
     entries.forEach(({ target }) => offerScrolling(target.closest("mjx-container")));
   });
+  // the theme does this once, and so not for tables in closed folds
+  const tables = new ResizeObserver((entries) => {
+    entries.forEach(({ target }) => { if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; });
+  });
+  article.querySelectorAll("table").forEach((table) => tables.observe(table));
   window.MathJax?.startup?.promise?.then(() => {
     article.querySelectorAll('mjx-container[display="true"]').forEach((formula) => {
       [formula, ...formula.children].forEach((part) => widths.observe(part));
