@@ -23,7 +23,7 @@ CHARACTERS = {
     *range(0x391, 0x3CA),
     *map(ord, "\u0302\u0303\u0304–—‘’“”…•‰′″⁰⁴⁵⁶⁷⁸⁹⁻₀₁₂₃₄₅₆₇₈₉ℓ←→↑↓∂∆∏∑−√∞∫≈≠≤≥"),
 }
-# The font has a raised dash without a character of its own.
+# A raised dash, to which the font maps no character.
 RAISED_MINUS, GLYPH = 0x207B, "endash.sups"
 FEATURES = ["kern", "liga", "ccmp", "locl", "mark", "mkmk"]
 

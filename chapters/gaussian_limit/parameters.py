@@ -14,9 +14,10 @@ FEWEST_PROMPTS = 8
 LONG = 1000
 # Lengths with fewer prompts are drawn but not fitted, because their weight in the fit would be random itself.
 FITTED_PROMPTS = 50
-# Of tokens that are not Gaussian there is at most one prompt per so many tokens of a prompt, and at most so many tokens
-# in all. The mean output of n prompts has a bias of order 1/L and a standard error of order 1/√(nL). Their ratio is
-# about 7 √(n/L) for the mixture at the largest tilts, so that more prompts would show the bias.
+# Limits for prompts of tokens that are not Gaussian: a prompt has at least `TOKENS_PER_PROMPT` tokens for each prompt
+# drawn, and all prompts together have at most `MOST_TOKENS` tokens. The mean output of n prompts has a bias of order
+# 1/L and a standard error of order 1/√(nL). Their ratio is about 7 √(n/L) for the mixture at the largest tilts, so that
+# more prompts would show the bias.
 TOKENS_PER_PROMPT = 32
 MOST_TOKENS = 2 * 10**7
 SHORT = 100

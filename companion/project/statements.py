@@ -184,7 +184,7 @@ class Statements(Generic[AnyClaim]):
             return None
         return next((row for row in self.rows_of_box(label) if row.paper == paper and row.number), None)
 
-    def origin_of(self, label: str) -> BoxSource:
+    def source_of(self, label: str) -> BoxSource:
         """Return the source of a box: heuristic if the index says so, the paper that it quotes, or else this book."""
         if label in self.index.heuristic:
             return "heuristic"

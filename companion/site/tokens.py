@@ -1,7 +1,7 @@
 """The design of the pages in one place: colours, sizes and faces. `docs/site-design.md` says how they are used.
 
 The background, the ink and the colours of sources are those of the figures, so that a picture has no visible frame.
-`css()` writes the tokens as custom properties; the style sheets use no other colour.
+`css()` writes the tokens as custom properties; the style sheets name no other colour, except that of search hits.
 """
 
 from companion.figures.style import FAINT, INK, PALETTES, PAPER

@@ -253,9 +253,8 @@ def _on_grid(integrals: Callable, size: tuple[int, int]) -> Callable:
     return jax.jit(partial(integrals, size=size))
 
 
-def _tabulated(integrals: Callable, a, b, log_length, *, resolution: _Resolution | None = None):
+def _tabulated(integrals: Callable, a, b, log_length, *, resolution: _Resolution = _DEFAULT):
     """The two `integrals` over arrays that broadcast; concrete pairs compile only the grids that they need."""
-    resolution = resolution or _DEFAULT
     if not is_concrete(a, b, log_length):
         return jnp.vectorize(_differentiable(integrals, resolution))(a, b, log_length)
     columns = np.broadcast_arrays(a, b, log_length)

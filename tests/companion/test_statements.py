@@ -89,10 +89,10 @@ def test_a_box_has_one_source(project):
     page = project.book / "page.md"
     page.write_text(f"{page.read_text()}\n{derived}")
     labels = ("a-lemma", "recurrence", "ours")
-    assert [joined(project).origin_of(label) for label in labels] == ["paper", "derived", "derived"]
+    assert [joined(project).source_of(label) for label in labels] == ["paper", "derived", "derived"]
     (project.root / "list.yml").write_text(f"{LIST}heuristic: [recurrence, a-lemma, recurence]\n")
     statements = joined(project)
-    assert [statements.origin_of(label) for label in labels] == ["heuristic", "heuristic", "derived"]
+    assert [statements.source_of(label) for label in labels] == ["heuristic", "heuristic", "derived"]
     (fault,) = statements.faults(project)
     assert "'recurence', which is no box. Did you mean 'recurrence'?" in fault
 

@@ -112,7 +112,7 @@ def test_boxes_look_alike_and_their_rule_shows_the_source(
         boxes = {label: look for label, *look in looks if label in statements.boxes}
         assert boxes
         for label, look in boxes.items():
-            source = statements.origin_of(label)
+            source = statements.source_of(label)
             sources.add(source)
             assert look == [rgb(tokens.COLOURS[colours[source]][scheme]), "rgba(0, 0, 0, 0)", "none", names[source]]
     assert sources == set(names)
@@ -152,7 +152,7 @@ def test_each_figure_has_one_line_with_its_parts(page: Page, address: str, proje
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE])
 def test_parts_open_below_the_line_without_scripts(browser: Browser, address: str, project: Project, viewport):
-    """The keyboard opens them too, one at a time, over the full width."""
+    """The keyboard opens them too. An open part has the full width, and opening another closes it."""
     context = browser.new_context(viewport=viewport, java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}/book/{project.notebooks()[1]}.html")
@@ -247,8 +247,9 @@ def test_formulas_and_names_are_not_cut(browser: Browser, address: str, project:
 
 
 def test_tokens_are_the_only_colours(site: Path):
-    """The style sheet of the design names no colour."""
-    sheet = (site / "_static/design.css").read_text(encoding="utf-8")
+    """The style sheets name no colour, except that of search hits in `companion.css`."""
+    names = ("design.css", "navigation.css")
+    sheet = "".join((site / "_static" / name).read_text(encoding="utf-8") for name in names)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b|rgba?\(", sheet) == []
     written = (site / "_static/tokens.css").read_text(encoding="utf-8")
     for name in re.findall(r"var\(--((?:book|size|face)-[\w-]+)", sheet):

@@ -1,9 +1,9 @@
 r"""One iteration turns estimates into weights of tokens, and weighted tokens into better estimates.
 
 Schematic of the iteration for the estimates $\hat k$ and $\hat v$ of the two hidden directions. Each token is projected
-on both estimates, without the contribution of its own prompt. A prompt weights its tokens: those that agree with
-$\hat k$, and whose value agrees with the label $y$, get most of the weight. The weighted tokens of all prompts together
-give the next estimates.
+on both estimates, which leave out what the prompt of this token contributed. A prompt weights its tokens: those that
+agree with $\hat k$, and whose value agrees with the label $y$, get most of the weight. The weighted tokens of all
+prompts together give the next estimates.
 
 Alt: Four boxes in a ring, joined by arrows: estimates; projections of each token; weights of the tokens of each prompt;
 contributions of all prompts, which lead back to the estimates. The labels enter at the weights.

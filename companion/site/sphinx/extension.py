@@ -38,8 +38,8 @@ from companion.site.sphinx.design import register_design
 from companion.site.sphinx.downloads import FileRole, copy_files
 from companion.site.sphinx.figure_directive import FigureClaims, FigureDirective
 from companion.site.sphinx.figure_numbers import FigureRole, NumberedRole, find_figure
-from companion.site.sphinx.front_page import CountRole, MapDirective, load_map
-from companion.site.sphinx.gallery import GalleryDirective, load_filter
+from companion.site.sphinx.front_page import CountRole, MapDirective
+from companion.site.sphinx.gallery import GalleryDirective
 from companion.site.sphinx.ledger import LEDGER, LedgerDirective, link_theorems
 from companion.site.sphinx.link_previews import add_metadata, hide_repository_buttons, write_sitemap
 from companion.site.sphinx.nodes import add_nodes
@@ -96,7 +96,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.add_config_value("companion_code", dump_json(tree_digests(MACHINE)), "env")
     app.add_js_file("companion.js", loading_method="defer")
     app.add_js_file("previews.js", loading_method="defer")
-    app.add_css_file("ways.css")
+    app.add_css_file("navigation.css")
     app.add_js_file("contents.js", loading_method="defer")
     app.connect("config-inited", _choose_profile)
     app.connect("config-inited", hide_repository_buttons)
@@ -126,8 +126,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.connect("missing-reference", find_figure)
     app.connect("html-page-context", _mend_page)
     app.connect("html-page-context", add_metadata)
-    app.connect("html-page-context", load_filter)
-    app.connect("html-page-context", load_map)
     app.connect("html-page-context", lead_to_new_pages)
     app.connect("html-page-context", load_scripts)
     app.connect("build-finished", _complete_site, priority=900)  # after the theme has written its files

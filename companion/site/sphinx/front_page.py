@@ -8,11 +8,8 @@ The map is an SVG in the page, so that it has the colours of the theme and its c
 
 import html
 import re
-from collections.abc import MutableMapping
-from typing import Any
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from companion.io.errors import did_you_mean
@@ -24,6 +21,8 @@ from companion.site.sphinx.gallery import parts
 
 # A link from the text of a chapter to another page, or to a figure or a box in it.
 LINK = re.compile(r"\{doc\}`(?:[^`<]*<)?(\w+)>?`")
+# The class of the map, by which a page loads its script.
+MAP = "companion-map-place"
 # Sizes of the map in pixels: its width, where the titles end and the arcs begin, the height of a line.
 WIDTH, TITLES, LINE = 740, 440, 22
 
@@ -65,7 +64,7 @@ class MapDirective(SphinxDirective):
             name: self.env.app.builder.get_relative_uri(self.env.docname, f"{project.book.name}/{name}")
             for name in titles
         }
-        return [nodes.raw("", _svg(groups, titles, uris, links), format="html")]
+        return [nodes.raw("", _svg(groups, titles, uris, links), format="html", classes=[MAP])]
 
 
 def links_of(names: list[str], texts: dict[str, str]) -> list[tuple[str, str]]:
@@ -108,11 +107,3 @@ def _arc(start: float, end: float, highest: float) -> str:
     """Return the path of an arc between two heights; longer arcs reach farther to the right, within the map."""
     across = (WIDTH - TITLES - 10) * ((end - start) / highest) ** 0.7
     return f"M{TITLES},{start:g}A{across:.1f},{(end - start) / 2:g} 0 0 1 {TITLES},{end:g}"
-
-
-def load_map(
-    app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: nodes.document | None
-) -> None:
-    """Load the script of the map on the page that shows it."""
-    if doctree is not None and any("companion-map" in node.astext() for node in doctree.findall(nodes.raw)):
-        app.add_js_file("map.js", loading_method="defer")

@@ -4,8 +4,7 @@
 # pyright: reportUnknownMemberType=false
 
 import html
-from collections.abc import Iterator, MutableMapping
-from typing import Any
+from collections.abc import Iterator
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -90,11 +89,3 @@ class GalleryDirective(SphinxDirective):
             card = nodes.container(classes=["companion-gallery-card"])
             card += [nodes.paragraph("", "", link), *messages]
             yield card
-
-
-def load_filter(
-    app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: nodes.document | None
-) -> None:
-    """Load the script of the filter on a page with a gallery."""
-    if doctree is not None and any(GALLERY in section["classes"] for section in doctree.findall(nodes.section)):
-        app.add_js_file("gallery.js", loading_method="defer")

@@ -33,6 +33,8 @@ from companion.site.sphinx.nodes import details, picture, size_of, summary
 PLACE = "chapters"
 # The folder of a chapter with the tables of its figures.
 TABLES = "tables"
+# By a class of its nodes, the script that a page loads.
+OF_A_CLASS = {"companion-gallery": "gallery.js", "companion-map-place": "map.js"}
 
 
 def copy_scripts(app: Sphinx) -> None:
@@ -55,7 +57,10 @@ def copy_scripts(app: Sphinx) -> None:
 def load_scripts(
     app: Sphinx, pagename: str, templatename: str, context: MutableMapping[str, Any], doctree: Any
 ) -> None:
-    """Load the scripts and styles of a chapter, by name, on its page and on pages that embed one of its figures."""
+    """Load the scripts and styles of a chapter on its page and on pages that embed one of its figures.
+
+    A page with a gallery or with the map of chapters loads the script of these.
+    """
     project: Project = app.config.companion_project
     folder, _, name = pagename.rpartition("/")
     own = [name] if folder == project.book.name and name in project.notebooks() else []
@@ -66,6 +71,11 @@ def load_scripts(
                 app.add_js_file(file, loading_method="defer")
             elif path.suffix == ".css":
                 app.add_css_file(file)
+    elements = doctree.findall(nodes.Element) if doctree else ()
+    shown: set[str] = {name for node in elements for name in node.get("classes", ())}
+    for name, script in OF_A_CLASS.items():
+        if name in shown:
+            app.add_js_file(script, loading_method="defer")
 
 
 def note_scripts(app: Sphinx, docname: str, source: list[str]) -> None:

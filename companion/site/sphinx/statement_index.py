@@ -162,7 +162,7 @@ def mark_boxes(app: Sphinx, doctree: nodes.document) -> None:
         label = box.get("label") if isinstance(box, nodes.Admonition) else None
         if label not in statements.boxes:
             continue
-        source = statements.origin_of(label)
+        source = statements.source_of(label)
         box["classes"].append(f"from-{source}")
         add_to_line(box, [nodes.inline("", SOURCES[source], classes=["companion-badge", f"from-{source}"])])
         if not statements.cited_by(label):
