@@ -746,6 +746,7 @@ def _noise_ratio(task: LinearRegression) -> Float[Array, ""]:
     return (task.noise_std / task.task_scale) ** 2
 
 
+@partial(jax.jit, static_argnums=(0, 3))
 def _lengths(dimension: int, steepest: Float[Array, ""], log_length: Float[Array, ""], nodes: int):
     """Nodes and weights for the length of a standard normal query, out to where `e^{steepest² r²}/L` stops to matter.
 
@@ -780,8 +781,7 @@ def _head_moments(task: LinearRegression, dimension: int, omega, log_length):
 
 # --- the best opposite pair -------------------------------------------------------------------------------
 
-_SEARCH_RADII = 24
-_SHORT = math.log(300.0)  # up to this length the best key is searched among all, beyond it near 0
+_SHORT = math.log(35.0)  # up to this length the best key is searched among all, beyond it near 0
 _FIT = 12  # keys that are compared first, and those of the polynomial that is minimised
 _POINTS = np.cos(np.pi * (np.arange(_FIT) + 0.5) / _FIT)
 _TO_POWERS = np.linalg.inv(np.vander(_POINTS))
@@ -818,7 +818,9 @@ def opposite_values(
     omega, log_length = _exact("lib.icl.opposite_values", omega, log_length)
     inside = (log_length >= 0) & (log_length <= LARGEST_LOG_LENGTH)
     log_length = jnp.where(inside, log_length, 1.0)
-    gain, excess = (one[0] for one in _pair_excess(task, dimension, jnp.abs(omega)[None], log_length, _RADII))
+    keys = jnp.abs(omega)[None]
+    lengths = _lengths_by_key(dimension, keys, log_length, _RADII)
+    gain, excess = (one[0] for one in _pair_excess(task, keys, log_length, lengths))
     alone = log_length == 0
     value = jnp.where(alone, 0.0, gain / (2 * omega))
     power = task.task_scale**2 * task.dimension
@@ -868,10 +870,10 @@ def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, "
     start = power * dimension * (dimension + 1 + ratio) * stretch
     slope = 4 * power * dimension * (dimension + 2) * (1 - inverse) * inverse * stretch**2
     widest = 0.3 / (dimension + 4)
-    largest = 0.98 * LARGEST_TILT / (dimension**0.5 + jnp.sqrt(2 * (_RADIUS_DROP + log_length)))
+    largest = 0.98 * LARGEST_TILT / jnp.max(_search_radii(dimension, jnp.ones(1), log_length)[0])
 
     def excess(keys):
-        return _pair_excess(task, dimension, keys, log_length, _SEARCH_RADII)[1]
+        return _pair_excess(task, keys, log_length, _search_radii(dimension, keys, log_length))[1]
 
     short = log_length <= _SHORT
     scan = jnp.linspace(0.5 * jnp.log(leading) - 1.0, jnp.log(largest), _FIT)
@@ -880,8 +882,14 @@ def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, "
     high = jnp.where(short, scan[jnp.minimum(best + 1, _FIT - 1)], widest)
     nodes = low + (high - low) * (_POINTS + 1) / 2
     values = excess(jnp.where(short, jnp.exp(nodes), jnp.sqrt(jnp.abs(nodes))))
+    near_zero = _least_near_zero(values - start, slope, leading, widest)
+    return jnp.where(short, jnp.exp(_least_between(low, high, values / start)), jnp.sqrt(near_zero))
 
-    fit = _TO_POWERS @ (values / start)
+
+@jax.jit
+def _least_between(low, high, values) -> Float[Array, ""]:
+    """Return the place in [low, high] at which the polynomial through the values at the nodes is least."""
+    fit = _TO_POWERS @ values
     grid = np.linspace(-1, 1, 401)
     place = jnp.asarray(grid)[jnp.argmin(jnp.polyval(fit, jnp.asarray(grid)))]
     first = jnp.polyder(fit)
@@ -889,16 +897,20 @@ def _best_key(task: LinearRegression, dimension: int, log_length: Float[Array, "
     for _ in range(6):
         move = jnp.polyval(first, place) / jnp.abs(jnp.polyval(second, place))
         place = jnp.clip(place - move, -1.0, 1.0)
-    key = jnp.exp(low + (high - low) * (place + 1) / 2)
+    return low + (high - low) * (place + 1) / 2
 
-    square = jnp.where(short, 1.0, nodes)
-    rest = _TO_REST @ ((values - start + slope * square) / square**2)
+
+@jax.jit
+def _least_near_zero(values, slope, leading, widest) -> Float[Array, ""]:
+    """Return the ω² at which `-slope ω² + ω⁴ h(ω²)` is least, given its values at the nodes in [0, widest]."""
+    squares = widest * (_POINTS + 1) / 2
+    rest = _TO_REST @ ((values + slope * squares) / squares**2)
     change = jnp.polyder(rest) * 2 / widest
     squared = leading
     for _ in range(12):
         x = 2 * squared / widest - 1
         squared = slope / (2 * jnp.polyval(rest, x) + squared * jnp.polyval(change, x))
-    return jnp.where(short, key, jnp.sqrt(squared))
+    return squared
 
 
 def _when(condition: Bool[Array, ""], true: Callable, false: Callable, argument: Array) -> Array:
@@ -909,17 +921,42 @@ def _when(condition: Bool[Array, ""], true: Callable, false: Callable, argument:
 
 
 def _pair_excess(
-    task: LinearRegression, dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""], radii: int
+    task: LinearRegression,
+    keys: Float[Array, " k"],
+    log_length: Float[Array, ""],
+    lengths: tuple[Float[Array, "k r"], Float[Array, "k r"]],
 ):
-    """The gain β of the best values and `L (2R - s²)`, at keys ω > 0."""
-    power, length = task.task_scale**2, jnp.exp(log_length)
+    """The gain β of the best values and `L (2R - s²)`, at keys ω > 0; `lengths` of queries with their weights."""
+    tilts = jnp.maximum(keys[:, None] * lengths[0], 1e-7)
+    gaps = _tabulated(_gap_integrals, tilts, -tilts, log_length)
+    participation = score_statistics(tilts**2, log_length).participation
+    return _excess_of_moments(task, lengths, participation, gaps, log_length)
+
+
+@partial(jax.jit, static_argnums=0)
+def _search_radii(dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""]):
+    """Lengths of queries and their weights, for keys far below the largest tilt in 5 or more dimensions.
+
+    There the squared length is far from 0, and the Gauss rule needs the fewest nodes; with fewer dimensions the best
+    key of a short prompt is so large that the average is not close to a polynomial.
+    """
+    if dimension < 5:
+        return _lengths_by_key(dimension, keys, log_length, 24)
+    return tuple(jnp.broadcast_to(jnp.asarray(x), (keys.size, 20)) for x in few_radii(dimension, 20))
+
+
+@partial(jax.jit, static_argnums=(0, 3))
+def _lengths_by_key(dimension: int, keys: Float[Array, " k"], log_length: Float[Array, ""], nodes: int):
+    return jax.vmap(lambda omega: _lengths(dimension, omega, log_length, nodes))(keys)
+
+
+@jax.jit
+def _excess_of_moments(task: LinearRegression, lengths, participation, gaps, log_length):
+    (radius, weight), (participation_gap, error_gap) = lengths, gaps
+    dimension, power, length = task.dimension, task.task_scale**2, jnp.exp(log_length)
     rest = power * (dimension - 1) + task.noise_std**2
-    radius, weight = jax.vmap(lambda omega: _lengths(dimension, omega, log_length, radii))(keys)
-    tilts = jnp.maximum(keys[:, None] * radius, 1e-7)
-    participation_gap, error_gap = _tabulated(_gap_integrals, tilts, -tilts, log_length)
     noise = 0.5 * length * jnp.sum((power * error_gap + rest * participation_gap) * radius**2 * weight, axis=1)
-    single = score_statistics(tilts**2, log_length)
-    shrinkage = length * jnp.sum(single.participation * radius**2 * weight, axis=1)
+    shrinkage = length * jnp.sum(participation * radius**2 * weight, axis=1)
     curvature = power * (dimension - 2 * shrinkage / length) + noise / length
     gain = power * (dimension - shrinkage / length) / curvature
     return gain, power * (dimension * noise - power * shrinkage**2 / length) / curvature

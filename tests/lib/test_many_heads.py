@@ -357,11 +357,26 @@ def test_best_pair_of_the_published_task():
     np.testing.assert_allclose(risk, 0.55, rtol=1e-12)
 
 
-def test_searches_of_the_best_pair_agree_where_they_meet(monkeypatch):
-    """To the accuracy that is promised for ω."""
-    short = float(best_pair(published(), np.log(300.0))[0])
-    monkeypatch.setattr(many_heads, "_SHORT", 0.0)
-    assert abs(float(best_pair(published(), np.log(300.0))[0]) / short - 1) < 1e-5
+@pytest.mark.parametrize(("dimension", "noise"), [(1, 0.0), (3, 1.2), (5, 0.3), (20, 0.7)])
+def test_searches_of_the_best_pair_agree_where_they_meet(monkeypatch, dimension, noise):
+    """To the accuracy that is promised for ω; from this length on no larger key is better than the one near 0."""
+    task = LinearRegression(np.eye(dimension), task_scale=dimension**-0.5, noise_std=noise)
+    long = float(best_pair(task, np.log(36.0))[0])
+    monkeypatch.setattr(many_heads, "_SHORT", np.log(40.0))
+    assert abs(float(best_pair(task, np.log(36.0))[0]) / long - 1) < 1e-5
+
+
+def test_best_pair_in_many_dimensions():
+    """No neighbour of the key is better, as judged by 80 nodes in place of the 20 of the search."""
+    task = LinearRegression(np.eye(40), task_scale=40**-0.5, noise_std=0.5)
+    for length in (12.0, 200.0):
+        log_length = jnp.log(length)
+        keys = best_pair(task, log_length)[0] * jnp.array([0.98, 0.99, 1.01, 1.02])
+        at = many_heads._pair_excess(task, keys, log_length, many_heads._lengths_by_key(40, keys, log_length, 80))[1]
+        # the minimum of the polynomial through four points that are placed evenly around it
+        outer, inner = at[3] - at[0], at[2] - at[1]
+        slope, curvature = (8 * inner - outer) / 12, (at[0] + at[3] - at[1] - at[2]) / 3
+        assert abs(0.01 * slope / curvature) < 1e-5
 
 
 @pytest.mark.parametrize(("omega", "length"), [(0.05, 12), (0.3, 40), (-0.7, 40), (0.2, 1e4), (0.9, 1e60)])
