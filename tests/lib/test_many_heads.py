@@ -379,9 +379,10 @@ def test_best_pair_in_many_dimensions():
         assert abs(0.01 * slope / curvature) < 1e-5
 
 
+@pytest.mark.parametrize("dimension", [3, 7])
 @pytest.mark.parametrize(("omega", "length"), [(0.05, 12), (0.3, 40), (-0.7, 40), (0.2, 1e4), (0.9, 1e60)])
-def test_opposite_values_are_the_best_of_two_opposite_keys(omega, length):
-    task = LinearRegression(np.eye(3), task_scale=0.7, noise_std=0.4)
+def test_opposite_values_are_the_best_of_two_opposite_keys(dimension, omega, length):
+    task = LinearRegression(np.eye(dimension), task_scale=0.7, noise_std=0.4)
     mu, risk = opposite_values(task, omega, np.log(length))
     values, desired = best_values(task, np.array([omega, -omega]), np.log(length))
     np.testing.assert_allclose([mu, -mu], values, rtol=1e-8)
